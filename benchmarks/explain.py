@@ -204,8 +204,8 @@ def bare_linear(model: Any, batches: list[Any], clock: Callable[[], float]) -> f
 
 def measure(which: str, shape: Shape, more: dict[str, Any], clock: Callable[[], float], peak: float) -> dict[str, Any]:
     """Ratios of the rates of the three ways on the same inputs, from medians of several rounds."""
+    from eraser_hub.attribution.adapter import align_labels
     from eraser_hub.attribution.engine import explain_chunk
-    from eraser_hub.attribution.labels import align_labels
     from eraser_hub.attribution.runner import Runner
     from eraser_hub.attribution.settings import ExplainSettings
 
@@ -300,7 +300,7 @@ def integrated(which: str, shape: Shape, clock: Callable[[], float], steps: int 
     """Integrated gradients: whole against forward and backward passes alone, and against one point at a time."""
     import torch
 
-    from eraser_hub.attribution.labels import align_labels
+    from eraser_hub.attribution.adapter import align_labels
     from eraser_hub.attribution.transformers.gradients import FULL_LENGTH_ROWS
 
     model, _ = transformer(which, shape)

@@ -32,8 +32,8 @@ from .version import __version__
 if TYPE_CHECKING:
     from eraser_hub import explain
     from eraser_hub.api import ask, build, check, export, load, publish, reproduce, serve, stats, train
-    from eraser_hub.attribution.alignment import Collator, align, collate, mask, tokens
     from eraser_hub.attribution.api import explain_texts
+    from eraser_hub.attribution.other_libraries.alignment import Collator, align, collate, mask, tokens
     from eraser_hub.attribution.other_libraries.scores import token_scores, write_scores
     from eraser_hub.conversion.importing.corpus import Columns, import_corpus
     from eraser_hub.datasets_scripts.bilingual_perturbation import BilingualPerturbation
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 # module -> the names in it that are loaded when they are first asked for
 _LAZY = {
     "api": "build check stats export load train ask reproduce publish serve",
-    "attribution.alignment": "tokens mask align Collator collate",
+    "attribution.other_libraries.alignment": "tokens mask align Collator collate",
     "attribution.other_libraries.scores": "token_scores write_scores",
     "attribution.api": "explain_texts",
     "reports.highlight": "highlight",

@@ -17,3 +17,6 @@ HEADLINE = {
     "annotator_agreement": ("cohen_kappa",),
     "quote_faithfulness": ("in_text",),
 }
+
+# shares of the tokens at which the area over the perturbation curve is measured
+AOPC_THRESHOLDS: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.5)

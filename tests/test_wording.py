@@ -177,8 +177,7 @@ def need_what_is_not_installed() -> None:
 
 
 def run_out_of_memory() -> None:
-    from eraser_hub.attribution.adapter import Notes
-    from eraser_hub.attribution.memory import in_halves
+    from eraser_hub.attribution.adapter import Notes, in_halves
 
     in_halves(lambda texts: [bytes(1 << 62) for _ in texts], ["a long text"], Notes())
 
@@ -238,7 +237,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
         lambda: of("records.built:open_built")("no-such-folder"),
         "no-such-folder: expected the folder of a built dataset, found none",
     ),
-    "file-kind": (write_over_a_folder, "ours.jsonl: --out: expected a file, found a folder"),
+    "file-kind": (write_over_a_folder, "ours.jsonl: out: expected a file, found a folder"),
     "file-unreadable": (read_a_link_to_itself, "ours.jsonl: cannot be read: Too many levels of symbolic links"),
     "file-exists": (
         lambda: (import_rows(review()), import_rows(review())),
@@ -255,7 +254,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "file-name": (
         lambda: of("attribution.outputs:check_format")(Path("ours.txt")),
-        "--out: expected a file ending in .jsonl or .parquet, found 'ours.txt'",
+        "out: expected a file ending in .jsonl or .parquet, found 'ours.txt'",
     ),
     "file-twice": (
         lambda: of("scoring.runs:system_names")([Path("ours.jsonl"), Path("ours.jsonl")]),
@@ -383,10 +382,10 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
         lambda: of("write_scores")("scores.jsonl", [annotation(documents=[], evidences=[])], []),
         "instance 'posR_161': expected scores for each row, found none",
     ),
-    "option-value": (lambda: explain_another_way(kd=2), "--kd: expected a share from 0 to 1, found 2"),
+    "option-value": (lambda: explain_another_way(kd=2), "kd: expected a share from 0 to 1, found 2"),
     "option-conflict": (
         lambda: explain_another_way(method="given", sensitivity_draws=2),
-        "--sensitivity: given scores cannot be computed anew for other inputs",
+        "sensitivity_draws: given scores cannot be computed anew for other inputs",
     ),
     "option-missing": (
         open_without_a_default,
@@ -402,7 +401,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "unsupported": (
         lambda: of("attribution.models.plain_model:erase_tokens")(["a", "film"], [True, False], "mask", None, None),
-        "--erase mask: the model has no mask token; use --erase remove",
+        "`erase` mask: the model has no mask token; use `erase` remove",
     ),
     "model": (
         lambda: of("attribution.models.plain_model:PlainModel")(object()),
@@ -412,11 +411,11 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
         lambda: of("attribution.runner:check_probabilities")([[0.3, 0.9]], ["posR_161"], 2, "MyModel"),
         "instance 'posR_161': MyModel: expected non-negative probabilities that sum to 1, found a row that sums to 1.2",
     ),
-    "device": (run_out_of_memory, "out of memory with a single input; a shorter --window needs less"),
+    "device": (run_out_of_memory, "out of memory with a single input; a shorter `window` needs less"),
     "busy": (run_twice_at_a_time, "roar: another run is at work in this folder; wait for it or stop it"),
     "resume": (
         resume_with_another_seed,
-        "ours.jsonl.partial: --resume: the stopped run was made otherwise: seed was 1, now 2",
+        "ours.jsonl.partial: resume: the stopped run was made otherwise: seed was 1, now 2",
     ),
     "check": (
         lambda: verify("movies/mine.parquet"),

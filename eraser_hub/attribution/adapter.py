@@ -7,10 +7,11 @@ thousand erased inputs of one document cost a thousand forward passes and nothin
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,15 @@ from eraser_hub.records.errors import DataError
 from .erasure import Erased
 from .instances import Instance
 
-BLACK_BOX = ("occlusion", "lime", "shapley", "kernel-shap")  # methods that ask for probabilities and no more
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+OUT_OF_MEMORY = (
+    "out of memory",
+    "can't allocate memory",
+    "not enough memory",
+    "alloc_failed",
+    "could not create a memory object",
+)
 
 
 def array_of(numbers: Any) -> NDArray[np.float64]:
@@ -139,6 +148,9 @@ class Adapter(ABC):
         gives_answers: whether it answers with words of the text (:meth:`answer_text`) and has no probabilities of
             labels.
         selects: whether it decides by tokens that it selects itself, and says which (:meth:`selections`).
+        provides: what methods may ask of it: ``probabilities`` (of erased inputs), ``gradients`` of p along its tokens,
+            their ``embeddings``, ``attention``, the ``coefficients`` of a linear model, ``layers`` of a network whose
+            modules can be hooked. A name of its own lets a method of its own ask for it.
         notes: counters and sentences for the report.
         choices: a paper's, of what no option says; set before :meth:`scores` is asked.
         outputs: probabilities known so far by their view's key, columns as in ``label_names``; set before
@@ -150,6 +162,7 @@ class Adapter(ABC):
     order: NDArray[np.int64] | None = None
     uses_query = False
     pads = True
+    provides: frozenset[str] = frozenset({"probabilities"})
     has_labels = True  # False: answers, which are the dataset's own, stand in the labels' place
     gives_answers = False
     has_embeddings = False  # of its tokens, along which gradients are taken
@@ -203,8 +216,8 @@ class Adapter(ABC):
         return batch_size
 
     def supports(self, method: str) -> bool:
-        """Whether the attribution method can be computed for this model."""
-        return method in ("random", *BLACK_BOX)
+        """Return whether the model computes a method in :meth:`scores` beside those that need what it provides."""
+        return False
 
     def scores(
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
@@ -215,7 +228,7 @@ class Adapter(ABC):
             targets: the class to explain, as an index into ``label_names``.
             steps: integration steps of integrated gradients.
         """
-        raise DataError(f"--method {method}: {self.description} has nothing to compute it from", rule="unsupported")
+        raise DataError(f"`method` {method}: {self.description} has nothing to compute it from", rule="unsupported")
 
     def ahead(
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int | None]
@@ -232,11 +245,11 @@ class Adapter(ABC):
 
     def states(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
         """The pooled states of views' units by a model of :attr:`has_states`, float64 (len(units), width)."""
-        raise DataError(f"--distribution: {self.description} has no pooled state", rule="unsupported")
+        raise DataError(f"{self.description} has no pooled state", argument="distribution_texts", rule="unsupported")
 
     def selections(self, encoded: Sequence[Encoded]) -> list[Selection]:
         """The rationale of each instance by a model of :attr:`selects`."""
-        raise DataError(f"--rationales model: {self.description} selects no tokens", rule="unsupported")
+        raise DataError(f"`rationales` model: {self.description} selects no tokens", rule="unsupported")
 
     def masked_elements(
         self, encoded: Encoded, target: int, keep: NDArray[np.float64], draws: int, random: np.random.Generator
@@ -246,7 +259,7 @@ class Adapter(ABC):
         Args:
             keep: for each token the probability that a number of its embedding stays; the others are 0.
         """
-        words = f"--soft-masks elements: {self.description} has no embeddings of tokens to mask"
+        words = f"`soft_masks` elements: {self.description} has no embeddings of tokens to mask"
         raise DataError(words, rule="unsupported")
 
     def answer_text(self, encoded: Encoded) -> tuple[str, float]:
@@ -256,3 +269,113 @@ class Adapter(ABC):
     def column(self, target: int) -> int:
         """The model's own output column of a label."""
         return int(self.order[target]) if self.order is not None else target
+
+
+def align_labels(adapter: Adapter, dataset_names: Sequence[str], stated: Sequence[str] = ()) -> None:
+    """Bring a model's labels into the dataset's order, by name.
+
+    Args:
+        dataset_names: the dataset's ClassLabel names; () where it has none, then the model's own order stays.
+        stated: names stated by hand for the model's outputs (``--labels``).
+
+    Raises:
+        DataError: another number of labels, or names that are not the dataset's.
+    """
+    if adapter.output_names is None:
+        adapter.output_names = adapter.label_names
+    names = tuple(stated) or adapter.output_names
+    if len(set(names)) < len(names):
+        words = f"{adapter.description}: expected different labels, found {', '.join(names[:10])}"
+        raise DataError(words, rule="label-unknown")
+    if not names and not dataset_names and adapter.has_labels:
+        raise DataError(
+            f"{adapter.description} does not name its labels, nor does the dataset: state them, in the model's order, "
+            "with `labels`",
+            rule="option-missing",
+        )
+    if adapter.output_names and len(names) != len(adapter.output_names):
+        words = f"expected {len(adapter.output_names)} names (the model's outputs), found {len(names)}"
+        raise DataError(words, argument="labels", rule="option-value")
+    if dataset_names:
+        adapter.order = _order(adapter, names, dataset_names)
+        adapter.label_names = tuple(dataset_names)
+    else:
+        adapter.order = np.arange(len(names)) if names else None
+        adapter.label_names = names
+
+
+def _order(adapter: Adapter, names: Sequence[str], dataset_names: Sequence[str]) -> NDArray[np.int64]:
+    """The output column of each of the dataset's labels."""
+    listing, in_order = ", ".join(dataset_names), np.arange(len(dataset_names))
+    if not names:
+        if adapter.has_labels:
+            adapter.notes.say(f"the model does not name its labels: taken in the dataset's order {listing}")
+        return in_order
+    if len(names) != len(dataset_names):
+        raise DataError(
+            f"{adapter.description}: expected {len(dataset_names)} labels ({listing}), "
+            f"found {len(names)} ({', '.join(names[:10])})",
+            rule="length",
+        )
+    columns = {name.casefold(): column for column, name in enumerate(names)}
+    if sorted(columns) == sorted(name.casefold() for name in dataset_names):
+        order = np.asarray([columns[name.casefold()] for name in dataset_names])
+        if (order != in_order).any():
+            adapter.notes.say(
+                f"the model's labels stand in another order ({', '.join(names)}): matched by name to {listing}"
+            )
+        return order
+    if all(name.upper() == f"LABEL_{column}" for column, name in enumerate(names)):
+        adapter.notes.say(
+            f"the model names its labels {names[0]}, ..: taken in the dataset's order {listing}; "
+            "say `labels` if it is another"
+        )
+        return in_order
+    raise DataError(
+        f"{adapter.description}: expected the labels {listing}, found {', '.join(names[:10])}; "
+        "state the dataset's name of each output, in the model's order, with `labels`",
+        rule="label-unknown",
+    )
+
+
+def in_halves(
+    work: Callable[[list[Item]], list[Result]], items: Sequence[Item], notes: Notes, all_of: bool = True
+) -> list[Result]:
+    """``work(items)``, in halves as often as memory runs out; says so in ``notes``.
+
+    Args:
+        all_of: the halves' results one after the other; False: the first half's alone, for work whose result does not
+            depend on how many items go together.
+
+    Raises:
+        DataError: out of memory with a single item.
+    """
+    try:
+        return work(list(items))
+    except (MemoryError, RuntimeError) as error:
+        if not out_of_memory(error):
+            raise
+        if len(items) == 1:
+            words = "out of memory with a single input; a shorter `window` needs less"
+            raise DataError(words, rule="device") from error
+    half = len(items) // 2
+    notes.say(f"out of memory with {len(items)} inputs at a time: halved to {half}")
+    release_memory()
+    results = in_halves(work, items[:half], notes, all_of)
+    return [*results, *in_halves(work, items[half:], notes)] if all_of else results
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """True for Python's MemoryError and for torch's out-of-memory errors on any device.
+
+    torch.cuda.OutOfMemoryError, the processor's allocator, cuBLAS and oneDNN each have their own words.
+    """
+    words = str(error).lower()
+    return isinstance(error, MemoryError) or any(phrase in words for phrase in OUT_OF_MEMORY)
+
+
+def release_memory() -> None:
+    """Give cached device memory back after an out-of-memory error."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        torch.cuda.empty_cache()

@@ -270,8 +270,8 @@ def kd_of(split: Split) -> float:
     ]
     # a test split whose rationales are kept back has masks, all of them empty: kd 0 would compare nothing with nothing
     if not any(shares):
-        words = f"--kd: no rationale length is known for the config {shown(split.config)}: give --kd"
-        raise DataError(words, rule="option-missing")
+        words = f"no rationale length is known for the config {shown(split.config)}: give `kd`"
+        raise DataError(words, argument="kd", rule="option-missing")
     return round(float(np.mean(shares)), 4)
 
 

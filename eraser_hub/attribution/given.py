@@ -10,21 +10,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 
-from eraser_hub.metrics.fields import HARD_FIELD, SOFT_FIELDS
+from eraser_hub.metrics.fields import AOPC_BOUNDS, HARD_FIELD, SOFT_FIELDS
 from eraser_hub.metrics.tokens import mask
 from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import MOST_SHOWN, DataError, DataErrors, shown
 from eraser_hub.records.predictions import Rationale, instances, plain_rows
 from eraser_hub.records.rules import Rule
+from eraser_hub.records.run_record import read_run, run_path
 
 from .adapter import array_of
 from .instances import Instance, in_any
-from .outputs import FORMATS
+from .outputs import FORMATS, differences
 from .settings import HUMAN
 
 SOFT = SOFT_FIELDS["soft"].field
+DECISIVE = ("beam", "erase", "paper", "target", "units")  # settings that decide what bounds of AOPC are
 WITHOUT_GOLD = "instances without a human rationale, left out"
 
 
@@ -50,7 +53,7 @@ class Given(ABC):
         """Say what is missing now and not after hours.
 
         Args:
-            partly: whether there may be something for other instances besides (``--limit``).
+            partly: whether there may be something for other instances besides (a ``limit``).
 
         Returns:
             What a reader of the results must know; "" for nothing.
@@ -74,7 +77,7 @@ class GoldRationales(Given):
     def check(self, instances: Iterable[Instance], partly: bool) -> str:
         marked = list(map(_has_rationale, instances))
         if not any(marked):
-            words = f"--rationales human: none of {len(marked)} instances has a human rationale"
+            words = f"`rationales` human: none of {len(marked)} instances has a human rationale"
             raise DataError(words, rule="span-missing")
         return "" if all(marked) else f"{len(marked) - sum(marked)} of {len(marked)} {WITHOUT_GOLD}"
 
@@ -94,16 +97,16 @@ class GivenFile(Given):
         DataError: another ending, a line that is no prediction, an id or a document that occurs twice, no such field.
     """
 
-    option: str
+    what: str
     field: str
 
     def __init__(self, path: Path) -> None:
         self.path = path
         if path.suffix not in FORMATS:
-            words = f"{self.option}: expected a file ending in {' or '.join(FORMATS)}, found {shown(path.name)}"
-            raise DataError(words, rule="file-name")
+            words = f"expected a file ending in {' or '.join(FORMATS)}, found {shown(path.name)}"
+            raise DataError(words, argument=self.what, rule="file-name")
         if not path.is_file():
-            raise DataError(f"{self.option}: no such file", rule="file-missing", file=path)
+            raise DataError("no such file", argument=self.what, rule="file-missing", file=path)
         self.digest = file_digest(path, hashlib.blake2b(digest_size=6))
         self._documents: dict[str, tuple[int, dict[str, Any]]] = {}
         for number, identity, documents in self._rows(path):
@@ -127,7 +130,7 @@ class GivenFile(Given):
             docid, values = str(one.docid), getattr(one, self.field)
             where: dict[str, Any] = {"file": self.path, "line": line, "instance": identity}
             if values is None:
-                words = f"expected {self.option.removeprefix('--')}, found none"
+                words = f"expected {self.what}, found none"
                 raise DataError(words, rule="key-missing", **where, field=f"rationales[{place}].{self.field}")
             if docid in documents:
                 words = f"expected each document once, found {shown(docid)} again"
@@ -162,9 +165,8 @@ class GivenFile(Given):
         Raises:
             DataError: the file has nothing for it, or for one of its documents; something that does not fit its tokens.
         """
-        what = self.option.removeprefix("--")
         if instance.id not in self._documents:
-            message = f"expected {what} for each instance, found none"
+            message = f"expected {self.what} for each instance, found none"
             raise DataError(message, rule="id-missing", file=self.path, instance=instance.id)
         line, documents = self._documents[instance.id]
         unknown = next((name for name in documents if name not in instance.names), None)
@@ -192,7 +194,7 @@ class GivenFile(Given):
 class GivenScores(GivenFile):
     """Soft rationales: a score for each token of every document that has tokens."""
 
-    option, field = "--scores", SOFT
+    what, field = "scores", SOFT
 
     def _lacking(self, instance: Instance, documents: Mapping[str, Any]) -> str | None:
         pairs = zip(instance.names, instance.documents, strict=True)
@@ -205,7 +207,7 @@ class GivenScores(GivenFile):
 class GivenRationales(GivenFile):
     """Hard rationales: spans, of any number and length; a document without any has no rationale tokens."""
 
-    option, field = "--rationales", HARD_FIELD
+    what, field = "rationales", HARD_FIELD
 
     def _fitted(self, instance: Instance, documents: Mapping[str, Any]) -> Instance:
         flags = []
@@ -228,7 +230,7 @@ class GivenRationales(GivenFile):
 class GivenIndices(GivenFile):
     """Hard rationales of pairs, in the perturbation benchmark's form: indices of each sequence, in any order."""
 
-    option, field = "--rationales", "rationale"
+    what, field = "rationales", "rationale"
 
     def _rows(self, path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
         for number, row in plain_rows(path):
@@ -252,8 +254,67 @@ class GivenIndices(GivenFile):
         return replace(instance, rationale=tuple(flags))
 
 
+class KnownBounds(Given):
+    """The bounds of a results file of ``explain --aopc-bounds``, by id.
+
+    Args:
+        path: the results file; ``PATH.run.json`` beside it says how it was made.
+        header: of the run that takes them (:meth:`run.ExplainPlan.header`).
+
+    Raises:
+        DataError: no record beside the file, another model or other data, units or beam; an instance without bounds.
+    """
+
+    digest = ""
+
+    def __init__(self, path: Path, header: Mapping[str, Any]) -> None:
+        self.path = path
+        before, now = decisive(self._record()), decisive(orjson.loads(orjson.dumps(header)))
+        if words := differences(before, now):
+            message = f"expected bounds of the same inputs: {'; '.join(words)}"
+            raise DataError(message, argument="aopc_bounds_from", rule="constant", file=path)
+        self._bounds: dict[str, tuple[float, float]] = {}
+        for line, one in instances(path):
+            bounds = getattr(one, AOPC_BOUNDS)
+            if bounds is None:
+                message = f"`aopc_bounds_from`: expected {AOPC_BOUNDS}, found none: a result without `aopc_bounds`?"
+                raise DataError(message, rule="score-missing", file=path, line=line, instance=str(one.annotation_id))
+            self._bounds[str(one.annotation_id)] = bounds.lower, bounds.upper
+
+    def _record(self) -> dict[str, Any]:
+        record = read_run(self.path)
+        try:
+            return {key: dict(record[key]) for key in ("settings", "data", "model")}
+        except (KeyError, TypeError, ValueError) as error:
+            words = f"expected a result of `explain` with its record, found {shown(str(error))}"
+            raise DataError(words, argument="aopc_bounds_from", rule="key-missing", file=run_path(self.path)) from error
+
+    def put_on(self, instance: Instance) -> Instance:
+        """The instance with its bounds.
+
+        Raises:
+            DataError: the file has none for it.
+        """
+        if instance.id not in self._bounds:
+            words = "`aopc_bounds_from`: expected bounds for each instance"
+            raise DataError(words, rule="id-missing", file=self.path, instance=instance.id)
+        return replace(instance, aopc_bounds=self._bounds[instance.id])
+
+    def check(self, instances: Iterable[Instance], partly: bool) -> str:
+        """See :class:`Given`; the data are the same as those of the run that found the bounds."""
+        for one in instances:
+            self.put_on(one)
+        return ""
+
+
+def decisive(header: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a run's header decides the bounds."""
+    settings = {name: header["settings"].get(name) for name in DECISIVE}
+    return {"settings": settings, "data": header["data"], "model": header["model"]}
+
+
 def given_rationales(whose: str, kind: str) -> Given:
-    """Rationales by what ``--rationales`` says, ``human`` or a predictions file, for a dataset of that kind."""
+    """Rationales by what ``rationales`` says, ``human`` or a predictions file, for a dataset of that kind."""
     if whose == HUMAN:
         return GoldRationales()
     return GivenIndices(Path(whose)) if kind == "perturbation" else GivenRationales(Path(whose))

@@ -1,27 +1,92 @@
-"""Which adapter a model gets: told by the object, or by the files that lie there."""
+"""Opening a model: each kind of model has an opener, which tells by the object or by the files that lie there."""
 
 from __future__ import annotations
 
 import json
-from importlib import import_module
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, get_args
 
 from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.extras import need
+from eraser_hub.records.registry import Registry
 
 from .adapter import Adapter
-from .models.plain_model import PlainModel, ProbabilityModel
-from .models.sklearn_model import PipelineModel, load_pipeline, wants_strings
-from .models.subwords import subwords_of
-from .transformers.architectures import open_transformer
+from .job import Task
+from .models.plain_model import ProbabilityModel
 
-UNFINISHED, SAVING = (
-    ".training",
-    "saving",
-)  # folder in a model's while it is trained, and a file there while it is written
+# a folder in a model's while it is trained, and a file there while it is written
+UNFINISHED, SAVING = ".training", "saving"
 TOKENIZER = "tokenizer"  # folder in a model's of `train`, where it counts sub-words
-TASKS = ("auto", "classification", "multiple-choice", "question-answering")
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A model that is to be opened, and how; the options are those of :func:`open_model`.
+
+    Attributes:
+        model: the object, or what names it.
+        facts: what ``train`` wrote beside it.
+    """
+
+    model: Any
+    facts: Mapping[str, Any]
+    task: str = "auto"
+    trust_pickle: bool = False
+    trust_remote_code: bool = False
+    uses_query: bool | None = None
+    window: int | None = None
+    device: str | None = None
+    precision: str = "auto"
+
+    @property
+    def path(self) -> Path | None:
+        """Where the model lies, or its Hub id; None for an object."""
+        return Path(self.model) if isinstance(self.model, (str, Path)) else None
+
+
+class Opener(ABC):
+    """A kind of model.
+
+    Attributes:
+        last: whether it takes what no other kind does.
+    """
+
+    last: ClassVar[bool] = False
+
+    @classmethod
+    @abstractmethod
+    def opens(cls, opening: Opening) -> bool:
+        """Return whether the model is of this kind, told without opening it."""
+
+    @classmethod
+    @abstractmethod
+    def open(cls, opening: Opening) -> Adapter:
+        """Return the model behind the one interface.
+
+        Raises:
+            DataError: it cannot be opened.
+        """
+
+    @classmethod
+    def embeds(cls, opening: Opening) -> bool:
+        """Return whether the model embeds its tokens, told without opening it."""
+        return True
+
+    @classmethod
+    def selects(cls, opening: Opening) -> bool:
+        """Return whether the model comes with hard rationales of its own, told without opening it."""
+        return False
+
+
+ADAPTERS = Registry(
+    "eraser_hub.adapters",
+    "model adapter",
+    Opener,  # type: ignore[type-abstract]
+    "eraser_hub.attribution.adapters",
+    "eraser_hub.systems.adapters",
+)
 
 
 def open_model(
@@ -51,81 +116,42 @@ def open_model(
     Raises:
         DataError: an unknown task, nothing there, an unknown file, a pickle without ``trust_pickle``, missing packages.
     """
-    if task not in TASKS:
-        raise DataError(f"expected one of {', '.join(TASKS)}; found {shown(task)}", rule="option-value", field="task")
+    if task not in get_args(Task):
+        words = f"expected one of {', '.join(get_args(Task))}; found {shown(task)}"
+        raise DataError(words, rule="option-value", field="task")
     if isinstance(model, Adapter):
         return model
-    if not isinstance(model, (str, Path)):
-        kind = PipelineModel if wants_strings(model) else PlainModel
-        return kind(model, uses_query=bool(uses_query))
-    how: dict[str, Any] = {"device": device, "precision": precision, "trust_remote_code": trust_remote_code}
-    path = Path(model)
-    facts = training_facts(path)
-    if uses_query is None:
-        uses_query = facts.get("uses_query")
-    if (path / UNFINISHED / SAVING).exists():
+    opening = opening_of(model)
+    asks = opening.facts.get("uses_query") if uses_query is None else uses_query
+    opening = replace(opening, task=task, trust_pickle=trust_pickle, trust_remote_code=trust_remote_code)
+    opening = replace(opening, uses_query=asks, window=window, device=device, precision=precision)
+    if opening.path is not None and (opening.path / UNFINISHED / SAVING).exists():
         words = "expected a model, found one whose training was stopped while it was written: train again"
-        raise DataError(words, rule="model", file=path)
-    if "network" in facts:
-        return _open_system(path, facts, uses_query, window=window, **how)
-    pipeline = _pipeline_file(path)
-    if pipeline is not None:
-        need("sklearn", "skops")
-        joiner = facts.get("joiner", " ")
-        longest = facts.get("longest")
-        subwords = None if longest is None else subwords_of(pipeline.parent / TOKENIZER, longest)
-        opened = load_pipeline(pipeline, trust_pickle)
-        return PipelineModel(opened, uses_query=bool(uses_query), joiner=joiner, subwords=subwords)
-    if path.is_dir() and not (path / "config.json").is_file():
-        words = "expected model.skops (eraser-hub train) or config.json (transformers), found neither"
-        raise DataError(words, rule="file-missing", file=path)
-    if not path.is_dir() and looks_like_a_path(str(model)):
-        raise DataError("no such model file or folder", rule="file-missing", file=path)
-    need("torch", "transformers")
-    # a model of `train` reads as much at a time as it did in training
-    window = facts.get("window") if window is None else window
-    how |= {"window": window, "query_last": bool(facts.get("query_last"))}
-    return open_transformer(str(model), task=task, uses_query=bool(uses_query), **how)
+        raise DataError(words, rule="model", file=opening.path)
+    return opener_of(opening).open(opening)
 
 
-def _open_system(path: Path, facts: dict[str, Any], uses_query: bool | None, **how: Any) -> Adapter:
-    """One of the papers' systems; of a pipeline each stage is a model's folder.
+def opening_of(model: Any) -> Opening:
+    """Return a model as openers look at it."""
+    facts = training_facts(Path(model)) if isinstance(model, (str, Path)) else {}
+    return Opening(model, facts)
 
-    Args:
-        how: ``window``, ``device``, ``precision`` and ``trust_remote_code`` of :func:`open_model`.
+
+def opener_of(opening: Opening) -> type[Opener]:
+    """Return the opener of a model; those of plug-ins are asked first.
+
+    Raises:
+        DataError: there is none.
     """
-    need("torch", "transformers")
-    if "stages" in facts:
-        pipelines = import_module("eraser_hub.systems.pipelines.files")
-        stages = {str(name): open_model(path / str(name), **how) for name in facts["stages"]}
-        pipeline: Adapter = pipelines.pipeline_of(path, stages, uses_query=uses_query)
-        return pipeline
-    opened: Adapter = import_module("eraser_hub.systems.networks.files").open_network(
-        path, uses_query=uses_query, **how
-    )
-    return opened
-
-
-def _pipeline_file(model: Path) -> Path | None:
-    """The file of a scikit-learn pipeline; None for a transformers model."""
-    path = model / "model.skops" if (model / "model.skops").is_file() else model
-    return path if path.is_file() else None
-
-
-def has_embeddings(model: str | Path) -> bool:
-    """Whether what lies there embeds its tokens, told without opening it."""
-    return _pipeline_file(Path(model)) is None
-
-
-def selects(model: str | Path) -> bool:
-    """Whether what lies there comes with hard rationales of its own, told without opening it."""
-    network = training_facts(Path(model)).get("network")
-    systems = import_module("eraser_hub.systems.networks.systems").SYSTEMS
-    return isinstance(network, str) and network in systems and bool(systems[network].selects)
+    openers = [(ADAPTERS[name], ADAPTERS.origin(name) == "eraser-hub", name) for name in ADAPTERS]
+    for opener, _, _ in sorted(openers, key=lambda one: (one[0].last, *one[1:])):
+        if opener.opens(opening):
+            return opener
+    raise DataError(f"expected a model, found {shown(opening.model)}", rule="model")
 
 
 def training_facts(model: Path) -> dict[str, Any]:
-    """What ``train`` wrote beside a model; nothing where another wrote it."""
+    """Return what ``train`` wrote beside a model; nothing where another wrote it."""
     path = model / "model.json" if model.is_dir() else model.with_name("model.json")
     if not path.is_file():
         return {}
@@ -137,5 +163,5 @@ def training_facts(model: Path) -> dict[str, Any]:
 
 
 def looks_like_a_path(name: str) -> bool:
-    """True for what cannot be a Hub id (``org/name`` or ``name``)."""
+    """Return True for what cannot be a Hub id (``org/name`` or ``name``)."""
     return name.startswith((".", "/", "~")) or name.count("/") > 1 or name.endswith(("/", ".skops", ".joblib", ".pkl"))

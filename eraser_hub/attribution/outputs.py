@@ -58,15 +58,16 @@ def check_format(out: Path, partial: Path | None = None) -> None:
             as the dataset's own (a result has its ``OUT.run.json``, a stopped run its ``OUT.partial``).
     """
     if out.suffix not in FORMATS:
-        words = f"--out: expected a file ending in {' or '.join(FORMATS)}, found {shown(out.name)}"
-        raise DataError(words, rule="file-name")
+        words = f"expected a file ending in {' or '.join(FORMATS)}, found {shown(out.name)}"
+        raise DataError(words, argument="out", rule="file-name")
     if out.is_dir():
-        raise DataError("--out: expected a file, found a folder", rule="file-kind", file=out)
+        raise DataError("expected a file, found a folder", argument="out", rule="file-kind", file=out)
     partial = partial or partial_path(out)
     if out.is_file() and out.stat().st_size and not run_path(out).exists() and not partial.exists():
         raise DataError(
-            f"--out: expected a new file or an earlier result, found a file without {run_path(out).name} beside it; "
-            "delete it if it may go",
+            f"expected a new file or an earlier result, found a file without {run_path(out).name} beside it; delete "
+            "it if it may go",
+            argument="out",
             rule="file-exists",
             file=out,
         )
@@ -89,8 +90,8 @@ def refuse_other(out: Path, header: dict[str, Any], partial: Path | None = None)
         before = read_run(out)
     words = differences({key: before.get(key) for key in header}, header)
     if words:
-        message = f"--out: a result that was made otherwise lies here: {'; '.join(words)}; --force replaces it"
-        raise DataError(message, rule="file-exists", file=out)
+        message = f"a result that was made otherwise lies here: {'; '.join(words)}; `force` replaces it"
+        raise DataError(message, argument="out", rule="file-exists", file=out)
 
 
 def refuse_stopped(out: Path) -> None:
@@ -103,7 +104,7 @@ def refuse_stopped(out: Path) -> None:
     if path.is_file():
         with open(path, "rb") as file:
             if file.readline().endswith(b"\n"):  # else it was stopped before anything was done
-                words = "a stopped run lies here: say --resume to go on with it, or delete the file"
+                words = "a stopped run lies here: say `resume` to go on with it, or delete the file"
                 raise DataError(words, rule="resume", file=path)
 
 
@@ -146,12 +147,12 @@ class Partial:
             message = "expected the settings of a stopped run, found something else"
             raise DataError(message, rule="resume", file=self.path, line=1)
         if not resume:
-            message = "a stopped run lies here: say --resume to go on with it, or delete the file"
+            message = "a stopped run lies here: say `resume` to go on with it, or delete the file"
             raise DataError(message, rule="resume", file=self.path)
         words = differences(before, header)
         if words:
-            message = f"--resume: the stopped run was made otherwise: {'; '.join(words)}"
-            raise DataError(message, rule="resume", file=self.path)
+            message = f"the stopped run was made otherwise: {'; '.join(words)}"
+            raise DataError(message, argument="resume", rule="resume", file=self.path)
         while True:
             place = self._file.tell()
             line = self._file.readline()

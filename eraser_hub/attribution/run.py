@@ -10,29 +10,28 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import orjson
 
-from eraser_hub.metrics.erasure import AOPC_THRESHOLDS
+from eraser_hub.metrics.fields import AOPC_THRESHOLDS
 from eraser_hub.papers.presets import preset
 from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.operators import operator_path
 from eraser_hub.records.run_record import read_run, write_run
 
-from .adapter import Adapter, Notes
+from .adapter import Adapter, Notes, align_labels
 from .attribution import ALL_ZERO
+from .costs import PROBED, cost_in_words, inputs_of, seconds_of
 from .dataset import Split, kd_of, open_split, queries_differ
-from .distribution.texts import training_texts
-from .engine import NEVER_FLIPPED
-from .games.bounds import KnownBounds
-from .games.costs import PROBED, cost_in_words, inputs_of_all, seconds_of
-from .games.measures import NO_SPAN
-from .given import Given, GivenScores, GoldRationales, given_rationales
+from .given import Given, GivenScores, GoldRationales, KnownBounds, given_rationales
 from .instances import Instance, chunks_of
-from .labels import align_labels
-from .open import has_embeddings, selects, training_facts
+from .job import Engine, Job
+from .measures.aopc_bounds import NO_SPAN
+from .measures.distances import training_texts
+from .measures.tokens_to_flip import NEVER_FLIPPED
+from .open import opener_of, opening_of, training_facts
 from .outputs import (
     Partial,
     check_format,
@@ -41,15 +40,13 @@ from .outputs import (
     refuse_stopped,
     write_predictions,
 )
-from .ray_engine import explain_on_ray
 from .runner import INFILLED, Runner
 from .settings import GIVEN, HUMAN, OWN, SPANS, ExplainSettings, settings_for
-from .work import ChunkResult, Job, Worker, gaussian_of_job, infiller_of_job, model_of
+from .work import ChunkResult, Worker, explain_on_ray, infiller_of_job, model_of
 
 if TYPE_CHECKING:
     from .transformers.infilling import Infiller
 
-ENGINES = ("local", "ray")
 OnProgress = Callable[[int, int], None]
 
 
@@ -87,8 +84,9 @@ class ExplainPlan:
             operator: of the result of one way of erasing alone; "" for all.
         """
         job = self.job
+        texts = training_texts(job, self.settings) if self.settings.distribution_texts else None
         return {
-            "settings": self.settings.by_operator(operator) if operator else self.settings,
+            "settings": (self.settings.by_operator(operator) if operator else self.settings).record(),
             "data": self.split.header(
                 job.limit, labels=self.settings.target == "gold", rationales=isinstance(self.given, GoldRationales)
             ),
@@ -102,14 +100,8 @@ class ExplainPlan:
                 "precision": job.precision,
                 **({"infill": model_digest(job.infill)} if job.infill else {}),
             },
-            **({"distribution": self._distribution()} if self.settings.distribution_texts else {}),
+            **({"distribution": texts.header()} if texts is not None else {}),
         }
-
-    def _distribution(self) -> dict[str, Any]:
-        """The texts that the model's states are fitted on, as a run's record holds them."""
-        job, settings = self.job, self.settings
-        name, texts = job.distribution_split, settings.distribution_texts
-        return training_texts(job.dataset, job.config, name, texts, settings.seed).header()
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +173,7 @@ def explain(
     workers: int = 2,
     model: Adapter | None = None,
     max_inputs: int | None = None,
+    spell: Callable[[str], str] = str,
     on_cost: Callable[[str], None] = lambda words: None,
     on_progress: OnProgress = lambda instances, passes: None,
 ) -> RunReport:
@@ -195,13 +188,12 @@ def explain(
         workers: of the engine ``ray``, each with a model.
         model: an opened model in place of ``job.model`` (local engine alone).
         max_inputs: how many inputs the run may take at most.
-        on_cost: called before the run with a line on what it costs, where ``max_inputs`` or something that may cost
-            much is asked for.
+        spell: writes arguments' names as the caller knows them.
+        on_cost: called with a line on what the run costs, where that is asked for or may be much.
         on_progress: called with (instances, forward passes) as they are done.
 
     Raises:
-        DataError: anything wrong with data, model or settings; a stopped run, or without ``force`` a result, that was
-            made otherwise; more than ``max_inputs`` inputs.
+        DataError: wrong data, model or settings; a stopped run or a result that was made otherwise; too many inputs.
     """
     results = _places(job, settings, out, engine)
     split = split_of(job, settings.seed)
@@ -211,8 +203,8 @@ def explain(
         model = model_of(job, split.label_names) if model is None else model
         align_labels(model, split.label_names, job.labels)
     plan = plan_of(job, settings, split)
-    if job.aopc_bounds is not None:
-        plan = replace(plan, bounds=known_bounds(job.aopc_bounds, plan))
+    if job.aopc_bounds_from is not None:
+        plan = replace(plan, bounds=known_bounds(job.aopc_bounds_from, plan))
     if not force:
         for operator, path in results.items():
             refuse_other(path, plan.header(operator), partial_path(out))
@@ -223,7 +215,7 @@ def explain(
     try:
         resumed = sum(record["instances"] for record in partial.records())
         if max_inputs is not None or plan.settings.may_cost_much:
-            on_cost(_cost(plan, partial, model, infiller, max_inputs))
+            on_cost(spell(_cost(plan, partial, model, infiller, max_inputs)))
         start, inputs, passes = time.perf_counter(), 0, 0
         for result in _results(plan, partial, model, infiller, workers, functools.partial(on_progress, 0)):
             partial.append(result.number, result.lines, result.facts)
@@ -231,8 +223,8 @@ def explain(
             passes += result.facts["passes"]
             on_progress(result.facts["instances"], 0)
         count, notes = _write_results(results, partial, plan)
-        seconds = time.perf_counter() - start
-        report = _report(results, plan, (count, resumed, inputs, passes, seconds), notes)
+        notes.words = list(map(spell, notes.words))
+        report = _report(results, plan, (count, resumed, inputs, passes, time.perf_counter() - start), notes)
         for operator, path in results.items():
             _write_run(path, report, plan, operator)
         partial.close(remove=True)
@@ -252,10 +244,12 @@ def _places(job: Job, settings: ExplainSettings, out: Path, engine: str) -> dict
     results = results_of(out, settings)
     for path in (out, *results.values()):
         check_format(path, partial_path(out))
-    if engine not in ENGINES:
-        raise DataError(f"--engine: expected one of {', '.join(ENGINES)}; found {engine!r}", rule="option-value")
+    if engine not in get_args(Engine):
+        words = f"expected one of {', '.join(get_args(Engine))}; found {engine!r}"
+        raise DataError(words, argument="engine", rule="option-value")
     if bool(job.infill) != bool(settings.infill):
-        raise DataError("--infill: expected of the job and of the settings, found of one alone", rule="option-conflict")
+        words = "expected of the job and of the settings, found of one alone"
+        raise DataError(words, argument="infill", rule="option-conflict")
     return results
 
 
@@ -275,8 +269,8 @@ def known_bounds(path: Path, plan: ExplainPlan) -> KnownBounds:
     """
     if plan.settings.also_erase or plan.job.infill:
         words = "infilling, which draws" if plan.job.infill else "several"
-        words = f"--aopc-bounds-from: expected one way of erasing that draws nothing, found {words}"
-        raise DataError(words, rule="option-conflict")
+        words = f"expected one way of erasing that draws nothing, found {words}"
+        raise DataError(words, argument="aopc_bounds_from", rule="option-conflict")
     return KnownBounds(path, plan.header())
 
 
@@ -295,12 +289,14 @@ def settings_for_job(job: Job, paper: str, **options: Any) -> tuple[ExplainSetti
         paper, options: as of :func:`settings_for`.
     """
     rows = open_split(job.dataset, job.config, job.split)
-    if job.aopc_bounds is not None:
+    if job.aopc_bounds_from is not None:
         options["aopc_bounds"] = True
     if job.rationales or job.scores is not None:
         options["method"] = SPANS if job.rationales else GIVEN
     options["infill"] = Path(job.infill).name
-    settings = settings_for(paper, rows.config, has_embeddings(job.model), selects(job.model), **options)
+    opening = opening_of(job.model)
+    opener = opener_of(opening)
+    settings = settings_for(paper, rows.config, opener.embeds(opening), opener.selects(opening), **options)
     by_paper = rows.config in preset(paper).kd
     if options.get("kd") is None and settings.method != SPANS and not by_paper:
         settings = replace(settings, kd=kd_of(rows))
@@ -326,8 +322,7 @@ def _results(
     if model is None:
         folder = partial.path.with_name(partial.path.stem + ".ray")
         return explain_on_ray(plan.job, plan.settings, plan.split, todo, folder, workers, on_passes)
-    gaussian = gaussian_of_job(plan.job, plan.settings, model)
-    worker = Worker(model, plan.settings, plan.split.kind, on_passes, infiller, gaussian)
+    worker = Worker(model, plan.job, plan.settings, plan.split.kind, on_passes, infiller)
     return (worker.explain(*chunk) for chunk in todo)
 
 
@@ -342,7 +337,8 @@ def _cost(
     settings, kind = plan.settings, plan.split.kind
     counts, first = Counter[str](), list[Instance]()
     for _, chunk in _open_chunks(plan, partial):
-        counts.update(inputs_of_all(chunk, settings, kind))
+        for one in chunk:
+            counts.update(inputs_of(one, settings, kind))
         first = first or list(chunk[:PROBED])
     cost_in_words(counts, None, max_inputs)  # too many are refused before the model is asked
     seconds = None
@@ -379,9 +375,9 @@ def _words_on_paper(job: Job, settings: ExplainSettings) -> tuple[str, ...]:
     """What a reader of results made by a paper's preset must know."""
     words = []
     if settings.paper and training_facts(Path(job.model)).get("paper") != settings.paper:
-        words.append(f"the model was not trained with --paper {settings.paper}: taken as it is")
+        words.append(f"the model was not trained with `paper` {settings.paper}: taken as it is")
     if settings.bins not in ((), AOPC_THRESHOLDS):
-        words.append("score takes these bins with --aopc-thresholds " + " ".join(f"{rate:g}" for rate in settings.bins))
+        words.append("score takes these bins with `aopc_thresholds` " + " ".join(f"{rate:g}" for rate in settings.bins))
     return tuple(words)
 
 
@@ -443,10 +439,9 @@ def _report(
 
 
 def _write_run(path: Path, report: RunReport, plan: ExplainPlan, operator: str) -> None:
-    header = plan.header(operator)
     facts = {
-        "signature": header["settings"].signature(Path(plan.job.model).name),
-        **header,
+        "signature": plan.settings.by_operator(operator).signature(Path(plan.job.model).name),
+        **plan.header(operator),
         "instances": report.instances,
         "counts": report.notes.counts,
         "maxima": report.notes.maxima,
@@ -484,6 +479,7 @@ def explain_draws(
     engine: str = "local",
     workers: int = 2,
     max_inputs: int | None = None,
+    spell: Callable[[str], str] = str,
     on_cost: Callable[[str], None] = lambda words: None,
     on_progress: OnProgress = lambda instances, passes: None,
 ) -> list[RunReport]:
@@ -507,7 +503,7 @@ def explain_draws(
     bounds = outs[0] if settings.aopc_bounds and alike else None
     return [
         explain(
-            replace(job, aopc_bounds=job.aopc_bounds or (bounds if draw else None)),
+            replace(job, aopc_bounds_from=job.aopc_bounds_from or (bounds if draw else None)),
             replace(settings, seed=settings.seed + draw),
             out,
             resume=resume,
@@ -516,6 +512,7 @@ def explain_draws(
             workers=workers,
             model=model,
             max_inputs=max_inputs,
+            spell=spell,
             on_cost=on_cost,
             on_progress=on_progress,
         )

@@ -14,11 +14,9 @@ from numpy.typing import NDArray
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.operators import INFILL
 
-from .adapter import Adapter, Encoded, Notes, View, array_of
-from .distribution.gaussian import Gaussian
+from .adapter import Adapter, Encoded, Notes, View, array_of, in_halves, out_of_memory, release_memory
 from .erasure import Erased, full
 from .instances import Instance
-from .memory import in_halves, out_of_memory, release_memory
 
 KEPT_SIZE = 500_000  # tokens of inputs that are kept between finding equal ones and running them
 MOST_OFF = 1e-3  # by which the sum of a row of probabilities may differ from 1 (half precision)
@@ -70,7 +68,6 @@ class Runner:
         batch_size: forward passes at a time for inputs of full length; shorter inputs go in larger batches.
         on_passes: called with the number of forward passes after each batch (progress).
         infiller: of ``infill``.
-        gaussian: of the model's states of training texts, where distances from it are asked for.
     """
 
     def __init__(
@@ -80,9 +77,7 @@ class Runner:
         batch_size: int,
         on_passes: Callable[[int], None] | None = None,
         infiller: Fills | None = None,
-        gaussian: Gaussian | None = None,
     ) -> None:
-        self.gaussian = gaussian
         self.model, self.erase, self.batch_size, self.infiller = model, erase, batch_size, infiller
         self.counts = Counts()
         self._on_passes = on_passes
@@ -152,7 +147,7 @@ class Runner:
     def _infilled(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> tuple[list[Encoded], list[Erased]]:
         """Erased inputs as instances of their own, equal ones once; whole ones stay what they are."""
         if self.infiller is None:
-            words = f"--erase {INFILL}: expected a masked language model (--infill), found none"
+            words = f"`erase` {INFILL}: expected a masked language model (`infill`), found none"
             raise DataError(words, rule="option-missing")
         whole, inputs, number_of = list(encoded), list[Erased](), dict[tuple[int, bytes], int]()
         asked: list[tuple[Instance, NDArray[np.bool_]]] = []
@@ -269,7 +264,7 @@ class Runner:
             if len(batch) == 1:
                 raise DataError(
                     f"out of memory with a single input of length {max(batch[0][0].sizes)}; "
-                    "a shorter --window needs less",
+                    "a shorter `window` needs less",
                     rule="device",
                     instance=ids[0],
                 ) from error

@@ -1,28 +1,49 @@
-"""What decides the results of ``explain``, but for model and data."""
+"""What decides the results of ``explain``, but for model and data; declared here once."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
-from eraser_hub.metrics.erasure import AOPC_THRESHOLDS
-from eraser_hub.papers.presets import PRESETS, Choices, Preset, preset
+from eraser_hub.metrics.fields import (
+    AOPC_BOUNDS,
+    AOPC_THRESHOLDS,
+    DISTANCES,
+    ENTROPIES,
+    LEAVE_ONE_OUT,
+    OCCLUDED_FIELD,
+    SOFT_MASKS,
+)
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.operators import ERASE_MODES, INFILL
 from eraser_hub.version import __version__
 
-from .games.units import MASKS, UNITS
+from .measure import MEASURES, Measure
+from .method import METHODS, OPEN, DescribedPart, Method, Range, Setting
 
-GRADIENTS = ("gradient", "simple-gradient", "input-x-gradient", "integrated-gradients")
-METHODS = ("random", "occlusion", *GRADIENTS, "attention", "lime", "coefficients", "shapley", "kernel-shap", "deeplift")
+if TYPE_CHECKING:  # the command line reads the declaration without waiting for numpy
+    from eraser_hub.papers.presets import Choices, Preset
+
 GIVEN = "given"  # no method of ours: the scores come with the instances
 SPANS = "rationales"  # no scores at all: the rationales come with the instances
 HUMAN, OWN = "human", "model"  # of whom they are, where no file holds them
 TARGETS = ("predicted", "gold")
-ERASING_METHODS = ("occlusion", "lime", "shapley", "kernel-shap")  # whose scores hang on how tokens are erased
-RANDOM_KINDS = ("tokens", "spans")
 FIDELITY_RATES = tuple(round(0.05 * step, 2) for step in range(21))
-LARGEST = 2**63 - 1  # what the record of a run, which is JSON, can hold of an integer
+# the fields that a prediction may have beside its erased inputs, in the order in which it is written
+FIELDS: tuple[str, ...] = (
+    *("tokens_to_flip", "random_rationales", OCCLUDED_FIELD, *DISTANCES, *ENTROPIES, AOPC_BOUNDS, SOFT_MASKS),
+    *(LEAVE_ONE_OUT, "infidelity", "infidelity_normalized", "sensitivity_max"),
+)
+
+Share = Annotated[float, Range(0, 1)]
+Count = Annotated[int, Range(0)]
+
+
+def place_of(name: str) -> int:
+    """Return the place of a prediction's field among :data:`FIELDS`; others stand behind them."""
+    return FIELDS.index(name) if name in FIELDS else len(FIELDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,142 +51,133 @@ class ExplainSettings:
     """Everything that decides the results, but for model and data.
 
     Attributes:
-        paper: one of :data:`eraser_hub.papers.presets.PRESETS`, whose code's choices are made where no other attribute
-            says them; "" for ours. :func:`settings_for` also takes the paper's values of the other attributes.
-        method: one of :data:`METHODS`; ``given`` for scores, ``rationales`` for rationales that come with the
+        paper: a paper's own choices wherever nothing else says otherwise: eraser, wang2022 or carton2020; "" for ours.
+        method: the attribution method; ``given`` for scores, ``rationales`` for rationales that come with the
             instances.
-        target: the label that scores explain: ``predicted``, ``gold``, or a label's name.
-        seed: of all that is drawn.
-        kd: share of the tokens in a hard rationale.
+        target: the label that scores explain: predicted, gold, or a label's name.
+        seed: seed of all that is drawn.
+        kd: share of tokens in a hard rationale; from the command line by default the config's average.
         kd_of_sequences: share for each sequence of a pair, where they differ; () for ``kd``.
-        bins: shares at which the AOPC is measured, () for none.
-        erase: remove, mask, pad or infill.
+        bins: shares of the tokens at which the AOPC is measured, () for none.
+        erase: how tokens are erased.
         also_erase: further ways, each of which gives a result of its own, of the same scores and rationales.
         scores_erase: how tokens were erased for the scores, where that is another way; "" for ``erase``.
         infill: name of the masked language model that fills erased places; "" without ``infill``.
-        tokens_to_flip: search how many of the evidence documents' highest-ranked tokens must go until the label
-            changes.
-        random_draws: number of random rationales of each instance's own length.
-        random_kind: ``tokens`` (any set of that size) or ``spans`` (its own spans, shifted).
-        fidelity_trials: trials per occlusion rate of the fidelity curves, 0 for none.
-        fidelity_rates: shares of the rationale that are taken out, () only without trials.
-        steps: integration steps of integrated gradients.
-        lime_samples: LIME's N, perturbed samples of each instance.
-        lime_tokens: LIME's K, tokens in each sample; 0: a uniformly drawn number.
+        tokens_to_flip: search how many of the evidence documents' top tokens must go until the label changes.
+        random_draws: random rationales of each instance's own length, to score against chance.
+        random_kind: random rationales: tokens (any set), or spans (its own spans, shifted).
+        fidelity_trials: fidelity curves: trials for each occlusion rate (0: none).
+        fidelity_rates: shares of the rationale that are taken out; () only without trials.
+        steps: steps of integrated gradients.
+        lime_samples: LIME: perturbed samples, N.
+        lime_tokens: LIME: tokens in each sample, K; 0: a uniformly drawn number.
         batch_size: full-length inputs at a time.
-        chunk: instances in a chunk.
+        chunk: instances worked on, and written, together.
         scores: methods ``given`` and ``rationales``: which they are (``human``, ``model`` for those that the model
             selects itself, or the file's digest), for the signature.
-        units: what is erased together by Shapley values and by the scores below: ``tokens``, or ``sentences``.
-        shapley_draws: permutations, each with its reverse, of ``shapley`` above :data:`games.play.EXACT_UNITS` units.
-        shap_samples: sets of ``kernel-shap`` above as many units; 0: 2 n + 2048.
-        aopc_bounds: find the least and the greatest AOPC of all orders of erasure.
-        beam: orders that are followed together in that search above :data:`games.play.EXACT_UNITS` units.
-        soft_masks: what they erase by chance: ``tokens`` (units), or ``elements`` of the tokens' embeddings.
-        soft_draws: masks of soft comprehensiveness, and of soft sufficiency, above eight units; 0: neither score.
-        leave_one_out: p(label) minus p without it, of each unit.
-        distribution_texts: training texts on which the model's states are fitted, to tell how far erased inputs lie
-            from them; 0: not.
-        infidelity_draws, sensitivity_draws: perturbed inputs of infidelity and of the largest sensitivity; 0: none.
+        units: what Shapley values and the measures of rankings erase together.
+        shapley_draws: method shapley: permutations, each with its reverse, of more than 10 units.
+        shap_samples: method kernel-shap: sets of more than 10 units (0: 2 n + 2048).
+        aopc_bounds: find the least and the greatest AOPC of all orders of erasure, for normalised AOPC (NAOPC).
+        beam: AOPC bounds of more than 10 units: orders that are followed together.
+        soft_draws: soft comprehensiveness and sufficiency: masks of more than 8 units (0: neither).
+        soft_masks: what these masks erase: tokens (units), or elements of their embeddings (transformers).
+        leave_one_out: p(label) minus p without it, of each unit, for tau_loo.
+        infidelity_draws: infidelity: perturbed inputs of each instance (0: none).
+        sensitivity_draws: largest sensitivity: perturbed inputs whose scores are computed anew (0: none).
+        distribution_texts: how far whole and erased inputs lie from so many training texts, by the model's states (0:
+            not).
+        more: settings that plug-ins declare: name -> value.
     """
 
     paper: str = ""
-    method: str = "occlusion"
+    method: Annotated[str, OPEN] = "occlusion"
     target: str = "predicted"
-    seed: int = 1
-    kd: float = 0.1
-    kd_of_sequences: tuple[float, ...] = ()
-    bins: tuple[float, ...] = AOPC_THRESHOLDS
-    erase: str = "remove"
+    seed: Count = 1
+    kd: Annotated[float, Range(0, 1), OPEN] = 0.1
+    kd_of_sequences: tuple[Share, ...] = ()
+    bins: Annotated[tuple[Share, ...], OPEN] = AOPC_THRESHOLDS
+    erase: Annotated[str, OPEN] = "remove"
     also_erase: tuple[str, ...] = ()
     scores_erase: str = ""
     infill: str = ""
     tokens_to_flip: bool = False
-    random_draws: int = 0
-    random_kind: str = "tokens"
-    fidelity_trials: int = 0
-    fidelity_rates: tuple[float, ...] = FIDELITY_RATES
-    steps: int = 300
-    lime_samples: int = 5000
-    lime_tokens: int = 0
-    batch_size: int = 32
-    chunk: int = 16
+    random_draws: Count = 0
+    random_kind: Literal["tokens", "spans"] = "tokens"
+    fidelity_trials: Annotated[int, Range(0), OPEN] = 0
+    fidelity_rates: Annotated[tuple[Share, ...], OPEN] = FIDELITY_RATES
+    steps: Annotated[int, Range(1), OPEN] = 300
+    lime_samples: Annotated[int, Range(2), OPEN] = 5000
+    lime_tokens: Annotated[int, Range(0), OPEN] = 0
+    batch_size: Annotated[int, Range(1)] = 32
+    chunk: Annotated[int, Range(1)] = 16
     scores: str = ""
-    units: str = "tokens"
-    shapley_draws: int = 10
-    shap_samples: int = 0
+    units: Literal["tokens", "sentences"] = "tokens"
+    shapley_draws: Annotated[int, Range(1)] = 10
+    shap_samples: Count = 0
     aopc_bounds: bool = False
-    beam: int = 5
-    soft_draws: int = 0
-    soft_masks: str = "tokens"
+    beam: Annotated[int, Range(1)] = 5
+    soft_draws: Count = 0
+    soft_masks: Literal["tokens", "elements"] = "tokens"
     leave_one_out: bool = False
-    infidelity_draws: int = 0
-    sensitivity_draws: int = 0
-    distribution_texts: int = 0
+    infidelity_draws: Count = 0
+    sensitivity_draws: Count = 0
+    distribution_texts: Count = 0
+    more: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         preset_of(self.paper)
-        rates = self.fidelity_rates
-        for option, good, expected, value in (
-            ("--method", self.method in (*METHODS, GIVEN, SPANS), f"one of {', '.join(METHODS)}", self.method),
-            *(("--erase", one in ERASE_MODES, f"one of {', '.join(ERASE_MODES)}", one) for one in self.operators),
-            ("--erase", _different(self.operators), "each way once", self.operators),
-            (
-                "--infill",
-                bool(self.infill) or INFILL not in self.operators,
-                "a masked language model to infill with",
-                self.infill,
-            ),
-            (
-                "--infill",
-                not self.infill or INFILL in (*self.operators, self.scores_erase),
-                "--erase infill beside it",
-                self.infill,
-            ),
-            ("--random-kind", self.random_kind in RANDOM_KINDS, " or ".join(RANDOM_KINDS), self.random_kind),
-            ("--units", self.units in UNITS, " or ".join(UNITS), self.units),
-            ("--soft-masks", self.soft_masks in MASKS, " or ".join(MASKS), self.soft_masks),
-            ("--soft-masks", self.soft_draws or self.soft_masks == MASKS[0], "--soft-draws beside it", self.soft_masks),
-            ("--soft-draws", self.soft_draws != 1, "0, or at least 2, whose spread can be told", self.soft_draws),
-            ("--distribution", self.distribution_texts != 1, "0, or at least 2", self.distribution_texts),
-            ("--kd", 0 <= self.kd <= 1, "a share from 0 to 1", self.kd),
-            ("--kd", _shares(self.kd_of_sequences), "shares from 0 to 1", self.kd_of_sequences),
-            ("--bins", _shares(self.bins) and _different(self.bins), "different shares from 0 to 1", self.bins),
-            ("--fidelity-rates", _shares(rates), "shares from 0 to 1", rates),
-            ("--fidelity-rates", _different(rates), "different shares", rates),
-            (
-                "--fidelity-rates",
-                rates or not self.fidelity_trials,
-                "at least one rate for the trials asked for",
-                rates,
-            ),
-        ):
+        if self.method not in (GIVEN, SPANS):
+            METHODS.find(self.method, argument="method")
+        for name, kind in _declared().items():
+            _check(name, kind, getattr(self, name))
+        for name, good, expected, value in self._rules():
             if not good:
-                raise DataError(f"{option}: expected {expected}, found {shown(value)}", rule="option-value")
-        for option, number, least in (
-            ("--steps", self.steps, 1),
-            ("--lime-samples", self.lime_samples, 2),
-            ("--lime-tokens", self.lime_tokens, 0),
-            ("--batch-size", self.batch_size, 1),
-            ("--random-draws", self.random_draws, 0),
-            ("--fidelity-trials", self.fidelity_trials, 0),
-            ("--chunk", self.chunk, 1),
-            ("--seed", self.seed, 0),
-            ("--shapley-draws", self.shapley_draws, 1),
-            ("--shap-samples", self.shap_samples, 0),
-            ("--beam", self.beam, 1),
-            ("--soft-draws", self.soft_draws, 0),
-            ("--infidelity", self.infidelity_draws, 0),
-            ("--sensitivity", self.sensitivity_draws, 0),
-            ("--distribution", self.distribution_texts, 0),
-        ):
-            if not least <= number <= LARGEST:
-                bound = f"at least {least}" if number < least else f"at most {LARGEST}"
-                raise DataError(f"{option}: expected {bound}, found {shown(number)}", rule="option-value")
-        if self.units != UNITS[0] and not self.plays:
-            options = ", ".join(("--method shapley or kernel-shap", *self.of_rankings))
-            words = f"--units {self.units}: expected beside one of {options}; all else goes by tokens"
+                raise DataError(f"expected {expected}, found {shown(value)}", argument=name, rule="option-value")
+        if self.units != "tokens" and not self.plays:
+            methods = " or ".join(name for name in METHODS if _method(name).plays)
+            measures = sorted((one for one in MEASURES.values() if one.by_units), key=_place)
+            options = ", ".join([f"`method` {methods}", *(f"`{measure.asked}`" for measure in measures)])
+            words = f"`units` {self.units}: expected beside one of {options}; all else goes by tokens"
             raise DataError(words, rule="option-conflict")
+        object.__setattr__(self, "more", dict(self._more()))
+
+    def _rules(self) -> Iterator[tuple[str, bool, str, object]]:
+        """Yield what has to hold of several settings, or of all values of one: name, whether it does, words, value."""
+        ways, rates, infill = self.operators, self.fidelity_rates, self.infill
+        for way in ways:
+            yield "erase", way in ERASE_MODES, f"one of {', '.join(ERASE_MODES)}", way
+        yield "erase", _different(ways), "each way once", ways
+        yield "infill", bool(infill) or INFILL not in ways, "a masked language model to infill with", infill
+        filled = INFILL in (*ways, self.scores_erase)
+        yield "infill", not infill or filled, "`erase` infill beside it", infill
+        masked = self.soft_draws > 0 or self.soft_masks == "tokens"
+        yield "soft_masks", masked, "`soft_draws` beside it", self.soft_masks
+        yield "soft_draws", self.soft_draws != 1, "0, or at least 2, whose spread can be told", self.soft_draws
+        yield "distribution_texts", self.distribution_texts != 1, "0, or at least 2", self.distribution_texts
+        yield "kd", _shares(self.kd_of_sequences), "shares from 0 to 1", self.kd_of_sequences
+        yield "bins", _shares(self.bins) and _different(self.bins), "different shares from 0 to 1", self.bins
+        yield "fidelity_rates", _shares(rates), "shares from 0 to 1", rates
+        yield "fidelity_rates", _different(rates), "different shares", rates
+        asked = bool(rates) or not self.fidelity_trials
+        yield "fidelity_rates", asked, "at least one rate for the trials asked for", rates
+
+    def _more(self) -> Iterator[tuple[str, Any]]:
+        """Yield the plug-ins' settings, those that were not said by their defaults.
+
+        Raises:
+            DataError: one that neither the method nor a measure has, or another type or range.
+        """
+        asked = [*([] if self.method in (GIVEN, SPANS) else [_method(self.method)]), *self.measures]
+        own = {name: setting for part in asked for name, setting in part.settings.items()}
+        for name in self.more:
+            if name not in own and name not in own_settings():
+                words = f"expected a setting of the method or of a measure, found {shown(name)}"
+                raise DataError(words, argument="more", rule="key-unknown")
+        for name, setting in own.items():
+            value = self.more.get(name, setting.default)
+            setting.check(name, value)
+            yield name, value
 
     @property
     def operators(self) -> tuple[str, ...]:
@@ -173,98 +185,79 @@ class ExplainSettings:
         return (self.erase, *self.also_erase)
 
     def by_operator(self, operator: str) -> ExplainSettings:
-        """The settings of one way's result: the scores are those of the first way."""
+        """Return the settings of one way's result: the scores are those of the first way."""
         if operator == self.erase:
             scores_erase = self.scores_erase
         else:
-            scores_erase = self.erase if self.method in ERASING_METHODS else ""
+            scores_erase = self.erase if self.scores_erased else ""
         infill = self.infill if INFILL in (operator, scores_erase) else ""
         return replace(self, erase=operator, also_erase=(), scores_erase=scores_erase, infill=infill)
 
     @property
     def choices(self) -> Choices:
         """How scores and inputs are made where no attribute says it."""
-        return preset(self.paper).choices
+        return preset_of(self.paper).choices
+
+    @property
+    def scores_erased(self) -> bool:
+        """Whether the method's scores hang on how tokens are erased."""
+        return self.method not in (GIVEN, SPANS) and _method(self.method).erases
+
+    @property
+    def measures(self) -> list[type[Measure]]:
+        """The measures that are asked for, in the order of their fields."""
+        asked = (one for one in MEASURES.values() if getattr(self, one.asked, None) or self.more.get(one.asked))
+        return sorted(asked, key=_place)
+
+    def record(self) -> dict[str, Any]:
+        """Return the settings as a run's record holds them."""
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        return values if self.more else {name: value for name, value in values.items() if name != "more"}
 
     def signature(self, model: str = "") -> str:
-        """Every setting that decides the numbers, in one line (sacrebleu's manner)."""
+        """Return every setting that decides the numbers, in one line (sacrebleu's manner)."""
         spans, choices = self.method == SPANS, self.choices
+        method = None if self.method in (GIVEN, SPANS) else _method(self.method)
+        own = [] if method is None else method.words(self)
+        before = [one for one in self.measures if _place(one) < place_of(OCCLUDED_FIELD)]
+        after = [one for one in self.measures if one not in before]
         parts = [f"paper:{self.paper}"] if self.paper else []
         parts += [f"rationales:{self.scores}"] if spans else [f"method:{self.method}"]
         if not spans:
             parts += [] if self.target == "predicted" else [f"target:{self.target}"]
             parts.append("kd:" + ",".join(f"{share:g}" for share in self.kd_of_sequences or (self.kd,)))
         parts += [f"erase:{','.join(self.operators)}", f"seed:{self.seed}"]
-        if self.scores_erase:
-            parts.append(f"scores-erase:{self.scores_erase}")
-        if self.infill:
-            parts.append(f"infill:{self.infill}")
-        if self.bins:
-            parts.append("bins:" + ",".join(f"{rate:g}" for rate in self.bins))
-        if self.method == "integrated-gradients":
-            parts.append(f"steps:{self.steps}|baseline:{choices.baseline}")
-        if self.scores and not spans:
-            parts.append(f"scores:{self.scores}")
-        if self.method == "lime":
-            parts.append(f"lime:N{self.lime_samples},K{self.lime_tokens}")
-        if self.random_draws:
-            parts.append(f"random-draws:{self.random_draws},{self.random_kind}")
-        if self.tokens_to_flip:
-            parts.append("flip:evidence-documents")
+        parts += [f"scores-erase:{self.scores_erase}"] if self.scores_erase else []
+        parts += [f"infill:{self.infill}"] if self.infill else []
+        parts += ["bins:" + ",".join(f"{rate:g}" for rate in self.bins)] if self.bins else []
+        parts += [] if method is None or method.plays else own
+        parts += [f"scores:{self.scores}"] if self.scores and not spans else []
+        parts += [f"random-draws:{self.random_draws},{self.random_kind}"] if self.random_draws else []
+        parts += [words for one in before for words in one.words(self)]
         if self.fidelity_trials:
             parts.append(f"fidelity:{self.fidelity_trials}x{len(self.fidelity_rates)},{choices.occlusion}")
-        if self.distribution_texts:
-            parts.append(f"distribution:{self.distribution_texts}")
-        parts += self._games()
-        if choices.filler:
-            parts.append(f"filler:{choices.filler}")
-        if model:
-            parts.append(f"model:{model}")
+        parts += [words for one in after if not one.by_units for words in one.words(self)]
+        parts += own if method is not None and method.plays else []
+        parts += [words for one in after if one.by_units for words in one.words(self)]
+        parts += [f"units:{self.units}"] if self.plays and self.units != "tokens" else []
+        parts += [f"filler:{choices.filler}"] if choices.filler else []
+        parts += [f"model:{model}"] if model else []
         ties = "position" if choices.ties == "first" else "last-position"
         return "|".join([*parts, f"ties:{ties}", f"eraser-hub:{__version__}"])
 
     @property
-    def of_rankings(self) -> dict[str, int]:
-        """What was asked for beside the erasure of rationales, by option; all of it needs scores of every token."""
-        return {
-            "--aopc-bounds": int(self.aopc_bounds),
-            "--soft-draws": self.soft_draws,
-            "--leave-one-out": int(self.leave_one_out),
-            "--infidelity": self.infidelity_draws,
-            "--sensitivity": self.sensitivity_draws,
-        }
-
-    @property
     def may_cost_much(self) -> bool:
         """Whether something is asked for that may take many inputs an instance."""
-        return self.plays or bool(self.infill or self.also_erase or self.distribution_texts)
+        return self.plays or bool(self.infill or self.also_erase) or any(one.costly for one in self.measures)
 
     @property
     def plays(self) -> bool:
         """Whether sets of units are erased: what ``units`` is for."""
-        return self.method in ("shapley", "kernel-shap") or any(self.of_rankings.values())
-
-    def _games(self) -> list[str]:
-        """What the signature says of Shapley values and of :attr:`of_rankings`."""
-        parts = []
-        if self.method == "shapley":
-            parts.append(f"shapley:{self.shapley_draws}")
-        if self.method == "kernel-shap":
-            parts.append(f"shap:{self.shap_samples or '2n+2048'}")
-        if self.aopc_bounds:
-            parts.append(f"aopc-bounds:beam{self.beam}")
-        if self.soft_draws:
-            parts.append(f"soft:{self.soft_draws}" + (f",{self.soft_masks}" if self.soft_masks != MASKS[0] else ""))
-        if self.leave_one_out:
-            parts.append("leave-one-out")
-        if self.infidelity_draws:
-            parts.append(f"infidelity:{self.infidelity_draws}")
-        if self.sensitivity_draws:
-            parts.append(f"sensitivity:{self.sensitivity_draws}")
-        return [*parts, f"units:{self.units}"] if parts and self.units != "tokens" else parts
+        plays = self.method not in (GIVEN, SPANS) and _method(self.method).plays
+        return plays or any(one.by_units for one in self.measures)
 
     def for_kind(self, kind: str) -> ExplainSettings:
-        """The settings for a kind of dataset, without what its results have no place for.
+        """Return the settings for a kind of dataset, without what its results have no place for.
 
         The perturbation benchmark's results hold no AOPC, nor do those of given rationales: the signature must not say
         that there were bins.
@@ -273,45 +266,80 @@ class ExplainSettings:
             DataError: something was asked for that would be missing.
         """
         if self.method == SPANS:
-            if self.tokens_to_flip:
-                raise DataError("--tokens-to-flip: given rationales rank no tokens", rule="option-conflict")
+            for measure in self.measures:
+                if measure.ranks:
+                    raise _conflict(measure.asked, "given rationales rank no tokens")
             if self.target != "predicted":
-                raise DataError("--target: given rationales explain no label", rule="option-conflict")
-            for option, value in self.of_rankings.items():
-                if value:
-                    raise DataError(f"{option}: given rationales rank no tokens", rule="option-conflict")
+                raise _conflict("target", "given rationales explain no label")
             self = replace(self, bins=())
-        if self.method == GIVEN and self.sensitivity_draws:
-            words = "--sensitivity: given scores cannot be computed anew for other inputs"
-            raise DataError(words, rule="option-conflict")
+        for measure in self.measures:
+            if self.method == GIVEN and measure.scores_anew:
+                raise _conflict(measure.asked, "given scores cannot be computed anew for other inputs")
         if kind != "perturbation":
             return self
-        for option, value in (
-            ("--tokens-to-flip", self.tokens_to_flip),
-            ("--random-draws", self.random_draws),
-            ("--fidelity-trials", self.fidelity_trials),
-            ("--distribution", self.distribution_texts),
-            *self.of_rankings.items(),
-        ):
-            if value and value != preset(self.paper).settings.get(option[2:].replace("-", "_")):
-                words = f"{option}: the perturbation benchmark's results have no place for it"
-                raise DataError(words, rule="unsupported")
+        for name in (*(one.asked for one in self.measures), "random_draws", "fidelity_trials"):
+            value = getattr(self, name, None) or self.more.get(name)
+            if value and value != preset_of(self.paper).settings.get(name):
+                words = "the perturbation benchmark's results have no place for it"
+                raise DataError(words, argument=name, rule="unsupported")
         return replace(self, bins=(), fidelity_trials=0)
 
 
+def _conflict(name: str, words: str) -> DataError:
+    return DataError(words, argument=name, rule="option-conflict")
+
+
+def _method(name: str) -> type[Method]:
+    return METHODS[name]
+
+
+def _place(measure: type[Measure]) -> int:
+    """Return the place of a measure's first field among a prediction's."""
+    return place_of(measure.fields[0])
+
+
+def own_settings() -> dict[str, Setting]:
+    """Return the settings of all methods and measures that there is no field for."""
+    parts: list[type[DescribedPart]] = [*METHODS.values(), *MEASURES.values()]
+    return {name: setting for part in parts for name, setting in part.settings.items()}
+
+
+@cache
+def _declared() -> dict[str, Any]:
+    """Return the type of each field, with what stands beside it."""
+    return get_type_hints(ExplainSettings, include_extras=True)
+
+
+def _check(name: str, kind: Any, value: Any) -> None:
+    """Refuse a value out of the range, or not among the choices, that a field's type names.
+
+    Raises:
+        DataError: such a value.
+    """
+    if get_origin(kind) is Literal and value not in get_args(kind):
+        words = f"expected one of {', '.join(get_args(kind))}; found {shown(value)}"
+        raise DataError(words, argument=name, rule="option-value")
+    for within in (one for one in getattr(kind, "__metadata__", ()) if isinstance(one, Range)):
+        if words := within.expected(value):
+            raise DataError(f"expected {words}, found {shown(value)}", argument=name, rule="option-value")
+
+
 def preset_of(paper: str) -> Preset:
-    """`preset`, for a name that may be none.
+    """Return :func:`papers.presets.preset`, for a name that may be none.
 
     Raises:
         DataError: an unknown paper.
     """
+    from eraser_hub.papers.presets import PRESETS, preset
+
     if paper not in ("", *PRESETS):
-        raise DataError(f"--paper: expected one of {', '.join(PRESETS)}, found {shown(paper)}", rule="option-value")
+        words = f"expected one of {', '.join(PRESETS)}, found {shown(paper)}"
+        raise DataError(words, argument="paper", rule="option-value")
     return preset(paper)
 
 
 def settings_for(paper: str, config: str, embeddings: bool, selects: bool = False, **options: Any) -> ExplainSettings:
-    """Settings by a paper's preset, with single options in place of its values.
+    """Return settings by a paper's preset, with single options in place of its values.
 
     Args:
         paper: one of :data:`eraser_hub.papers.presets.PRESETS`, or "" for our own defaults.
@@ -319,16 +347,21 @@ def settings_for(paper: str, config: str, embeddings: bool, selects: bool = Fals
         embeddings: whether the model has embeddings, which decides the preset's method.
         selects: whether the model selects its rationale, which is then erased where neither options nor the preset say
             another.
-        options: attributes of :class:`ExplainSettings`; None where the preset (else the default) decides.
+        options: attributes of :class:`ExplainSettings`, and settings that plug-ins declare; None where the preset (else
+            the default) decides.
 
     Raises:
         DataError: an unknown paper or option, values out of range.
     """
     chosen = preset_of(paper)
-    unknown = [name for name in options if name not in ExplainSettings.__dataclass_fields__]
-    if unknown:
-        known = ", ".join(ExplainSettings.__dataclass_fields__)
-        raise DataError(f"expected settings among {known}; found {shown(unknown[0])}", rule="key-unknown")
+    names = ExplainSettings.__dataclass_fields__
+    unknown = [name for name in options if name not in names]
+    declared = own_settings() if unknown else {}
+    for name in unknown:
+        if name not in declared:
+            words = f"expected settings among {', '.join(names)}; found {shown(name)}"
+            raise DataError(words, rule="key-unknown")
+    more = {**(options.pop("more", None) or {}), **{name: options.pop(name) for name in unknown}}
     values: dict[str, Any] = {**chosen.settings, "paper": paper}
     values["method"] = SPANS if chosen.rationales else chosen.method if embeddings else chosen.method_without_embeddings
     values["scores"] = chosen.rationales
@@ -342,7 +375,7 @@ def settings_for(paper: str, config: str, embeddings: bool, selects: bool = Fals
         values["scores"] = ""
     values |= {name: value for name, value in options.items() if value is not None}
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
-    return ExplainSettings(**{name: value for name, value in values.items() if value not in (None, "")})
+    return ExplainSettings(**{name: value for name, value in values.items() if value not in (None, "")}, more=more)
 
 
 def _shares(rates: tuple[float, ...]) -> bool:

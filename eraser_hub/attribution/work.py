@@ -3,79 +3,33 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
 import os
+import shutil
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
 import orjson
 
+from eraser_hub.records.atomic import replacing
+from eraser_hub.records.errors import DataError
 from eraser_hub.records.extras import need
 
-from .adapter import Adapter
-from .distribution.gaussian import Gaussian
-from .distribution.texts import fitted_on, training_texts
+from .adapter import Adapter, align_labels
+from .dataset import Split
 from .engine import explain_chunk
 from .instances import Instance
-from .labels import align_labels
+from .job import Job
 from .open import open_model
 from .runner import Runner
 from .settings import ExplainSettings
 
 if TYPE_CHECKING:
     from .transformers.infilling import Infiller
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """What is explained by what.
-
-    Attributes:
-        dataset, config, split: a dataset folder or Hub id, and the part of it.
-        model: a model folder, file or Hub id.
-        task, trust_pickle, trust_remote_code, window, device: as for :func:`open_model`.
-        labels: the dataset's name of each of the model's outputs, where the model does not say them.
-        query: whether the model sees the query; None: as it was trained, and for a transformers model without such a
-            record, when the queries of the split differ.
-        precision: ``float32``, ``bfloat16``, ``float16``, or ``auto``: bfloat16 on a GPU that has it (transformers).
-        limit: explain the first so many instances.
-        sample: explain so many instances, drawn by the settings' seed with each label's share (a dataset may be sorted
-            by its labels); None: all.
-        sample_seed: by which a sample is drawn, in place of the settings': draws of chance explain the same texts.
-        threads: processor threads of a model; 0: as many as torch takes by itself.
-        scores: a predictions file whose soft rationales are taken in place of a method's; its digest is
-            ``ExplainSettings.scores``.
-        infill: a masked language model's folder or Hub id, which draws words for erased tokens; "" for none.
-        aopc_bounds: a results file of the same model and data, whose bounds of AOPC are taken: they do not depend on
-            the method; None: they are looked for.
-        distribution_split: the split that the model's states are fitted on, where that is asked for.
-        rationales: in place of a method: ``human``, ``model`` (its own), or a predictions file whose hard rationales
-            are taken; "" for none.
-    """
-
-    dataset: str
-    config: str | None
-    split: str
-    model: str
-    task: str = "auto"
-    trust_pickle: bool = False
-    trust_remote_code: bool = False
-    labels: tuple[str, ...] = ()
-    query: bool | None = None
-    window: int | None = None
-    device: str | None = None
-    precision: str = "auto"
-    limit: int | None = None
-    sample: int | None = None
-    sample_seed: int | None = None
-    threads: int = 0
-    scores: Path | None = None
-    aopc_bounds: Path | None = None
-    rationales: str = ""
-    infill: str = ""
-    distribution_split: str = "train"
 
 
 class ChunkResult(NamedTuple):
@@ -93,36 +47,38 @@ class Worker:
     """A model that explains chunks.
 
     Args:
-        kind: the dataset's, see :func:`kind_of`.
+        job, settings: what is explained by what, and how.
+        kind: the dataset's, see :func:`dataset.kind_of`.
         on_passes: called with the number of forward passes after each batch.
         infiller: what draws words for erased tokens, where they are infilled.
-        gaussian: of the model's states of training texts, where distances from it are asked for.
+
+    Raises:
+        DataError: what a measure needs and does not get.
     """
 
     def __init__(
         self,
         model: Adapter,
+        job: Job,
         settings: ExplainSettings,
         kind: str,
         on_passes: Callable[[int], None] | None = None,
         infiller: Infiller | None = None,
-        gaussian: Gaussian | None = None,
     ) -> None:
         self.settings, self.kind, self.infiller = settings, kind, infiller
-        self.runner = Runner(model, settings.erase, settings.batch_size, on_passes, infiller, gaussian)
+        self.runner = Runner(model, settings.erase, settings.batch_size, on_passes, infiller)
+        self.measures = [measure() for measure in settings.measures]
+        self.words = [measure.prepare(model, job, settings) for measure in self.measures]
 
     def explain(self, number: int, chunk: Sequence[Instance]) -> ChunkResult:
         """Explain one chunk."""
         model, counts = self.runner.model, self.runner.counts
         inputs, passes = counts.inputs, counts.passes
-        seen = list(map(model.seen, chunk))
-        lines = list(map(orjson.dumps, explain_chunk(self.runner, seen, self.settings, self.kind)))
+        predictions = explain_chunk(self.runner, list(map(model.seen, chunk)), self.settings, self.kind, self.measures)
         notes = model.notes.take()
-        if self.settings.distribution_texts and self.runner.gaussian is None:
-            notes.say(f"--distribution: {model.description} has no pooled state: entropies alone, no distances")
-        if self.infiller is not None:
-            for words in self.infiller.notes.take().words:
-                notes.say(words)
+        filled = [] if self.infiller is None else self.infiller.notes.take().words
+        for words in filter(None, (*self.words, *filled)):
+            notes.say(words)
         facts = {
             "instances": len(chunk),
             "inputs": counts.inputs - inputs,
@@ -132,7 +88,7 @@ class Worker:
             "maxima": notes.maxima,
             "words": notes.words,
         }
-        return ChunkResult(number, lines, facts)
+        return ChunkResult(number, list(map(orjson.dumps, predictions)), facts)
 
 
 def model_of(job: Job, label_names: Sequence[str]) -> Adapter:
@@ -179,22 +135,9 @@ def infiller_of(
 
 
 def infiller_of_job(job: Job, seed: int) -> Infiller | None:
-    """:func:`infiller_of` a job."""
-    return infiller_of(
-        job.infill, seed, device=job.device, precision=job.precision, trust_remote_code=job.trust_remote_code
-    )
-
-
-def gaussian_of_job(job: Job, settings: ExplainSettings, model: Adapter) -> Gaussian | None:
-    """The distribution of the model's states of training texts; None where it is not asked for, or the model has none.
-
-    Raises:
-        DataError: no such split, or fewer than two texts.
-    """
-    if not settings.distribution_texts:
-        return None
-    sample = training_texts(job.dataset, job.config, job.distribution_split, settings.distribution_texts, settings.seed)
-    return fitted_on(model, sample, settings.batch_size)
+    """Return :func:`infiller_of` a job."""
+    how = {"device": job.device, "precision": job.precision, "trust_remote_code": job.trust_remote_code}
+    return infiller_of(job.infill, seed, **how)  # type: ignore[arg-type]
 
 
 def limit_threads(threads: int) -> None:
@@ -214,3 +157,145 @@ def threads_here() -> int:
     import torch
 
     return int(torch.get_num_threads())
+
+
+# --- the same chunks on Ray Data: Parquet in, one model per worker, Parquet out ---
+# The driver writes the open chunks to Parquet, one file a chunk; a worker writes its chunk's result as a file of its
+# own and renames it into place: Ray starts a killed worker anew, and a run that was stopped as a whole goes on.
+
+CPUS_PER_WORKER = 0.5  # two whole-processor workers on two processors would leave none for the reader
+
+
+def explain_on_ray(
+    job: Job,
+    settings: ExplainSettings,
+    split: Split,
+    todo: Iterator[tuple[int, list[Instance]]],
+    folder: Path,
+    workers: int,
+    on_passes: Callable[[int], None],
+) -> Iterator[ChunkResult]:
+    """Explain open chunks with ``workers`` workers; yields results in any order.
+
+    Args:
+        folder: where input and output lie during the run, on a file system that all workers see.
+        on_passes: called with the number of forward passes of each chunk.
+
+    Raises:
+        DataError: Ray is not installed; a worker's own error, in its words.
+    """
+    need("ray")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    if workers < 1:
+        raise DataError(f"expected at least 1, found {workers}", argument="workers", rule="option-value")
+    if not job.threads:
+        job = replace(job, threads=threads_here())
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        items = _write_inputs(todo, folder)
+        for result in _results(items, job, settings, split, folder / "out", workers) if items else ():
+            on_passes(result.facts["passes"])
+            yield result
+    finally:
+        # the results are in the partial file by now; what is left here nobody would read again
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _write_inputs(todo: Iterator[tuple[int, list[Instance]]], folder: Path) -> list[dict[str, Any]]:
+    """The open chunks as Parquet files, one each; gives their numbers and paths."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    inputs = folder / "in"
+    inputs.mkdir(parents=True)
+    (folder / "out").mkdir()
+    items = []
+    for number, chunk in todo:
+        # predictions do not depend on gold rationales
+        rows = msgspec.json.encode(list(chunk)).decode()
+        path = inputs / f"{number:08d}.parquet"
+        pq.write_table(pa.table({"chunk": [number], "instances": [rows]}), path)
+        items.append({"chunk": number, "path": str(path.resolve())})
+    return items
+
+
+def _results(
+    items: list[dict[str, Any]], job: Job, settings: ExplainSettings, split: Split, folder: Path, workers: int
+) -> Iterator[ChunkResult]:
+    """Chunks as workers finish them."""
+    import ray
+    from ray.exceptions import RayError
+
+    starts = not ray.is_initialized()
+    if starts:
+        ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = False
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
+    try:
+        results = (
+            ray.data.from_items(items, override_num_blocks=len(items))
+            .map_batches(
+                ChunkWorker,
+                fn_constructor_args=(job, settings, split.label_names, split.kind, folder.resolve()),
+                batch_size=1,
+                compute=ray.data.ActorPoolStrategy(size=min(workers, len(items))),
+                num_cpus=CPUS_PER_WORKER,
+            )
+            .iter_batches(batch_size=1, batch_format="pyarrow", prefetch_batches=0)
+        )
+        try:
+            for batch in results:
+                number = batch["chunk"][0].as_py()
+                error, rule = batch["error"][0].as_py(), batch["rule"][0].as_py()
+                if error:
+                    raise DataError(error, rule=rule)
+                yield _read(folder, number)
+        except RayError as error:
+            raise DataError(f"a Ray worker failed: {str(error).strip().splitlines()[-1]}", rule="device") from error
+    finally:
+        if starts:
+            ray.shutdown()
+
+
+def _read(folder: Path, number: int) -> ChunkResult:
+    """A chunk's result as its worker wrote it."""
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(folder / f"{number:08d}.parquet")
+    lines = [line.encode("utf-8") for line in table["prediction"].to_pylist()]
+    return ChunkResult(number, lines, orjson.loads(table.schema.metadata[b"facts"]))
+
+
+class ChunkWorker:
+    """One worker of Ray's: it opens the model when it starts, and explains the chunks that it gets."""
+
+    def __init__(
+        self, job: Job, settings: ExplainSettings, label_names: tuple[str, ...], kind: str, folder: Path
+    ) -> None:
+        self.folder = folder
+        self.error, self.rule = "", ""
+        try:
+            infiller = infiller_of_job(job, settings.seed)
+            self.worker = Worker(model_of(job, label_names), job, settings, kind, infiller=infiller)
+        except DataError as error:  # told to the driver, which raises it: Ray would start the worker again and again
+            self.error, self.rule = str(error), error.rule
+
+    def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
+        number = int(batch["chunk"][0])
+        if not self.error:
+            try:
+                self._explain(number, Path(str(batch["path"][0])))
+            except DataError as error:
+                self.error, self.rule = str(error), error.rule
+        return {"chunk": [number], "error": [self.error], "rule": [self.rule]}
+
+    def _explain(self, number: int, path: Path) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        chunk = msgspec.json.decode(pq.read_table(path)["instances"][0].as_py(), type=list[Instance])
+        result = self.worker.explain(number, chunk)
+        table = pa.table({"prediction": [line.decode("utf-8") for line in result.lines]})
+        with replacing(self.folder / f"{number:08d}.parquet") as beside:
+            pq.write_table(table.replace_schema_metadata({"facts": orjson.dumps(result.facts)}), beside)

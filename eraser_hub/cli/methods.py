@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 # sort of parts -> where its registry stands, `module:NAME`
 REGISTRIES = {
-    "methods": "eraser_hub.attribution.methods:METHODS",
-    "measures": "eraser_hub.attribution.measures:MEASURES",
-    "adapters": "eraser_hub.attribution.adapters:ADAPTERS",
+    "methods": "eraser_hub.attribution.method:METHODS",
+    "measures": "eraser_hub.attribution.measure:MEASURES",
+    "adapters": "eraser_hub.attribution.open:ADAPTERS",
     "systems": "eraser_hub.systems.system:SYSTEMS",
-    "readers": "eraser_hub.conversion.readers:READERS",
+    "readers": "eraser_hub.conversion.importing.sources:READERS",
 }
 COLUMNS = ("origin", "needs", "cost", "source", "about")
 

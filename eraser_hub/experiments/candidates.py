@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.attribution.games.stability import perturbed_sets, sensitivity_max
 from eraser_hub.attribution.instances import Instance
+from eraser_hub.attribution.measures.infidelity import perturbed_sets
+from eraser_hub.attribution.measures.sensitivity import sensitivity_max
 
 Scores = NDArray[np.float64]
 Maker = Callable[[NDArray[np.bool_], str, np.random.Generator], Scores]

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from eraser_hub.attribution.dataset import open_split
+from eraser_hub.attribution.job import Job
 from eraser_hub.attribution.open import UNFINISHED
 from eraser_hub.attribution.run import draw_path, explain_draws, settings_for_job
 from eraser_hub.attribution.settings import HUMAN as HUMAN_RATIONALES
-from eraser_hub.attribution.work import Job
 from eraser_hub.conversion.eraser.human_agreement import human_agreement
 from eraser_hub.metrics.normalized_fidelity import NormalizedFidelity
 from eraser_hub.records.atomic import atomic_write

@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from eraser_hub.attribution.adapter import align_labels
 from eraser_hub.attribution.dataset import Split, open_split, queries_differ
 from eraser_hub.attribution.erasure import generator, top
 from eraser_hub.attribution.given import GivenScores
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.attribution.labels import align_labels
+from eraser_hub.attribution.job import Job
 from eraser_hub.attribution.open import UNFINISHED, open_model
 from eraser_hub.attribution.run import explain, settings_for_job
-from eraser_hub.attribution.work import Job
 from eraser_hub.metrics.erasure import AOPC_THRESHOLDS
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL
 from eraser_hub.records.atomic import atomic_write

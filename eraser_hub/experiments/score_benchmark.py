@@ -19,12 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.attribution.adapter import Adapter
-from eraser_hub.attribution.engine import SENSITIVITY, explain_instances
+from eraser_hub.attribution.adapter import Adapter, align_labels
+from eraser_hub.attribution.engine import explain_instances
 from eraser_hub.attribution.erasure import generator
 from eraser_hub.attribution.given import with_scores
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.attribution.labels import align_labels
 from eraser_hub.attribution.models.plain_model import PlainModel
 from eraser_hub.attribution.settings import GIVEN, ExplainSettings
 from eraser_hub.metrics.eraser_agreement import EraserAgreement
@@ -201,7 +200,7 @@ def explained(
         tokens_to_flip=True,
     )
     predictions = list(explain_instances(adapter, given, how))
-    return [one | {SENSITIVITY: value} for one, value in zip(predictions, moved, strict=True)]
+    return [one | {"sensitivity_max": value} for one, value in zip(predictions, moved, strict=True)]
 
 
 def _random(seed: int, identity: str, name: str, purpose: str) -> np.random.Generator:

@@ -15,9 +15,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from eraser_hub.attribution.adapter import Adapter
+from eraser_hub.attribution.adapter import Adapter, align_labels
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.attribution.labels import align_labels
 from eraser_hub.records.extras import need
 from eraser_hub.samples.plant import LABELS
 from eraser_hub.systems.data import Data, Labelled, Training

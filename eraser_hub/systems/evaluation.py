@@ -6,11 +6,10 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from eraser_hub.attribution.adapter import Adapter
+from eraser_hub.attribution.adapter import Adapter, align_labels
 from eraser_hub.attribution.dataset import Split
 from eraser_hub.attribution.erasure import full
 from eraser_hub.attribution.instances import Instance, chunks_of
-from eraser_hub.attribution.labels import align_labels
 from eraser_hub.attribution.runner import Runner
 
 from .data import examples

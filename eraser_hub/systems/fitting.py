@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from eraser_hub.attribution.memory import out_of_memory
+from eraser_hub.attribution.adapter import out_of_memory
 from eraser_hub.attribution.transformers.devices import runs_bf16
 from eraser_hub.records.atomic import replacing
 from eraser_hub.records.errors import DataError

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from eraser_hub.attribution import ExplainSettings, Instance, explain_instances, explain_texts, open_model
-from eraser_hub.attribution.labels import align_labels
+from eraser_hub.attribution.adapter import align_labels
 
 from ..refusals import refused
 from .conftest import CountingModel
@@ -93,6 +93,6 @@ def test_bad_input_is_refused():
         explain_texts(model, ["a", ["b", 7]])
     with refused("option-conflict", instance="own"):
         explain_texts(model, [TEXTS[3]], queries=["q"])
-    with refused("option-value", "--kd", "2"):
+    with refused("option-value", "kd", "2"):
         explain_texts(model, ["a"], kd=2)
     assert explain_texts(model, []) == []

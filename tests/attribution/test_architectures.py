@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eraser_hub.attribution.adapter import align_labels
 from eraser_hub.attribution.engine import explain_instances
 from eraser_hub.attribution.erasure import empty, full, only, without
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.attribution.labels import align_labels
 from eraser_hub.attribution.open import open_model
 from eraser_hub.attribution.runner import Runner
 from eraser_hub.attribution.settings import ExplainSettings
@@ -227,7 +227,7 @@ def test_a_model_s_own_code_runs_only_when_it_is_trusted(tmp_path, monkeypatch):
     # transformers puts the folder of such code on the path, for good: evaluate's own would be looked for behind it
     monkeypatch.setattr(dynamic_module_utils, "HF_MODULES_CACHE", str(tmp_path / "modules"))
     monkeypatch.setattr("sys.path", [*sys.path])
-    with refused("option-missing", "--trust-remote-code", file="own"):
+    with refused("option-missing", "trust_remote_code", file="own"):
         open_model(folder)
     assert not ran.exists()
     with refused("model", file="own"):  # it has no weights; but its code was run

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eraser_hub.attribution.engine import NEVER_FLIPPED, explain_instances
+from eraser_hub.attribution.adapter import align_labels
+from eraser_hub.attribution.engine import explain_instances
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.attribution.labels import align_labels
+from eraser_hub.attribution.measures.tokens_to_flip import NEVER_FLIPPED
 from eraser_hub.attribution.models.plain_model import PlainModel
 from eraser_hub.attribution.settings import ExplainSettings
 
@@ -206,7 +207,7 @@ def test_outputs_of_many_kinds_are_taken(change):
 def test_a_model_without_names_for_a_dataset_without_names():
     model = CountingModel()
     model.label_names = ()
-    with refused("option-missing", "CountingModel", "--labels"):
+    with refused("option-missing", "CountingModel", "labels"):
         opened(model, ())
 
 
@@ -237,7 +238,7 @@ def test_out_of_memory_halves_the_batch_and_says_so():
 
 
 def test_out_of_memory_with_a_single_input_is_an_error():
-    with refused("device", "--window", instance="big"):
+    with refused("device", "window", instance="big"):
         explained([instance(DOCUMENT, "big")], Small(0))
 
 
@@ -250,13 +251,13 @@ def test_another_runtime_error_is_not_swallowed():
 
 
 def test_no_mask_token():
-    with refused("unsupported", "--erase pad", "--erase remove"):
+    with refused("unsupported", "`erase` pad", "`erase` remove"):
         explained([instance(DOCUMENT)], erase="pad")
 
 
 @pytest.mark.parametrize("method", ["gradient", "attention", "coefficients", "integrated-gradients"])
 def test_a_method_that_the_model_does_not_allow(method):
-    with refused("unsupported", f"--method {method}", "CountingModel", "random, occlusion, lime"):
+    with refused("unsupported", f"`method` {method}", "CountingModel", "kernel-shap, lime, occlusion"):
         explained([instance(DOCUMENT)], method=method)
 
 
@@ -277,7 +278,7 @@ def test_a_method_that_the_model_does_not_allow(method):
     ],
 )
 def test_settings_are_checked(name, value):
-    with refused("option-value", f"--{name.replace('_', '-')}", repr(value)):
+    with refused("option-value", repr(value), argument=name):
         ExplainSettings(**{name: value})
 
 
@@ -299,8 +300,8 @@ def test_labels_in_another_order_are_matched_by_name():
     ("names", "given", "rule", "mentions"),
     [
         (("a", "b", "c"), (), "length", ("2", "(NEG, POS)", "3", "(a, b, c)")),
-        (("no", "yes"), (), "label-unknown", ("NEG, POS", "no, yes", "--labels")),
-        (("no", "yes"), ("NEG",), "option-value", ("--labels", "2", "1")),
+        (("no", "yes"), (), "label-unknown", ("NEG, POS", "no, yes", "labels")),
+        (("no", "yes"), ("NEG",), "option-value", ("labels", "2", "1")),
         (("NEG", "NEG"), (), "label-unknown", ("NEG, NEG",)),
         (lambda: ("NEG", "POS"), (), "model", ("CountingModel.label_names", "<lambda>")),
         ("NP", (), "model", ("CountingModel.label_names", "'NP'")),
@@ -322,7 +323,7 @@ def test_labels_stated_by_hand_and_generic_ones():
     model.label_names = ("LABEL_0", "LABEL_1")
     adapter = PlainModel(model)
     align_labels(adapter, ("NEG", "POS"))
-    assert adapter.order.tolist() == [0, 1] and "say --labels" in adapter.notes.words[0]
+    assert adapter.order.tolist() == [0, 1] and "say `labels`" in adapter.notes.words[0]
 
 
 def test_tokens_to_flip_counts_the_evidence_documents_tokens_alone():

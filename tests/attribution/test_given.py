@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 from eraser_hub.attribution import Instance, explain_instances, explain_texts, open_model
 from eraser_hub.attribution.dataset import open_split
 from eraser_hub.attribution.given import GivenRationales, GivenScores, GoldRationales
+from eraser_hub.attribution.job import Job
 from eraser_hub.attribution.run import explain
 from eraser_hub.attribution.settings import ExplainSettings
-from eraser_hub.attribution.work import Job
 from eraser_hub.cli.explain import explain as explain_verb
 
 from ..refusals import refused
@@ -204,7 +204,7 @@ def test_instances_without_a_human_rationale_are_left_out_and_counted(job, hub, 
     from .test_runs import changed
 
     data = changed(hub, tmp_path / "hub", "validation", evidences=[])
-    with refused("span-missing", "--rationales human", "21"):
+    with refused("span-missing", "`rationales` human", "21"):
         explain(replace(job, dataset=str(data), rationales="human"), SPANS_OF_HUMANS, tmp_path / "p.jsonl")
     whole = open_split(hub, "movies", "val").instances()
     some = [replace(one, rationale=None) if number % 3 else one for number, one in enumerate(whole)]
@@ -239,8 +239,8 @@ def test_the_rationales_of_a_file_are_erased(job, tmp_path):
 
 
 def test_given_rationales_allow_no_ranking(job, tmp_path):
-    for more, option in (({"tokens_to_flip": True}, "--tokens-to-flip"), ({"target": "gold"}, "--target")):
-        with refused("option-conflict", option):
+    for more, option in (({"tokens_to_flip": True}, "tokens_to_flip"), ({"target": "gold"}, "target")):
+        with refused("option-conflict", argument=option):
             explain(replace(job, rationales="human"), replace(SPANS_OF_HUMANS, **more), tmp_path / "p.jsonl")
 
 
@@ -254,8 +254,8 @@ def test_the_gold_label_or_any_other_is_explained(job, hub):
         soft = {name: rows[number]["rationales"][0]["soft_rationale_predictions"] for name, rows in by.items()}
         assert soft["gold"] == soft[one.label] and soft["predicted"] == soft[by["gold"][number]["classification"]]
         assert soft["NEG"] == pytest.approx([-score for score in soft["POS"]], abs=1e-12)
-    with refused("option-value", "--target neutral", "predicted, gold, NEG, POS", "'neutral'"):
+    with refused("option-value", "`target` neutral", "predicted, gold, NEG, POS", "'neutral'"):
         list(explain_instances(model, instances, ExplainSettings(target="neutral")))
-    with refused("label-unknown", "--target gold", "None", instance="doc100"):
+    with refused("label-unknown", "`target` gold", "None", instance="doc100"):
         list(explain_instances(model, [replace(instances[0], label=None)], ExplainSettings(target="gold")))
     assert "target:gold" in ExplainSettings(target="gold").signature()

@@ -98,9 +98,9 @@ def test_kd_is_the_papers_or_the_datas():
         {"id": "2", "tokens": [], "rationale_mask": []},
     ]
     assert kd_of(split("sst", "tokens", rows)) == 0.5
-    with refused("option-missing", "--kd", "'own'"):
+    with refused("option-missing", "kd", "'own'"):
         kd_of(split("own", "eraser", []))
-    with refused("option-missing", "--kd", "'own'"):  # a test split whose rationales are kept back
+    with refused("option-missing", "kd", "'own'"):  # a test split whose rationales are kept back
         kd_of(split("own", "tokens", [{"id": "1", "tokens": ["a", "b"], "rationale_mask": [False, False]}]))
 
 

@@ -10,10 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from eraser_hub.__main__ import _register, app
+from eraser_hub.attribution.job import Job
 from eraser_hub.attribution.outputs import partial_path
 from eraser_hub.attribution.run import explain
 from eraser_hub.attribution.settings import ExplainSettings
-from eraser_hub.attribution.work import Job
 from eraser_hub.records.run_record import run_path
 
 from ..needs import needs
@@ -60,7 +60,7 @@ def whole(job: Job, tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines: list[str] = []
     report = explain(job, SETTINGS, folder / "p.jsonl", on_cost=lines.append)
     stated = int(lines[0].removeprefix("cost: at most ").partition(" ")[0].replace(",", ""))
-    assert "--infill" in lines[0] and stated >= report.inputs
+    assert "`infill`" in lines[0] and stated >= report.inputs
     assert report.lines()[0] == ", ".join(str(folder / f"p.{way}.jsonl") for way in WAYS) + ": 9 instances each"
     return folder
 
@@ -103,7 +103,7 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(job, whole, tmp_path, chunks):
     with pytest.raises(Stop):
         explain(job, SETTINGS, out, on_progress=stop)
     assert [path.name for path in tmp_path.glob("p.*jsonl*")] == ["p.jsonl.partial"]
-    with refused("resume", "--resume", "also_erase", "['mask', 'infill']", "['infill']"):
+    with refused("resume", "resume", "also_erase", "['mask', 'infill']", "['infill']"):
         explain(job, replace(SETTINGS, also_erase=("infill",)), out, resume=True)
     assert explain(job, SETTINGS, out, resume=True).resumed == 4 * chunks
     for path in whole.iterdir():
@@ -126,17 +126,17 @@ def test_killed_between_results_and_records(job, whole, tmp_path):
 def test_other_results_are_not_replaced(job, whole, tmp_path):
     out = tmp_path / "p.jsonl"
     (tmp_path / "p.mask.jsonl").write_text('{"mine": 1}\n')
-    with refused("file-exists", "--out", "p.mask.jsonl.run.json", file="p.mask.jsonl"):
+    with refused("file-exists", "out", "p.mask.jsonl.run.json", file="p.mask.jsonl"):
         explain(job, SETTINGS, out)
     (tmp_path / "p.mask.jsonl").write_bytes((whole / "p.mask.jsonl").read_bytes())
     run_path(tmp_path / "p.mask.jsonl").write_bytes(run_path(whole / "p.mask.jsonl").read_bytes())
-    with refused("file-exists", "--force", "seed", "1", "2", file="p.mask.jsonl"):
+    with refused("file-exists", "force", "seed", "1", "2", file="p.mask.jsonl"):
         explain(job, replace(SETTINGS, seed=2), out)
     assert not partial_path(out).exists()
 
 
 def test_inputs_are_counted_before_the_run(job, tmp_path):
-    with refused("size-limit", "--max-inputs", "500", "--infill"):
+    with refused("size-limit", "max_inputs", "500", "infill"):
         explain(job, SETTINGS, tmp_path / "p.jsonl", max_inputs=500)
     assert list(tmp_path.iterdir()) == []
 
@@ -144,10 +144,10 @@ def test_inputs_are_counted_before_the_run(job, tmp_path):
 @pytest.mark.parametrize(
     ("words", "rule", "mentions"),
     [
-        (["--erase", "infill"], "option-value", ["--infill", "''"]),
-        (["--erase", "remove,remove"], "option-value", ["--erase", "('remove', 'remove')"]),
+        (["--erase", "infill"], "option-value", ["infill", "''"]),
+        (["--erase", "remove,remove"], "option-value", ["erase", "('remove', 'remove')"]),
         (["--erase", "remove,melt"], "", ["--erase", "remove, mask, pad, infill", "'melt'"]),
-        (["--infill", "MODEL"], "option-value", ["--infill", "--erase infill", "'masked'"]),
+        (["--infill", "MODEL"], "option-value", ["infill", "`erase` infill", "'masked'"]),
         (["--erase", "infill", "--infill", "LINEAR"], "model", ["LINEAR"]),
     ],
 )

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from eraser_hub.attribution import Instance, explain_instances, explain_texts, open_model
-from eraser_hub.attribution.attribution import _features_fitted, _shares, points_of
-from eraser_hub.attribution.erasure import Erased, occluded, top
-from eraser_hub.attribution.labels import align_labels
+from eraser_hub.attribution.adapter import align_labels
+from eraser_hub.attribution.attribution import _shares
+from eraser_hub.attribution.erasure import Erased, occluded, tokens_at, top
+from eraser_hub.attribution.methods.integrated_gradients import points_of
 from eraser_hub.attribution.runner import Runner
 from eraser_hub.attribution.settings import GIVEN, SPANS, settings_for
 from eraser_hub.metrics.fidelity import normalized_fidelity
@@ -158,7 +159,7 @@ def test_eraser_s_lime(number):
     expected, (model, one) = case["expected"], baseline_case(ERASER["cases"][case["case"]])
     size, settings = one.bounds[-1], settings_for("eraser", "", False, kd=case["kd"])
     assert settings.method == "lime" and settings.lime_samples == 1000
-    assert _features_fitted(settings, size) == expected["num_features"]
+    assert min(size, 2 * tokens_at(settings.kd, size)) == expected["num_features"]
     kept = np.asarray(ERASER["cases"][case["case"]]["always_keep"])
     flat = np.cumsum(kept == 0) - 1  # the golden file counts separators too
     erased = [Erased(0, np.sort(flat[places]), keep=False) for places in case["dropped"]]
@@ -173,7 +174,7 @@ def test_eraser_s_lime(number):
 @pytest.mark.parametrize("number", [2, 6, 9])
 def test_lime_selects_features_as_the_package_does(number):
     lime_base = pytest.importorskip("lime.lime_base")
-    from eraser_hub.attribution.attribution import _lime_weights
+    from eraser_hub.attribution.methods.lime import _lime_weights
 
     random = np.random.default_rng(number)
     present = (random.random((200, 15)) < 0.6).astype(np.float32)
@@ -405,7 +406,7 @@ def test_options_override_a_preset_and_the_signature_says_it():
         .signature()
         .startswith("paper:carton2020|method:random")
     )
-    with refused("option-value", "--paper", "eraser, wang2022, carton2020", "'lei2016'"):
+    with refused("option-value", "paper", "eraser, wang2022, carton2020", "'lei2016'"):
         settings_for("lei2016", "", True)
     with refused("span-missing", instance="0"):
         explain_texts(CountingModel(), ["a text"], paper="carton2020")
@@ -457,8 +458,8 @@ def tokenizer_folder(tokenizer, tmp_path):
 
 @pytest.mark.slow
 def test_a_model_of_carton_s_is_trained_and_explained(hub, tokenizer_folder, tmp_path, monkeypatch):
+    from eraser_hub.attribution.job import Job
     from eraser_hub.attribution.run import explain
-    from eraser_hub.attribution.work import Job
 
     from .test_runs import call
 
@@ -480,14 +481,14 @@ def test_a_model_of_carton_s_is_trained_and_explained(hub, tokenizer_folder, tmp
     assert "not trained with --paper eraser" in done.stderr
     assert "paper:eraser|method:lime|kd:0.1|" in done.stderr and "--aopc-thresholds 0.003 0.01" in done.stderr
     for paper, more, rule, mention in (
-        ("carton2020", ("--tokenizer", str(tmp_path)), "model", "--tokenizer"),
+        ("carton2020", ("--tokenizer", str(tmp_path)), "model", "tokenizer"),
         ("carton2020", ("--tokenizer", tokenizer_folder, "--eval-split", ""), "option-missing", "--eval-split"),
         ("eraser", ("--tokenizer", tokenizer_folder), "option-conflict", "--tokenizer"),
     ):
         with refused(rule, mention, "--paper carton2020" if rule != "model" else ""):
             raise call(*words, "--paper", paper, *more, verb="train").exception
     job = Job(str(hub), "movies", "val", str(tmp_path / "m"), limit=2)
-    with refused("unsupported", "--method coefficients", "LogisticRegression"):
+    with refused("unsupported", "`method` coefficients", "LogisticRegression"):
         explain(job, settings_for("", "", False, method="coefficients"), tmp_path / "c.jsonl")
 
 

@@ -22,11 +22,11 @@ from typer.testing import CliRunner
 
 from eraser_hub.attribution.dataset import open_split, stratified
 from eraser_hub.attribution.instances import Instance
+from eraser_hub.attribution.job import Job
 from eraser_hub.attribution.models.sklearn_model import load_pipeline, save_pipeline
 from eraser_hub.attribution.outputs import Partial, partial_path
 from eraser_hub.attribution.run import explain, explain_draws, model_digest
 from eraser_hub.attribution.settings import ExplainSettings
-from eraser_hub.attribution.work import Job
 from eraser_hub.records.errors import BusyError
 from eraser_hub.records.run_record import run_path
 from eraser_hub.systems.baselines import fit_baseline
@@ -112,16 +112,16 @@ def test_a_stopped_run_is_not_thrown_away(job, tmp_path):
     with pytest.raises(Stop):
         explain(job, SETTINGS, out, on_progress=stop_after(4))
     before = partial_path(out).read_bytes()
-    with refused("resume", "--resume", file=partial_path(out)):
+    with refused("resume", "resume", file=partial_path(out)):
         explain(job, SETTINGS, out)
-    with refused("resume", "--resume", "kd", "0.1", "0.2", "seed", "1", "2"):
+    with refused("resume", "resume", "kd", "0.1", "0.2", "seed", "1", "2"):
         explain(job, replace(SETTINGS, kd=0.2, seed=2), out, resume=True)
     assert partial_path(out).read_bytes() == before
 
 
 def test_a_run_that_failed_before_its_first_chunk_leaves_nothing(job, tmp_path, whole):
     out = tmp_path / "p.jsonl"
-    with refused("option-value", "--labels", "2", "1"):
+    with refused("option-value", "labels", "2", "1"):
         explain(replace(job, labels=("POS",)), SETTINGS, out)
     assert list(tmp_path.iterdir()) == []
     explain(job, SETTINGS, out)  # without --resume
@@ -132,12 +132,12 @@ def test_other_data_or_another_model_is_noticed(job, hub, tmp_path, linear):
     out = tmp_path / "p.jsonl"
     with pytest.raises(Stop):
         explain(job, SETTINGS, out, on_progress=stop_after(4))
-    with refused("resume", "--resume", "limit", "None", "3"):
+    with refused("resume", "resume", "limit", "None", "3"):
         explain(replace(job, limit=3), SETTINGS, out, resume=True)
     other = tmp_path / linear.name
     shutil.copytree(linear, other)
     (other / "model.json").write_text((other / "model.json").read_text() + "\n")
-    with refused("resume", "--resume", "digest"):
+    with refused("resume", "resume", "digest"):
         explain(replace(job, model=str(other)), SETTINGS, out, resume=True)
 
 
@@ -162,7 +162,7 @@ def test_a_file_that_no_run_wrote_is_not_replaced(job, hub, tmp_path):
     shutil.copytree(hub, data)
     out = data / "movies" / "validation-00000-of-00001.parquet"
     before = out.read_bytes()
-    with refused("file-exists", "--out", run_path(out).name, file=out):
+    with refused("file-exists", "out", run_path(out).name, file=out):
         explain(replace(job, dataset=str(data)), SETTINGS, out)
     assert out.read_bytes() == before and len(list(out.parent.iterdir())) == 2
 
@@ -171,14 +171,14 @@ def test_another_result_is_replaced_by_force_alone(job, tmp_path, whole):
     out = tmp_path / "p.jsonl"
     explain(job, SETTINGS, out)
     explain(job, SETTINGS, out)  # the same settings replace it
-    with refused("file-exists", "--out", "kd", "0.1", "0.2", "--force"):
+    with refused("file-exists", "out", "kd", "0.1", "0.2", "force"):
         explain(job, replace(SETTINGS, kd=0.2), out)
-    with refused("file-exists", "--force", "limit", "None", "3"):
+    with refused("file-exists", "force", "limit", "None", "3"):
         explain(replace(job, limit=3), SETTINGS, out, resume=True)
     assert out.read_bytes() == whole
     assert explain(job, replace(SETTINGS, kd=0.2), out, force=True).instances == 21
     run_path(out).unlink()
-    with refused("file-exists", "--out", "p.jsonl.run.json", file=out):
+    with refused("file-exists", "out", "p.jsonl.run.json", file=out):
         explain(job, SETTINGS, out, force=True)
 
 
@@ -199,7 +199,7 @@ def test_of_several_draws_none_begins_where_one_was_stopped(job, tmp_path):
     outs = [tmp_path / f"r{draw}.jsonl" for draw in range(2)]
     with pytest.raises(Stop):
         explain(job, SETTINGS, outs[1], on_progress=stop_after(4))
-    with refused("resume", "--resume", file="r1.jsonl.partial"):
+    with refused("resume", "resume", file="r1.jsonl.partial"):
         explain_draws(job, SETTINGS, outs)
     assert not outs[0].exists()
 
@@ -215,7 +215,7 @@ def test_labels_in_another_order_are_other_data(job, hub, tmp_path):
         told = {key: value.replace(b'"NEG", "POS"', b'"POS", "NEG"') for key, value in table.schema.metadata.items()}
         assert told != table.schema.metadata
         pq.write_table(table.replace_schema_metadata(told), path)
-    with refused("resume", "--resume", "digest"):
+    with refused("resume", "resume", "digest"):
         explain(replace(job, dataset=str(data)), SETTINGS, out, resume=True)
 
 
@@ -332,11 +332,11 @@ def test_usage_errors_exit_2(hub, linear, tmp_path, words):
         ({"--config": "films"}, "file-unreadable", ("films",)),
         ({"--dataset": "./nowhere"}, "file-missing", ("nowhere", "eraser-hub build")),
         ({"--model": "./nowhere"}, "file-missing", ("nowhere",)),
-        ({"--method": "attention"}, "unsupported", ("--method attention", "LogisticRegression", "random, occlusion")),
-        ({"--labels": "POS"}, "option-value", ("--labels", "2", "1")),
-        ({"--seed": "9223372036854775808"}, "option-value", ("--seed", "9223372036854775807", "9223372036854775808")),
-        ({"--fidelity-trials": "1", "--fidelity-rates": ""}, "option-value", ("--fidelity-rates", "()")),
-        ({"--fidelity-trials": "1", "--fidelity-rates": "5,5"}, "option-value", ("--fidelity-rates", "(0.05, 0.05)")),
+        ({"--method": "attention"}, "unsupported", ("`method` attention", "LogisticRegression", "random, shapley")),
+        ({"--labels": "POS"}, "option-value", ("labels", "2", "1")),
+        ({"--seed": "9223372036854775808"}, "option-value", ("seed", "9223372036854775807", "9223372036854775808")),
+        ({"--fidelity-trials": "1", "--fidelity-rates": ""}, "option-value", ("fidelity_rates", "()")),
+        ({"--fidelity-trials": "1", "--fidelity-rates": "5,5"}, "option-value", ("fidelity_rates", "(0.05, 0.05)")),
         (
             {"--erase": "mask", "--method": "gradient", "--kd": "0.1", "--labels": "a,b"},
             "label-unknown",
@@ -701,7 +701,7 @@ def test_asked_rankings_go_on_to_the_same_bytes_and_say_their_cost(job, tmp_path
 
 
 def test_more_inputs_than_allowed_are_refused_before_the_run(job, hub, linear, tmp_path):
-    with refused("size-limit", "--max-inputs", "10", "(erasure", "--sensitivity"):
+    with refused("size-limit", "max_inputs", "10", "(erasure", "sensitivity"):
         explain(job, ASKED, tmp_path / "p.jsonl", max_inputs=10)
     assert not list(tmp_path.iterdir())
     words = ["--dataset", str(hub), "--model", str(linear), "--split", "val", "--out", str(tmp_path / "q.jsonl")]

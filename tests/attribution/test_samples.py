@@ -11,9 +11,9 @@ import pytest
 
 pytest.importorskip("sklearn")
 from eraser_hub.attribution.dataset import kd_of, open_split
+from eraser_hub.attribution.job import Job
 from eraser_hub.attribution.run import explain
 from eraser_hub.attribution.settings import ExplainSettings, settings_for
-from eraser_hub.attribution.work import Job
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.systems.recipe import Recipe
 from eraser_hub.systems.training import train_model
@@ -75,9 +75,9 @@ def test_one_text_rows_are_explained(built, tmp_path):
 def test_results_of_pairs_have_no_place_for_some_settings(built, tmp_path):
     job = Job(str(built / "bilingual_perturbation"), "senti_ch", "test", "unopened")
     for more, option in (
-        ({"random_draws": 2}, "--random-draws"),
-        ({"fidelity_trials": 2}, "--fidelity-trials"),
-        ({"tokens_to_flip": True}, "--tokens-to-flip"),
+        ({"random_draws": 2}, "random_draws"),
+        ({"fidelity_trials": 2}, "fidelity_trials"),
+        ({"tokens_to_flip": True}, "tokens_to_flip"),
     ):
         with refused("unsupported", option):
             explain(job, ExplainSettings(**more), tmp_path / "p.jsonl")

@@ -12,7 +12,7 @@ import pytest
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.publishing.spaces import build_metrics
 
-from ..explain.conftest import word_tokenizer
+from ..attribution.conftest import word_tokenizer
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 

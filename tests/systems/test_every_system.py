@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from eraser_hub.attribution.adapter import align_labels
 from eraser_hub.attribution.dataset import open_split
 from eraser_hub.attribution.erasure import full
-from eraser_hub.attribution.labels import align_labels
 from eraser_hub.attribution.open import open_model
 from eraser_hub.attribution.runner import Runner
 from eraser_hub.systems.recipe import Recipe

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
+from eraser_hub.attribution.job import Job
 from eraser_hub.attribution.open import open_model
 from eraser_hub.attribution.run import explain
 from eraser_hub.attribution.settings import ExplainSettings
-from eraser_hub.attribution.work import Job
 from eraser_hub.systems.recipe import Recipe
 from eraser_hub.systems.training import train_model
 

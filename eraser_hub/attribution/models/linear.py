@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.attribution.adapter import Notes
-from eraser_hub.attribution.attribution import points_of
 from eraser_hub.attribution.instances import Instance
+from eraser_hub.attribution.methods.integrated_gradients import points_of
 from eraser_hub.papers.presets import Choices
 from eraser_hub.records.errors import DataError
 

@@ -47,7 +47,8 @@ def erase_tokens(
         return [token for token, stays in zip(tokens, kept, strict=True) if stays]
     substitute = mask if erase == "mask" else pad
     if substitute is None:
-        raise DataError(f"--erase {erase}: the model has no {erase} token; use --erase remove", rule="unsupported")
+        words = f"`erase` {erase}: the model has no {erase} token; use `erase` remove"
+        raise DataError(words, rule="unsupported")
     return [token if stays else substitute for token, stays in zip(tokens, kept, strict=True)]
 
 

@@ -65,7 +65,7 @@ def load_pipeline(path: Path, trust_pickle: bool = False) -> Any:
     elif path.suffix in (".joblib", ".pkl", ".pickle"):
         if not trust_pickle:
             raise DataError(
-                "a pickle runs code when it is opened: say --trust-pickle if you trust its source, "
+                "a pickle runs code when it is opened: say `trust_pickle` if you trust its source, "
                 "or save the model with skops",
                 rule="option-missing",
                 file=path,
@@ -254,13 +254,12 @@ class PipelineModel(Adapter):
             features = step.transform(features)
         return np.asarray(self.steps[-1].predict_proba(features))
 
-    def supports(self, method: str) -> bool:
-        if method == "coefficients":
-            # features of sub-words are no words' or characters', to which coefficients could be traced
-            return self.subwords is None and hasattr(self.steps[-1], "coef_") and hasattr(self.steps[0], "vocabulary_")
-        if method in ("gradient", "input-x-gradient", "integrated-gradients"):
-            return self.supports("coefficients") and self._sums_counts()
-        return super().supports(method)
+    @property
+    def provides(self) -> frozenset[str]:  # type: ignore[override]  # the pipeline's steps decide
+        # features of sub-words are no words' or characters', to which coefficients could be traced
+        linear = self.subwords is None and hasattr(self.steps[-1], "coef_") and hasattr(self.steps[0], "vocabulary_")
+        own = ["coefficients"] * linear + ["gradients"] * (linear and self._sums_counts())
+        return frozenset(["probabilities", *own])
 
     def _sums_counts(self) -> bool:
         """Whether the model is softmax or sigmoid of a linear function of token counts (no tf-idf norm between)."""

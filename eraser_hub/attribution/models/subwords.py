@@ -41,5 +41,5 @@ def subwords_of(tokenizer: str | Path, longest: int) -> Subwords:
     try:
         return Subwords(transformers.AutoTokenizer.from_pretrained(tokenizer, trust_remote_code=False), longest)
     except Exception as error:  # transformers raises many kinds; its first line names what is missing
-        words = f"--tokenizer: cannot open the tokenizer: {first_line(error)}; without a network name a folder"
-        raise DataError(words, rule="model", file=tokenizer) from error
+        words = f"cannot open the tokenizer: {first_line(error)}; without a network name a folder"
+        raise DataError(words, argument="tokenizer", rule="model", file=tokenizer) from error

@@ -12,8 +12,8 @@ import orjson
 from numpy.typing import NDArray
 
 from eraser_hub.attribution.adapter import array_of
-from eraser_hub.attribution.alignment import instance_of_row
 from eraser_hub.attribution.given import SOFT, with_scores
+from eraser_hub.attribution.other_libraries.alignment import instance_of_row
 from eraser_hub.metrics.tokens import tokens_of
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError, shown

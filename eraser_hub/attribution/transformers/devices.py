@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
-from eraser_hub.attribution.memory import out_of_memory
+from eraser_hub.attribution.adapter import out_of_memory
+from eraser_hub.attribution.job import Precision
 from eraser_hub.records.errors import DataError, first_line, shown
 
-PRECISIONS = ("auto", "float32", "bfloat16", "float16")
+PRECISIONS = get_args(Precision)
 
 
 def device_for(name: str | None) -> Any:
@@ -24,8 +25,8 @@ def device_for(name: str | None) -> Any:
         device = torch.device(name)
         torch.zeros(1, device=device).cpu()
     except Exception as error:  # torch raises errors of many types, by device
-        words = f"--device: expected a device of this machine, found {shown(name)}: {first_line(error)}"
-        raise DataError(words, rule="device") from error
+        words = f"expected a device of this machine, found {shown(name)}: {first_line(error)}"
+        raise DataError(words, argument="device", rule="device") from error
     return device
 
 
@@ -51,8 +52,8 @@ def half_type(precision: str, device: Any) -> Any:
     import torch
 
     if precision not in PRECISIONS:
-        words = f"--precision: expected one of {', '.join(PRECISIONS)}; found {shown(precision)}"
-        raise DataError(words, rule="option-value")
+        words = f"expected one of {', '.join(PRECISIONS)}; found {shown(precision)}"
+        raise DataError(words, argument="precision", rule="option-value")
     if precision == "auto":
         return torch.bfloat16 if runs_bf16(device) else None
     return {"bfloat16": torch.bfloat16, "float16": torch.float16}.get(precision)
@@ -60,7 +61,7 @@ def half_type(precision: str, device: Any) -> Any:
 
 def half_words(half: Any, device: Any) -> str:
     """What a run says of its half precision."""
-    return f"forward passes in {str(half).removeprefix('torch.')} on {device}; --precision float32 for more digits"
+    return f"forward passes in {str(half).removeprefix('torch.')} on {device}; `precision` float32 for more digits"
 
 
 def whole(values: Any) -> Any:
@@ -93,7 +94,7 @@ def placed(network: Any, device: Any) -> Any:
     except RuntimeError as error:
         if not out_of_memory(error):
             raise
-        raise DataError(f"--device {device}: out of memory while the model was moved there", rule="device") from error
+        raise DataError(f"`device` {device}: out of memory while the model was moved there", rule="device") from error
 
 
 def heads_in_float32(network: Any, kind: str) -> None:

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.attribution.adapter import Notes
-from eraser_hub.attribution.attribution import points_of
-from eraser_hub.attribution.memory import in_halves, out_of_memory
+from eraser_hub.attribution.adapter import Notes, in_halves, out_of_memory
+from eraser_hub.attribution.methods.integrated_gradients import points_of
 from eraser_hub.papers.presets import Choices
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.extras import need
@@ -230,7 +229,7 @@ def deeplift(model: Differentiable, logit: Callable[..., Any], embedded: Any, mo
         if out_of_memory(error):
             raise
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        words = f"--method deeplift: {model.description} does not allow it: {reason}"
+        words = f"`method` deeplift: {model.description} does not allow it: {reason}"
         raise DataError(words, rule="unsupported") from error
     model.notes.largest("largest convergence delta", float(deltas.abs().max()))
     return products.sum(dim=-1)
@@ -425,7 +424,7 @@ def attention_scores(model: WindowModel, encoded: Sequence[Pieces]) -> list[NDAr
             layers = getattr(model.network(**inputs, output_attentions=True), "attentions", None)
         places = inputs["input_ids"].shape[-1]
         if not layers or layers[-1].ndim != 4 or tuple(layers[-1].shape[-2:]) != (places, places):
-            words = f"--method attention: {model.description} gives no attention weights of every place to every other"
+            words = f"`method` attention: {model.description} gives no attention weights of every place to every other"
             raise DataError(words, rule="unsupported")
         heads = doubled(layers[-1].mean(dim=1)).cpu().numpy()
         return [_attention_of(model, windows[number], matrix) for number, matrix in zip(batch, heads, strict=True)]

@@ -1,4 +1,4 @@
-"""A masked language model that puts words in the places of erased ones (``--erase infill``).
+"""A masked language model that puts words in the places of erased ones (``erase="infill"``).
 
 What removing, masking or padding leaves is no text that the explained model was trained on. Infilling leaves a text:
 each erased token becomes a mask, and a word is drawn for it from what a masked language model expects there (Kim et al.
@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from eraser_hub.attribution.adapter import in_halves
 from eraser_hub.attribution.erasure import generator
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.attribution.memory import in_halves
 from eraser_hub.records.errors import DataError
 
 from .devices import doubled
@@ -58,11 +58,11 @@ class Infiller(SequenceModel):
         self.seed, self.passes = seed, 0  # passes: windows that went through the network
         mask = tokenizer.mask_token
         if mask is None or self.words.cut([mask]) != [(tokenizer.mask_token_id,)]:
-            words = f"--infill: {self.description} has no mask token, expected a masked language model"
-            raise DataError(words, rule="model")
+            words = f"{self.description} has no mask token, expected a masked language model"
+            raise DataError(words, argument="infill", rule="model")
         self.allowed, self.drawn = self._vocabulary()
         if not len(self.allowed):
-            raise DataError(f"--infill: no sub-word of {self.description} is a word by itself", rule="model")
+            raise DataError(f"no sub-word of {self.description} is a word by itself", argument="infill", rule="model")
 
     def _vocabulary(self) -> tuple[NDArray[np.int64], list[str]]:
         """Ids of the sub-words that the tokenizer makes of one whole word, and these words."""
@@ -116,7 +116,8 @@ class Infiller(SequenceModel):
                 if not kept[token] and margin > best.get(token, (-1, 0, 0))[0]:
                     best[token] = margin, at, place
         if len(best) < int(np.count_nonzero(~kept)):
-            raise DataError(f"--infill: {self.description} drops masks of this text", rule="model", instance=one.id)
+            words = f"{self.description} drops masks of this text"
+            raise DataError(words, argument="infill", rule="model", instance=one.id)
         chosen: dict[int, list[Gap]] = {}
         for token, (_, at, place) in sorted(best.items()):
             chosen.setdefault(at, []).append(Gap(number, token, place))
@@ -164,8 +165,8 @@ def open_infiller(name: str, seed: int, *, device: str | None, precision: str, t
         config = transformers.AutoConfig.from_pretrained(name, trust_remote_code=trust_remote_code)
         architecture = (config.architectures or ["an encoder without a task"])[0]
         if not architecture.endswith(("ForMaskedLM", "ForPreTraining")):
-            words = f"--infill: expected a masked language model, found {architecture}"
-            raise DataError(words, rule="model", file=name)
+            words = f"expected a masked language model, found {architecture}"
+            raise DataError(words, argument="infill", rule="model", file=name)
         tokenizer = load_tokenizer(name, trust_remote_code)
         network = transformers.AutoModelForMaskedLM.from_pretrained(name, trust_remote_code=trust_remote_code)
     except DataError:

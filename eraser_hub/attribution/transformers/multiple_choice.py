@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.attribution.adapter import BLACK_BOX, Encoded, View
+from eraser_hub.attribution.adapter import Encoded, View
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.errors import DataError
 
 from .devices import doubled, whole
 from .gradients import FULL_LENGTH_ROWS, add_to_words, baseline_of, embedding_scores, output_of
 from .pieces import Pieces, Window, blank_window, window_of
-from .sequence_model import GRADIENT_METHODS, SequenceModel
+from .sequence_model import SequenceModel
 
 SEPARATOR = "[sep]"
 
@@ -71,6 +71,7 @@ class ChoiceModel(SequenceModel):
     """
 
     has_labels, has_states = False, False  # an input is as many texts as there are answers
+    provides = frozenset({"probabilities", "gradients", "embeddings"})
 
     def __init__(self, network: Any, tokenizer: Any, **more: Any) -> None:
         super().__init__(network, tokenizer, uses_query=True, **more)
@@ -100,9 +101,6 @@ class ChoiceModel(SequenceModel):
 
     def _first_output(self, windows: Sequence[Window]) -> Any:
         return self.network(**{name: rows.unsqueeze(1) for name, rows in self.tensors(windows).items()}).logits[0]
-
-    def supports(self, method: str) -> bool:
-        return method in ("random", *BLACK_BOX, *GRADIENT_METHODS)
 
     def scores(
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int

@@ -184,7 +184,7 @@ class Pieces(Encoded):
         words = self.model.words
         substitute = words.mask if erase == "mask" else words.pad
         if substitute is None or (erase == "pad" and not words.can_pad):
-            message = f"--erase {erase}: {self.model.description} has no {erase} token; use --erase remove"
+            message = f"`erase` {erase}: {self.model.description} has no {erase} token; use `erase` remove"
             raise DataError(message, rule="unsupported")
         return int(substitute)
 

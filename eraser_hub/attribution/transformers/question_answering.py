@@ -20,7 +20,7 @@ from eraser_hub.records.errors import DataError
 from .devices import doubled, whole
 from .gradients import FULL_LENGTH_ROWS, add_to_words, attention_scores, baseline_of, embedding_scores, output_of
 from .pieces import Pieces, Window
-from .sequence_model import GRADIENT_METHODS, SequenceModel
+from .sequence_model import SequenceModel
 
 LONGEST_ANSWER = 30
 
@@ -41,7 +41,7 @@ def no_probabilities(description: str) -> DataError:
     """The error of asking for probabilities of labels."""
     return DataError(
         f"{description}: question answering gives spans, not label probabilities: rankings only "
-        "(--method random, gradient, input-x-gradient, integrated-gradients or attention)",
+        "(`method` random, gradient, input-x-gradient, integrated-gradients or attention)",
         rule="unsupported",
     )
 
@@ -64,6 +64,7 @@ class AnswerModel(SequenceModel):
 
     has_labels = False
     gives_answers = True
+    provides = frozenset({"gradients", "embeddings", "attention"})
 
     def __init__(self, network: Any, tokenizer: Any, **more: Any) -> None:
         super().__init__(network, tokenizer, uses_query=True, **more)
@@ -75,9 +76,6 @@ class AnswerModel(SequenceModel):
     def _first_output(self, windows: Sequence[Window]) -> Any:
         logits = self.network(**self.tensors(windows)).start_logits[0]
         return logits[self.inside(windows[0], len(logits))]
-
-    def supports(self, method: str) -> bool:
-        return method in ("random", "attention", *GRADIENT_METHODS)
 
     def encode(self, instance: Instance) -> Passage:
         one = super().encode(instance)

@@ -23,7 +23,6 @@ from .pieces import Pieces, Window, WindowModel, padded, window_of
 from .words import CutWords
 
 PADDING_SEEN = 1e-4  # relative difference of logits; rounding makes a hundredth of it
-GRADIENT_METHODS = (*PLAIN, "integrated-gradients")
 
 
 class SequenceModel(WindowModel):
@@ -37,6 +36,7 @@ class SequenceModel(WindowModel):
     """
 
     has_embeddings = has_states = True
+    provides = frozenset({"probabilities", "gradients", "embeddings", "attention", "layers"})
 
     def __init__(
         self,
@@ -67,8 +67,8 @@ class SequenceModel(WindowModel):
         self.label_names = tuple(str(names[number]) for number in sorted(names, key=int))
         longest = longest_input(network.config, tokenizer)
         if window is not None and not self.words.pair.size + 2 <= window <= longest:
-            words = f"--window: expected {self.words.pair.size + 2} to {longest} sub-words, found {window}"
-            raise DataError(words, rule="option-value")
+            words = f"expected {self.words.pair.size + 2} to {longest} sub-words, found {window}"
+            raise DataError(words, argument="window", rule="option-value")
         self.window = window or longest
         self._known: Known = {}
         if network.config.pad_token_id is None:
@@ -168,16 +168,13 @@ class SequenceModel(WindowModel):
         with torch.inference_mode(), self._cast():
             last = self.network(**inputs, output_hidden_states=True).hidden_states[-1]
         if last.shape[:2] != inputs["attention_mask"].shape:
-            words = f"--distribution: {self.description} has no state for each place of its input"
-            raise DataError(words, rule="unsupported")
+            words = f"{self.description} has no state for each place of its input"
+            raise DataError(words, argument="distribution_texts", rule="unsupported")
         weights = doubled(inputs["attention_mask"])[..., None]
         # a text of which nothing is visible has no state of its own: zeros
         means = (doubled(last) * weights).sum(dim=1).div(weights.sum(dim=1).clamp(min=1))
         states: NDArray[np.float64] = means.cpu().numpy()
         return states
-
-    def supports(self, method: str) -> bool:
-        return method in (*GRADIENT_METHODS, "deeplift", "attention") or super().supports(method)
 
     def scores(
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int

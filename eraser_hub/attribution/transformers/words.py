@@ -33,7 +33,7 @@ def not_opened(error: Exception, name: str) -> DataError:
     """What to say of a model that transformers did not open: its first line names what is missing."""
     if "trust_remote_code" in str(error):
         return DataError(
-            "the model brings its own code, which was not run: say --trust-remote-code if you trust its source",
+            "the model brings its own code, which was not run: say `trust_remote_code` if you trust its source",
             rule="option-missing",
             file=name,
         )

@@ -19,7 +19,6 @@ from eraser_hub.attribution.adapter import Encoded, View
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.transformers.devices import doubled
 from eraser_hub.attribution.transformers.question_answering import best_span, no_probabilities
-from eraser_hub.attribution.transformers.sequence_model import GRADIENT_METHODS
 from eraser_hub.records.errors import DataError
 
 from .network_model import NetworkModel
@@ -60,6 +59,7 @@ class AnswerNetwork(NetworkModel):
 
     has_labels = False
     gives_answers = True
+    provides = frozenset({"gradients", "embeddings", "attention"})
 
     def __init__(
         self, network: TokenNetwork, label_names: Sequence[str], *, uses_query: bool = True, **more: Any
@@ -68,9 +68,6 @@ class AnswerNetwork(NetworkModel):
 
     def start(self, units: Sequence[tuple[View, int]]) -> Tensor:
         raise no_probabilities(self.description)
-
-    def supports(self, method: str) -> bool:
-        return method in ("random", "attention", *GRADIENT_METHODS)
 
     def encode(self, instance: Instance) -> ReadQuestion:
         one = super().encode(instance)

@@ -11,12 +11,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from eraser_hub.attribution.adapter import Adapter, Encoded, Selection, View
+from eraser_hub.attribution.adapter import Adapter, Encoded, Selection, View, in_halves
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.attribution.memory import in_halves
 from eraser_hub.attribution.transformers.devices import device_for, doubled, half_type, half_words, placed
 from eraser_hub.attribution.transformers.gradients import FULL_LENGTH_ROWS, embedding_scores
-from eraser_hub.attribution.transformers.sequence_model import GRADIENT_METHODS
 
 from .embedders import EncoderEmbedder
 from .readings import PaddedReadings, Reading, ReadInstance, batch_of, read
@@ -77,10 +75,10 @@ class NetworkModel(Adapter):
     def rows_for(self, size: int, batch_size: int) -> int:
         return max(1, min(batch_size * FULL_LENGTH // max(size, 1), 32 * batch_size))
 
-    def supports(self, method: str) -> bool:
-        if method == "attention":
-            return self.network.attends
-        return (method in GRADIENT_METHODS and not self.selects) or super().supports(method)
+    @property
+    def provides(self) -> frozenset[str]:  # type: ignore[override]  # the network decides
+        gradients = [] if self.selects else ["gradients", "embeddings"]
+        return frozenset(["probabilities", *gradients, *(["attention"] if self.network.attends else [])])
 
     def scores(
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int

@@ -16,10 +16,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.attribution.adapter import Adapter, Encoded, Selection, View
+from eraser_hub.attribution.adapter import Adapter, Encoded, Selection, View, align_labels
 from eraser_hub.attribution.erasure import NONE, full, ranking, tokens_at, top
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.attribution.labels import align_labels
 from eraser_hub.attribution.runner import Runner
 from eraser_hub.records.errors import DataError, shown
 

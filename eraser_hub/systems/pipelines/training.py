@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from eraser_hub.attribution.adapter import align_labels
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.attribution.labels import align_labels
 from eraser_hub.attribution.open import open_model
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError

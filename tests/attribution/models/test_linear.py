@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 pytest.importorskip("sklearn")
+from eraser_hub.attribution.adapter import align_labels
 from eraser_hub.attribution.engine import explain_instances
 from eraser_hub.attribution.erasure import full, only, without
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.attribution.labels import align_labels
 from eraser_hub.attribution.models.sklearn_model import MASK, PipelineModel, load_pipeline
 from eraser_hub.attribution.open import open_model
 from eraser_hub.attribution.runner import Runner
@@ -129,7 +129,7 @@ def test_lime_ranks_a_linear_model_like_its_weights(closed):
 def test_limes_sets_of_one_size_are_equally_likely(size, keep):
     from math import comb
 
-    from eraser_hub.attribution.attribution import sets_of_size
+    from eraser_hub.attribution.methods.lime import sets_of_size
 
     number = 200 * comb(size, keep)
     sets = sets_of_size(np.random.default_rng(3), number, size, keep)
@@ -144,7 +144,7 @@ def test_limes_sets_of_one_size_are_equally_likely(size, keep):
 
 @pytest.mark.parametrize(("bounds", "kept"), [([0, 3, 9], 2), ([0, 3, 3, 9], 10), ([0, 1, 2], 0)])
 def test_lime_perturbs_one_sequence_of_a_pair_at_a_time(bounds, kept):
-    from eraser_hub.attribution.attribution import lime_sets_of_sequences
+    from eraser_hub.attribution.methods.lime import lime_sets_of_sequences
 
     sets = lime_sets_of_sequences(np.random.default_rng(1), bounds, 12, kept)
     assert len(sets) == 12 and sets[0].tolist() == list(range(bounds[-1]))
@@ -240,7 +240,7 @@ def test_a_pickle_is_not_opened_without_trust(tmp_path):
     import joblib
 
     joblib.dump(fitted(), tmp_path / "m.joblib")
-    with refused("option-missing", "--trust-pickle", file="m.joblib"):
+    with refused("option-missing", "trust_pickle", file="m.joblib"):
         open_model(tmp_path / "m.joblib")
     assert open_model(tmp_path / "m.joblib", trust_pickle=True).label_names == ("NEG", "POS")
 

@@ -7,11 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eraser_hub.attribution.adapter import Notes
+from eraser_hub.attribution.adapter import Notes, align_labels, in_halves, out_of_memory
 from eraser_hub.attribution.engine import explain_instances
 from eraser_hub.attribution.erasure import full, only, without
-from eraser_hub.attribution.labels import align_labels
-from eraser_hub.attribution.memory import in_halves, out_of_memory
 from eraser_hub.attribution.open import open_model
 from eraser_hub.attribution.runner import Runner
 from eraser_hub.attribution.settings import ExplainSettings
@@ -65,7 +63,7 @@ def test_half_precision_keeps_the_heads_digits(network, tokenizer, precision):
     kind = getattr(torch, precision)
     plain, half = network(), opened(network(), tokenizer, precision=precision)
     assert half.half is kind and opened(network(), tokenizer).half is None
-    assert any(f"passes in {precision}" in words and "--precision float32" in words for words in half.notes.words)
+    assert any(f"passes in {precision}" in words and "`precision` float32" in words for words in half.notes.words)
     documents = [instance("good plays film" + " the" * n, str(n)) for n in range(12)]
     windows = [half.encode(one).view(np.ones(len(one.tokens), dtype=bool), "remove").data[0] for one in documents]
     inputs = half.tensors(windows)
@@ -98,13 +96,13 @@ def test_what_looks_inside_is_not_rounded_to_half_precision(network, tokenizer, 
 def test_a_device_that_is_not_there(name):
     if name.startswith("cuda") and torch.cuda.is_available() and name != "cuda:99":
         pytest.skip("it is there")
-    with refused("device", "--device", repr(name)):
+    with refused("device", "device", repr(name)):
         devices.device_for(name)
     assert devices.device_for("cpu").type == "cpu"
 
 
 def test_an_unknown_precision():
-    with refused("option-value", "--precision", "auto, float32, bfloat16, float16", "'int8'"):
+    with refused("option-value", "precision", "auto, float32, bfloat16, float16", "'int8'"):
         devices.half_type("int8", torch.device("cpu"))
     types = {precision: devices.half_type(precision, torch.device("cpu")) for precision in devices.PRECISIONS}
     assert types == {"auto": None, "float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -212,7 +210,7 @@ def test_memory_for_not_even_one():
     def work(items):
         raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes")
 
-    with refused("device", "--window"):
+    with refused("device", "window"):
         in_halves(work, [1, 2, 3], Notes())
 
 
@@ -249,7 +247,7 @@ def test_a_network_that_does_not_fit(network, tokenizer, monkeypatch):
         raise torch.cuda.OutOfMemoryError("CUDA out of memory")
 
     monkeypatch.setattr(broken, "to", to)
-    with refused("device", "--device cpu"):
+    with refused("device", "`device` cpu"):
         SequenceModel(broken, tokenizer)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from eraser_hub.attribution.adapter import align_labels
 from eraser_hub.attribution.engine import explain_instances
-from eraser_hub.attribution.labels import align_labels
 from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.attribution.transformers.sequence_model import SequenceModel
 
@@ -71,7 +71,7 @@ def test_a_network_with_attention_says_its_delta(network, tokenizer):
 
 def test_a_module_that_is_used_twice_is_refused(bag):
     bag.network.again = True
-    with refused("unsupported", "--method deeplift", "Bag"):
+    with refused("unsupported", "`method` deeplift", "Bag"):
         list(explain_instances(bag, [instance(TEXT)], ExplainSettings(method="deeplift")))
 
 
@@ -99,7 +99,7 @@ def test_models_without_embeddings_mask_none_of_their_numbers():
 
     from ..conftest import CountingModel
 
-    with refused("unsupported", "--soft-masks elements", "CountingModel"):
+    with refused("unsupported", "`soft_masks` elements", "CountingModel"):
         explain_texts(CountingModel(), [TEXT], soft_draws=2, soft_masks="elements")
-    with refused("option-value", "--soft-masks", "--soft-draws", "'elements'"):
+    with refused("option-value", "soft_masks", "soft_draws", "'elements'"):
         ExplainSettings(soft_masks="elements")

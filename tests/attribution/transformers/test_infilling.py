@@ -179,26 +179,26 @@ def test_several_ways_of_one_chunk_share_scores_and_rationales(masked):
 
 
 def test_what_cannot_infill_is_refused(network, tokenizer, tmp_path, folder):
-    with refused("option-value", "--infill", "''"):
+    with refused("option-value", "infill", "''"):
         ExplainSettings(erase="infill")
-    with refused("option-value", "--infill", "--erase", "'tiny'"):
+    with refused("option-value", "infill", "erase", "'tiny'"):
         ExplainSettings(infill="tiny")
-    with refused("option-value", "--erase", "('mask', 'mask')"):
+    with refused("option-value", "erase", "('mask', 'mask')"):
         ExplainSettings(erase="mask", also_erase=("mask",))
-    with refused("option-value", "--erase", "remove, mask, pad, infill", "'drop'"):
+    with refused("option-value", "erase", "remove, mask, pad, infill", "'drop'"):
         ExplainSettings(also_erase=("drop",))
     with refused("option-value", "erase", "remove, mask"):
         list(explain_instances(PlainModel(CountingModel()), [instance(TEXT)], ExplainSettings(also_erase=("mask",))))
     network().save_pretrained(tmp_path / "classifier")
-    with refused("model", "--infill", "BertForSequenceClassification"):
+    with refused("model", "infill", "BertForSequenceClassification"):
         open_infiller(str(tmp_path / "classifier"), 1, **HOW)
     with refused("model", file=tmp_path / "nothing"):
         open_infiller(str(tmp_path / "nothing"), 1, **HOW)
     bare = word_tokenizer(WORDS)
     bare.mask_token = None
-    with refused("model", "--infill", "BertForMaskedLM"):
+    with refused("model", "infill", "BertForMaskedLM"):
         Infiller(network("BertForMaskedLM"), bare, 1, device="cpu")
-    with refused("option-missing", "--erase infill", "--infill"):
+    with refused("option-missing", "`erase` infill", "infill"):
         Runner(PlainModel(CountingModel()), "infill", 8).run(
             [PlainModel(CountingModel()).encode(instance("a"))], [empty(0)]
         )

@@ -8,13 +8,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from eraser_hub.attribution.adapter import align_labels
 from eraser_hub.attribution.engine import explain_instances
 from eraser_hub.attribution.erasure import full, only, without
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.attribution.labels import align_labels
+from eraser_hub.attribution.method import METHODS
 from eraser_hub.attribution.open import open_model
 from eraser_hub.attribution.runner import Runner
-from eraser_hub.attribution.settings import METHODS, ExplainSettings
+from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.attribution.transformers.multiple_choice import ChoiceModel
 from eraser_hub.attribution.transformers.question_answering import AnswerModel
 from eraser_hub.attribution.transformers.sequence_model import SequenceModel
@@ -462,7 +463,7 @@ def test_attribution_lengths_equal_token_counts(make, text, tmp_path, network):
 def test_no_mask_token_is_said(network):
     adapter = SequenceModel(network(vocab_size=300, max_position_embeddings=64), unigram(None))
     align_labels(adapter, ("NEG", "POS"))
-    with refused("unsupported", "--erase mask", "--erase remove", "BertForSequenceClassification"):
+    with refused("unsupported", "`erase` mask", "`erase` remove", "BertForSequenceClassification"):
         list(explain_instances(adapter, [instance("good")], ExplainSettings(erase="mask")))
 
 
@@ -519,7 +520,7 @@ def test_a_broken_folder(tmp_path, content):
 
 def test_window_is_checked(network, tokenizer):
     for window in (2, 10_000):
-        with refused("option-value", "--window", window):
+        with refused("option-value", "window", window):
             SequenceModel(network(), tokenizer, window=window)
     assert SequenceModel(network(), tokenizer, window=16).window == 16
 
@@ -573,7 +574,7 @@ def test_question_answering_gives_rankings(network, tokenizer):
         alike = [found["pred_label"] == found[field] for field in ("rationale_pred_label", "non_rationale_pred_label")]
         assert agreement["new_p"] == (alike == [True, False])
         assert len(found["rationale"][0]) == 3
-    with refused("unsupported", "--method occlusion", "BertForQuestionAnswering"):
+    with refused("unsupported", "`method` occlusion", "BertForQuestionAnswering"):
         list(explain_instances(adapter, [one], ExplainSettings(method="occlusion"), kind="perturbation"))
-    with refused("unsupported", "--method random", "BertForQuestionAnswering"):
+    with refused("unsupported", "`method` random", "BertForQuestionAnswering"):
         list(explain_instances(adapter, [one], ExplainSettings(method="random")))

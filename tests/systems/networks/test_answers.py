@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eraser_hub.attribution import Instance, explain_instances, open_model
+from eraser_hub.attribution.job import Job
 from eraser_hub.attribution.run import explain
 from eraser_hub.attribution.settings import ExplainSettings, settings_for
 from eraser_hub.attribution.transformers.question_answering import LONGEST_ANSWER
-from eraser_hub.attribution.work import Job
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.systems.data import Data, Training, span_of
 from eraser_hub.systems.networks.vocabulary import Vocabulary
@@ -116,9 +116,9 @@ def test_what_it_predicts_is_what_the_benchmark_takes():
         for field, kept in (("rationale_pred_label", True), ("non_rationale_pred_label", False)):
             rest = tuple(word for at, word in enumerate(one.tokens) if (at in found["rationale"][0]) == kept)
             assert found[field] == model.answer_text(model.encode(replace(one, documents=(rest,))))[0]
-    with refused("unsupported", "--method occlusion", "AnswerPointer"):
+    with refused("unsupported", "`method` occlusion", "AnswerPointer"):
         list(explain_instances(model, [one], ExplainSettings(method="occlusion"), kind="perturbation"))
-    with refused("unsupported", "--method random", "AnswerPointer"):
+    with refused("unsupported", "`method` random", "AnswerPointer"):
         list(explain_instances(model, [one], ExplainSettings(method="random")))
 
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from eraser_hub.attribution import explain_instances, open_model
-from eraser_hub.attribution.labels import align_labels
-from eraser_hub.attribution.open import selects
+from eraser_hub.attribution.adapter import align_labels
+from eraser_hub.attribution.job import Job
+from eraser_hub.attribution.open import opener_of, opening_of
 from eraser_hub.attribution.run import explain
 from eraser_hub.attribution.settings import settings_for
-from eraser_hub.attribution.work import Job
 from eraser_hub.systems.data import Data, Training
 from eraser_hub.systems.recipe import Recipe
 from eraser_hub.systems.system import SYSTEMS
@@ -161,7 +161,7 @@ def test_an_lstm_over_an_encoder_is_trained_and_explained(planted, network, toke
 
 def test_lei_has_no_scores_but_a_rationale_of_its_own(planted, tmp_path):
     model, instances, _ = trained(planted, tmp_path, "lei-unsupervised", hyper=("epochs=1",))
-    with refused("unsupported", "--method attention", "lei-unsupervised m", "random"):
+    with refused("unsupported", "`method` attention", "lei-unsupervised m", "random"):
         explained(model, instances, method="attention")
     settings = settings_for("", "", model.has_embeddings, model.selects, kd=0.02)
     assert settings.method == "rationales" and "rationales:model" in settings.signature()
@@ -176,7 +176,7 @@ def test_lei_has_no_scores_but_a_rationale_of_its_own(planted, tmp_path):
 
 def test_a_model_that_selects_nothing_says_so(planted, tmp_path):
     model, instances, _ = trained(planted, tmp_path, "glove-lstm", hyper=("epochs=1",))
-    with refused("unsupported", "--rationales model", "glove-lstm m"):
+    with refused("unsupported", "`rationales` model", "glove-lstm m"):
         model.selections([model.encode(instances[0])])
 
 
@@ -191,7 +191,8 @@ def test_explain_erases_a_selector_s_own_rationale_unless_told_otherwise(hub, tm
         max_steps=1,
     )
     list(train_model(job, tmp_path / "m", say=lambda words: None))
-    assert selects(tmp_path / "m") and not selects(tmp_path)
+    opening = opening_of(tmp_path / "m")
+    assert opener_of(opening).selects(opening) and not opener_of(opening_of(tmp_path)).selects(opening_of(tmp_path))
     job = Job(str(hub), "movies", "val", str(tmp_path / "m"), limit=2)
     for number, (more, options, whose) in enumerate(
         (

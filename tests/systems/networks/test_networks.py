@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eraser_hub.attribution import Instance, explain_instances
-from eraser_hub.attribution.labels import align_labels
+from eraser_hub.attribution.adapter import align_labels
 from eraser_hub.attribution.settings import settings_for
 from eraser_hub.systems.networks.vocabulary import Vocabulary
 from eraser_hub.systems.system import SYSTEMS

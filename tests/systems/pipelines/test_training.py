@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from eraser_hub.attribution import explain_instances, open_model
-from eraser_hub.attribution.labels import align_labels
-from eraser_hub.attribution.open import selects
+from eraser_hub.attribution.adapter import align_labels
+from eraser_hub.attribution.open import opener_of, opening_of
 from eraser_hub.attribution.settings import settings_for
 from eraser_hub.samples.plant import CUES, FILLER
 from eraser_hub.systems.data import Data, Training
@@ -129,7 +129,8 @@ def test_lehman_finds_the_sentence_and_reads_it(planted, tmp_path, cell):
     assert any(line.startswith("identifier: ") for line in words)
     config = json.loads((tmp_path / "m" / "config.json").read_text())
     assert config["hyper"]["cell"] == cell and config["stages"] == ["identifier", "classifier"]
-    assert selects(tmp_path / "m") and model.selects and not model.has_embeddings
+    opening = opening_of(tmp_path / "m")
+    assert opener_of(opening).selects(opening) and model.selects and not model.has_embeddings
 
 
 @pytest.mark.slow

@@ -1,1 +1,0 @@
-"""How far erased inputs lie from the texts that the model was trained on."""

@@ -1,0 +1,74 @@
+"""What rankings and rationales are asked beside their erasure: the measures, one class each in :mod:`measures`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from eraser_hub.records.registry import Registry
+
+from .method import DescribedPart
+
+if TYPE_CHECKING:  # the command line lists measures without waiting for numpy
+    from .adapter import Adapter
+    from .chunk import Chunk
+    from .instances import Instance
+    from .job import Job
+
+Fields = list[dict[str, Any]]
+
+
+class Measure(DescribedPart, ABC):
+    """A measure.
+
+    Attributes:
+        asked: the setting by which it is asked for, a field of :class:`settings.ExplainSettings` or one of its own; it
+            is not where that is 0 or False.
+        fields: of a prediction, which it fills; numbers, where they are not of the record.
+        ranks: whether it needs a score of every token.
+        by_units: whether it erases units, which ``units`` names.
+        by_way: whether it hangs on how tokens are erased.
+        scores_anew: whether it has the method score further inputs.
+        costly: whether it may take so many inputs that their number is said before a run.
+    """
+
+    asked: ClassVar[str]
+    fields: ClassVar[tuple[str, ...]]
+    ranks: ClassVar[bool] = True
+    by_units: ClassVar[bool] = True
+    by_way: ClassVar[bool] = True
+    scores_anew: ClassVar[bool] = False
+    costly: ClassVar[bool] = True
+
+    @classmethod
+    def check(cls, settings: Any) -> None:
+        """Refuse settings that do not go together, beyond their ranges.
+
+        Raises:
+            DataError: such settings.
+        """
+
+    def prepare(self, model: Adapter, job: Job, settings: Any) -> str:
+        """Make ready, once a run, what every chunk needs; return what a reader of the results must know, or ""."""
+        return ""
+
+    @abstractmethod
+    def measure(self, chunk: Chunk) -> Fields:
+        """Return for each instance of a chunk the fields that its prediction gets."""
+
+    @classmethod
+    @abstractmethod
+    def most_inputs(cls, one: Instance, units: int, settings: Any) -> int:
+        """Return how many inputs of the model an instance takes at most, by one way of erasing.
+
+        Args:
+            units: how many units the instance has.
+        """
+
+    @classmethod
+    def most_infilled(cls, one: Instance, units: int, settings: Any) -> int:
+        """Return how many of them a masked language model has to fill."""
+        return cls.most_inputs(one, units, settings)
+
+
+MEASURES = Registry("eraser_hub.measures", "measure", Measure, "eraser_hub.attribution.measures")  # type: ignore[type-abstract]

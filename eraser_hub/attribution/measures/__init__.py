@@ -1,0 +1,1 @@
+"""The measures of rankings and rationales, one a module of its name."""

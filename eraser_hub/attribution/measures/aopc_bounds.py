@@ -1,0 +1,149 @@
+"""Normalised AOPC: where an order of erasure lies between the least and the greatest AOPC of all orders.
+
+Units are erased one by one. The k-th point of an order's curve is ``p(full) - p(without its first k)``, its AOPC the
+mean of the points k = 1..n. Highest score first this is comprehensiveness (high is good), lowest first sufficiency (low
+is good); the bounds over all n! orders are the same for both, since they are all orders.
+
+Exact bounds need no orders: ``best(S) = drop(S) + best over i in S of best(S - i)`` over sets S of erased units, 2 ** n
+inputs. Above :data:`chunk.EXACT_UNITS` units a beam keeps the ``width`` best sets of each size.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eraser_hub.metrics.erasure import SAME_BOUNDS
+from eraser_hub.metrics.fields import AOPC_BOUNDS
+
+from ..chunk import EXACT_UNITS, Chunk, Search, Sets, all_sets
+from ..erasure import ranking
+from ..instances import Instance
+from ..measure import Fields, Measure
+
+NO_SPAN = "instances whose least and greatest AOPC are equal: nothing to normalise by"
+
+
+class AopcBounds(Measure):
+    """The least and the greatest AOPC of all orders of erasure, for normalised AOPC (NAOPC), and the ranking's own."""
+
+    source = "Edin et al. 2025"
+    asked, reads, fields = "aopc_bounds", ("units", "beam"), (AOPC_BOUNDS,)
+
+    def measure(self, chunk: Chunk) -> Fields:
+        """Return the AOPC of each ranking, and the least and the greatest of all orders."""
+        width, ties = chunk.settings.beam, chunk.settings.choices.ties
+        fields: Fields = []
+        both = zip(
+            chunk.play(lambda game, _, one: bounds(game.size, game.full, width, one.aopc_bounds)),
+            chunk.play(lambda game, scores, _: aopc_of_ranking(ranking(scores, ties), game.full)),
+            strict=True,
+        )
+        for (game, (lower, upper)), (_, (high, low)) in both:
+            if upper - lower <= SAME_BOUNDS:
+                chunk.model.notes.count(NO_SPAN)
+            exact = game.size <= EXACT_UNITS
+            of_order = {"lower": lower, "upper": upper, "comprehensiveness": high}
+            reverse = {"sufficiency_lower": lower, "sufficiency_upper": upper, "sufficiency": low}
+            search = {"method": "exact" if exact else "beam", "beam": 0 if exact else width}
+            fields.append({AOPC_BOUNDS: {**of_order, **reverse, **search}})
+        return fields
+
+    @classmethod
+    def most_inputs(cls, one: Instance, units: int, settings: Any) -> int:
+        """Return the search's, unless its result is known, and those of the ranking's own two curves."""
+        beam = 2 * (units + settings.beam * units * (units - 1) // 2)
+        search = 1 << units if units <= EXACT_UNITS else beam
+        return 2 * units + (0 if one.aopc_bounds is not None else search)
+
+    @classmethod
+    def words(cls, settings: Any) -> list[str]:
+        """Return the beam."""
+        return [f"aopc-bounds:beam{settings.beam}"]
+
+
+class Bounds(NamedTuple):
+    """The least and the greatest AOPC of all orders, or of those that a beam has found."""
+
+    lower: float
+    upper: float
+
+
+def bounds(size: int, full: float, width: int, known: tuple[float, float] | None = None) -> Search[Bounds]:
+    """Return both bounds: as another run has found them, exactly of few units, by a beam of more."""
+    if known is not None:
+        yield from ()
+        return Bounds(*known)
+    return (yield from exact_bounds(size, full) if size <= EXACT_UNITS else beam_bounds(size, full, width))
+
+
+def exact_bounds(size: int, full: float) -> Search[Bounds]:
+    """Both bounds over all orders of ``size`` units, by dynamic programming over sets."""
+    if not size:
+        return Bounds(0.0, 0.0)
+    stands = all_sets(size)
+    worths = yield stands
+    drops = full - worths[::-1]  # of set number s erased: all others stand
+    counts = stands.sum(axis=1)
+    least, most = np.zeros(len(drops)), np.zeros(len(drops))
+    for count in range(1, size + 1):
+        sets = np.flatnonzero(counts == count)
+        bits = 1 << np.arange(size)
+        before = sets[:, None] ^ bits
+        inside = (sets[:, None] & bits) > 0
+        least[sets] = drops[sets] + np.where(inside, least[before], np.inf).min(axis=1)
+        most[sets] = drops[sets] + np.where(inside, most[before], -np.inf).max(axis=1)
+    return Bounds(float(least[-1]) / size, float(most[-1]) / size)
+
+
+def beam_bound(size: int, full: float, width: int, greatest: bool, duplicates: bool = False) -> Search[float]:
+    """One bound by a beam of ``width`` partial orders, at most n + width n (n - 1) / 2 inputs.
+
+    Args:
+        greatest: the greatest AOPC; else the least.
+        duplicates: partial orders of the same set may fill the beam, as in the authors' package; without, each set is
+            held once, by its best order, and the bounds are at least as far apart in practice.
+    """
+    sign = 1.0 if greatest else -1.0
+    erased = np.zeros((1, size), dtype=bool)
+    sums = np.zeros(1)
+    for _ in range(size):
+        parent, unit = np.nonzero(~erased)
+        candidates = erased[parent]
+        candidates[np.arange(len(unit)), unit] = True
+        worths = yield ~candidates
+        totals = sums[parent] + full - worths
+        order = np.argsort(-sign * totals, kind="stable")
+        if not duplicates:
+            order = order[_first_of_each(candidates[order])]
+        order = order[:width]
+        erased, sums = candidates[order], totals[order]
+    return float(sums[0]) / size if size else 0.0
+
+
+def beam_bounds(size: int, full: float, width: int) -> Search[Bounds]:
+    """Both bounds by a beam, one after the other; they begin with the same inputs."""
+    lower = yield from beam_bound(size, full, width, greatest=False)
+    upper = yield from beam_bound(size, full, width, greatest=True)
+    return Bounds(lower, upper)
+
+
+def _first_of_each(sets: Sets) -> NDArray[np.int64]:
+    """Places of the first of equal rows, ascending."""
+    packed = np.packbits(sets, axis=1)
+    rows = np.ascontiguousarray(packed).view(np.dtype((np.void, packed.shape[1]))).ravel()
+    return np.sort(np.unique(rows, return_index=True)[1])
+
+
+def aopc_of_ranking(ranking: NDArray[np.int64], full: float) -> Search[tuple[float, float]]:
+    """Comprehensiveness and sufficiency of a ranking of the units, best first: the AOPC of it and of its reverse."""
+    size = len(ranking)
+    if not size:
+        return 0.0, 0.0
+    first = np.argsort(ranking, kind="stable") >= np.arange(1, size + 1)[:, None]  # row k: the top k + 1 are gone
+    last = np.argsort(ranking[::-1], kind="stable") >= np.arange(1, size + 1)[:, None]
+    worths = yield np.concatenate([first, last])
+    drops = full - worths
+    return float(drops[:size].mean()), float(drops[size:].mean())

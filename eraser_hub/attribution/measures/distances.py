@@ -1,0 +1,143 @@
+"""How far erased inputs lie from the texts that the model was trained on, and how unsure the model is of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eraser_hub.metrics.fields import DISTANCES, ENTROPIES
+from eraser_hub.records.errors import DataError
+
+from ..adapter import Adapter, Notes
+from ..chunk import Chunk
+from ..dataset import Split, open_split
+from ..erasure import full, only, without
+from ..instances import Instance, chunks_of
+from ..job import Job
+from ..measure import Fields, Measure
+from ..runner import Runner
+
+CHUNK = 16  # training texts that are encoded together
+Matrix = NDArray[np.float64]
+RIDGE = 1e-3  # of the mean variance, added to every direction: texts may be fewer than directions
+
+
+class Distances(Measure):
+    """Mahalanobis distances of the whole and the erased inputs' states from training texts', and entropies."""
+
+    source = "Lee et al. 2018; Hase, Xie and Bansal 2021"
+    asked, fields = "distribution_texts", (*DISTANCES, *ENTROPIES)
+    ranks = by_units = False
+    gaussian: Gaussian | None = None
+
+    def prepare(self, model: Adapter, job: Job, settings: Any) -> str:
+        """Fit the distribution of the model's states; say where it has none.
+
+        Raises:
+            DataError: no such split, or fewer than two texts.
+        """
+        self.gaussian = fitted_on(model, training_texts(job, settings), settings.batch_size)
+        no_state = f"`distribution_texts`: {model.description} has no pooled state: entropies alone, no distances"
+        return no_state if self.gaussian is None else ""
+
+    def measure(self, chunk: Chunk) -> Fields:
+        """Return the entropies of each instance's three inputs, and where there are states their distances."""
+        pairs = zip(chunk.full, chunk.erased, strict=True)
+        rows = [entropies(np.vstack([whole, part[:2]])).tolist() for whole, part in pairs]
+        fields: Fields = [dict(zip(ENTROPIES, row, strict=True)) for row in rows]
+        if self.gaussian is None:
+            return fields
+        hard = enumerate(chunk.hard)
+        inputs = [one for number, at in hard for one in (full(number), without(number, at), only(number, at))]
+        distances = self.gaussian.distances(chunk.runner.states(chunk.encoded, inputs)).reshape(-1, len(DISTANCES))
+        return [
+            dict(zip(DISTANCES, row, strict=True)) | own for row, own in zip(distances.tolist(), fields, strict=True)
+        ]
+
+    @classmethod
+    def most_inputs(cls, one: Instance, units: int, settings: Any) -> int:
+        """Return the whole input and both erased ones."""
+        return 3
+
+    @classmethod
+    def most_infilled(cls, one: Instance, units: int, settings: Any) -> int:
+        """Return the erased ones."""
+        return 2
+
+    @classmethod
+    def words(cls, settings: Any) -> list[str]:
+        """Return the number of training texts."""
+        return [f"distribution:{settings.distribution_texts}"]
+
+
+def training_texts(job: Job, settings: Any) -> Split:
+    """Return texts of the split that the model was trained on, drawn by seed with each label's share.
+
+    Raises:
+        DataError: no such split, or fewer than two texts.
+    """
+    rows = open_split(job.dataset, job.config, job.distribution_split)
+    sample = rows.sample(settings.distribution_texts, settings.seed)
+    if sum(1 for _ in islice(sample.instances(), 2)) < 2:
+        words = f"expected two texts or more in split {job.distribution_split}, found fewer"
+        raise DataError(words, rule="empty", file=job.dataset, argument="distribution_texts")
+    return sample
+
+
+def fitted_on(model: Adapter, sample: Split, batch_size: int) -> Gaussian | None:
+    """The distribution of the model's pooled states on these texts; None for a model that has none."""
+    if not model.has_states:
+        return None
+    notes, model.notes = model.notes, Notes()  # what is told of texts counts those that are explained
+    runner, rows = Runner(model, "remove", batch_size), list[NDArray[np.float64]]()
+    for _, chunk in chunks_of(sample.instances(), CHUNK):
+        encoded = [model.encode(model.seen(one)) for one in chunk]
+        rows.append(runner.states(encoded, [full(number) for number in range(len(chunk))]))
+    model.notes = notes
+    return fitted(np.concatenate(rows))
+
+
+@dataclass(frozen=True, slots=True)
+class Gaussian:
+    """Mean and covariance of states.
+
+    Attributes:
+        mean: float64 (width,).
+        factor: lower triangular L with ``L L' = covariance``, float64 (width, width).
+    """
+
+    mean: Matrix
+    factor: Matrix
+
+    def distances(self, states: Matrix) -> Matrix:
+        """Mahalanobis distances ``sqrt((z - mean)' covariance^-1 (z - mean))``, float64 (n,): Lee et al. (2018).
+
+        Near sqrt(width) for a state like those that it was fitted on.
+        """
+        white = np.linalg.solve(self.factor, (states - self.mean).T)
+        return np.asarray(np.sqrt((white**2).sum(axis=0)))
+
+
+def fitted(states: Matrix) -> Gaussian:
+    """The mean and the covariance (n - 1) of states, with :data:`RIDGE` times the mean variance on its diagonal.
+
+    Args:
+        states: float64 (n, width), n at least 2.
+    """
+    mean = states.mean(axis=0)
+    centred = states - mean
+    covariance = centred.T @ centred / (len(states) - 1)
+    width = len(mean)
+    # states that are all alike have no spread: distances are then Euclidean
+    ridge = RIDGE * float(np.trace(covariance)) / width or 1.0
+    return Gaussian(mean, np.linalg.cholesky(covariance + ridge * np.eye(width)))
+
+
+def entropies(probabilities: Matrix) -> Matrix:
+    """Predictive entropy ``-sum p ln p`` of each row, in nats, float64 (n,)."""
+    logs = np.log(probabilities, out=np.zeros_like(probabilities), where=probabilities > 0)
+    return np.asarray(0.0 - (probabilities * logs).sum(axis=1))

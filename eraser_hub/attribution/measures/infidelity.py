@@ -1,0 +1,82 @@
+"""Infidelity: how far scores are from saying what perturbations do to the prediction.
+
+The mean over perturbations I of ``(I . scores - (p(x) - p(x - I)))^2``, low is good. Here I erases a random tenth of
+the units, 1 where a unit goes; it is SUBTRACTED from the input. The sign is captum's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..chunk import Chunk, Search, Sets
+from ..instances import Instance
+from ..measure import Fields, Measure
+
+SHARE = 0.1  # of the units that a perturbation erases
+
+
+class Infidelity(Measure):
+    """Infidelity of the scores, as they are and at their best scale."""
+
+    source = "Yeh et al. 2019"
+    asked, reads, fields = "infidelity_draws", ("units",), ("infidelity", "infidelity_normalized")
+
+    def measure(self, chunk: Chunk) -> Fields:
+        """Return both for each instance."""
+        draws = chunk.settings.infidelity_draws
+        played = chunk.play(
+            lambda game, scores, one: infidelity_of(
+                scores, game.full, perturbed_sets(game.size, draws, chunk.random(one, "perturbed"))
+            )
+        )
+        return [dict(zip(self.fields, values, strict=True)) for _, values in played]
+
+    @classmethod
+    def most_inputs(cls, one: Instance, units: int, settings: Any) -> int:
+        """Return the perturbed inputs."""
+        draws: int = settings.infidelity_draws
+        return draws
+
+    @classmethod
+    def words(cls, settings: Any) -> list[str]:
+        """Return their number."""
+        return [f"infidelity:{settings.infidelity_draws}"]
+
+
+def perturbed_sets(size: int, draws: int, random: np.random.Generator) -> Sets:
+    """Return which units stand in each perturbed input, (draws, size): all but a random tenth, one unit at least."""
+    gone = min(size, int(np.ceil(SHARE * size)))
+    return random.random((draws, size)).argsort(axis=1).argsort(axis=1) >= gone
+
+
+def infidelity(
+    scores: NDArray[np.float64],
+    perturbations: NDArray[np.float64],
+    drops: NDArray[np.float64],
+    normalise: bool = False,
+) -> float:
+    """The mean of ``(I . scores - drop)^2``.
+
+    Args:
+        scores: float64 (n,).
+        perturbations: what was subtracted from the input, float64 (draws, n).
+        drops: p(x) - p(x - I) of each, float64 (draws,).
+        normalise: scale the scores by the factor that makes it least, sum(a b) / sum(a^2) with a = I . scores and b the
+            drops: methods whose scores are no probabilities can then be compared. Scores that are all 0 stay 0.
+    """
+    products = perturbations @ scores
+    squares = float(products @ products)
+    scale = float(products @ drops) / squares if normalise and squares > 0 else 1.0
+    return float(np.mean((scale * products - drops) ** 2))
+
+
+def infidelity_of(scores: NDArray[np.float64], full: float, stands: Sets) -> Search[tuple[float, float]]:
+    """Infidelity, and infidelity of the scores at their best scale, over perturbed inputs."""
+    if not len(scores):
+        return 0.0, 0.0
+    worths = yield stands
+    gone = (~stands).astype(np.float64)
+    return infidelity(scores, gone, full - worths), infidelity(scores, gone, full - worths, normalise=True)

@@ -1,0 +1,41 @@
+"""Leave one out, for tau_loo: how a ranking agrees with what each unit's own erasure does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from eraser_hub.metrics.fields import LEAVE_ONE_OUT
+
+from ..chunk import Chunk, Game, Scores, Search
+from ..instances import Instance
+from ..measure import Fields, Measure
+
+
+class LeaveOneOut(Measure):
+    """p of the label minus p without it, of each unit; the tokens of a sentence share its value."""
+
+    source = "Jain and Wallace 2019"
+    asked, reads, fields = "leave_one_out", ("units",), (LEAVE_ONE_OUT,)
+
+    def measure(self, chunk: Chunk) -> Fields:
+        """Return the value of each token."""
+
+        def search(game: Game, scores: Scores, one: Instance) -> Search[Scores]:
+            if not game.size:
+                return np.zeros(0)
+            worths = yield ~np.eye(game.size, dtype=bool)
+            return game.full - worths
+
+        return [{LEAVE_ONE_OUT: game.of_tokens(values).tolist()} for game, values in chunk.play(search)]
+
+    @classmethod
+    def most_inputs(cls, one: Instance, units: int, settings: Any) -> int:
+        """Return one a unit."""
+        return units
+
+    @classmethod
+    def words(cls, settings: Any) -> list[str]:
+        """Return its name."""
+        return ["leave-one-out"]

@@ -1,0 +1,66 @@
+"""Largest sensitivity: how far scores move when the input does.
+
+The largest ``|g(x + I) - g(x)| / |g(x)|`` over perturbations I, which are ADDED (I is -1 where a unit goes), g the
+scores of the tokens that stay, computed anew; low is good. The sign is captum's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..attribution import attribute
+from ..chunk import Chunk
+from ..instances import Instance
+from ..measure import Fields, Measure
+from ..method import METHODS
+from .infidelity import perturbed_sets
+
+
+class Sensitivity(Measure):
+    """How far scores move at most, as a share of their norm, as a random tenth of the units goes."""
+
+    source = "Yeh et al. 2019"
+    asked, reads, fields = "sensitivity_draws", ("units",), ("sensitivity_max",)
+    by_way, scores_anew = False, True
+
+    def measure(self, chunk: Chunk) -> Fields:
+        """Return the largest distance for each instance."""
+        instances, labels, kept, owner = list[Instance](), list[int](), list[NDArray[np.bool_]](), list[int]()
+        for game, one in zip(chunk.games(), chunk.instances, strict=True):
+            random = chunk.random(one, "perturbed")
+            for stands in perturbed_sets(game.size, chunk.settings.sensitivity_draws, random):
+                tokens = np.repeat(stands, np.diff(game.bounds))
+                instances.append(one.only(tokens))
+                labels.append(game.label)
+                kept.append(tokens)
+                owner.append(game.number)
+        rows = attribute(chunk.anew(instances, labels))
+        moved: list[list[NDArray[np.float64]]] = [[] for _ in chunk.instances]
+        for number, tokens, row in zip(owner, kept, rows, strict=True):
+            perturbed = chunk.scores[number].copy()
+            perturbed[tokens] = row
+            moved[number].append(perturbed)
+        pairs = zip(chunk.scores, moved, strict=True)
+        return [{"sensitivity_max": sensitivity_max(scores, several)} for scores, several in pairs]
+
+    @classmethod
+    def most_inputs(cls, one: Instance, units: int, settings: Any) -> int:
+        """Return for each perturbed input itself, and what the method takes for its scores."""
+        method = METHODS.find(settings.method).most_inputs(one, units, settings)
+        inputs: int = settings.sensitivity_draws * (1 + method)
+        return inputs
+
+    @classmethod
+    def words(cls, settings: Any) -> list[str]:
+        """Return the number of perturbed inputs."""
+        return [f"sensitivity:{settings.sensitivity_draws}"]
+
+
+def sensitivity_max(scores: NDArray[np.float64], perturbed: Sequence[NDArray[np.float64]]) -> float:
+    """The largest Euclidean distance of perturbed scores from ``scores``, as a share of their norm (of 1 for 0)."""
+    norm = float(np.linalg.norm(scores)) or 1.0
+    return max((float(np.linalg.norm(row - scores)) / norm for row in perturbed), default=0.0)

@@ -1,0 +1,128 @@
+"""Soft comprehensiveness and sufficiency, normalised: erasure by chance, likelier where a unit matters more (or less).
+
+Importance a is the scores scaled to [0, 1] (0 where all are equal). Sufficiency keeps a unit with probability a,
+comprehensiveness with 1 - a. Of one such input with probability p'::
+
+    S  = 1 - max(0, p(full) - p'),   S0 = 1 - max(0, p(full) - p(nothing))
+    soft sufficiency       = (S - S0) / (1 - S0)
+    soft comprehensiveness = max(0, p(full) - p') / (1 - S0)
+
+both cut to [0, 1], and 0 where 1 - S0 < 1e-5. Ours is the mean over all masks by their probabilities, exact to
+:data:`EXACT_UNITS` units and by drawn masks above. High is good for both.
+
+A mask erases whole units (``soft_masks`` tokens), or single numbers of the tokens' embeddings, as in the paper
+(elements). The released code draws its masks the other way round; this is the paper's direction.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eraser_hub.metrics.fields import SOFT_MASKS
+
+from ..chunk import Chunk, Game, Search, Sets, Worths, all_sets
+from ..instances import Instance
+from ..measure import Fields, Measure
+
+EXACT_UNITS = 8
+LEAST_SPAN = 1e-5  # of 1 - S0 below which nothing can be normalised
+
+
+class SoftScores(Measure):
+    """Soft comprehensiveness and sufficiency, normalised: erasure by chance, likelier where a unit matters more."""
+
+    source = "Zhao and Aletras 2023"
+    asked, reads, fields = "soft_draws", ("units", "soft_masks"), (SOFT_MASKS,)
+
+    def measure(self, chunk: Chunk) -> Fields:
+        """Return both scores of each instance."""
+        draws = chunk.settings.soft_draws
+        if chunk.settings.soft_masks == "elements":
+            return [{SOFT_MASKS: _of_elements(chunk, game, draws)._asdict()} for game in chunk.games()]
+        played = chunk.play(lambda game, scores, one: soft_scores(scores, game.full, draws, chunk.random(one, "soft")))
+        return [{SOFT_MASKS: result._asdict()} for _, result in played]
+
+    @classmethod
+    def most_inputs(cls, one: Instance, units: int, settings: Any) -> int:
+        """Return every set of few units; of more, or of embeddings, the masks of both scores and the empty input."""
+        every = units <= EXACT_UNITS and settings.soft_masks == "tokens"
+        return 1 << units if every else 2 * settings.soft_draws + 1
+
+    @classmethod
+    def words(cls, settings: Any) -> list[str]:
+        """Return the masks."""
+        return [f"soft:{settings.soft_draws}" + (f",{settings.soft_masks}" if settings.soft_masks != "tokens" else "")]
+
+
+def _of_elements(chunk: Chunk, game: Game, draws: int) -> Soft:
+    """Return both soft scores of an instance, numbers of its tokens' embeddings erased by chance."""
+    one = chunk.encoded[game.number]
+    random = chunk.random(one.instance, "soft elements")
+    keep = importance(chunk.scores[game.number])
+    without, only, nothing = (
+        chunk.model.masked_elements(one, game.label, share, number, random)
+        for share, number in ((1 - keep, draws), (keep, draws), (np.zeros_like(keep), 1))
+    )
+    return soft_of_draws(game.full, without, only, float(nothing[0]))
+
+
+class Soft(NamedTuple):
+    """Both scores, how many masks were drawn for each (0: all were looked at), and their larger standard error."""
+
+    comprehensiveness: float
+    sufficiency: float
+    draws: int
+    standard_error: float
+
+
+def importance(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scores scaled to [0, 1]; all 0 where they are equal."""
+    span = np.ptp(scores) if len(scores) else 0.0
+    return (scores - scores.min()) / span if span > 0 else np.zeros(len(scores))
+
+
+def normalised(full: float, p: Worths, nothing: float) -> tuple[Worths, Worths]:
+    """Soft comprehensiveness and soft sufficiency of single noisy predictions ``p``, each in [0, 1]."""
+    span = max(0.0, full - nothing)  # 1 - S0
+    if span < LEAST_SPAN:
+        return np.zeros_like(p), np.zeros_like(p)
+    loss = np.maximum(0.0, full - p) / span
+    return np.clip(loss, 0.0, 1.0), np.clip(1.0 - loss, 0.0, 1.0)
+
+
+def soft_scores(
+    scores: NDArray[np.float64], full: float, draws: int, random: np.random.Generator, exact_up_to: int = EXACT_UNITS
+) -> Search[Soft]:
+    """Both scores of one instance.
+
+    Args:
+        scores: of the units.
+        draws: masks for each score where there are more than ``exact_up_to`` units; at least 2.
+    """
+    keep, size = importance(scores), len(scores)
+    if size <= exact_up_to:
+        stands = all_sets(size)
+        worths = yield stands
+        losses, gains = normalised(full, worths, worths[0])
+        return Soft(float(_chances(stands, 1 - keep) @ losses), float(_chances(stands, keep) @ gains), 0, 0.0)
+    without, only = (random.random((draws, size)) < share for share in (1 - keep, keep))
+    worths = yield np.concatenate([without, only, [[False] * size]])
+    return soft_of_draws(full, worths[:draws], worths[draws:-1], float(worths[-1]))
+
+
+def soft_of_draws(full: float, without: Worths, only: Worths, nothing: float) -> Soft:
+    """Both scores from noisy predictions: ``without`` what matters, ``only`` it."""
+    losses, _ = normalised(full, without, nothing)
+    _, gains = normalised(full, only, nothing)
+    draws = len(losses)
+    error = max(values.std(ddof=1) for values in (losses, gains)) / np.sqrt(draws)
+    return Soft(float(losses.mean()), float(gains.mean()), draws, float(error))
+
+
+def _chances(stands: Sets, keep: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The probability of each mask where units stand with these probabilities, each by itself."""
+    chances: NDArray[np.float64] = np.where(stands, keep, 1 - keep).prod(axis=1)
+    return chances

@@ -1,0 +1,158 @@
+"""The attribution methods, one class each in :mod:`methods`; and what methods and measures say of themselves."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.registry import Registry
+from eraser_hub.records.rules import Rule
+
+if TYPE_CHECKING:  # the command line lists methods without waiting for numpy
+    from .chunk import Chunk, Scores
+    from .instances import Instance
+
+
+LARGEST = 2**63 - 1  # what the record of a run, which is JSON, can hold of an integer
+
+
+# marks a setting, for ``Annotated``, that nobody has to say
+OPEN = "the paper, the data or the model decide where nobody does"
+
+
+class Range(NamedTuple):
+    """The least and the greatest value of a setting, for ``Annotated``."""
+
+    least: float
+    most: float = LARGEST
+
+    def expected(self, value: float) -> str:
+        """Return what is expected of a value in words; "" where it lies within."""
+        if self.least <= value <= self.most:
+            return ""
+        if self.most != LARGEST:
+            return f"a share from {self.least:g} to {self.most:g}"
+        return f"at least {self.least:g}" if value < self.least else f"at most {LARGEST}"
+
+
+class Setting(NamedTuple):
+    """A setting of a part that :class:`settings.ExplainSettings` has no field for.
+
+    Attributes:
+        default: which says the type too: a bool, an int, a float or a string.
+        help: what it is, in a sentence.
+        least: the least number; None for any.
+        choices: the allowed values; () for any.
+    """
+
+    default: Any
+    help: str
+    least: float | None = None
+    choices: tuple[Any, ...] = ()
+
+    def check(self, name: str, value: Any) -> None:
+        """Refuse another type, a number below the least, or a value that is none of the choices.
+
+        Raises:
+            DataError: such a value.
+        """
+        kind = type(self.default)
+        number = kind is float and isinstance(value, int) and not isinstance(value, bool)
+        rule: Rule = "option-value"
+        if type(value) is not kind and not number:
+            words, rule = f"a value of type {kind.__name__}", "type"
+        elif self.choices and value not in self.choices:
+            words = f"one of {', '.join(map(str, self.choices))}"
+        elif self.least is not None and not value >= self.least:
+            words = f"at least {self.least:g}"
+        else:
+            return
+        raise DataError(f"expected {words}, found {shown(value)}", argument=name, rule=rule)
+
+    def parsed(self, text: str) -> Any:
+        """Return a value from its text; the text where it is none of the type, which :meth:`check` refuses."""
+        kind = type(self.default)
+        if kind is bool and text in ("true", "false"):
+            return text == "true"
+        try:
+            return kind(text) if kind in (int, float) else text
+        except ValueError:
+            return text
+
+
+class DescribedPart:
+    """What every method and every measure says of itself; its name is its module's, or its entry point's.
+
+    Attributes:
+        source: the paper that it is from.
+        reads: fields of :class:`settings.ExplainSettings` that it reads beside those that all do.
+        settings: its own: name -> setting; read as ``chunk.settings.more[name]``.
+    """
+
+    source: ClassVar[str] = ""
+    reads: ClassVar[tuple[str, ...]] = ()
+    settings: ClassVar[Mapping[str, Setting]] = {}
+
+    @classmethod
+    def summary(cls) -> str:
+        """Return what it is in a sentence: its docstring's first line."""
+        return (cls.__doc__ or "").strip().partition("\n")[0]
+
+    @classmethod
+    def words(cls, settings: Any) -> list[str]:
+        """Return what a run's signature says of its settings, such as ``["steps:300"]``; by default its own."""
+        return [f"{name}:{settings.more[name]}" for name in cls.settings]
+
+
+class Method(DescribedPart, ABC):
+    """An attribution method.
+
+    Attributes:
+        needs: what it asks of an adapter (:attr:`adapter.Adapter.provides`).
+        erases: whether its scores hang on how tokens are erased.
+        plays: whether it erases sets of units, which ``units`` names.
+        normalised: whether papers divide its scores by their sum (:attr:`papers.presets.Choices.normalise`).
+        drawn: whether it is drawn by chance alone, so that several draws make sense.
+    """
+
+    needs: ClassVar[tuple[str, ...]] = ("probabilities",)
+    erases: ClassVar[bool] = False
+    plays: ClassVar[bool] = False
+    normalised: ClassVar[bool] = False
+    drawn: ClassVar[bool] = False
+
+    @abstractmethod
+    def scores(self, chunk: Chunk) -> Sequence[Scores]:
+        """Return the scores of every instance's tokens, float64 (tokens,) each, for ``chunk.targets``."""
+
+    @classmethod
+    @abstractmethod
+    def most_inputs(cls, one: Instance, units: int, settings: Any) -> int:
+        """Return how many inputs of the model the scores of an instance take at most.
+
+        Args:
+            units: how many units the instance has.
+            settings: the run's :class:`settings.ExplainSettings`.
+        """
+
+
+class InsideMethod(Method):
+    """A method that an adapter computes from the inside: gradients, attention, coefficients."""
+
+    needs = ("gradients",)
+
+    def scores(self, chunk: Chunk) -> Sequence[Scores]:
+        """Return what the adapter computes."""
+        model, settings = chunk.model, chunk.settings
+        model.choices, model.outputs = settings.choices, chunk.runner.results
+        return model.scores(settings.method, chunk.encoded, chunk.targets, settings.steps)
+
+    @classmethod
+    def most_inputs(cls, one: Instance, units: int, settings: Any) -> int:
+        """Return 1: one pass."""
+        return 1
+
+
+METHODS = Registry("eraser_hub.methods", "method", Method, "eraser_hub.attribution.methods")  # type: ignore[type-abstract]

@@ -1,0 +1,1 @@
+"""The attribution methods, one a module of its name."""

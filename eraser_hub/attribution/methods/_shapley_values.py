@@ -1,0 +1,71 @@
+"""Shapley values of the units: what each adds to the probability, the mean over all orders in which they come.
+
+They sum to p(full) - p(nothing). To :data:`chunk.EXACT_UNITS` units all sets are looked at.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from math import comb
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..chunk import EXACT_UNITS, Chunk, Scores, Search, all_sets
+from ..instances import Instance
+from ..method import Method
+
+
+class Shapley(NamedTuple):
+    """Values of the units, and the largest of their standard errors: 0 of exact ones, NaN where none is known."""
+
+    values: NDArray[np.float64]
+    standard_error: float
+
+
+def exact_shapley(size: int) -> Search[Shapley]:
+    """By the definition: the mean over sets S without i of v(S + i) - v(S), sets of each size weighing alike."""
+    if not size:
+        return Shapley(np.zeros(0), 0.0)
+    stands = all_sets(size)
+    worths = yield stands
+    weight = np.array([1 / (size * comb(size - 1, count)) for count in range(size)])
+    values = np.empty(size)
+    for unit in range(size):
+        without = np.flatnonzero(~stands[:, unit])
+        gains = worths[without | (1 << unit)] - worths[without]
+        values[unit] = weight[stands[without].sum(axis=1)] @ gains
+    return Shapley(values, 0.0)
+
+
+class ShapleyMethod(Method):
+    """Shapley values, each shared equally by its unit's tokens."""
+
+    erases = plays = True
+
+    @abstractmethod
+    def search(self, size: int, settings: Any, random: np.random.Generator) -> Search[Shapley]:
+        """Return the search for the values of so many units."""
+
+    def scores(self, chunk: Chunk) -> Sequence[Scores]:
+        """Return each unit's value, shared by its tokens."""
+        rows = []
+        for game, result in chunk.play(
+            lambda game, _, one: self.search(game.size, chunk.settings, chunk.random(one, chunk.settings.method))
+        ):
+            if result.standard_error > 0:
+                chunk.model.notes.largest("largest standard error of a Shapley value", result.standard_error)
+            rows.append(game.of_tokens(result.values))
+        return rows
+
+    @classmethod
+    def most_inputs(cls, one: Instance, units: int, settings: Any) -> int:
+        """Return every set of few units; of more, those that are drawn, and the whole and the empty one."""
+        return 1 << units if units <= EXACT_UNITS else 2 + cls.drawn_inputs(units, settings)
+
+    @classmethod
+    @abstractmethod
+    def drawn_inputs(cls, units: int, settings: Any) -> int:
+        """Return how many sets are drawn of more than `EXACT_UNITS` units."""

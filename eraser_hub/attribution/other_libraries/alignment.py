@@ -1,0 +1,261 @@
+"""A row of any of the three datasets for those who build models: its tokens, its mask, and both in sub-words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from eraser_hub.records.built import LABEL_COLUMNS
+from eraser_hub.records.errors import DataError, shown
+
+from ..instances import READERS, Instance
+
+IGNORED = -100  # the label that torch's cross entropy leaves out
+UNLIMITED = 1 << 20  # transformers writes 10**30 where a tokenizer knows no longest input
+DEFAULT_LENGTH = 512
+
+
+def instance_of_row(row: Mapping[str, Any]) -> Instance:
+    """The row, read as `explain` reads it, whichever dataset it is from; without its label, whose name a row may lack.
+
+    Raises:
+        DataError: a row of none of the three datasets, or one that is not as it should be, with instance and field.
+    """
+    row = {column: value for column, value in row.items() if column not in LABEL_COLUMNS}
+    if "documents" in row:
+        return READERS["eraser"](row)
+    if "tokens" not in row:
+        words = f"expected documents (eraser) or tokens, found the columns {shown(sorted(row))}"
+        raise DataError(words, rule="key-missing")
+    nested = any(isinstance(each, (list, tuple)) for each in row["tokens"] or ())
+    return READERS["perturbation" if nested else "tokens"](row)
+
+
+def tokens(row: Mapping[str, Any]) -> list[list[str]]:
+    """The tokens of each document of a row (of each sequence, in ``bilingual_perturbation``).
+
+    Args:
+        row: a row of ``eraser``, ``bilingual_perturbation`` or ``human_rationales``.
+
+    >>> tokens({"annotation_id": "a", "documents": [{"docid": "d", "text": "a fine film .\\nnothing more"}]})
+    [['a', 'fine', 'film', '.', 'nothing', 'more']]
+    """
+    return [list(document) for document in instance_of_row(row).documents]
+
+
+def mask(row: Mapping[str, Any]) -> list[list[bool]]:
+    """For each document of a row, one flag per token: whether the human rationale holds it.
+
+    The rationale is the union of the evidences (``eraser``), of the gold sets (``bilingual_perturbation``), or the mask
+    itself (``human_rationales``).
+
+    Args:
+        row: a row of one of the three datasets.
+
+    Raises:
+        DataError: the row has no rationale; an evidence of another document, or that does not lie within its document.
+
+    >>> mask({"annotation_id": "a", "documents": [{"docid": "d", "text": "a fine film"}],
+    ...       "evidences": [[{"docid": "d", "start_token": 1, "end_token": 3}]]})
+    [[False, True, True]]
+    """
+    instance = instance_of_row(row)
+    if instance.rationale is None:
+        raise DataError("expected a human rationale, found none", rule="span-missing", instance=instance.id)
+    return [list(flags) for flags in instance.rationale]
+
+
+@dataclass(frozen=True, slots=True)
+class AlignedWindow:
+    """One model input; all lists have its length.
+
+    Attributes:
+        input_ids, token_type_ids, attention_mask: as the model takes them, special tokens included.
+        labels: 1 where the sub-word's token belongs to the human rationale, 0 where it does not, -100 for special
+            tokens and the query (and everywhere in a row without a rationale).
+        documents, tokens: the number of the sub-word's document, and of its token in it; -1 where there is none.
+    """
+
+    input_ids: list[int]
+    token_type_ids: list[int]
+    attention_mask: list[int]
+    labels: list[int]
+    documents: list[int]
+    tokens: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """A row in sub-words.
+
+    Attributes:
+        id: the row's.
+        windows: the inputs, which together hold every sub-word of every document.
+        query_cut: sub-words of the query that did not fit: a query gets half a window at most.
+        without_pieces: tokens for which the tokenizer has no sub-word, as (document, token).
+    """
+
+    id: str
+    windows: list[AlignedWindow]
+    query_cut: int = 0
+    without_pieces: list[tuple[int, int]] = field(default_factory=list)
+
+
+def align(row: Mapping[str, Any], tokenizer: Any, *, max_length: int | None = None, stride: int = 0) -> Alignment:
+    """Cut a row into a tokenizer's sub-words, in windows; each says which token it is of and whether it is evidence.
+
+    The query, where there is one, stands whole before each window's text, as in `explain`.
+
+    Args:
+        row: a row of ``eraser``, ``bilingual_perturbation`` or ``human_rationales``.
+        tokenizer: any of transformers that takes words (byte-level ones: made with ``add_prefix_space=True``).
+        max_length: the longest input, special tokens included; by default the tokenizer's own, 512 where it has none.
+        stride: how many sub-words a window shares with the one before it.
+
+    Raises:
+        DataError: a row that is not as it should be; a tokenizer that takes no words.
+        ValueError: a length that leaves no room for text, or a stride that leaves no progress.
+    """
+    from ..transformers.words import CutWords
+
+    instance, words = instance_of_row(row), CutWords(tokenizer)
+    places = [(number, at) for number, document in enumerate(instance.documents) for at in range(len(document))]
+    cut = words.cut(instance.tokens)
+    ids = [piece for pieces in cut for piece in pieces]
+    owners = [place for place, pieces in zip(places, cut, strict=True) for _ in pieces]
+    query = [piece for pieces in words.cut(instance.query) for piece in pieces]
+    template = words.pair if query else words.single
+    longest = _longest(tokenizer, max_length)
+    kept = query[: max(1, (longest - template.size) // 2)]
+    room = longest - template.size - len(kept)
+    if room < 1 or not 0 <= stride < room:
+        words_for = f"expected room for text, and a stride below it: max_length {longest} leaves {room} sub-words"
+        raise ValueError(f"{words_for}, found stride {stride}")
+    starts = range(0, max(1, len(ids) - stride), room - stride)
+    windows = []
+    for start in starts:
+        part = slice(start, start + room)
+        labels = [_label(instance, owner) for owner in owners[part]]
+        windows.append(_window(template, kept, ids[part], owners[part], labels))
+    lost = [place for place, pieces in zip(places, cut, strict=True) if not pieces]
+    return Alignment(instance.id, windows, len(query) - len(kept), lost)
+
+
+def _longest(tokenizer: Any, max_length: int | None) -> int:
+    if max_length is not None:
+        return max_length
+    longest = getattr(tokenizer, "model_max_length", None)
+    return DEFAULT_LENGTH if longest is None or longest > UNLIMITED else int(longest)
+
+
+def _label(instance: Instance, owner: tuple[int, int]) -> int:
+    return IGNORED if instance.rationale is None else int(instance.rationale[owner[0]][owner[1]])
+
+
+def _window(
+    template: Any, query: list[int], ids: list[int], owners: list[tuple[int, int]], labels: list[int]
+) -> AlignedWindow:
+    head = [*template.before, *query, *(template.between if query else ())]
+    size, after = len(head) + len(ids) + len(template.after), len(template.after)
+    types = [template.special_types[0], (template.types[0],) * len(query), template.special_types[1] if query else ()]
+    types += [(template.types[1],) * len(ids), template.special_types[2]]
+    no_owner = [(-1, -1)] * len(head)
+    pairs = [*no_owner, *owners, *[(-1, -1)] * after]
+    return AlignedWindow(
+        [*head, *ids, *template.after],
+        [kind for part in types for kind in part],
+        [1] * size,
+        [IGNORED] * len(head) + labels + [IGNORED] * after,
+        [document for document, _ in pairs],
+        [token for _, token in pairs],
+    )
+
+
+def _plain(value: Any) -> Any:
+    """Tensors and arrays, as ``with_format("torch")`` puts them into rows, as Python's values."""
+    if isinstance(value, Mapping):
+        return {name: _plain(below) for name, below in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(below) for below in value]
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def collate(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Rows of a dataset as a batch, for ``DataLoader(rows, collate_fn=collate)``.
+
+    Args:
+        rows: of one of the three datasets, formatted (``with_format("torch")``) or not.
+
+    Returns:
+        column -> a tensor (rows,) of numbers and flags, in which a label (or another whole number) that is not there is
+        -100, as cross entropy leaves out, and a fraction NaN; a list of the rows' values for every other column (texts,
+        nested lists).
+    """
+    import torch
+
+    batch: dict[str, Any] = {}
+    for name in rows[0]:
+        values = [_plain(row[name]) for row in rows]
+        kinds = {type(value) for value in values if value is not None}
+        if kinds <= {int, float, bool} and (kinds or name in LABEL_COLUMNS):
+            gap = float("nan") if float in kinds else IGNORED
+            batch[name] = torch.tensor([gap if value is None else value for value in values])
+        else:
+            batch[name] = values
+    return batch
+
+
+class Collator:
+    """Pads aligned windows into one batch; `transformers.Trainer` takes it as ``data_collator``.
+
+    A DataLoader over a dataset's rows takes it as ``collate_fn``: rows are aligned first.
+
+    Args:
+        tokenizer: its padding id and side are used.
+        return_tensors: ``pt`` for torch, ``np`` for numpy.
+    """
+
+    def __init__(self, tokenizer: Any, return_tensors: str = "pt") -> None:
+        if return_tensors not in ("pt", "np"):
+            raise ValueError(f"return_tensors: expected pt or np, found {return_tensors!r}")
+        self.tokenizer = tokenizer
+        self.tensors, self.at_start = return_tensors, getattr(tokenizer, "padding_side", "right") == "left"
+        pad = tokenizer.pad_token_id
+        self.padding = {"input_ids": (tokenizer.eos_token_id or 0) if pad is None else pad, "labels": IGNORED}
+        self.padding |= {"token_type_ids": 0, "attention_mask": 0, "documents": -1, "tokens": -1}
+
+    def __call__(self, windows: Sequence[AlignedWindow | Mapping[str, Sequence[int]]]) -> dict[str, Any]:
+        """int64 (windows, the longest's length) by name.
+
+        Args:
+            windows: of one or more rows, or their fields as mappings (rows of a Dataset made of them); or a dataset's
+                rows.
+
+        Returns:
+            the windows' fields; of a dataset's rows also ``row`` (windows,), the place of each window's row among them,
+            and ``classification`` (windows,), its label where it is a number, else -100.
+        """
+        batch: dict[str, Any] = {}
+        if windows and isinstance(windows[0], Mapping) and "input_ids" not in windows[0]:
+            rows = [_plain(row) for row in windows]
+            aligned = [align(row, self.tokenizer).windows for row in rows]
+            places = [place for place, own in enumerate(aligned) for _ in own]
+            labels = [next((row[name] for name in LABEL_COLUMNS if name in row), None) for row in rows]
+            batch["row"] = np.array(places, np.int64)
+            numbers = [label if isinstance(label, int) and label >= 0 else IGNORED for label in labels]
+            batch["classification"] = np.array(numbers, np.int64)[batch["row"]]
+            windows = [window for own in aligned for window in own]
+        for name, pad in self.padding.items():
+            rows = [each[name] if isinstance(each, Mapping) else getattr(each, name) for each in windows]
+            longest = max(map(len, rows))
+            gaps = [[pad] * (longest - len(row)) for row in rows]
+            full = [[*gap, *row] if self.at_start else [*row, *gap] for row, gap in zip(rows, gaps, strict=True)]
+            batch[name] = np.array(full, np.int64)
+        if self.tensors == "np":
+            return batch
+        import torch
+
+        return {name: torch.from_numpy(values) for name, values in batch.items()}

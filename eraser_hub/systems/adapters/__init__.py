@@ -1,0 +1,1 @@
+"""How the papers' systems are opened, one kind a module."""

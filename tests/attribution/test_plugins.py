@@ -1,0 +1,74 @@
+"""The packages of docs/add-an-attribution-method.md and docs/add-a-model.md, installed and used."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+FILE = re.compile(r"^`([\w./-]+)`:\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def installed(page: str, package: str, folder: Path) -> Path:
+    """Write the files of a page, and install its package into a folder of its own."""
+    for path, text in FILE.findall((DOCS / page).read_text(encoding="utf-8")):
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+    command = ["pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", "site"]
+    done = subprocess.run(
+        [sys.executable, "-m", *command, f"./{package}"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    if done.returncode:  # no pip, or no setuptools: what it would have written
+        site = folder / "site"
+        site.mkdir(exist_ok=True)
+        for module in (folder / package).glob("*.py"):
+            (site / module.name).write_bytes(module.read_bytes())
+        points = re.findall(r'entry-points\."(.*)"\]\n(.*)\n', (folder / package / "pyproject.toml").read_text())
+        info = site / f"{package.replace('-', '_')}-0.1.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 0.1\n")
+        (info / "entry_points.txt").write_text(
+            "".join(f"[{group}]\n{line}\n".replace('"', "") for group, line in points)
+        )
+    return folder / "site"
+
+
+def said(site: Path, *words: object) -> str:
+    """What the command line says with the package installed."""
+    root = Path(__file__).resolve().parents[2]
+    environment = {**os.environ, "PYTHONPATH": f"{site}{os.pathsep}{root}", "COLUMNS": "200", "NO_COLOR": "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", "eraser_hub", *map(str, words)],
+        cwd=site,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    return done.stdout + done.stderr + f"\nexit {done.returncode}"
+
+
+def test_a_method(hub, linear, tmp_path):
+    site = installed("add-an-attribution-method.md", "window-occlusion", tmp_path)
+    words = ("explain", "--dataset", hub, "--config", "movies", "--split", "val", "--model", linear, "--quiet")
+    assert "window" in said(site, "explain", "--help").partition("--method")[2]
+    out = said(site, *words, "--method", "window", "--set", "width=2", "--out", tmp_path / "p.jsonl")
+    assert "method:window|" in out and "|width:2|" in out and "exit 0" in out
+    assert "exit 2" in said(site, *words, "--method", "window", "--set", "size=2", "--out", tmp_path / "q.jsonl")
+    low = said(site, *words, "--method", "window", "--set", "width=0", "--out", tmp_path / "q.jsonl")
+    assert "width" in low and "exit 1" in low
+
+
+def test_a_model(hub, tmp_path):
+    site = installed("add-a-model.md", "word-weights", tmp_path)
+    words = ("explain", "--dataset", hub, "--config", "movies", "--split", "val", "--model", tmp_path / "weights")
+    out = said(site, *words, "--method", "coefficients", "--quiet", "--out", tmp_path / "p.jsonl")
+    assert "method:coefficients|" in out and "exit 0" in out
+    pytest.importorskip("sklearn")
+    assert "exit 1" in said(site, *words, "--method", "gradient", "--quiet", "--out", tmp_path / "q.jsonl")
