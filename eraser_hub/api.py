@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast, overload
 
 from eraser_hub.asking.settings import AskArguments
 from eraser_hub.conversion import HUB_DATASETS
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from datasets import Dataset
 
     from eraser_hub.asking.run import AskReport
+    from eraser_hub.attribution.run import RunReport
     from eraser_hub.conversion.checks import Report
     from eraser_hub.conversion.dataset import BuildResult, ExportResult, HubDataset
     from eraser_hub.publishing.serve import HubServer
@@ -285,9 +286,7 @@ def load(arguments: LoadArguments) -> Dataset:
 
     from eraser_hub.records.built import open_built
 
-    name = os.fspath(arguments.dataset)
-    in_hub = name in HUB_DATASETS and not Path(name).is_dir()
-    built = open_built(Path("hub") / name if in_hub else name, arguments.revision)
+    built = open_built(_in_hub(arguments.dataset), arguments.revision)
     config = arguments.config or built.default_config
     built.files(config, arguments.split)
     repository, split = built.place.repository, dataset_split(arguments.split)
@@ -298,20 +297,47 @@ def load(arguments: LoadArguments) -> Dataset:
 # -- explaining -------------------------------------------------------------------------------------------------------
 
 
-def explain(model: Any, texts: Sequence[Any], **settings: Any) -> list[dict[str, Any]]:
-    """Explain a model's predictions for texts in memory, as :func:`eraser_hub.explain_texts` does.
+@overload
+def explain(model: Any, data: Place, *, out: Place, **settings: Any) -> list[RunReport]: ...
+@overload
+def explain(model: Any, data: Sequence[Any], **settings: Any) -> list[dict[str, Any]]: ...
+def explain(model: Any, data: Any, *, out: Place | None = None, **settings: Any) -> Any:
+    """Explain a model's predictions: of a dataset, into a file that ``score`` takes, or of texts in memory.
 
     Args:
-        model: an object with ``predict_proba(list of token lists)``, a pipeline over strings, an adapter, a path or id.
-        texts: strings, lists of tokens, or instances.
-        settings: those of :func:`eraser_hub.explain_texts`.
+        model: a folder of ``train``, a .skops file or a transformers id; for texts in memory also an object with
+            ``predict_proba(list of token lists)``, a pipeline over strings, or an adapter.
+        data: a dataset: a built folder, one of the Hub (org/eraser), or the name of one that stands in hub/; or a list
+            of texts: strings, lists of tokens, or instances.
+        out: of a dataset: the file of predictions, which ends in .jsonl or .parquet.
+        settings: of texts those of :func:`eraser_hub.explain_texts`; of a dataset the options of `eraser-hub explain`
+            by their Python names: ``config``, ``split``, ``method``, ``kd``, ``bins`` (shares), ``resume``, ..
 
     Returns:
-        One prediction for each text, in the ERASER results format.
-    """
-    from eraser_hub.attribution.api import explain_texts
+        Of a dataset a report for each file (there are several with ``draws``); of texts one prediction each, in the
+        ERASER results format.
 
-    return explain_texts(model, texts, **settings)
+    Raises:
+        DataError: unknown data or model, settings out of range, another result in ``out``.
+
+    Examples:
+        >>> from eraser_hub import explain, samples
+        >>> model = samples.path("models/movies-logistic-regression")  # doctest: +SKIP
+        >>> (report,) = explain(model, "eraser", config="movies", out="predictions.jsonl")  # doctest: +SKIP
+    """
+    if not isinstance(data, str | os.PathLike):
+        from eraser_hub.attribution.api import explain_texts
+
+        return explain_texts(model, data, **settings)
+    from eraser_hub.attribution.job import ExplainArguments
+    from eraser_hub.attribution.run import explain_draws, planned_runs
+
+    if out is None:
+        raise UsageError("expected the file of predictions", rule="option-missing", argument="out")
+    own = {name: settings.pop(name) for name in ExplainArguments.__dataclass_fields__.keys() & settings}
+    runs = planned_runs(ExplainArguments(dataset=_in_hub(data), model=os.fspath(model), out=Path(out), **own), settings)
+    how = {name: own[name] for name in ("resume", "force", "engine", "workers", "max_inputs") if name in own}
+    return explain_draws(runs.job, runs.settings, runs.outs, **how)
 
 
 @dataclass(frozen=True, slots=True)
@@ -470,6 +496,12 @@ def serve(arguments: ServeArguments) -> HubServer:
 
 
 # -- which dataset ----------------------------------------------------------------------------------------------------
+
+
+def _in_hub(dataset: Place) -> str:
+    """Return a dataset's place: of a bare name that of the folder in hub/, unless one of that name stands here."""
+    name = os.fspath(dataset)
+    return f"hub/{name}" if name in HUB_DATASETS and not Path(name).is_dir() else name
 
 
 def _one_of(value: str, allowed: Sequence[str], argument: str) -> None:

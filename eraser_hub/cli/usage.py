@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from copy import copy
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from types import MappingProxyType
@@ -27,36 +28,49 @@ _SPELLINGS: ContextVar[Mapping[str, str]] = ContextVar(
 )  # of the verb that runs
 
 
-def takes(options: type[Values]) -> Callable[[Callable[[Values], None]], Callable[..., None]]:
+def takes(options: type[Values], *more: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Make a verb of a function of options (:mod:`eraser_hub.records.options`), each of whose fields is an option.
 
     Those without a default come first. A value that the options refuse, and a UsageError of the function, are bad
     usage.
+
+    Args:
+        more: dataclasses whose further fields are options too; the function takes the values of those that somebody
+            gave, or that have a default, as a dictionary.
     """
-    described = options_of(options) if issubclass(options, Options) else _with_typer(options)
-    described = {name: each for name, each in described.items() if not getattr(each, "python_only", False)}
-    signature, names = inspect.signature(options).parameters, _spellings(described)
+    own = options_of(options) if issubclass(options, Options) else _with_typer(options)
+    others = dict[str, Option]()
+    for name, each in (pair for one in more for pair in options_of(one).items()):
+        if name not in own:
+            others.setdefault(name, _argument(each))
+    described = {name: each for name, each in {**own, **others}.items() if not getattr(each, "python_only", False)}
+    names, defaults = _spellings(described), inspect.signature(options).parameters
     parameters = [
-        signature[name].replace(
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
             annotation=_typer_option(name, each, names) if isinstance(each, Option) else each,
-            default=_typed_default(each, signature[name].default),
-            kind=inspect.Parameter.KEYWORD_ONLY,
+            default=_typed_default(each) if isinstance(each, Option) else defaults[name].default,
         )
         for name, each in described.items()
     ]
     parameters.sort(key=lambda one: one.default is not one.empty)
 
-    def verb(function: Callable[[Values], None]) -> Callable[..., None]:
+    def verb(function: Callable[..., None]) -> Callable[..., None]:
         @wraps(function)
         def with_options(**values: Any) -> None:
             _SPELLINGS.set(names)
             try:
                 values = {name: _parsed(name, described[name], value) for name, value in values.items()}
-                chosen_options = options(**{name: value for name, value in values.items() if value is not None})
+                values = {name: value for name, value in values.items() if value is not None}
+                further = {name: values.pop(name) for name in others.keys() & values}
+                for name, value in further.items():
+                    others[name].check(name, value)
+                chosen_options = options(**values)
             except DataError as error:
                 raise _bad_usage(error) from None
             try:
-                function(chosen_options)
+                function(chosen_options, *([further] if more else []))
             except UsageError as error:
                 raise _bad_usage(error) from None
 
@@ -65,6 +79,13 @@ def takes(options: type[Values]) -> Callable[[Callable[[Values], None]], Callabl
         return with_options
 
     return verb
+
+
+def _argument(option: Option) -> Option:
+    """A field of a library's dataclass as an option: None where somebody else decides unless it is said."""
+    words = option.help.replace("``", "")
+    option = replace(option, help=words[0].upper() + words[1:])
+    return replace(option, default=None, optional=True) if option.open else option
 
 
 def _spellings(described: Mapping[str, Any]) -> dict[str, str]:
@@ -109,11 +130,12 @@ def _announce(context: typer.Context, parameter: typer.CallbackParam, value: Any
     return value
 
 
-def _typed_default(option: Any, default: Any) -> Any:
+def _typed_default(option: Option) -> Any:
     """A field's default as one would type it."""
+    default = option.default
     if default == ():
         return None
-    if not isinstance(option, Option) or not isinstance(default, tuple) or not option.commas:
+    if not isinstance(default, tuple) or not option.commas:
         return default
     return ",".join(f"{100 * value:.12g}" if option.percent else str(value) for value in default)
 

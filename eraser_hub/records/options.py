@@ -49,6 +49,7 @@ _NOUNS = {bool: "True or False", int: "a whole number", float: "a number", str: 
 
 
 _DESCRIBED: dict[type, dict[str, Option]] = {}
+LARGEST = 2**63 - 1  # what the record of a run, which is JSON, can hold of a whole number
 REQUIRED = inspect.Parameter.empty
 
 
@@ -70,6 +71,7 @@ class Option:
         commas: at the command line one option holds all of its values, with commas between.
         percent: at the command line shares are per cent.
         announced: the command line says which value it takes, where none is given.
+        open: the data or another argument decide where nobody does: as an argument it is None then.
         kind: the type of a value, out of the field's own type; so are those below.
         choices: the values that there are; empty for any.
         many: it may be given several times.
@@ -88,6 +90,7 @@ class Option:
     commas: bool = False
     percent: bool = False
     announced: bool = False
+    open: bool = False
     kind: type = str
     choices: tuple[str, ...] = ()
     many: bool = False
@@ -115,11 +118,14 @@ class Option:
         low, high = self.min, self.max
         if not isinstance(value, numbers.Real):
             return ""
+        if self.kind is int and float(value) > LARGEST:
+            return f"at most {LARGEST}"
         if (low is None or low <= float(value)) and (high is None or float(value) <= high):
             return ""
         if low is None or high is None:
-            return f"{high:g} or less" if low is None else f"{low:g} or more"
-        return f"{_NOUNS[self.kind]} from {low:g} to {high:g}"
+            return f"at most {high:g}" if low is None else f"at least {low:g}"
+        noun = "a share" if (low, high, self.kind) == (0, 1, float) else _NOUNS[self.kind]
+        return f"{noun} from {low:g} to {high:g}"
 
     def plain(self, value: Any) -> Any:
         """Return a good value as functions read it: a path as Path, a string where several may be as the only one."""
@@ -172,6 +178,7 @@ def _described(options: type) -> dict[str, Option]:
         help_, group = words.pop(field.name, ("", ""))
         option = _typed(hints[field.name])
         default = REQUIRED if field.default is MISSING else field.default
+        default = default if field.default_factory is MISSING else field.default_factory()
         described[field.name] = replace(option, help=option.help or help_, group=group, default=default)
         assert described[field.name].help, f"{options.__name__}.{field.name}: an option without help"
     assert not words, f"{options.__name__}: {', '.join(words)}: no such field"
@@ -195,8 +202,10 @@ def _typed(hint: Any) -> Option:
     if origin is Annotated:
         option = next((each for each in arguments[1:] if isinstance(each, Option)), Option())
         inner = _typed(arguments[0])
-        option = replace(option, help=option.help or inner.help)
-        return replace(option, kind=inner.kind, choices=inner.choices, many=inner.many, optional=inner.optional)
+        low, high = (inner.min if option.min is None else option.min), (inner.max if option.max is None else option.max)
+        option = replace(option, help=option.help or inner.help, min=low, max=high)
+        choices = option.choices or inner.choices
+        return replace(option, kind=inner.kind, choices=choices, many=inner.many, optional=inner.optional)
     if origin in (Union, types.UnionType):
         parts = [_typed(each) for each in arguments if each is not type(None)]
         kind = Path if any(each.kind is Path for each in parts) else parts[0].kind

@@ -357,9 +357,6 @@ def test_bad_data_is_said_without_a_traceback(hub, linear, tmp_path, words, rule
 
 
 def test_a_small_bin_is_not_rounded_to_nothing():
-    from eraser_hub.cli.explain import percents
-
-    assert percents("0.00001, 7,50", "--bins") == (1e-7, 0.07, 0.5)
 
 
 def test_train_prints_three_regimes(hub, tmp_path, monkeypatch):
