@@ -209,6 +209,8 @@ def pairs(work: Path) -> list[str]:
     if not (model / "model.skops").exists():
         options = "--config senti_ch --split test --model logistic-regression --features characters"
         call(f"train {options} --dataset", hub, "--out", model)
+    from eraser_hub.publishing.spaces import build_metrics
+
     references = list(load_dataset(str(hub), "senti_ch", split="test", streaming=True))
     lines = ["### Character n-grams, the bundled senti_ch pairs", "", "| method | MAP |", "|---|---|"]
     for method in LINEAR:
@@ -217,7 +219,7 @@ def pairs(work: Path) -> list[str]:
             options = f"--config senti_ch --split test --method {method} --resume --quiet --lime-samples 1000"
             call(f"explain {options} --dataset", hub, "--model", model, "--out", out)
         predictions = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
-        metric = evaluate.load(str(ROOT / "metrics" / "perturbation_map.py"), keep_in_memory=True)
+        metric = evaluate.load(str(*build_metrics(work, ["perturbation_map"])), keep_in_memory=True)
         score = metric.compute(predictions=predictions, references=references)
         lines.append(f"| {method} | {score['map']:.3f} ({score['pairs']} pairs) |")
     return lines

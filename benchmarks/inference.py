@@ -32,7 +32,7 @@ from eraser_hub.metrics.token_rows import runs
 from eraser_hub.scoring.comparison import restricted
 from eraser_hub.scoring.paired_tests import ALPHA, Pair, holm, paired_bootstrap, randomisation
 from eraser_hub.scoring.score import score
-from eraser_hub.scoring.settings import Inputs
+from eraser_hub.scoring.scored_split import ScoredSplit
 
 ROOT = Path(__file__).resolve().parent.parent
 CORPORA = Path(os.environ.get("ERASER_CORPORA", ROOT.parent / "shared" / "corpora"))
@@ -79,7 +79,7 @@ def systems(folder: Path, random: np.random.Generator) -> list[Statistics]:
             skills: dict[str, float] = {}
             path = Path(scratch) / "predictions.jsonl"
             path.write_text("".join(json.dumps(_instance(row, folder, skills, random)) + "\n" for row in rows))
-            scored.append(score(Inputs(folder, "val", path)).statistics["agreement"])
+            scored.append(score(ScoredSplit(folder, "val"), path).statistics["agreement"])
     return scored
 
 

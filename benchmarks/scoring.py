@@ -149,16 +149,12 @@ def first_part(folder: Path, name: str, count: int = PART) -> Path:
 
 def ours(folder: Path) -> dict[str, object]:
     """One scoring, as the command does it."""
-    from eraser_hub.scoring.result import nested
     from eraser_hub.scoring.score import score
-    from eraser_hub.scoring.settings import Inputs, ScoreSettings
+    from eraser_hub.scoring.scored_split import ScoredSplit
+    from eraser_hub.scoring.settings import ScoreSettings
 
-    return nested(
-        score(
-            Inputs(folder, "test", folder / "predictions.jsonl"),
-            ScoreSettings(iou_thresholds=THRESHOLDS, totals_only=True),
-        )
-    )
+    settings = ScoreSettings(iou_thresholds=THRESHOLDS, totals_only=True)
+    return score(ScoredSplit(folder, "test"), folder / "predictions.jsonl", settings).as_json()
 
 
 def plain(folder: Path) -> dict[str, object]:

@@ -56,10 +56,10 @@ def prediction(
 def score(*predictions: object, gold: Any = (annotation(),)) -> None:
     """``score`` predictions against annotations of one document."""
     from eraser_hub.scoring.score import score as run
-    from eraser_hub.scoring.settings import Inputs
+    from eraser_hub.scoring.scored_split import ScoredSplit
 
     write("docs/posR_161", "a fine film , and short")
-    run(Inputs(Path(), "val", write("ours.jsonl", *predictions), write("val.jsonl", *gold), config="movies"))
+    run(ScoredSplit(Path(), "val", write("val.jsonl", *gold), config="movies"), write("ours.jsonl", *predictions))
 
 
 def explain(*predictions: object) -> None:
@@ -319,7 +319,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     "id-missing": (
         lambda: score(prediction(), gold=[annotation(), annotation("posR_162")]),
         "val.jsonl:2: instance 'posR_162': annotation_id: expected an instance for this annotation, "
-        "found none (1 of 2 annotations have none; --only-predicted scores the others alone)",
+        "found none (1 of 2 annotations have none; `only_predicted` scores the others alone)",
     ),
     "id-unknown": (
         lambda: score(prediction(), prediction("posR_999")),

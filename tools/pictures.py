@@ -20,7 +20,8 @@ from eraser_hub.reports.board import board_lines, write_board
 from eraser_hub.reports.board_lines import read_score_file
 from eraser_hub.reports.highlight import Highlight, highlights
 from eraser_hub.reports.report import make_report
-from eraser_hub.reports.report_inputs import named_systems, read_split
+from eraser_hub.scoring.runs import named_systems
+from eraser_hub.scoring.scored_split import read_split
 
 from .browser import headless_browser, open_page, picture, running_apps, take_views, view_as, wait_for
 

@@ -69,7 +69,7 @@ def board(options: BoardOptions) -> None:
     """
     from eraser_hub.reports.board import as_json, board_lines, board_tables, write_board
     from eraser_hub.reports.board_lines import named_score_file, submitted_lines
-    from eraser_hub.reports.system_scores import ReportSettings
+    from eraser_hub.scoring.settings import ScoreSettings
 
     if options.format is not None:
         one_of(options.format, FORMATS, "--format")
@@ -80,7 +80,7 @@ def board(options: BoardOptions) -> None:
     lines = [named_score_file(argument) for argument in options.scores or []]
     if options.submission and options.dataset is not None:
         split = default_split() if options.split is None else options.split
-        settings = ReportSettings(only_predicted=options.only_predicted)
+        settings = ScoreSettings(confidence_level=0.95, only_predicted=options.only_predicted)
         place = Path(at_revision(str(options.dataset), options.revision))
         lines.extend(
             submitted_lines(options.submission, dataset=place, config=options.config, split=split, settings=settings)

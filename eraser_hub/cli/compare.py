@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -18,12 +18,9 @@ from .scored import (
     IouThresholds,
     check_source,
     settings_of,
+    spelled,
 )
 from .usage import Format, OnlyPredicted, Revision, Seed, Split, at_revision, chosen, print_tables, say, takes
-
-if TYPE_CHECKING:
-    from eraser_hub.scoring.comparison import Inference
-    from eraser_hub.scoring.settings import Inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +80,9 @@ def compare(options: CompareOptions) -> None:
         eraser-hub compare --data-dir corpora/movies --results ours=a1.jsonl,a2.jsonl,a3.jsonl --results theirs=b.jsonl
     """
     from eraser_hub.scoring.comparison import Inference, compare_files
-    from eraser_hub.scoring.runs import named_runs
-    from eraser_hub.scoring.score_tables import comparison_tables
-    from eraser_hub.scoring.settings import Inputs
+    from eraser_hub.scoring.runs import named_systems
+    from eraser_hub.scoring.scored_split import ScoredSplit
+    from eraser_hub.scoring.tables import comparison_tables
 
     sizes = (options.n_resamples, options.seed, options.confidence_level)
     inference = Inference(*sizes, options.adjust, tuple(options.primary or ()), options.equivalence)
@@ -95,40 +92,16 @@ def compare(options: CompareOptions) -> None:
         raise typer.BadParameter(str(error)) from None
     check_source(options.data_dir, options.dataset, options.config, options.annotations)
     dataset = options.dataset and Path(at_revision(str(options.dataset), options.revision))
-    clusters = chosen(options, "cluster_by only_predicted")
-    settings = settings_of(options.iou_thresholds, options.aopc_thresholds, **clusters)
-    against = chosen(options, "data_dir split annotations config")
-    systems = {
-        name: [Inputs(results=path, dataset=dataset, **against) for path in paths]
-        for name, paths in named_runs(options.results)
-    }
+    more = chosen(options, "cluster_by only_predicted")
+    settings = settings_of(options.iou_thresholds, options.aopc_thresholds, **more)
+    source = ScoredSplit(dataset=dataset, **chosen(options, "data_dir split annotations config"))
+    systems = named_systems(options.results, ways=True)
     if len(systems) < 2:
         raise typer.BadParameter("expected the predictions of at least two systems", param_hint="--results")
-    first = next(iter(systems.values()))[0]
-    if first.holds_pairs:
-        result = _compare_pairs(systems, inference, **clusters)
-    else:
-        result = compare_files(systems, settings, inference)
+    result = compare_files(source, systems, settings, inference)
+    if "score_notes" in result:
+        result["score_notes"] = [spelled(line) for line in result["score_notes"]]
     for line in result.get("score_notes", ()):
         say(line)
     signatures = [result["signature"], *result.get("score_signatures", ())]
     print_tables(comparison_tables(result), options.format, result, signatures)
-
-
-def _compare_pairs(
-    systems: dict[str, list[Inputs]], inference: Inference, only_predicted: bool, cluster_by: str
-) -> dict[str, Any]:
-    """Rows of the perturbation benchmark are scored by the modules that are made for them."""
-    from eraser_hub.records.errors import DataError
-    from eraser_hub.reports.metric_runs import score_pair_file
-    from eraser_hub.reports.system_scores import ReportSettings
-    from eraser_hub.scoring.comparison import compare_operators
-    from eraser_hub.scoring.operators import runs_by_operator
-
-    by_operator = runs_by_operator({name: [run.results for run in runs] for name, runs in systems.items()})
-    settings = ReportSettings(None, only_predicted=only_predicted, cluster_by=cluster_by)
-    tables = {name: [score_pair_file(run, settings)[0].statistics for run in runs] for name, runs in systems.items()}
-    result = compare_operators(tables, by_operator, inference, only_predicted)
-    if result is None:
-        raise DataError("expected files that share a score, found none: their fields differ", rule="score-missing")
-    return result

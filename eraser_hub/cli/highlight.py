@@ -35,7 +35,8 @@ def highlight(
         eraser-hub highlight --dataset hub/eraser --config movies --id negR_800.txt --predictions P.jsonl --whole
     """
     from eraser_hub.reports.highlight import highlights
-    from eraser_hub.reports.report_inputs import named_systems, read_split
+    from eraser_hub.scoring.runs import named_systems
+    from eraser_hub.scoring.scored_split import read_split
 
     system = None if predictions is None else named_systems([predictions])[0]
     rows = read_split(Path(at_revision(str(dataset), revision)), config, split)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -57,13 +58,14 @@ def report(
         --baseline random.0.jsonl --baseline random.1.jsonl --figures figures --out report
     """
     from eraser_hub.reports.report import make_report
-    from eraser_hub.reports.report_inputs import named_systems
-    from eraser_hub.reports.system_scores import ReportSettings
+    from eraser_hub.scoring.runs import named_systems
+    from eraser_hub.scoring.settings import ScoreSettings
 
     if not 0 < confidence_level < 1:
         raise typer.BadParameter("expected a number between 0 and 1", param_hint="--confidence-level")
     if resamples < 1:
         raise typer.BadParameter("expected 1 or more", param_hint="--resamples")
+    settings = ScoreSettings(confidence_level=confidence_level, n_resamples=resamples, seed=seed)
     written = make_report(
         Path(at_revision(str(dataset), revision)),
         config=config,
@@ -73,7 +75,7 @@ def report(
         evaluators=named_systems(evaluator or []),
         out=out,
         title=title,
-        settings=ReportSettings(confidence_level, resamples, seed, only_predicted, cluster_by),
+        settings=replace(settings, only_predicted=only_predicted, cluster_by=cluster_by),
         figures=figures,
     )
     for note in written.notes:

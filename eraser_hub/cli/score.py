@@ -18,14 +18,14 @@ from .scored import (
     IouThresholds,
     check_source,
     settings_of,
+    spelled,
 )
 from .usage import Format, OnlyPredicted, Revision, Seed, Split, at_revision, chosen, print_tables, say, takes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from eraser_hub.records.tables import Tables
-    from eraser_hub.scoring.settings import Inputs, ScoreSettings
+    from eraser_hub.scoring.scored_split import ScoredSplit
+    from eraser_hub.scoring.scores import Scores
+    from eraser_hub.scoring.settings import ScoreSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +94,8 @@ def score(options: ScoreOptions) -> None:
         --iou-thresholds 0.1 --iou-thresholds 0.5 --confidence-level 0.95 --by classification
     """
     from eraser_hub.conversion.download.addresses import local_file
-    from eraser_hub.scoring.result import nested, run_signature
     from eraser_hub.scoring.score import score as run
-    from eraser_hub.scoring.score_tables import score_tables
-    from eraser_hub.scoring.settings import Inputs
+    from eraser_hub.scoring.scored_split import ScoredSplit
 
     check_source(options.data_dir, options.dataset, options.config, options.annotations)
     _check_model(options.eval_results, options.dataset)
@@ -111,16 +109,13 @@ def score(options: ScoreOptions) -> None:
     )
     settings = settings_of(options.iou_thresholds, options.aopc_thresholds, totals_only=True, **more)
     path = local_file(options.results)
-    inputs = Inputs(results=path, dataset=dataset, **chosen(options, "data_dir split annotations config"))
-    if inputs.holds_pairs:
-        return _write(options, inputs, *_score_pairs(inputs, settings))
-    scored = run(inputs, settings, options.num_proc)
-    for line in (*scored.notes, *scored.cautions()):
-        say(line)
-    scored.extra.update(inputs.names | run_signature(path))
-    scores = nested(scored)
-    tables = score_tables(scored, scores, ", ".join(inputs.names.values()))
-    _write(options, inputs, scores, tables, [str(scores["signature"])])
+    source = ScoredSplit(dataset=dataset, **chosen(options, "data_dir split annotations config"))
+    if source.holds_pairs:
+        _refuse_odd(settings)
+    scores = run(source, path, settings, options.num_proc)
+    for line in (*scores.notes, *scores.cautions):
+        say(spelled(line))
+    _write(options, source, scores)
 
 
 def _check_model(eval_results: str | None, dataset: Path | None) -> None:
@@ -134,46 +129,27 @@ def _check_model(eval_results: str | None, dataset: Path | None) -> None:
     check_model(eval_results)
 
 
-def _write(
-    options: ScoreOptions, inputs: Inputs, scores: dict[str, object], tables: Tables, signatures: Sequence[str]
-) -> None:
-    """Write the scores wherever they are asked for."""
-    from eraser_hub.scoring.result import write_scores
-
-    if options.score_file is not None:
-        write_scores(options.score_file, scores)
-    if options.eval_results is not None:
-        from eraser_hub.publishing.eval_results import write_eval_results  # slow to import, seldom asked for
-
-        source = options.results if options.results.startswith("https://") else None
-        paths, notes = write_eval_results(options.eval_results, scores, inputs.built, source=source)
-        for line in (*notes, *(f"written: {path}" for path in paths)):
-            say(line)
-    print_tables(tables, options.format, scores, signatures)
-
-
-def _score_pairs(inputs: Inputs, settings: ScoreSettings) -> tuple[dict[str, object], Tables, list[str]]:
-    """Rows of the perturbation benchmark go to the modules that are made for them; scores, table and signatures."""
+def _refuse_odd(settings: ScoreSettings) -> None:
+    """Refuse settings that records of the perturbation benchmark are not scored by."""
     from dataclasses import fields
-
-    from eraser_hub.reports.metric_runs import score_pair_file
-    from eraser_hub.reports.system_scores import ReportSettings
-    from eraser_hub.scoring.score_tables import flat_table
 
     taken = ("confidence_level", "n_resamples", "seed", "only_predicted", "cluster_by", "paper", "totals_only")
     odd = [one.name for one in fields(settings) if one.name not in taken and getattr(settings, one.name) != one.default]
     if odd:
         raise typer.BadParameter(f"{', '.join(odd)}: not for bilingual_perturbation")
-    own = ReportSettings(
-        settings.confidence_level,
-        settings.n_resamples,
-        settings.seed,
-        settings.only_predicted,
-        settings.cluster_by,
-        settings.paper,
-    )
-    scores, split = score_pair_file(inputs, own)
-    for note in scores.missing:
-        say(note)
-    content = {key: value for key, value in scores.as_json(split).items() if key != "system"}
-    return content, flat_table(content, ", ".join(inputs.names.values())), list(scores.signatures)
+
+
+def _write(options: ScoreOptions, source: ScoredSplit, scores: Scores) -> None:
+    """Write the scores wherever they are asked for."""
+    content = scores.as_json()
+    if options.score_file is not None:
+        scores.save(options.score_file)
+    if options.eval_results is not None:
+        from eraser_hub.publishing.eval_results import write_eval_results  # slow to import, seldom asked for
+
+        address = options.results if options.results.startswith("https://") else None
+        paths, notes = write_eval_results(options.eval_results, content, source.built, source=address)
+        for line in (*notes, *(f"written: {path}" for path in paths)):
+            say(line)
+    signatures = scores.signatures if scores.reference is None else [scores.signature]
+    print_tables(scores.table(), options.format, content, signatures)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -38,6 +39,11 @@ def check_source(data_dir: Path | None, dataset: Path | None, config: str | None
         raise typer.BadParameter("--dataset needs --config")
     if dataset is not None and annotations is not None:
         raise typer.BadParameter("--annotations goes with --data-dir")
+
+
+def spelled(words: str) -> str:
+    """Return a note of the scorer with arguments of Python calls (in backquotes) as the options that they are here."""
+    return re.sub(r"`([a-z][a-z_]*)`", lambda found: "--" + found[1].replace("_", "-"), words)
 
 
 def settings_of(iou: Sequence[float] | None, aopc: Sequence[float] | None, **more: Any) -> ScoreSettings:

@@ -217,9 +217,9 @@ def print_tables(tables: Tables, format: str, content: Mapping[str, Any], signat
         signatures: stand below a text, in comments of LaTeX, on stderr beside CSV.
     """
     if format == "json":
-        from eraser_hub.scoring.result import as_json
+        from eraser_hub.scoring.scores import json_bytes
 
-        typer.echo(as_json(content), nl=False)
+        typer.echo(json_bytes(content), nl=False)
         return
     if format == "latex":
         typer.echo("\n".join(f"% {visible(line)}" for line in signatures))

@@ -20,9 +20,9 @@ from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.built import open_built
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.predictions import plain_rows
-from eraser_hub.scoring.result import nested, run_signature, write_scores
 from eraser_hub.scoring.score import score
-from eraser_hub.scoring.settings import Inputs, ScoreSettings
+from eraser_hub.scoring.scored_split import ScoredSplit
+from eraser_hub.scoring.settings import ScoreSettings
 from eraser_hub.systems.recipe import Recipe, Say
 from eraser_hub.systems.system import find_system
 from eraser_hub.systems.training import train_model
@@ -142,17 +142,15 @@ class Work:
             of: what the system's name needs beside it on the board, where lines of one name are draws; "" for nothing.
         """
         plan = self.plan
-        inputs = Inputs(None, plan.split, path, dataset=Path(plan.dataset), config=plan.config)
+        source = ScoredSplit(split=plan.split, dataset=Path(plan.dataset), config=plan.config)
         settings = ScoreSettings(confidence_level=LEVEL, only_predicted=True, seed=plan.seed)
-        scored = score(inputs, replace(settings, aopc_thresholds=tuple(bins)) if bins else settings)
-        scored.extra.update(
-            inputs.names | {"system": ", ".join(filter(None, [self.row.system, of]))} | run_signature(path)
-        )
-        write_scores(path.with_name(score_file_name(path.name)), nested(scored))
+        scored = score(source, path, replace(settings, aopc_thresholds=tuple(bins)) if bins else settings)
+        scored.name = ", ".join(filter(None, [self.row.system, of]))
+        scored.save(path.with_name(score_file_name(path.name)))
         for note in scored.notes:
             if note.startswith("scored:"):
                 self.notes.append(note)
-        return {**scored.flat("agreement"), **scored.flat("faithfulness")}
+        return {**scored.blocks.get("agreement", {}), **scored.blocks.get("faithfulness", {})}
 
     def _scores(self) -> Figures:
         """The keys of the scorer."""

@@ -11,15 +11,19 @@ from pathlib import Path
 from statistics import stdev
 from typing import Any
 
+from eraser_hub.metrics.resampling import DEFAULT_LEVEL
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.json_lines import describe, strict_object
 from eraser_hub.records.lines import reading
 from eraser_hub.records.splits import dataset_split
+from eraser_hub.scoring.modules import read_predictions
+from eraser_hub.scoring.runs import named_systems
+from eraser_hub.scoring.score import score_system
+from eraser_hub.scoring.scored_split import read_split
+from eraser_hub.scoring.scores import SPREAD
+from eraser_hub.scoring.settings import ScoreSettings
 
 from .catalogue import metric
-from .metric_runs import score_runs
-from .report_inputs import named_systems, read_split
-from .system_scores import SPREAD, ReportSettings
 
 _SEED = re.compile(r"\bseed:[^|]*")
 
@@ -214,7 +218,7 @@ def submitted_lines(
     dataset: Path,
     config: str | None,
     split: str,
-    settings: ReportSettings | None = None,
+    settings: ScoreSettings | None = None,
 ) -> list[BoardLine]:
     """Score predictions files against a built dataset, by the same scorer as everybody's: a line of the board for each.
 
@@ -226,11 +230,12 @@ def submitted_lines(
     Raises:
         DataError: predictions that the scorer does not take, with file and instance.
     """
-    settings, rows = settings or ReportSettings(), read_split(dataset, config, split)
+    settings, source = settings or ScoreSettings(confidence_level=DEFAULT_LEVEL), read_split(dataset, config, split)
     lines = []
     for system in named_systems(submissions, draws=True):
-        scores = score_runs(system, rows, list(system.predictions(rows).values()), settings)
-        lines.append(replace(line_of_scores(scores.as_json(rows), file=system.path), notes=tuple(scores.missing)))
+        read_predictions(source, system.path)  # what is wrong with one is told before it is scored
+        scores = score_system(source, system, settings.everything(source.holds_pairs))
+        lines.append(replace(line_of_scores(scores.as_flat_json(), file=system.path), notes=tuple(scores.all_notes)))
     return lines
 
 

@@ -7,14 +7,15 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import TypeAlias
 
+from eraser_hub.scoring.scores import Scores
+
 from .catalogue import metric
 from .figures import Figure, Series, histogram
-from .system_scores import SystemScores
 
-Scores: TypeAlias = Mapping[str, object]
+Keys: TypeAlias = Mapping[str, object]
 
 
-def aopc_figures(systems: Sequence[SystemScores], baselines: Sequence[SystemScores]) -> list[Figure]:
+def aopc_figures(systems: Sequence[Scores], baselines: Sequence[Scores]) -> list[Figure]:
     """Comprehensiveness and sufficiency against the share of tokens, the random baseline beside them.
 
     Several baselines are draws of one: their points are averaged, and the band spans the lowest and the highest draw.
@@ -41,7 +42,7 @@ def aopc_figures(systems: Sequence[SystemScores], baselines: Sequence[SystemScor
     return figures
 
 
-def _aopc(system: SystemScores, name: str, place: int | None = None) -> Series | None:
+def _aopc(system: Scores, name: str, place: int | None = None) -> Series | None:
     thresholds, points = system.scores.get("aopc_thresholds"), system.scores.get(f"{name}_aopc_points")
     if not isinstance(thresholds, Sequence) or not isinstance(points, Sequence) or not points:
         return None
@@ -68,7 +69,7 @@ def _chance(draws: Sequence[Series]) -> list[Series]:
     return [Series(name, draws[0].x, mean, tuple(map(min, columns)), tuple(map(max, columns)), chance=True)]
 
 
-def fidelity_figures(systems: Sequence[SystemScores]) -> list[Figure]:
+def fidelity_figures(systems: Sequence[Scores]) -> list[Figure]:
     """Normalised sufficiency and comprehensiveness as tokens of the rationale are occluded at random.
 
     Source: Carton, Rathore and Tan (2020), section 5.2.
@@ -76,7 +77,7 @@ def fidelity_figures(systems: Sequence[SystemScores]) -> list[Figure]:
     return _fidelity("", "", [(system.name, system.scores, system.scores) for system in systems])
 
 
-def fidelity_figures_by_class(systems: Sequence[SystemScores]) -> list[Figure]:
+def fidelity_figures_by_class(systems: Sequence[Scores]) -> list[Figure]:
     """The same for each system alone, a line for each gold class; none where there is one class.
 
     Source: Carton, Rathore and Tan (2020), figures 2 to 4 and 7 to 11.
@@ -89,7 +90,7 @@ def fidelity_figures_by_class(systems: Sequence[SystemScores]) -> list[Figure]:
     return figures
 
 
-def _fidelity(name: str, title: str, lines: Sequence[tuple[str, Scores, Scores]]) -> list[Figure]:
+def _fidelity(name: str, title: str, lines: Sequence[tuple[str, Keys, Keys]]) -> list[Figure]:
     """Both figures; a line is (its name, what holds the occlusion rates, what holds its curves)."""
     figures = []
     for key in ("sufficiency", "comprehensiveness"):
@@ -110,7 +111,7 @@ def _fidelity(name: str, title: str, lines: Sequence[tuple[str, Scores, Scores]]
     return figures
 
 
-def _curve(name: str, of_all: Scores, scores: Scores, key: str, place: int) -> Series | None:
+def _curve(name: str, of_all: Keys, scores: Keys, key: str, place: int) -> Series | None:
     rates, points = of_all.get("occlusion_rates"), scores.get(f"{key}_curve")
     if not isinstance(rates, Sequence) or not isinstance(points, Sequence):
         return None
@@ -123,7 +124,7 @@ def _curve(name: str, of_all: Scores, scores: Scores, key: str, place: int) -> S
     return Series(name, tuple(map(float, rates)), y, low, high, place=place)
 
 
-def distribution_figures(systems: Sequence[SystemScores], keys: Sequence[str], bins: int = 20) -> list[Figure]:
+def distribution_figures(systems: Sequence[Scores], keys: Sequence[str], bins: int = 20) -> list[Figure]:
     """For each score the share of instances per bin, one outline a system, over a common range."""
     figures = []
     for key in keys:

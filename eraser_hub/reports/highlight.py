@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from eraser_hub.metrics.token_rows import as_eraser_row, is_token_row
 from eraser_hub.records.errors import DataError, shown, visible
+from eraser_hub.records.run_record import signature_of_run
+from eraser_hub.scoring.modules import numbered_predictions, read_predictions
+from eraser_hub.scoring.runs import System
+from eraser_hub.scoring.scored_split import ScoredSplit
 
 from .marks import MarkedDocument, MarkedInstance, mark
-from .metric_runs import method_of
 from .pair_marks import marked_record, pairs_with
-from .report_inputs import ReportedSplit, System
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -180,7 +182,7 @@ def highlight(
 
 
 def highlights(
-    split: ReportedSplit, identity: str | None = None, system: System | None = None, *, fold: bool = True
+    split: ScoredSplit, identity: str | None = None, system: System | None = None, *, fold: bool = True
 ) -> list[Highlight]:
     """An instance of a split: one, or for a record of the perturbation benchmark the pairs that it stands in.
 
@@ -195,38 +197,38 @@ def highlights(
     """
     where = f"{split.config}, {split.split}"
     if not split.rows:
-        raise DataError(f"expected instances in {where}, found none", rule="empty", file=split.folder)
-    answers = None if system is None else system.predictions(split)
-    method = () if system is None else tuple(method_of(system.path))
+        raise DataError(f"expected instances in {where}, found none", rule="empty", file=split.dataset)
+    answers = None if system is None else read_predictions(split, system.path)
+    method = () if system is None else tuple(filter(None, [signature_of_run(system.path)]))
     if split.holds_pairs:
         try:
-            marked = pairs_with(split.rows, identity, answers, split.label_names)
+            marked = pairs_with(split.rows, identity, answers, split.labels.names)
         except DataError as error:
             raise _placed(error, split, system) from None
         return [Highlight(instance, fold, method) for instance in marked]
     row = next((row for row in split.rows if identity in (None, str(row["annotation_id"]))), None)
     if row is None:
         message = f"expected an annotation id of {where}, found {shown(identity)}"
-        raise DataError(message, rule="id-unknown", file=split.folder)
+        raise DataError(message, rule="id-unknown", file=split.dataset)
     instance = None
     if answers is not None and system is not None:
         instance = answers.get(str(row["annotation_id"]))
         if instance is None:
             raise _not_predicted(row["annotation_id"], answers, split, system)
     try:
-        marked = [mark(row, instance, label_names=split.label_names)]
+        marked = [mark(row, instance, label_names=split.labels.names)]
     except DataError as error:
         raise _placed(error, split, system) from None
     return [Highlight(each, fold, method) for each in marked]
 
 
-def _not_predicted(name: object, answers: Iterable[str], split: ReportedSplit, system: System) -> DataError:
+def _not_predicted(name: object, answers: Iterable[str], split: ScoredSplit, system: System) -> DataError:
     """The error for an annotation without a prediction; a prediction of none of the split's is told in its place."""
     known = {str(row["annotation_id"]) for row in split.rows}
     for identity in answers:
         if identity not in known:
             words = f"expected an id of {split.config}, {split.split}; it has no such annotation"
-            line = system.line_of(split, identity)
+            line = _line_of(split, system, identity)
             return DataError(
                 words, rule="id-unknown", file=system.path, line=line, instance=identity, field="annotation_id"
             )
@@ -235,11 +237,17 @@ def _not_predicted(name: object, answers: Iterable[str], split: ReportedSplit, s
     )
 
 
-def _placed(error: DataError, split: ReportedSplit, system: System | None) -> DataError:
+def _placed(error: DataError, split: ScoredSplit, system: System | None) -> DataError:
     """The error with the prediction's line, where it is about one."""
     if system is None or error.instance is None:
-        return error.at(file=split.folder)
-    return error.at(file=system.path, line=system.line_of(split, error.instance))
+        return error.at(file=split.dataset)
+    return error.at(file=system.path, line=_line_of(split, system, error.instance))
+
+
+def _line_of(split: ScoredSplit, system: System, identity: object) -> int | None:
+    """The line of a prediction, for an error about it."""
+    rows = numbered_predictions(split, system.path)
+    return next((line for line, row in rows if str(row.get(split.id_field)) == str(identity)), None)
 
 
 def legend(instance: MarkedInstance) -> str:

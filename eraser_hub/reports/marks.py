@@ -15,8 +15,7 @@ from eraser_hub.metrics.tokens import mask, sentences_of
 from eraser_hub.records.built import label_name
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.rules import Rule
-
-from .report_inputs import System
+from eraser_hub.scoring.runs import System
 
 T = TypeVar("T")
 A = TypeVar("A")

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from eraser_hub.metrics.fields import SOFT_FIELDS
 from eraser_hub.metrics.rank_correlation import kendall_tau, top_overlap
+from eraser_hub.scoring.leaks import interval_over_documents
+from eraser_hub.scoring.settings import ScoreSettings
 
 from .catalogue import interval_text, number
 from .report_tables import Block, Note, Section, ShownCell, ShownRow
-from .system_scores import ReportSettings
 
 TOP_SHARE = 0.1  # of an instance's tokens
 Docids = tuple[str, ...]
@@ -58,20 +59,8 @@ def values_of(measure: Measure, pairs: Sequence[tuple[Scores, Scores]]) -> tuple
     return values, docids
 
 
-def interval_of_mean(
-    values: Sequence[float], docids: Sequence[Docids], settings: ReportSettings
-) -> tuple[float, float] | None:
-    """The bootstrap interval of the mean of values of instances, those that share documents drawn together.
-
-    Returns:
-        None where no interval is asked for, or all share documents: there is nothing to draw.
-    """
-    clusters = settings.clusters(docids)
-    return settings.interval_of_share(np.array(values), clusters) if len(np.unique(clusters)) > 1 else None
-
-
 def agreement_section(
-    names: Sequence[str], runs: Sequence[Sequence[Mapping[str, Mapping[str, Any]]]], settings: ReportSettings
+    names: Sequence[str], runs: Sequence[Sequence[Mapping[str, Mapping[str, Any]]]], settings: ScoreSettings
 ) -> Section:
     """Both matrices.
 
@@ -110,11 +99,11 @@ def agreement_section(
 
 
 def _cell(
-    measure: Measure, scores: Sequence[Sequence[Scores]], row: int, column: int, settings: ReportSettings
+    measure: Measure, scores: Sequence[Sequence[Scores]], row: int, column: int, settings: ScoreSettings
 ) -> ShownCell:
     pairs = list(combinations(scores[row], 2)) if row == column else [(scores[row][0], scores[column][0])]
     values, docids = values_of(measure, pairs)
     if not values:
         return ShownCell(number(None))
-    interval = interval_text(interval_of_mean(values, docids, settings))
+    interval = interval_text(interval_over_documents(np.array(values), docids, settings))
     return ShownCell(number(math.fsum(values) / len(values)), f"{interval} n {len(values)}".strip())

@@ -7,16 +7,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from eraser_hub.metrics.resampling import DEFAULT_LEVEL
 from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.hub import place_of
+from eraser_hub.scoring.evaluators import add_evaluator
+from eraser_hub.scoring.modules import read_predictions
+from eraser_hub.scoring.runs import System, by_operator
+from eraser_hub.scoring.score import score, score_system
+from eraser_hub.scoring.scored_split import ScoredSplit, read_split
+from eraser_hub.scoring.scores import Scores
+from eraser_hub.scoring.settings import ScoreSettings
 
 from .documents import browse
 from .marks import MarkedInstance, mark, marked_by
 from .method_agreement import agreement_section
-from .metric_runs import add_evaluator, score_runs, score_system
 from .page import ReportContent, json_text, write_report
 from .pair_marks import lost_partners, marked_pair, pairs_of
-from .report_inputs import ReportedSplit, System, by_operator, read_split, systems_words
 from .report_tables import Section, instance_values
 from .sections import (
     aopc_section,
@@ -27,7 +32,6 @@ from .sections import (
     operator_section,
     scores_section,
 )
-from .system_scores import ReportSettings, SystemScores
 
 # per-instance scores that are drawn as distributions, where they exist; the list of documents offers all of them
 DISTRIBUTIONS = (
@@ -77,7 +81,7 @@ def make_report(
     out: Path,
     baselines: Sequence[System] = (),
     title: str = "",
-    settings: ReportSettings | None = None,
+    settings: ScoreSettings | None = None,
     figures: Path | None = None,
     evaluators: Sequence[System] = (),
 ) -> ReportFiles:
@@ -96,15 +100,15 @@ def make_report(
     Raises:
         DataError: bad data, with file and instance; nothing is written then.
     """
-    settings, rows = settings or ReportSettings(), read_split(dataset, config, split)
+    settings, rows = settings or ScoreSettings(confidence_level=DEFAULT_LEVEL), read_split(dataset, config, split)
     ways = by_operator(systems)
     systems = next(iter(ways.values()))
+    if not rows.rows:
+        raise DataError(f"expected rows in {rows.config}, {rows.split}, found none", rule="empty", file=dataset)
     if rows.holds_pairs:
         scored, content = _of_pairs(rows, systems, settings, title)
-    elif rows.rows:
-        scored, content = _of_annotations(rows, systems, baselines, settings, title, evaluators)
     else:
-        raise DataError(f"expected rows in {rows.config}, {rows.split}, found none", rule="empty", file=dataset)
+        scored, content = _of_annotations(rows, systems, baselines, settings, title, evaluators)
     if len(ways) > 1:
         before, after = content.sections[:2], content.sections[2:]
         content = replace(content, sections=[*before, _of_ways(rows, ways, scored, settings), *after])
@@ -114,41 +118,39 @@ def make_report(
 
         plotted = write_figures([figure for section in content.sections for figure in section.figures], figures)
     names = [out / f"{system.file_name}.scores.json" for system in systems]
-    score_files = {path: json_text(scores.as_json(rows), indent=2) for path, scores in zip(names, scored, strict=True)}
+    score_files = {path: json_text(scores.as_flat_json(), indent=2) for path, scores in zip(names, scored, strict=True)}
     write_report(out / "index.html", content, score_files)
-    notes = tuple(f"{scores.name}: {note}" for scores in scored for note in scores.missing)
+    notes = tuple(f"{scores.name}: {note}" for scores in scored for note in scores.all_notes)
     return ReportFiles(out / "index.html", tuple(score_files), tuple(plotted), notes)
 
 
 def _of_ways(
-    split: ReportedSplit, ways: Mapping[str, Sequence[System]], scored: Sequence[SystemScores], settings: ReportSettings
+    split: ScoredSplit, ways: Mapping[str, Sequence[System]], scored: Sequence[Scores], settings: ScoreSettings
 ) -> Section:
     """The section on ways of erasing, ``scored`` by the first of them."""
     (first, _), *others = ways.items()
     by_way = {first: list(scored)}
     for way, systems in others:
-        by_way[way] = [score_runs(one, split, list(one.predictions(split).values()), settings) for one in systems]
+        by_way[way] = [score_system(split, one, settings.everything(split.holds_pairs)) for one in systems]
     return operator_section(by_way, settings)
 
 
 def _of_annotations(
-    split: ReportedSplit,
+    split: ScoredSplit,
     systems: Sequence[System],
     baselines: Sequence[System],
-    settings: ReportSettings,
+    settings: ScoreSettings,
     title: str,
     evaluators: Sequence[System] = (),
-) -> tuple[list[SystemScores], ReportContent]:
-    answers = [system.predictions(split) for system in systems]
-    scored = [
-        score_runs(system, split, list(held.values()), settings) for system, held in zip(systems, answers, strict=True)
-    ]
+) -> tuple[list[Scores], ReportContent]:
+    answers = [read_predictions(split, system.path) for system in systems]
+    scored = [score_system(split, system, settings.everything(split.holds_pairs)) for system in systems]
     _add_evaluators(scored, systems, evaluators, split, settings)
-    chance = [score_system(s, split, list(s.predictions(split).values()), settings, plain=True) for s in baselines]
+    chance = [replace(score(split, one.path, settings.plain()), name=one.name) for one in baselines]
 
     def marked(row: Mapping[str, Any], held: Answers | None) -> MarkedInstance:
         instance = None if held is None else held.get(str(row["annotation_id"]))
-        return mark(row, instance, label_names=split.label_names)
+        return mark(row, instance, label_names=split.labels.names)
 
     # only where a part may be scored are there annotations that nobody answers
     places = [
@@ -156,7 +158,7 @@ def _of_annotations(
     ]
     rows = marked_by(systems, answers, [split.rows[place] for place in places], marked)
     return scored, ReportContent(
-        title=title or f"Rationales on {place_of(split.folder).dataset} {split.config}, {split.split}",
+        title=title or f"Rationales on {split.names['dataset']} {split.config}, {split.split}",
         subtitle=f"{_of_all(len(rows), len(split.rows))} instances · {systems_words(systems)}",
         sections=[
             scores_section(scored),
@@ -167,18 +169,18 @@ def _of_annotations(
             distribution_section(scored, DISTRIBUTIONS),
             class_section(scored, BY_CLASS, "There are no scores by class."),
         ],
-        browsed=browse(rows, [system.name for system in systems], split.label_names or ()),
+        browsed=browse(rows, [system.name for system in systems], split.labels.names or ()),
         values=instance_values(scored, places),
         documents_missing=_unmarked(systems, answers),
     )
 
 
 def _add_evaluators(
-    scored: Sequence[SystemScores],
+    scored: Sequence[Scores],
     systems: Sequence[System],
     evaluators: Sequence[System],
-    split: ReportedSplit,
-    settings: ReportSettings,
+    split: ScoredSplit,
+    settings: ScoreSettings,
 ) -> None:
     """Add what evaluators tell from the rationales of the systems whose names they have.
 
@@ -188,20 +190,25 @@ def _add_evaluators(
     known = {system.name: number for number, system in enumerate(systems)}
     for evaluator in evaluators:
         if evaluator.name not in known:
-            words = (
-                f"--evaluator: expected a system's name before it ({', '.join(known)}), found {shown(evaluator.name)}"
-            )
-            raise DataError(words, rule="option-value")
+            words = f"expected a system's name before it ({', '.join(known)}), found {shown(evaluator.name)}"
+            raise DataError(words, rule="option-value", argument="evaluator")
         number = known[evaluator.name]
         add_evaluator(scored[number], systems[number], evaluator, split, settings)
 
 
-def of_all_runs(systems: Sequence[System], answers: Sequence[Answers], split: ReportedSplit) -> list[list[Answers]]:
+def of_all_runs(systems: Sequence[System], answers: Sequence[Answers], split: ScoredSplit) -> list[list[Answers]]:
     """The predictions of each run of each system; ``answers`` are those of its first."""
     return [
-        [first, *(run.predictions(split) for run in system.runs[1:])]
+        [first, *(read_predictions(split, path) for path in system.paths[1:])]
         for system, first in zip(systems, answers, strict=True)
     ]
+
+
+def systems_words(systems: Sequence[System]) -> str:
+    """How many systems there are, and their names."""
+    if not systems:
+        return "gold rationales alone, no predictions were given"
+    return f"{len(systems)} {'system' if len(systems) == 1 else 'systems'}: " + ", ".join(s.name for s in systems)
 
 
 def _of_all(count: int, total: int) -> str:
@@ -224,22 +231,22 @@ def _unmarked(systems: Sequence[System], answers: Sequence[Answers]) -> list[str
 
 
 def _of_pairs(
-    split: ReportedSplit, systems: Sequence[System], settings: ReportSettings, title: str
-) -> tuple[list[SystemScores], ReportContent]:
+    split: ScoredSplit, systems: Sequence[System], settings: ScoreSettings, title: str
+) -> tuple[list[Scores], ReportContent]:
     pairs = pairs_of(split.rows)
     if not pairs:
-        raise DataError("expected original records with perturbed ones, found no pair", rule="empty", file=split.folder)
-    answers = [system.predictions(split) for system in systems]
-    scored = [
-        score_runs(system, split, list(held.values()), settings) for system, held in zip(systems, answers, strict=True)
-    ]
+        raise DataError(
+            "expected original records with perturbed ones, found no pair", rule="empty", file=split.dataset
+        )
+    answers = [read_predictions(split, system.path) for system in systems]
+    scored = [score_system(split, system, settings.everything(split.holds_pairs)) for system in systems]
     count = len(pairs)
     if settings.only_predicted:
         pairs = [pair for pair in pairs if not systems or any(_answers_both(held, pair) for held in answers)]
 
     def marked_of(pair: Pair, held: Answers | None) -> MarkedInstance:
         alone = settings.only_predicted and held is not None and not _answers_both(held, pair)
-        return marked_pair(pair, None if alone else held, split.label_names)
+        return marked_pair(pair, None if alone else held, split.labels.names)
 
     marked = marked_by(systems, answers, pairs, marked_of)
     # a record's own scores stand beside each of its pairs
@@ -268,7 +275,7 @@ def _answers_both(held: Answers, pair: Pair) -> bool:
     return all(str(row["id"]) in held for row in pair)
 
 
-def _unmarked_pairs(split: ReportedSplit, systems: Sequence[System], answers: Sequence[Answers]) -> list[str]:
+def _unmarked_pairs(split: ScoredSplit, systems: Sequence[System], answers: Sequence[Answers]) -> list[str]:
     missing = [
         f"{system.name}: no predicted rationale is marked: the predictions have no rationale (lists of token indices)."
         for system, held in zip(systems, answers, strict=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from eraser_hub.scoring.operators import better_of
+from eraser_hub.scoring.scores import Scores
 
 from .catalogue import (
     AGREEMENT,
@@ -22,7 +23,6 @@ from .catalogue import (
     small_print,
 )
 from .figures import Figure
-from .system_scores import SystemScores
 
 _TITLES = {
     AGREEMENT: "Agreement with the human rationales",
@@ -89,7 +89,7 @@ def arrow(key: str) -> str:
     return known.label + {"higher": "\u00a0↑", "lower": "\u00a0↓", "": ""}[known.better]
 
 
-def scalar_keys(systems: Iterable[SystemScores]) -> list[str]:
+def scalar_keys(systems: Iterable[Scores]) -> list[str]:
     """The keys with a number in any system, by family, then by label: no score stands first for its merit."""
     return sorted({key for system in systems for key in system.scores if system.number(key) is not None}, key=place_of)
 
@@ -100,7 +100,7 @@ def place_of(key: str) -> tuple[int, str]:
     return (FAMILIES.index(family) if family in FAMILIES else len(FAMILIES), metric(key).label.lower())
 
 
-def score_blocks(systems: Sequence[SystemScores]) -> list[Block]:
+def score_blocks(systems: Sequence[Scores]) -> list[Block]:
     """The score table (F1 and everything else), and folded below it precision and recall."""
     keys = scalar_keys(systems)
     parts = [key for key in keys if is_part(key)]
@@ -116,7 +116,7 @@ def score_blocks(systems: Sequence[SystemScores]) -> list[Block]:
     return blocks
 
 
-def _score_rows(systems: Sequence[SystemScores], keys: Sequence[str]) -> tuple[ShownRow, ...]:
+def _score_rows(systems: Sequence[Scores], keys: Sequence[str]) -> tuple[ShownRow, ...]:
     rows: list[ShownRow] = []
     family = None
     for key in keys:
@@ -127,14 +127,14 @@ def _score_rows(systems: Sequence[SystemScores], keys: Sequence[str]) -> tuple[S
     return tuple(rows)
 
 
-def score_cell(system: SystemScores, key: str) -> ShownCell:
+def score_cell(system: Scores, key: str) -> ShownCell:
     value = system.number(key)
     if value is None and key not in system.scores:
         return ShownCell("", system=system.name, key=key)
     return ShownCell(number(value), small_print(system.intervals.get(key), system.spread.get(key)), system.name, key)
 
 
-def chance_block(systems: Sequence[SystemScores]) -> Block | None:
+def chance_block(systems: Sequence[Scores]) -> Block | None:
     """Each system against random rationales of the same lengths; None where no predictions hold such draws."""
     rows = [
         ShownRow(
@@ -155,7 +155,7 @@ def chance_block(systems: Sequence[SystemScores]) -> Block | None:
     return Block(head, tuple(rows), "", "chance")
 
 
-def class_blocks(systems: Sequence[SystemScores], keys: Sequence[str]) -> list[Block]:
+def class_blocks(systems: Sequence[Scores], keys: Sequence[str]) -> list[Block]:
     """For each system the chosen scores by gold class."""
     blocks = []
     for system in systems:
@@ -211,7 +211,7 @@ def comparison_blocks(result: Mapping[str, Any]) -> list[Block]:
     return blocks
 
 
-def operator_blocks(ways: Mapping[str, Sequence[SystemScores]], told: Mapping[str, Any] | None) -> list[Block]:
+def operator_blocks(ways: Mapping[str, Sequence[Scores]], told: Mapping[str, Any] | None) -> list[Block]:
     """Each score by way of erasing; and of two systems or more the verdicts and Kendall's W.
 
     Args:
@@ -244,7 +244,7 @@ def operator_blocks(ways: Mapping[str, Sequence[SystemScores]], told: Mapping[st
     return blocks
 
 
-def instance_values(scored: Sequence[SystemScores], places: Sequence[int]) -> list[dict[str, list[float | None]]]:
+def instance_values(scored: Sequence[Scores], places: Sequence[int]) -> list[dict[str, list[float | None]]]:
     """For each system its per-instance scores, as far as any instance has one, in a table's order.
 
     Args:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+from eraser_hub.metrics.resampling import DEFAULT_LEVEL, DEFAULT_RESAMPLES
+from eraser_hub.scoring.comparison import Inference, compare_scores
+from eraser_hub.scoring.evaluators import EVALUATED
 from eraser_hub.scoring.leaks import CHANCE, SHAPE
 from eraser_hub.scoring.operators import operator_notes, sensitivity
+from eraser_hub.scoring.scores import Scores
+from eraser_hub.scoring.settings import ScoreSettings
 
 from .curves import aopc_figures, distribution_figures, fidelity_figures, fidelity_figures_by_class
-from .metric_runs import EVALUATED
 from .report_tables import (
     Block,
     Note,
@@ -22,7 +27,6 @@ from .report_tables import (
     score_blocks,
     score_cell,
 )
-from .system_scores import ReportSettings, SystemScores, compare_systems, compare_ways
 
 _MEANING = {
     "brevity": "few tokens, most of them needed",
@@ -38,7 +42,7 @@ _TABLE_4 = (
 )
 
 
-def scores_section(scored: Sequence[SystemScores]) -> Section:
+def scores_section(scored: Sequence[Scores]) -> Section:
     """The tables of scores, the test against chance, and the signatures."""
     section = Section("scores-section", "Scores", blocks=score_blocks(scored))
     chance = chance_block(scored)
@@ -48,12 +52,12 @@ def scores_section(scored: Sequence[SystemScores]) -> Section:
         section.missing.append("No predictions were given, so there is nothing to score.")
     section.notes.extend(map(Note, [*leak_notes(scored), *distribution_notes(scored)]))
     for system in scored:
-        section.missing.extend(f"{system.name}: {why}" for why in system.missing)
+        section.missing.extend(f"{system.name}: {why}" for why in system.all_notes)
         section.notes.extend(Note(f"{system.name}: {line}", "signature") for line in system.signatures)
     return section
 
 
-def distribution_notes(scored: Sequence[SystemScores]) -> list[str]:
+def distribution_notes(scored: Sequence[Scores]) -> list[str]:
     """A sentence on how far erased inputs leave the training texts, where predictions say it."""
     lines = []
     if any("distance_whole" in one.scores for one in scored):
@@ -67,7 +71,7 @@ def distribution_notes(scored: Sequence[SystemScores]) -> list[str]:
     return lines
 
 
-def leak_notes(scored: Sequence[SystemScores]) -> list[str]:
+def leak_notes(scored: Sequence[Scores]) -> list[str]:
     """A sentence on each figure that is there, and one for each system whose masks give labels away."""
     lines = []
     if any(SHAPE in one.scores for one in scored):
@@ -92,13 +96,20 @@ def leak_notes(scored: Sequence[SystemScores]) -> list[str]:
     return lines
 
 
-def comparison_section(systems: Sequence[SystemScores], settings: ReportSettings) -> Section:
+def compared(systems: Sequence[Scores], settings: ScoreSettings) -> dict[str, Any] | None:
+    """Compare all pairs of systems, as `eraser-hub compare` does; None where they share no block."""
+    level, count = settings.confidence_level or DEFAULT_LEVEL, settings.n_resamples or DEFAULT_RESAMPLES
+    by_name, part = {system.name: system for system in systems}, settings.only_predicted
+    return compare_scores(by_name, Inference(count, settings.seed, level), part, same_fields=True)
+
+
+def comparison_section(systems: Sequence[Scores], settings: ScoreSettings) -> Section:
     """The paired comparison: per pair of systems each score's difference, its interval, p, and Holm's p."""
     section = Section("comparison-section", "Paired comparison")
     if len(systems) < 2:
         section.missing.append("A comparison needs the predictions of two systems on the same instances.")
         return section
-    result = compare_systems(systems, settings)
+    result = compared(systems, settings)
     if result is None:
         section.missing.append(
             "The systems have no block of scores in common: their predictions have different fields."
@@ -117,15 +128,17 @@ def comparison_section(systems: Sequence[SystemScores], settings: ReportSettings
     return section
 
 
-def operator_section(ways: Mapping[str, Sequence[SystemScores]], settings: ReportSettings) -> Section:
+def operator_section(ways: Mapping[str, Sequence[Scores]], settings: ScoreSettings) -> Section:
     """Scores and verdicts by way of erasing.
 
     Args:
         ways: the systems, scored by each way; the other sections are the first one's.
     """
     section = Section("operators-section", "Ways of erasing")
-    results = compare_ways(ways, settings) if len(next(iter(ways.values()))) > 1 else {}
-    told = sensitivity(results) if len(results) == len(ways) else None
+    several = len(next(iter(ways.values()))) > 1
+    results = {way: compared(systems, settings) for way, systems in ways.items()} if several else {}
+    sound = {way: result for way, result in results.items() if result is not None}
+    told = sensitivity(sound) if len(sound) == len(ways) else None
     section.blocks = operator_blocks(ways, told)
     section.notes.append(
         Note(
@@ -144,7 +157,7 @@ def operator_section(ways: Mapping[str, Sequence[SystemScores]], settings: Repor
     return section
 
 
-def aopc_section(scored: Sequence[SystemScores], chance: Sequence[SystemScores]) -> Section:
+def aopc_section(scored: Sequence[Scores], chance: Sequence[Scores]) -> Section:
     """The erasure curves, random rationales beside them."""
     section = Section("aopc-section", "Erasure curves (AOPC)", figures=aopc_figures(scored, chance))
     without = [system.name for system in scored if not system.scores.get("comprehensiveness_aopc_points")]
@@ -163,7 +176,7 @@ def aopc_section(scored: Sequence[SystemScores], chance: Sequence[SystemScores])
     return section
 
 
-def fidelity_section(systems: Sequence[SystemScores]) -> Section:
+def fidelity_section(systems: Sequence[Scores]) -> Section:
     """The curves of every system whose predictions hold them, with the slopes and the reading of Table 4."""
     figures = [*fidelity_figures(systems), *fidelity_figures_by_class(systems)]
     section = Section("fidelity-section", "Fidelity curves", figures=figures)
@@ -188,7 +201,7 @@ def fidelity_section(systems: Sequence[SystemScores]) -> Section:
     return section
 
 
-def distribution_section(scored: Sequence[SystemScores], keys: Sequence[str]) -> Section:
+def distribution_section(scored: Sequence[Scores], keys: Sequence[str]) -> Section:
     """The distributions of these per-instance scores, as far as they are there."""
     section = Section("distribution-section", "Per-instance scores", figures=distribution_figures(scored, keys))
     if not section.figures:
@@ -196,7 +209,7 @@ def distribution_section(scored: Sequence[SystemScores], keys: Sequence[str]) ->
     return section
 
 
-def class_section(scored: Sequence[SystemScores], keys: Sequence[str], missing: str) -> Section:
+def class_section(scored: Sequence[Scores], keys: Sequence[str], missing: str) -> Section:
     """These scores by gold class; ``missing`` is said where there are none."""
     section = Section("class-section", "By class", blocks=class_blocks(scored, keys))
     if not section.blocks:

@@ -24,13 +24,15 @@ from eraser_hub.metrics.resampling import DEFAULT_LEVEL, check_settings, few, in
 from eraser_hub.metrics.results import signature
 from eraser_hub.records.errors import MOST_SHOWN, DataError, shown
 
-from .operators import operator_notes, runs_by_operator, sensitivity, unlike_ways
+from .operators import operator_notes, sensitivity, unlike_ways
 from .paired_tests import ADJUSTMENTS, ALPHA, RESAMPLES, Pair, holm, is_exact, paired_bootstrap, randomisation
 from .quotes import BLOCK as QUOTES
+from .runs import System, by_operator
 from .score import score
-from .settings import Inputs, ScoreSettings
+from .scored_split import ScoredSplit
+from .scores import Scores, mean_of
+from .settings import ScoreSettings
 
-ADJUSTED = {"holm": "p Holm", "bh": "p BH", "none": "p alone"}
 Result = Statistics | Mapping[str, Any]
 
 
@@ -392,62 +394,35 @@ def _pair(
     return {key: {"p_randomisation": p_values[key], **tests[key]} for key in keys}
 
 
-# ------------------------------------------------------------------------------------------------------ from files
-def compare_named(
-    systems: Mapping[str, Sequence[Mapping[str, Statistics]]],
+# ----------------------------------------------------------------------------------------------------- of scores
+def compare_scores(
+    systems: Mapping[str, Scores],
     inference: Inference | None = None,
     only_predicted: bool = False,
+    same_fields: bool = False,
 ) -> dict[str, Any] | None:
-    """``compare_blocks`` for blocks by name, of which those enter that every run has; None where there is none.
+    """Compare systems on all blocks that each of their runs has; None where there is none.
 
     Args:
-        systems: {name: a system's runs, each {block: its statistics}}.
+        systems: {name: its scores}, see `scores.mean_of` for several runs.
         inference: how differences are tested.
         only_predicted: systems may answer parts of the annotations; compared are those that all answer, which is noted.
+        same_fields: only blocks that every run has with the same optional fields.
     """
-    runs = [run for own in systems.values() for run in own]
+    runs = [run for system in systems.values() for run in system.runs]
     blocks = {block: [run[block] for run in runs] for block in runs[0] if all(block in run for run in runs)}
+    if same_fields:
+        blocks = {block: own for block, own in blocks.items() if len({each.values.shape[1] for each in own}) == 1}
     if only_predicted:
         blocks = {block: own for block, statistics in blocks.items() if (own := _answered_by_all(statistics))[0].ids}
     if not blocks:
         return None
     by_run = iter([list(own) for own in zip(*blocks.values(), strict=True)])
-    result = compare_blocks({name: [next(by_run) for _ in own] for name, own in systems.items()}, inference)
+    result = compare_blocks({name: [next(by_run) for _ in system.runs] for name, system in systems.items()}, inference)
     if only_predicted:
-        result["notes"] = [
-            f"compared on the {result['instances']} annotations that all systems answer",
-            *result["notes"],
-        ]
+        note = f"compared on the {result['instances']} annotations that all systems answer"
+        result["notes"] = [note, *result["notes"]]
     return result
-
-
-def compare_operators(
-    systems: Mapping[str, Sequence[Mapping[str, Statistics]]],
-    by_operator: Mapping[str, Mapping[str, Sequence[int]]],
-    inference: Inference | None = None,
-    only_predicted: bool = False,
-) -> dict[str, Any] | None:
-    """``compare_named`` of the first way of erasing, with the verdicts by each of them where there are several.
-
-    Args:
-        by_operator: {way: {system: numbers of its runs}}, see `operators.runs_by_operator`.
-
-    Returns:
-        as ``compare_named``; with several ways also ``operators``, see `operators.sensitivity`, and its sentences among
-        ``notes``.
-    """
-    results: dict[str, dict[str, Any]] = {}
-    for operator, numbers in by_operator.items():
-        own = {name: [runs[number] for number in numbers[name]] for name, runs in systems.items()}
-        result = compare_named(own, inference, only_predicted)
-        if result is None:
-            return None
-        results[operator] = result
-    first, *others = results.values()
-    if not others:
-        return first
-    told = sensitivity(results)
-    return first | {"operators": told, "notes": [*first["notes"], *operator_notes(told)]}
 
 
 def _answered_by_all(block: Sequence[Statistics]) -> list[Statistics]:
@@ -459,58 +434,91 @@ def _answered_by_all(block: Sequence[Statistics]) -> list[Statistics]:
 
 
 def compare_files(
-    systems: Mapping[str, Sequence[Inputs]], settings: ScoreSettings | None = None, inference: Inference | None = None
+    source: ScoredSplit,
+    systems: Sequence[System],
+    settings: ScoreSettings | None = None,
+    inference: Inference | None = None,
 ) -> dict[str, Any]:
-    """``compare`` for prediction files of one split of a corpus.
+    """`compare` for files of predictions of one split.
 
     Args:
-        systems: {name: a system's runs, each as for ``score``}, which differ in ``results``.
-        settings: what is scored (thresholds, clusters and the like), as for ``score``.
+        source: the split.
+        systems: each with the files of its runs; files of several ways of erasing are told apart by their run records.
+        settings: how they are scored, as for ``score``.
         inference: how differences are tested.
 
     Returns:
-        as `compare`, with ``score_notes`` and ``score_signatures``: what ``score`` says, of all files or of those
-        named; and, where files hold a language model's quotes, ``quotes``: {name: its scores of them, each with
-        ``KEY_ci`` where it has one run}.
+        as `compare`, by the first way of erasing; with several ways also ``operators``, see `operators.sensitivity`,
+        and its sentences among ``notes``. Of ERASER instances also ``score_notes`` and ``score_signatures``: what
+        ``score`` says, of all files or of those named; ``quotes``, where files hold a language model's: {name: its
+        scores of them, each with ``KEY_ci`` where it has one run}; and ``against_chance``.
 
     Raises:
         DataError: what ``score`` refuses, or files that share no score.
     """
-    chance: dict[str, dict[str, dict[str, Any]]] = {}
-    files = {name: [run.results for run in runs] for name, runs in systems.items()}
-    by_operator = runs_by_operator(files)
-    notes: dict[str, list[str]] = {}  # each with the runs that it is said of
-    signatures: dict[str, list[str]] = {}
-    tables: dict[str, list[dict[str, Statistics]]] = {}
-    for name, runs in systems.items():
-        scored = [score(run, settings) for run in runs]
-        tables[name] = [one.statistics for one in scored]
-        for run, one in zip(runs, scored, strict=True):
-            run_name = name if len(runs) == 1 else f"{name} {run.results.stem}"
-            chance[run_name] = one.chance
-            for note in one.notes:
-                notes.setdefault(note, []).append(run_name)
-            for block in one.statistics:
-                signatures.setdefault(one.signature_of(block), []).append(run_name)
-    result = compare_operators(tables, by_operator, inference, settings is not None and settings.only_predicted)
-    if result is None:
-        last = [run for runs in systems.values() for run in runs][-1]
-        message = "expected files that share a score, found none: their fields differ"
-        raise DataError(message, rule="score-missing", file=last.results)
-    if len(by_operator) == 1:
-        result["notes"] = [*result["notes"], *unlike_ways(files)]
-    quotes = {name: own for name, runs in tables.items() if (own := _quote_scores(runs, inference or Inference()))}
-    result |= {"quotes": quotes} if quotes else {}
-    for key, lines in (("score_notes", notes), ("score_signatures", signatures)):
-        result[key] = [
-            line if len(names) == len(chance) else f"{', '.join(names)}: {line}" for line, names in lines.items()
+    inference = inference or Inference()
+    settings = settings or ScoreSettings()
+    ways = by_operator(systems)
+    scored = {system.name: [score(source, path, settings) for path in system.paths] for system in systems}
+    results: dict[str, dict[str, Any]] = {}
+    for way, own in ways.items():
+        of_way = {
+            system.name: mean_of([scored[system.name][whole.paths.index(path)] for path in system.paths])
+            for whole, system in zip(systems, own, strict=True)
+        }
+        result = compare_scores(of_way, inference, settings.only_predicted)
+        if result is None:
+            message, last = "expected files that share a score, found none: their fields differ", systems[-1].paths[-1]
+            raise DataError(message, rule="score-missing", file=None if source.holds_pairs else last)
+        results[way] = result
+    first = next(iter(results.values()))
+    if len(results) > 1:
+        told = sensitivity(results)
+        first |= {"operators": told, "notes": [*first["notes"], *operator_notes(told)]}
+    return first if source.holds_pairs else first | _of_instances(systems, scored, first, len(ways), inference)
+
+
+def _of_instances(
+    systems: Sequence[System],
+    scored: Mapping[str, Sequence[Scores]],
+    result: Mapping[str, Any],
+    ways: int,
+    inference: Inference,
+) -> dict[str, Any]:
+    """What a comparison of ERASER instances says besides."""
+    more: dict[str, Any] = {}
+    if ways == 1:
+        more["notes"] = [*result["notes"], *unlike_ways({system.name: system.paths for system in systems})]
+    quotes = {name: own for name, runs in scored.items() if (own := _quote_scores(runs, inference))}
+    more |= {"quotes": quotes} if quotes else {}
+    by_run = {
+        system.name if len(system.paths) == 1 else f"{system.name} {path.stem}": run
+        for system in systems
+        for path, run in zip(system.paths, scored[system.name], strict=True)
+    }
+    for key, lines_of in (("score_notes", _notes_of), ("score_signatures", _signatures_of)):
+        said: dict[str, list[str]] = {}  # each line with the runs that it is said of
+        for name, run in by_run.items():
+            for line in lines_of(run):
+                said.setdefault(line, []).append(name)
+        more[key] = [
+            line if len(names) == len(by_run) else f"{', '.join(names)}: {line}" for line, names in said.items()
         ]
-    return result | {"against_chance": chance_over_systems(chance)} if any(chance.values()) else result
+    chance = {name: run.chance for name, run in by_run.items()}
+    return more | ({"against_chance": chance_over_systems(chance)} if any(chance.values()) else {})
 
 
-def _quote_scores(runs: Sequence[Mapping[str, Statistics]], inference: Inference) -> dict[str, Any]:
+def _notes_of(run: Scores) -> list[str]:
+    return run.notes
+
+
+def _signatures_of(run: Scores) -> list[str]:
+    return [str(result["signature"]) for result in run.blocks.values()]
+
+
+def _quote_scores(runs: Sequence[Scores], inference: Inference) -> dict[str, Any]:
     """The scores of a system's quotes, where all its runs hold some: the mean over runs, or one run with intervals."""
-    blocks = [run[QUOTES] for run in runs if QUOTES in run]
+    blocks = [run.statistics[QUOTES] for run in runs if QUOTES in run.statistics]
     if len(blocks) < len(runs):
         return {}
     scores = [block.scores() for block in blocks]

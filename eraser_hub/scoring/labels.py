@@ -49,13 +49,13 @@ def labels_of_corpus(folder: Path, config: str | None, annotations: Path) -> Lab
     if config is not None:
         if config not in CONFIGS:
             message = f"expected one of the configs {', '.join(CONFIGS)}, found {shown(config)}"
-            raise DataError(message, rule="option-value", field="--config")
+            raise DataError(message, rule="option-value", argument="config")
         return LabelNames(CONFIGS[config].label_names)
     name = folder.resolve().name
     if name in CONFIGS and any(label in CONFIGS[name].label_names for label in _labels(annotations)):
         return LabelNames(CONFIGS[name].label_names)
     why = f"none of the labels of {name} is among them" if name in CONFIGS else f"{name} is no config's name"
-    return LabelNames(None, f"labels: those of the annotations ({why}; name others in {CORPUS_YAML}, or by --config)")
+    return LabelNames(None, f"labels: those of the annotations ({why}; name others in {CORPUS_YAML}, or by `config`)")
 
 
 def _labels(annotations: Path) -> Iterator[str]:

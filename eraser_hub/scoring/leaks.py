@@ -173,6 +173,17 @@ def document_clusters(docids: Sequence[Sequence[str | int]]) -> NDArray[np.int64
     return np.arange(len(docids)) if numbers is None else numbers
 
 
+def interval_over_documents(
+    values: NDArray[np.bool_] | NDArray[np.float64], docids: Sequence[Sequence[str]], settings: ScoreSettings
+) -> tuple[float, float] | None:
+    """The interval of the values' mean, instances that share documents drawn together unless each stands for itself;
+    None where no interval is asked for, or a single cluster leaves nothing to draw."""
+    clusters = document_clusters(docids) if settings.cluster_by == AUTO else np.arange(len(docids))
+    if len(np.unique(clusters)) < 2:
+        return None
+    return interval_of_share(values, clusters, settings.confidence_level, settings.n_resamples, settings.seed)
+
+
 class Masks:
     """Gathers the hard rationales of instances, each one mask over its annotation's documents, and their labels.
 

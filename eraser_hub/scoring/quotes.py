@@ -60,7 +60,7 @@ def score_quotes(results: Path, gold: Gold) -> Quoted:
     note = (
         ""
         if sizes
-        else f"no coverage of {QUOTES_FIELD}: a corpus folder does not say which documents were read (--dataset does)"
+        else f"no coverage of {QUOTES_FIELD}: a corpus folder does not say which documents were read (`dataset` does)"
     )
     return Quoted(statistics, counts, settings | scored_of(len(ordered), len(gold.references.ids)), note)
 

@@ -31,7 +31,7 @@ from eraser_hub.records.json_lines import strict_object
 from eraser_hub.records.splits import release_split
 
 from .documents import CorpusDocuments, NamedDocuments
-from .settings import Inputs
+from .scored_split import ScoredSplit
 
 if TYPE_CHECKING:
     from eraser_hub.conversion.eraser.checked import Checked
@@ -71,12 +71,24 @@ class Gold:
         """The values of a column that was asked for."""
         return self.columns[name]
 
+    def rows(self) -> list[dict[str, Any]]:
+        """Each annotation's id, documents (where they were asked for) and columns, as metric modules take rows."""
+        rows: list[dict[str, Any]] = [{"annotation_id": name, "documents": []} for name in self.references.ids]
+        docids = self.references.docids
+        for owner, number in zip(*(column.tolist() for column in self.listed or ()), strict=True):
+            if owner >= 0:
+                rows[owner]["documents"].append({"docid": str(docids[number])})
+        for name, values in self.columns.items():
+            for row, value in zip(rows, values, strict=True):
+                row[name] = value
+        return rows
+
     def clusters(self) -> Clusters:
         """Annotations that share a document."""
         return by_documents(self.references)
 
 
-def read_gold(inputs: Inputs, columns: Sequence[str] = (), listed: bool = False) -> Gold:
+def read_gold(source: ScoredSplit, columns: Sequence[str] = (), listed: bool = False) -> Gold:
     """Read annotations, of a corpus folder or of a built dataset.
 
     Args:
@@ -86,9 +98,9 @@ def read_gold(inputs: Inputs, columns: Sequence[str] = (), listed: bool = False)
     Raises:
         DataError: a file cannot be read, or something in it is not as it should be; at most ten offences.
     """
-    if inputs.dataset is None:
-        return _of_corpus(inputs, columns, listed)
-    gold = _of_dataset(inputs, columns)
+    if source.dataset is None:
+        return _of_corpus(source, columns, listed)
+    gold = _of_dataset(source, columns)
     return replace(gold, listed=(gold.references.document_instance, gold.references.document)) if listed else gold
 
 
@@ -116,35 +128,35 @@ def raise_offences(offences: Offences, files: dict[str, Path]) -> None:
     raise DataErrors(errors, offences.total)
 
 
-def ids_of_splits(inputs: Inputs) -> Iterator[tuple[str, set[str]]]:
+def ids_of_splits(source: ScoredSplit) -> Iterator[tuple[str, set[str]]]:
     """The other splits there are, each with its annotations' ids; a file that holds none is passed over."""
-    if inputs.dataset is not None:
+    if source.dataset is not None:
         from eraser_hub.records.built import batches
 
-        for split, files in inputs.built.splits(inputs.built_config).items():
-            name = "id" if inputs.holds_tokens else "annotation_id"
+        for split, files in source.built.splits(source.built_config).items():
+            name = "id" if source.holds_tokens else "annotation_id"
             ids = (table.column(name).to_pylist() for table in batches(files, [name]))
             yield split, {str(name) for several in ids for name in several}
         return
     from eraser_hub.conversion.eraser.format import read_annotations
 
-    for path in sorted(inputs.corpus.glob("*.jsonl")):
+    for path in sorted(source.corpus.glob("*.jsonl")):
         with suppress(DataError):
             yield path.stem, {str(one.annotation_id) for run in read_annotations(path) for one in run.records}
 
 
-def backup_said(inputs: Inputs, unknown: set[str]) -> str:
+def backup_said(source: ScoredSplit, unknown: set[str]) -> str:
     """That ids may stand in the split's backup file alone, and the flag that takes them up; nothing without one."""
-    name, flag = f"{release_split(inputs.split)}.jsonl.bak", "`build --include-backup-records` takes them up"
-    if inputs.dataset is not None:
+    name, flag = f"{release_split(source.split)}.jsonl.bak", "`build --include-backup-records` takes them up"
+    if source.dataset is not None:
         with suppress(DataError, OSError, AttributeError):  # without a sound release.json there is nothing to add
-            release = strict_object((inputs.built.folder / "release.json").read_bytes(), file="release.json", number=1)
-            skipped = release.get("configs", {}).get(inputs.built_config, {}).get("skipped", ())
+            release = strict_object((source.built.folder / "release.json").read_bytes(), file="release.json", number=1)
+            skipped = release.get("configs", {}).get(source.built_config, {}).get("skipped", ())
             return f"the release has a backup, {name}: {flag}" if name in str(skipped) else ""
         return ""
     from eraser_hub.conversion.eraser.format import read_annotations
 
-    path = inputs.corpus / name
+    path = source.corpus / name
     if not path.is_file():
         return ""
     with suppress(DataError):
@@ -154,12 +166,12 @@ def backup_said(inputs: Inputs, unknown: set[str]) -> str:
 
 
 # ------------------------------------------------------------------------------------------------------------- a corpus
-def _of_corpus(inputs: Inputs, columns: Sequence[str], listed: bool) -> Gold:
+def _of_corpus(source: ScoredSplit, columns: Sequence[str], listed: bool) -> Gold:
     """Annotations and documents, checked as `build` checks them."""
     from eraser_hub.conversion.eraser.checked import read_checked
 
-    labels, path = inputs.labels(), inputs.annotation_file
-    documents, annotations = CorpusDocuments(inputs.corpus), _Annotations(labels.names)
+    labels, path = source.labels, source.annotation_file
+    documents, annotations = CorpusDocuments(source.corpus), _Annotations(labels.names)
     values, own = {name: list[object]() for name in columns}, list[Listed]()
     for part in read_checked(path, labels.names, NamedDocuments(documents), annotations.numbers):
         if listed:
@@ -229,15 +241,15 @@ def _value(row: dict[str, Any], name: str, path: Path, line: int) -> object:
 
 
 # ------------------------------------------------------------------------------------------------------ a built dataset
-def _of_dataset(inputs: Inputs, columns: Sequence[str]) -> Gold:
+def _of_dataset(source: ScoredSplit, columns: Sequence[str]) -> Gold:
     from eraser_hub.metrics.arrow_columns import flatten_table
     from eraser_hub.records.built import batches  # the Arrow libraries are slow to import: only where they are needed
 
-    labels, files = inputs.labels(), inputs.built.files(inputs.built_config, inputs.split)
+    labels, files = source.labels, source.built.files(source.built_config, source.split)
     offences, parts = Offences(), list[References]()
     values: dict[str, list[object]] = {name: [] for name in columns}
     first = 1
-    tokens = inputs.holds_tokens
+    tokens = source.holds_tokens
     names = {"classification": "label"} if tokens else {}
     for table in batches(
         files, [*dict.fromkeys((*(TOKEN_COLUMNS if tokens else REFERENCE_FIELDS), *(names.get(n, n) for n in columns)))]

@@ -1,14 +1,35 @@
-"""Files of predictions as the command line names them: the systems, and the files of each one's runs."""
+"""Systems, and the files of predictions of each one's runs, as callers name them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from os.path import realpath
 from pathlib import Path
 
 from eraser_hub.conversion.download.addresses import is_remote, local_file
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.operators import operator_files
+
+from .operators import runs_by_operator
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """A system, and the files of predictions of its runs (other seeds, or other ways of erasing)."""
+
+    name: str
+    paths: tuple[Path, ...]
+
+    @property
+    def path(self) -> Path:
+        """The first run's file."""
+        return self.paths[0]
+
+    @property
+    def file_name(self) -> str:
+        """The name as a file's: no separator, no leading dot."""
+        return "".join(c if c.isalnum() or c in "-_.+" else "_" for c in self.name).lstrip(".") or "system"
 
 
 def system_names(paths: Sequence[Path]) -> list[str]:
@@ -26,15 +47,15 @@ def system_names(paths: Sequence[Path]) -> list[str]:
     return [str(path) for path in paths]
 
 
-def named_runs(arguments: Sequence[str], *, ways: bool = True, draws: bool = False) -> list[tuple[str, list[Path]]]:
+def named_systems(arguments: Sequence[str], *, ways: bool = False, draws: bool = False) -> list[System]:
     """The systems and the files of their runs: ``FILE``, ``NAME=FILE``, or ``NAME=FILE,FILE,..`` for several runs of
     one; a file may be an address (``https://..``, ``hf://..``), which is fetched. A file without a name has its stem,
     or as much of its path as tells it apart.
 
     Args:
-        arguments: as given on the command line.
+        arguments: a system each.
         ways: a file that is not there stands for those that ``explain`` wrote for it by several ways of erasing
-            (``FILE.mask.jsonl``).
+            (``FILE.mask.jsonl``); `by_operator` tells them apart.
         draws: a name given more than once is of several draws of one system, not a mistake.
 
     Raises:
@@ -57,4 +78,17 @@ def named_runs(arguments: Sequence[str], *, ways: bool = True, draws: bool = Fal
     if len(set(names)) != len(names) and not draws:
         message = f"expected a name of its own for each system (NAME=FILE), found {', '.join(names)}"
         raise DataError(message, rule="option-value")
-    return list(zip(names, (paths for _, _, paths in named), strict=True))
+    return [System(name, tuple(paths)) for name, (_, _, paths) in zip(names, named, strict=True)]
+
+
+def by_operator(systems: Sequence[System]) -> dict[str, list[System]]:
+    """The systems with the runs of each way of erasing: one way "" where no system has several.
+
+    Raises:
+        DataError: some system has predictions by a way that another has not.
+    """
+    numbers = runs_by_operator({system.name: system.paths for system in systems})
+    return {
+        way: [System(one.name, tuple(one.paths[number] for number in own[one.name])) for one in systems]
+        for way, own in numbers.items()
+    }

@@ -1,20 +1,25 @@
-"""A prediction file against a corpus folder or a built dataset -> statistics, or their sums.
+"""Predictions against a split of a dataset -> scores: `score`, for data of every sort.
 
-Predictions come in parts, and a part's statistics are added to those before it: whether rows per annotation are kept or
-their sums alone, the path is the same.
+ERASER instances come in parts, and a part's statistics are added to those before it: whether rows per annotation are
+kept or their sums alone, the path is the same. Records of the perturbation benchmark are scored by `pairs`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
+import msgspec
 import numpy as np
 
 from eraser_hub.metrics.agreement import Agreement
+from eraser_hub.metrics.agreement_scores import PRF, SOFT, suffix
 from eraser_hub.metrics.checks import Used, name_labels
 from eraser_hub.metrics.clusters import clustered
-from eraser_hub.metrics.erasure import classification_report
+from eraser_hub.metrics.erasure import AOPC_THRESHOLDS, classification_report
 from eraser_hub.metrics.faithfulness import Faithfulness
 from eraser_hub.metrics.offences import Offences, Rules
 from eraser_hub.metrics.parts import DOCUMENTS, FIELDS, LENGTHS, THRESHOLDS, Parts, fields_of, left_out_said
@@ -24,158 +29,235 @@ from eraser_hub.metrics.resampling import cautions, intervals
 from eraser_hub.metrics.results import assemble, breakdown_note, plain, resampling_settings, signature
 from eraser_hub.metrics.unknown_fields import UnknownFields
 from eraser_hub.records.errors import DataError
+from eraser_hub.records.predictions import instances
 from eraser_hub.records.predictions import parts as parts_of
+from eraser_hub.records.run_record import signature_of_run
 
-from .leaks import MaskLeak, Masks
+from .leaks import Masks
+from .modules import module_result, score_records
 from .quotes import BLOCK as QUOTES
 from .quotes import score_quotes
 from .references import Gold, backup_said, ids_of_splits, raise_offences, read_gold
-from .settings import Inputs, ScoreSettings
+from .runs import System
+from .scored_split import Row, Rows, ScoredSplit
+from .scores import Scores, mean_of
+from .settings import ScoreSettings
 
 
-@dataclass
-class Scored:
-    """Scores and the statistics they are sums of.
-
-    Attributes:
-        statistics: of "agreement", "faithfulness" and "quote_faithfulness", as far as the predictions have such fields;
-            additive, per annotation.
-        report: precision, recall, F1 per label; None without labels.
-        chance: scores against random rationales.
-        used: the optional fields there are.
-        settings: what made the numbers.
-        made_by: what made the numbers of either, for the signature.
-        by_values: the value of the column ``settings.by`` per annotation.
-        extra: further entries of the score file.
-        notes: lines for whoever reads the scores: what was left out, or guessed.
-        counts: of quotes, beside their scores.
-        leak: how well masks tell labels, where it was asked for and can be told.
-    """
-
-    statistics: dict[str, Statistics]
-    report: dict[str, object] | None
-    chance: dict[str, dict[str, object]]
-    used: Used
-    settings: ScoreSettings
-    made_by: dict[str, dict[str, object]]
-    by_values: list[object] | None = None
-    extra: dict[str, object] = field(default_factory=dict)
-    notes: Sequence[str] = ()
-    counts: dict[str, object] = field(default_factory=dict)
-    leak: MaskLeak | None = None
-
-    def signature_of(self, name: str) -> str:
-        """That of a block of statistics."""
-        s = self.settings
-        strict = ({"strict": True} if s.strict else {}) | ({"paper": s.paper} if s.paper else {})
-        statistics = self.statistics[name]
-        common = resampling_settings(statistics, s.confidence_level, s.n_resamples, s.seed, s.ci_method, s.by)
-        if name == QUOTES:
-            return signature(name, self.made_by[name] | common)
-        return signature(f"eraser_{name}", self.made_by[name] | strict | common)
-
-    def cautions(self) -> list[str]:
-        """What whoever reads the intervals should know; nothing where there are none."""
-        if self.settings.confidence_level is None and self.settings.n_resamples is None:
-            return []
-        return [line for statistics in self.statistics.values() for line in cautions(statistics)]
-
-    def flat(self, name: str) -> dict[str, object]:
-        """The flat result of a block of statistics, as the evaluate module returns it; {} where there is none."""
-        if name not in self.statistics:
-            return {}
-        statistics, s = self.statistics[name], self.settings
-        bounds = intervals(statistics, s.confidence_level, s.n_resamples, s.seed, s.ci_method)
-        extra: dict[str, object] = dict(self.counts) if name == QUOTES else {}
-        if name == "faithfulness" and self.used.thresholds:
-            extra["aopc_thresholds"] = sorted({*s.aopc_thresholds})
-        return assemble(
-            statistics,
-            signature=self.signature_of(name),
-            per_instance=s.per_instance,
-            by_values=self.by_values,
-            by=s.by,
-            bounds=bounds,
-            extra=extra,
-        )
-
-
-def score(inputs: Inputs, settings: ScoreSettings | None = None, num_proc: int = 0) -> Scored:
-    """Score a prediction file (jsonl or Parquet).
+def score(source: ScoredSplit, predictions: Path, settings: ScoreSettings | None = None, num_proc: int = 0) -> Scores:
+    """Score a file of predictions (jsonl or Parquet).
 
     Args:
-        inputs: the file, and what it is scored against.
-        settings: what makes the numbers.
-        num_proc: processes that read a jsonl file of predictions; 0: one, or more for a large file on several cores.
+        source: the split that the predictions answer.
+        predictions: ERASER instances, or for ``bilingual_perturbation`` its records.
+        settings: how they are scored.
+        num_proc: processes that read a jsonl file of instances; 0: one, or more for a large file on several cores.
 
     Raises:
         DataError: bad data, with file and line; at most ten offences, and their number.
         ValueError: settings out of range.
     """
     settings = settings or ScoreSettings()
-    _check_settings(settings)
-    gold = read_gold(inputs, settings.columns, settings.mask_leak)
-    references = gold.references
-    rules = Rules(("predictions", *LENGTHS), FIELDS, (*DOCUMENTS, "strict"), THRESHOLDS)
-    name_labels(references, gold.label_names, rules["label names"])
-    parts = Parts(references, gold.documents, rules, gold.lines, settings.only_predicted)
-    parts.option = "--only-predicted"
-    unknown = UnknownFields()
-    agreement = Agreement(parts, settings.agreement, settings.totals)
-    faithfulness = Faithfulness(parts, len(references.ids), gold.label_names, settings.aopc_thresholds, settings.totals)
-    masks = Masks(gold) if settings.mask_leak else None
-    quoted = False
-    for own in parts_of(inputs.results, num_proc):
-        quoted |= own.quoted
-        rules["predictions"].take(own.offences)
-        unknown.update(own.unknown)
-        part = parts.match(own.predictions, own.lines)
-        agreement.add(part)
-        faithfulness.add(part)
-        if masks is not None and not rules.broken():
-            masks.add(part)
-    agreement.finish()
-    faithfulness.finish()
-    parts.finish()
-    if settings.strict:
-        _check_strict(parts.fields.used, rules["strict"])
-    if rules["unknown ids"].total:
-        _name_fitting_split(inputs, parts, rules["unknown ids"])
-    raise_offences(rules.told(), {"reference": gold.path, "prediction": inputs.results})
-    gathered: dict[str, Agreement | Faithfulness] = {"agreement": agreement, "faithfulness": faithfulness}
-    left_out = [*agreement.left_out(), *faithfulness.left_out()]
-    statistics = {
-        name: _statistics(own.pool, gold, settings, parts.scored) for name, own in gathered.items() if own.pool.columns
-    }
-    made_by = {name: own.signature_settings() for name, own in gathered.items()}
-    quotes = score_quotes(inputs.results, gold) if quoted else None
-    if quotes is not None:
-        statistics[QUOTES], made_by[QUOTES] = _of_quotes(quotes.statistics, gold, settings), quotes.settings
-    if not statistics:
-        lacking = f"nothing to score: expected {fields_of(left_out)}, found none of them"
-        raise DataError(lacking, rule="score-missing", file=inputs.results)
-    told = [unknown.note(), *left_out_said(left_out), *agreement.notes(), gold.note]
-    leak, leak_note = (None, "") if masks is None else masks.leak(settings)
-    notes = [*told, leak_note, "" if quotes is None else quotes.note, *_notes(parts, statistics, settings)]
-    return Scored(
-        statistics=statistics,
-        report=classification_report(faithfulness.pool),
-        chance=_chance(faithfulness, settings),
-        used=parts.fields.used,
-        settings=settings,
-        made_by=made_by,
-        by_values=_by_values(gold, settings, parts),
-        notes=[note for note in notes if note],
-        counts={} if quotes is None else quotes.counts,
-        leak=leak,
-    )
-
-
-def _check_settings(settings: ScoreSettings) -> None:
     check_policy(settings.auprc_policy)
+    if source.holds_pairs:
+        return score_records(source, predictions, settings)
     if settings.paper not in (None, "eraser"):
         message = f"expected eraser for an ERASER corpus, found {settings.paper}"
-        raise DataError(message, rule="option-value", field="--paper")
+        raise DataError(message, rule="option-value", argument="paper")
+    return _Instances(source, predictions, settings).score(num_proc)
+
+
+def score_system(source: ScoredSplit, system: System, settings: ScoreSettings) -> Scores:
+    """Score a system: the mean of its runs, where it has several; errors as of `score`."""
+    runs = [score(source, path, settings) for path in system.paths]
+    return replace(mean_of(runs), name=system.name)
+
+
+class _Instances:
+    """ERASER instances on their way from a file to scores."""
+
+    def __init__(self, source: ScoredSplit, predictions: Path, settings: ScoreSettings) -> None:
+        self.rows: list[dict[str, Any]] = []
+        if settings.fidelity or settings.aopc_thresholds is None:
+            self.rows = [msgspec.to_builtins(row) for _, row in instances(predictions)]
+        if settings.aopc_thresholds is None:
+            settings = replace(settings, aopc_thresholds=_thresholds(self.rows))
+        self.source, self.path, self.settings = source, predictions, settings
+        self.gold = gold = read_gold(source, settings.columns, settings.mask_leak or settings.fidelity)
+        self.rules = rules = Rules(("predictions", *LENGTHS), FIELDS, (*DOCUMENTS, "strict"), THRESHOLDS)
+        name_labels(gold.references, gold.label_names, rules["label names"])
+        self.parts = Parts(gold.references, gold.documents, rules, gold.lines, settings.only_predicted)
+        self.parts.option = "`only_predicted`"
+        self.agreement = Agreement(self.parts, settings.agreement, settings.totals)
+        bins = settings.aopc_thresholds or ()
+        n, totals = len(gold.references.ids), settings.totals
+        self.faithfulness = Faithfulness(self.parts, n, gold.label_names, bins, totals)
+        self.masks = Masks(gold) if settings.mask_leak else None
+        self.unknown, self.quoted = UnknownFields(), False
+
+    def score(self, num_proc: int) -> Scores:
+        """Read the file, and score what it holds."""
+        self._read(num_proc)
+        gold, s = self.gold, self.settings
+        gathered: dict[str, Agreement | Faithfulness] = {"agreement": self.agreement, "faithfulness": self.faithfulness}
+        left_out = [lacking for own in gathered.values() for lacking in own.left_out()]
+        statistics = {
+            name: _statistics(own.pool, gold, s, self.parts.scored)
+            for name, own in gathered.items()
+            if own.pool.columns
+        }
+        made_by = {name: own.signature_settings() for name, own in gathered.items()}
+        quotes = score_quotes(self.path, gold) if self.quoted else None
+        if quotes is not None:
+            statistics[QUOTES], made_by[QUOTES] = _of_quotes(quotes.statistics, gold, s), quotes.settings
+        if not statistics:
+            lacking = f"nothing to score: expected {fields_of(left_out)}, found none of them"
+            raise DataError(lacking, rule="score-missing", file=self.path)
+        leak, leak_note = (None, "") if self.masks is None else self.masks.leak(s)
+        notes = [self.unknown.note(), *left_out_said(left_out), *self.agreement.notes(), gold.note, leak_note]
+        notes += ["" if quotes is None else quotes.note, *self._notes(statistics)]
+        answered = ", ".join({str(own["answered"]) for own in made_by.values() if "answered" in own})
+        scores = Scores(
+            names=self.source.names,
+            ids=gold.references.ids,
+            statistics=statistics,
+            chance=_chance(self.faithfulness, s),
+            leak=leak,
+            run=signature_of_run(self.path),
+            notes=[note for note in notes if note],
+            answered=f"answered:{answered} (the others count as wrong, without a rationale)" if answered else "",
+            by=s.by,
+        )
+        for name, own in statistics.items():
+            extra: dict[str, object] = dict(quotes.counts) if quotes is not None and name == QUOTES else {}
+            if name == "faithfulness" and self.parts.fields.used.thresholds:
+                extra["aopc_thresholds"] = sorted({*(s.aopc_thresholds or ())})
+            scores.add(self._result(name, own, made_by[name], extra), name)
+        if s.confidence_level is not None or s.n_resamples is not None:
+            scores.cautions = [line for own in statistics.values() for line in cautions(own)]
+        scores.add({} if leak is None else leak.flat)
+        self._add_fidelity(scores)
+        scores.signatures += [scores.run] if scores.run else []
+        scores.reference = self._reference_keys(scores)
+        return scores
+
+    def _read(self, num_proc: int) -> None:
+        """Take up the file, a part at a time.
+
+        Raises:
+            DataError: what is wrong with it.
+        """
+        parts, rules = self.parts, self.rules
+        for own in parts_of(self.path, num_proc):
+            self.quoted |= own.quoted
+            rules["predictions"].take(own.offences)
+            self.unknown.update(own.unknown)
+            part = parts.match(own.predictions, own.lines)
+            self.agreement.add(part)
+            self.faithfulness.add(part)
+            if self.masks is not None and not rules.broken():
+                self.masks.add(part)
+        self.agreement.finish()
+        self.faithfulness.finish()
+        parts.finish()
+        if self.settings.strict:
+            _check_strict(parts.fields.used, rules["strict"])
+        if rules["unknown ids"].total:
+            _name_fitting_split(self.source, parts, rules["unknown ids"])
+        raise_offences(rules.told(), {"reference": self.gold.path, "prediction": self.path})
+
+    def _result(
+        self, name: str, statistics: Statistics, made_by: Mapping[str, object], extra: Mapping[str, object]
+    ) -> dict[str, object]:
+        """A block's flat result, as the evaluate module returns it."""
+        s, common = self.settings, dict(made_by)
+        if name != QUOTES:
+            common |= ({"strict": True} if s.strict else {}) | ({"paper": s.paper} if s.paper else {})
+        common |= resampling_settings(statistics, s.confidence_level, s.n_resamples, s.seed, s.ci_method, s.by)
+        return assemble(
+            statistics,
+            signature=signature(name if name == QUOTES else f"eraser_{name}", common),
+            per_instance=s.per_instance,
+            by_values=self._by_values(),
+            by=s.by,
+            bounds=intervals(statistics, s.confidence_level, s.n_resamples, s.seed, s.ci_method),
+            extra=extra,
+        )
+
+    def _by_values(self) -> list[object] | None:
+        """The value of each scored annotation in the column to break scores down by."""
+        if self.settings.by is None:
+            return None
+        values = self.gold(self.settings.by)
+        return values if self.parts.scored is None else [values[row] for row in self.parts.scored.tolist()]
+
+    def _notes(self, statistics: Mapping[str, Statistics]) -> list[str]:
+        """Which annotations were scored, and what a breakdown leaves out."""
+        told, scored, by = [], self.parts.scored, self.settings.by
+        if scored is not None:
+            total = len(self.parts.whole.ids)
+            told.append(f"scored:{scored.size}/{total} (annotations without an instance are left out)")
+        if by and "faithfulness" in statistics:
+            told += breakdown_note(by, statistics["faithfulness"])
+        return told
+
+    def _add_fidelity(self, scores: Scores) -> None:
+        """Add normalised fidelity, where it is asked for and the instances have its fields."""
+        s, used = self.settings, self.parts.fields.used
+        fields = (used.classification, used.full, used.comprehensiveness, used.sufficiency, used.null)
+        if not s.fidelity or not all(fields):
+            return
+        options = s.of_module("confidence_level", "n_resamples", "seed", "per_instance", "by")
+        result, notes = module_result("normalized_fidelity", self.rows, self.gold.rows(), self.path, options)
+        scores.add(result, "normalized_fidelity")
+        scores.cautions += notes
+
+    def _reference_keys(self, scores: Scores) -> dict[str, object]:
+        """The reference scorer's nested keys; a part that the predictions have no fields for is left out."""
+        result: dict[str, object] = {}
+        s, used = self.settings, self.parts.fields.used
+        a, f = scores.blocks.get("agreement", {}), scores.blocks.get("faithfulness", {})
+        report = classification_report(self.faithfulness.pool)
+        if used.classification and (used.full or report is not None):
+            part: dict[str, object] = {"accuracy": f.get("accuracy"), "prf": report}
+            for side in ("comprehensiveness", "sufficiency"):
+                for end in ("", "_entropy", "_kl", "_aopc", "_aopc_points"):
+                    part[f"{side}{end}"] = f.get(f"{side}{end}")
+            part["aopc_thresholds"] = f.get("aopc_thresholds")
+            result["classification_scores"] = part
+        if used.hard:
+            result["iou_scores"] = [_iou(a, threshold, s.main_iou) for threshold in dict.fromkeys(s.iou_thresholds)]
+            for name, key in (("rationale_prf", "exact"), ("token_prf", "token")):
+                result[name] = {f"instance_{kind}": _prf(a, f"{key}_{kind}") for kind in ("micro", "macro")}
+        for name, prefix, there in (
+            ("token_soft_metrics", "", used.soft),
+            ("sentence_soft_metrics", "sentence_", used.sentence),
+        ):
+            if there:
+                result[name] = {key: a[f"{prefix}{key}"] for key in SOFT}
+        return result
+
+
+def _prf(flat: Row, start: str, end: str = "") -> dict[str, object]:
+    return {part: flat[f"{start}_{part}{end}"] for part in PRF}
+
+
+def _iou(flat: Row, threshold: float, main: float) -> dict[str, object]:
+    end = suffix(threshold, main)
+    kinds = {kind: _prf(flat, f"iou_{kind}", end) for kind in ("micro", "macro", "matched")}
+    return {"threshold": threshold, **kinds}
+
+
+def _thresholds(rows: Rows) -> tuple[float, ...]:
+    """The thresholds of most instances; those that are none, or doubled, are for the scorer to name."""
+    counts = Counter(_thresholds_of(row) for row in rows)
+    return max(counts, key=counts.__getitem__, default=()) or AOPC_THRESHOLDS
+
+
+def _thresholds_of(row: Row) -> tuple[float, ...]:
+    named = [part.get("threshold") for part in row.get("thresholded_scores") or ()]
+    thresholds = {float(t) for t in named if isinstance(t, int | float) and not isinstance(t, bool) and 0 <= t <= 1}
+    return tuple(sorted(thresholds)) if len(thresholds) == len(named) else ()
 
 
 def _statistics(pool: Pool, gold: Gold, settings: ScoreSettings, rows: np.ndarray | None) -> Statistics:
@@ -183,14 +265,6 @@ def _statistics(pool: Pool, gold: Gold, settings: ScoreSettings, rows: np.ndarra
         return pool.statistics(["all"], settings.per_instance)
     statistics = clustered(pool.statistics(gold.references.ids, settings.per_instance), gold, settings.cluster_by)
     return statistics if rows is None else statistics.take(rows)
-
-
-def _by_values(gold: Gold, settings: ScoreSettings, parts: Parts) -> list[object] | None:
-    """The value of each scored annotation in the column to break scores down by."""
-    if settings.by is None:
-        return None
-    values = gold(settings.by)
-    return values if parts.scored is None else [values[row] for row in parts.scored.tolist()]
 
 
 def _of_quotes(statistics: Statistics, gold: Gold, settings: ScoreSettings) -> Statistics:
@@ -207,24 +281,14 @@ def _of_quotes(statistics: Statistics, gold: Gold, settings: ScoreSettings) -> S
     return replace(whole.take(rows), per_instance=statistics.per_instance if settings.per_instance else {})
 
 
-def _notes(parts: Parts, statistics: dict[str, Statistics], settings: ScoreSettings) -> list[str]:
-    """Which annotations were scored, and what a breakdown leaves out."""
-    told = []
-    if parts.scored is not None:
-        told.append(f"scored:{parts.scored.size}/{len(parts.whole.ids)} (annotations without an instance are left out)")
-    if settings.by and "faithfulness" in statistics:
-        told += breakdown_note(settings.by, statistics["faithfulness"])
-    return told
-
-
-def _name_fitting_split(inputs: Inputs, parts: Parts, offences: Offences) -> None:
+def _name_fitting_split(source: ScoredSplit, parts: Parts, offences: Offences) -> None:
     """Say which other split has ids of the predictions, or the split's backup file, if one has."""
-    held = {split: len(parts.unknown & ids) for split, ids in ids_of_splits(inputs)}
+    held = {split: len(parts.unknown & ids) for split, ids in ids_of_splits(source)}
     best = max(held, key=held.__getitem__, default=None)
     if best is not None and held[best]:
-        told = f"{held[best]:,} of them are those of the split {best}: --split {best}"
+        told = f"{held[best]:,} of them are those of the split {best}: `split` {best}"
     else:
-        told = backup_said(inputs, parts.unknown)
+        told = backup_said(source, parts.unknown)
     if told:
         offences[0] = offences[0]._replace(message=f"{offences[0].message} ({told})")
 

@@ -7,6 +7,7 @@ import json
 import random
 from functools import cache, partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from .cases import World, plans
@@ -136,10 +137,13 @@ def board_of_scores(draw: random.Random, stock: Path) -> World:
 # -------------------------------------------------------------------------------------------------------------- modules
 @cache
 def module(name: str) -> Any:
-    """The evaluate module, loaded from its file."""
+    """The evaluate module, loaded from its Space."""
     import evaluate
 
-    return evaluate.load(str(Path(__file__).resolve().parents[2] / "metrics" / f"{name}.py"))
+    from eraser_hub.publishing.spaces import build_metrics
+
+    with TemporaryDirectory() as folder:
+        return evaluate.load(str(*build_metrics(folder, [name])))
 
 
 def call(name: str, plan_name: str, *kinds: str) -> None:

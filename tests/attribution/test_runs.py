@@ -356,9 +356,6 @@ def test_bad_data_is_said_without_a_traceback(hub, linear, tmp_path, words, rule
         raise call(*(part for pair in options.items() for part in pair), "--quiet").exception
 
 
-def test_a_small_bin_is_not_rounded_to_nothing():
-
-
 def test_train_prints_three_regimes(hub, tmp_path, monkeypatch):
     monkeypatch.setattr(SYSTEMS["random-forest"], "sizes", (4, 8, 16))  # the papers' 512 say nothing more here
     found = call(

@@ -52,17 +52,16 @@ def explained(
 
 
 @pytest.mark.parametrize("config", CONFIGS["eraser"])
-def test_eraser_predictions_are_taken_as_they_are(built, config, tmp_path):
+def test_eraser_predictions_are_taken_as_they_are(built, config, tmp_path, spaces):
     import evaluate
 
     rows = explained(built, "eraser", config, "val", tmp_path / "p.jsonl", method="occlusion", tokens_to_flip=True)
     references = list(open_split(built / "eraser", config, "val").rows)
-    folder = Path(__file__).resolve().parents[2] / "metrics"
     names = list(open_split(built / "eraser", config, "val").label_names)
-    agreement = evaluate.load(str(folder / "eraser_agreement.py"), keep_in_memory=True)
+    agreement = evaluate.load(str(spaces / "eraser_agreement"), keep_in_memory=True)
     found = agreement.compute(predictions=rows, references=references)
     assert 0 <= found["auprc"] <= 1
-    faithfulness = evaluate.load(str(folder / "eraser_faithfulness.py"), keep_in_memory=True)
+    faithfulness = evaluate.load(str(spaces / "eraser_faithfulness"), keep_in_memory=True)
     found = faithfulness.compute(predictions=rows, references=references, label_names=names)
     assert -1 <= found["comprehensiveness"] <= 1 and found["tokens_to_flip_ratio"] > 0
 
@@ -85,7 +84,7 @@ def test_results_of_pairs_have_no_place_for_some_settings(built, tmp_path):
     assert "bins:" not in json.loads((tmp_path / "q.jsonl.run.json").read_text())["signature"]
 
 
-def test_the_rationales_of_pairs_are_erased_as_they_are(built, tmp_path):
+def test_the_rationales_of_pairs_are_erased_as_they_are(built, tmp_path, spaces):
     import evaluate
 
     data, human, again = str(built / "bilingual_perturbation"), tmp_path / "human.jsonl", tmp_path / "again.jsonl"
@@ -100,7 +99,7 @@ def test_the_rationales_of_pairs_are_erased_as_they_are(built, tmp_path):
     for row, gold in zip(rows, references, strict=True):
         assert row["rationale"] == [sorted({at for one in sets for at in one}) for sets in gold["rationale_ids"]]
         assert "rationale_tokens" not in row and "kd" not in row
-    sets = evaluate.load(str(Path(__file__).resolve().parents[2] / "metrics" / "rationale_set_agreement.py"))
+    sets = evaluate.load(str(spaces / "rationale_set_agreement"))
     scores = sets.compute(predictions=rows, references=references)
     assert scores["token_f1"] == 1.0 and {"accuracy_rationale", "accuracy_no_rationale"} <= set(scores)  # Acc_r, Acc_nr
     explain(replace(job, rationales=str(human)), settings, again)
@@ -110,7 +109,7 @@ def test_the_rationales_of_pairs_are_erased_as_they_are(built, tmp_path):
         explain(replace(job, rationales=str(human), limit=1), settings, again, force=True)
 
 
-def test_chinese_pairs_give_a_map_above_chance(built, tmp_path):
+def test_chinese_pairs_give_a_map_above_chance(built, tmp_path, spaces):
     import evaluate
 
     references = list(open_split(built / "bilingual_perturbation", "senti_ch", "test").rows)
@@ -125,8 +124,7 @@ def test_chinese_pairs_give_a_map_above_chance(built, tmp_path):
             train="test",
             method=method,
         )
-        folder = Path(__file__).resolve().parents[2] / "metrics"
-        sets = evaluate.load(str(folder / "rationale_set_agreement.py"), keep_in_memory=True)
+        sets = evaluate.load(str(spaces / "rationale_set_agreement"), keep_in_memory=True)
         agreement = sets.compute(predictions=rows, references=references)
         assert {"token_f1", "iou_f1", "sufficiency", "comprehensiveness", "new_p"} <= set(agreement)
         assert [len(row["ranked_tokens"][0]) for row in rows] == [len(one["tokens"][0]) for one in references]
@@ -134,8 +132,6 @@ def test_chinese_pairs_give_a_map_above_chance(built, tmp_path):
             row["ranked_tokens"][0][: math.ceil(0.276 * len(row["ranked_tokens"][0]))] for row in rows
         ]
         assert all(row["kd"] == [0.276] for row in rows)
-        metric = evaluate.load(
-            str(Path(__file__).resolve().parents[2] / "metrics" / "perturbation_map.py"), keep_in_memory=True
-        )
+        metric = evaluate.load(str(spaces / "perturbation_map"), keep_in_memory=True)
         scores[method] = metric.compute(predictions=rows, references=references)["map"]
     assert scores["coefficients"] > scores["random"] + 0.1

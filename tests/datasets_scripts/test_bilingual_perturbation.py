@@ -87,7 +87,7 @@ def test_the_script_imports_nothing_relative() -> None:
     assert not [line for line in text.splitlines() if line.lstrip().startswith(("from .", "import ."))]
 
 
-def test_perturbation_map_takes_rows_and_predictions_as_they_are(samples: Path, tmp_path: Path) -> None:
+def test_perturbation_map_takes_rows_and_predictions_as_they_are(samples: Path, tmp_path: Path, spaces: Path) -> None:
     import evaluate
 
     builder = BilingualPerturbation("senti_ch", cache_dir=str(tmp_path))
@@ -95,11 +95,10 @@ def test_perturbation_map_takes_rows_and_predictions_as_they_are(samples: Path, 
     rows = builder.as_dataset(split="test")
     text = (samples / "predictions" / "bilingual_perturbation" / "senti_ch.jsonl").read_text(encoding="utf-8")
     predictions = [json.loads(line) for line in text.splitlines()]
-    metrics = samples.parent / "metrics"
-    result = evaluate.load(str(metrics / "perturbation_map.py")).compute(predictions=predictions, references=rows)
+    result = evaluate.load(str(spaces / "perturbation_map")).compute(predictions=predictions, references=rows)
     assert result["pairs"] == len(pairs(rows)) == 32
     assert 0 < result["map"] < 1
-    agreement = evaluate.load(str(metrics / "rationale_set_agreement.py"))
+    agreement = evaluate.load(str(spaces / "rationale_set_agreement"))
     result = agreement.compute(predictions=predictions, references=rows)
     assert 0 < result["token_f1"] < 1
     identical = [{"id": row["id"], "rationale_tokens": [sorted(row["tokens"][0])]} for row in rows]
@@ -108,5 +107,5 @@ def test_perturbation_map_takes_rows_and_predictions_as_they_are(samples: Path, 
         {"id": p["id"], "rationale_tokens": twins.get(row["original_id"] or row["id"])}
         for p, row in zip(identical, rows, strict=True)
     ]
-    score = evaluate.load(str(metrics / "perturbation_map.py")).compute(predictions=same, references=rows)
+    score = evaluate.load(str(spaces / "perturbation_map")).compute(predictions=same, references=rows)
     assert score["map"] == pytest.approx(1.0)

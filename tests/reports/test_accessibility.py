@@ -7,8 +7,8 @@ import pytest
 from eraser_hub.reports.board import board_lines, write_board
 from eraser_hub.reports.board_lines import read_score_file
 from eraser_hub.reports.report import make_report
-from eraser_hub.reports.report_inputs import named_systems
-from eraser_hub.reports.system_scores import ReportSettings
+from eraser_hub.scoring.runs import named_systems
+from eraser_hub.scoring.settings import ScoreSettings
 from tools.browser import VIEWS, view_as, wait_for
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -22,7 +22,7 @@ def pages(browser, hub, samples, tmp_path_factory):
         [f"ours={predictions / 'movies.val.jsonl'}", f"base={predictions / 'movies.val.baseline.jsonl'}"]
     )
     report = make_report(
-        hub / "eraser", config="movies", split="val", systems=systems, out=out, settings=ReportSettings(n_resamples=20)
+        hub / "eraser", config="movies", split="val", systems=systems, out=out, settings=ScoreSettings(n_resamples=20)
     )
     board, _ = write_board(out / "board", board_lines(map(read_score_file, report.score_files)))
     yield {"report": report.page.as_uri(), "board": board.as_uri()}

@@ -251,8 +251,9 @@ def test_directions_are_those_of_the_modules():
     from pathlib import Path
 
     from eraser_hub import metrics
-    from eraser_hub.reports.metric_runs import EVALUATED, metric_module
+    from eraser_hub.scoring.evaluators import EVALUATED
     from eraser_hub.scoring.leaks import CHANCE, SHAPE
+    from eraser_hub.scoring.modules import metric_module
 
     better: dict[str, set[str]] = {SHAPE: {"lower"}, CHANCE: {""}, EVALUATED: {"higher"}}  # which a report works out
     for card in sorted((Path(metrics.__path__[0]) / "cards").glob("*.md")):

@@ -11,8 +11,9 @@ from eraser_hub.reports.documents import browse
 from eraser_hub.reports.marks import mark
 from eraser_hub.reports.page import ReportContent, write_report
 from eraser_hub.reports.report import make_report
-from eraser_hub.reports.report_inputs import named_systems, read_split
-from eraser_hub.reports.system_scores import ReportSettings
+from eraser_hub.scoring.runs import named_systems
+from eraser_hub.scoring.scored_split import read_split
+from eraser_hub.scoring.settings import ScoreSettings
 
 pytestmark = pytest.mark.browser
 HOSTILE = "</script><img src=x onerror=\"document.title='run'\"><script>document.title='run'</script><!--"
@@ -25,7 +26,7 @@ def written(hub, samples, tmp_path_factory):
     systems = named_systems(
         [f"ours={predictions / 'movies.val.jsonl'}", f"base={predictions / 'movies.val.baseline.jsonl'}"]
     )
-    settings = ReportSettings(n_resamples=50)
+    settings = ScoreSettings(n_resamples=50)
     part = {"config": "movies", "split": "val"}
     return make_report(hub / "eraser", **part, systems=systems, out=out, baselines=systems[1:], settings=settings)
 
@@ -127,7 +128,7 @@ def test_marks_are_those_of_the_row(opened, hub, samples):
     row = table.rows[0]
     text = (samples / "predictions" / "eraser" / "movies.val.jsonl").read_text()
     output = next(i for i in map(json.loads, text.splitlines()) if i["annotation_id"] == row["annotation_id"])
-    marked = mark(row, output, label_names=table.label_names).documents[0]
+    marked = mark(row, output, label_names=table.labels.names).documents[0]
     if not opened.find_element("id", "unfold").is_selected():
         press(opened, "u")
     wait(opened, "return document.querySelector('#documents .fold') === null")
@@ -154,7 +155,7 @@ def test_filters_and_order(opened, hub, written):
     assert {sign for _, sign, _ in listed(opened)} == {"✗"}
     choose(opened, "verdict", "")
     choose(opened, "label", "0")
-    negatives = [row["annotation_id"] for row in table.rows if table.label_names[row["classification"]] == "NEG"]
+    negatives = [row["annotation_id"] for row in table.rows if table.labels.names[row["classification"]] == "NEG"]
     assert opened.find_element("id", "found").text == f"{len(negatives)} of {len(table.rows)}"
     choose(opened, "label", "")
     choose(opened, "score", "auprc")

@@ -93,8 +93,8 @@ def test_gold_alone(hub, tmp_path):
 )
 def test_every_config(hub, tmp_path, config):
     from eraser_hub.reports.report import make_report
-    from eraser_hub.reports.report_inputs import named_systems
-    from eraser_hub.reports.system_scores import ReportSettings
+    from eraser_hub.scoring.runs import named_systems
+    from eraser_hub.scoring.settings import ScoreSettings
 
     systems = named_systems([str(PREDICTIONS / f"{config}.val.jsonl")])
     written = make_report(
@@ -103,7 +103,7 @@ def test_every_config(hub, tmp_path, config):
         split="validation",
         systems=systems,
         out=tmp_path,
-        settings=ReportSettings(n_resamples=20),
+        settings=ScoreSettings(n_resamples=20),
     )
     assert read_score_file(written.score_files[0]).dataset == config
 
@@ -111,14 +111,14 @@ def test_every_config(hub, tmp_path, config):
 def test_several_runs_of_a_system_are_told_as_mean_and_spread(hub, tmp_path):
     from eraser_hub.reports.board import as_json
     from eraser_hub.reports.report import make_report
-    from eraser_hub.reports.report_inputs import named_systems
-    from eraser_hub.reports.system_scores import ReportSettings
+    from eraser_hub.scoring.runs import named_systems
+    from eraser_hub.scoring.settings import ScoreSettings
 
     first, second = (PREDICTIONS / f"movies.val{end}.jsonl" for end in ("", ".baseline"))
     third = tmp_path / "third.jsonl"
     third.write_text(second.read_text(encoding="utf-8"), encoding="utf-8")
     systems = named_systems([f"ours={first},{second}", f"theirs={third}"])
-    settings, part = ReportSettings(n_resamples=20, cluster_by="none"), {"config": "movies", "split": "validation"}
+    settings, part = ScoreSettings(n_resamples=20, cluster_by="none"), {"config": "movies", "split": "validation"}
     written = make_report(hub / "eraser", **part, out=tmp_path / "out", systems=systems, settings=settings)
     one, other = map(read_score_file, written.score_files)
     values = [0.7563175262, 0.4122834776]  # token macro F1 of the two files
@@ -199,15 +199,15 @@ def test_predictions_that_are_none(hub, tmp_path, text, words):
 def test_a_hostile_instance_is_named(hub, tmp_path, field, value):
     from eraser_hub.records.errors import DataError
     from eraser_hub.reports.report import make_report
-    from eraser_hub.reports.report_inputs import named_systems
-    from eraser_hub.reports.system_scores import ReportSettings
+    from eraser_hub.scoring.runs import named_systems
+    from eraser_hub.scoring.settings import ScoreSettings
 
     instances = [json.loads(line) for line in (PREDICTIONS / "movies.val.jsonl").read_text().splitlines()]
     instances[0][field] = value
     path = tmp_path / "p.jsonl"
     path.write_text("".join(json.dumps(instance) + "\n" for instance in instances))
     with pytest.raises(DataError) as caught:
-        systems, settings = named_systems([str(path)]), ReportSettings(n_resamples=5)
+        systems, settings = named_systems([str(path)]), ScoreSettings(n_resamples=5)
         part = {"config": "movies", "split": "val"}
         make_report(hub / "eraser", **part, systems=systems, out=tmp_path / "out", settings=settings)
     assert "p.jsonl" in str(caught.value) and caught.value.rule != "input" and not (tmp_path / "out").exists()

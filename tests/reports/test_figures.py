@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from eraser_hub.reports.curves import aopc_figures, distribution_figures
 from eraser_hub.reports.figures import Figure, Series, histogram, style_of, svg, ticks
 from eraser_hub.reports.sections import fidelity_section
-from eraser_hub.reports.system_scores import SystemScores
+from eraser_hub.scoring.scores import Scores
 
 pytestmark = pytest.mark.unit
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.unit
 def system(name="a", factor=1.0, **more):
     points = [0.1 * factor, 0.2 * factor, 0.4 * factor]
     scores = {"aopc_thresholds": [0.01, 0.1, 0.5], "comprehensiveness_aopc_points": points}
-    return SystemScores(name, {**scores, **more})
+    return Scores(name, scores={**scores, **more})
 
 
 def test_aopc_curves_and_chance():
@@ -30,7 +30,7 @@ def test_aopc_curves_and_chance():
     chance = figure.series[2]
     assert chance.chance and chance.name == "random (mean of 2 draws)"
     assert chance.y == pytest.approx((0.02, 0.04, 0.08)) and chance.low == pytest.approx((0.01, 0.02, 0.04))
-    assert aopc_figures([SystemScores("none")], []) == []
+    assert aopc_figures([Scores("none")], []) == []
 
 
 def test_series_are_told_apart_without_colour():
@@ -41,7 +41,7 @@ def test_series_are_told_apart_without_colour():
 def test_a_system_looks_alike_where_another_is_missing():
     """The second system keeps its colour, dash and marker in a figure to which the first has nothing to give."""
     more = {"occlusion_rates": [0.0, 1.0], "sufficiency_curve": [0.9, 0.0], "comprehensiveness_curve": [0.9, 0.0]}
-    first = SystemScores("a", per_instance={"token_f1": [0.5]})
+    first = Scores("a", per_instance={"token_f1": [0.5]})
     second = system("b", **more, reading="dependency")
     second.per_instance.update(auprc=[0.5], token_f1=[0.25])
     both, alone = distribution_figures([first, second], ["token_f1", "auprc"])
@@ -52,7 +52,7 @@ def test_a_system_looks_alike_where_another_is_missing():
 
 
 def test_distribution():
-    scores = SystemScores("a", per_instance={"auprc": [0.0, 0.5, 1.0, None, math.nan]})
+    scores = Scores("a", per_instance={"auprc": [0.0, 0.5, 1.0, None, math.nan]})
     (figure,) = distribution_figures([scores], ["auprc", "sufficiency"])
     assert sum(figure.series[0].y) == pytest.approx(1.0) and len(figure.series[0].x) == 21
     assert "3 instances, median 0.500" in figure.caption
@@ -123,7 +123,7 @@ def test_files_for_a_paper_are_deterministic(tmp_path):
     from eraser_hub.reports.plots import write_figures
 
     figures = aopc_figures([system("$a_b^", 1.0)], [system("r", 0.1)])
-    figures += distribution_figures([SystemScores("a", per_instance={"auprc": [0.1, 0.9]})], ["auprc"])
+    figures += distribution_figures([Scores("a", per_instance={"auprc": [0.1, 0.9]})], ["auprc"])
     one, two = write_figures(figures, tmp_path / "1"), write_figures(figures, tmp_path / "2")
     assert [path.name for path in one] == [
         f"{figure}.{kind}"

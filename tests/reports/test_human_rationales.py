@@ -10,8 +10,9 @@ from eraser_hub.metrics.token_rows import as_eraser_row
 from eraser_hub.reports.board_lines import read_score_file
 from eraser_hub.reports.highlight import highlight
 from eraser_hub.reports.report import make_report
-from eraser_hub.reports.report_inputs import named_systems, read_split
-from eraser_hub.reports.system_scores import ReportSettings
+from eraser_hub.scoring.runs import named_systems
+from eraser_hub.scoring.scored_split import read_split
+from eraser_hub.scoring.settings import ScoreSettings
 
 pytestmark = pytest.mark.unit
 
@@ -29,7 +30,7 @@ def outputs(table, wanted):
     """Predictions that mark the first token, in the ERASER results format."""
     for row in table.rows:
         tokens = row["documents"][0]["text"].split(" ")
-        p = {name: 1.0 if name == wanted else 0.0 for name in table.label_names}
+        p = {name: 1.0 if name == wanted else 0.0 for name in table.labels.names}
         yield {
             "annotation_id": row["annotation_id"],
             "rationales": [
@@ -59,9 +60,9 @@ def test_a_row_of_tokens_as_documents():
 @pytest.mark.parametrize("config", ["sst", "wikiattack"])
 def test_report_and_comparison(dataset, tmp_path, config):
     table = read_split(dataset, config, "validation")
-    assert len(table.label_names) == 2
+    assert len(table.labels.names) == 2
     paths = []
-    for name in table.label_names:
+    for name in table.labels.names:
         path = tmp_path / f"always {name}.jsonl"
         path.write_text("".join(json.dumps(instance) + "\n" for instance in outputs(table, name)))
         paths.append(str(path))
@@ -71,7 +72,7 @@ def test_report_and_comparison(dataset, tmp_path, config):
         split="val",
         systems=named_systems(paths),
         out=tmp_path / "out",
-        settings=ReportSettings(n_resamples=20),
+        settings=ScoreSettings(n_resamples=20),
     )
     text = written.page.read_text()
     assert text.count('class="signature"') >= 5 and "no block of scores in common" not in text

@@ -10,17 +10,19 @@ import pytest
 
 from eraser_hub.records.digests import file_digest
 from eraser_hub.reports.catalogue import metric
-from eraser_hub.reports.metric_runs import score_system
 from eraser_hub.reports.report import make_report
-from eraser_hub.reports.report_inputs import System, read_split
 from eraser_hub.reports.sections import distribution_notes
-from eraser_hub.reports.system_scores import ReportSettings, SystemScores
+from eraser_hub.scoring.runs import System
+from eraser_hub.scoring.score import score_system
+from eraser_hub.scoring.scored_split import read_split
+from eraser_hub.scoring.scores import Scores
+from eraser_hub.scoring.settings import ScoreSettings
 
 from ..refusals import refused
 
 pytestmark = pytest.mark.unit
 
-SETTINGS = ReportSettings(n_resamples=100)
+SETTINGS = ScoreSettings(n_resamples=100)
 
 
 @pytest.fixture
@@ -31,7 +33,7 @@ def split(hub):
 def predictions(split, leaking: bool) -> list[dict]:
     """Each row's gold label, with the first tokens for POS and the last for NEG, or the fifth to ninth for either."""
     rows = []
-    for row in split.labelled():
+    for row in split.labelled:
         document = row["documents"][0]
         end = len(document["text"].split())
         start = 4 if not leaking else 0 if row["classification"] == "POS" else end - 5
@@ -49,8 +51,8 @@ def write(path: Path, rows: list[dict], signature: str = "") -> Path:
 
 
 def test_a_leak_is_told_beside_the_scores(split, tmp_path):
-    def leak_of(split, rows: list[dict]) -> SystemScores:
-        return score_system(System("ours", write(tmp_path / "rows.jsonl", rows)), split, rows, SETTINGS)
+    def leak_of(split, rows: list[dict]) -> Scores:
+        return score_system(split, System("ours", (write(tmp_path / "rows.jsonl", rows),)), SETTINGS.everything())
 
     scores = leak_of(split, predictions(split, True))
     assert scores.scores["mask_leak"] == 1 and scores.intervals["mask_leak"][0] > scores.scores["mask_leak_chance"]
@@ -62,7 +64,7 @@ def test_a_leak_is_told_beside_the_scores(split, tmp_path):
     alike = [row | {"classification": "POS"} for row in predictions(split, True)]
     for rows in (bare, alike):
         scores = leak_of(split, rows)
-        assert "mask_leak" not in scores.scores and any("no mask_leak" in words for words in scores.missing)
+        assert "mask_leak" not in scores.scores and any("no mask_leak" in words for words in scores.all_notes)
 
 
 def evaluated(split, rows: list[dict], right: int) -> list[dict]:
@@ -81,7 +83,7 @@ def test_the_page_says_both_in_sentences(hub, split, tmp_path, text_of):
     ours = write(tmp_path / "ours.jsonl", rows)
     digest = file_digest(ours, hashlib.blake2b(digest_size=6))
     judge = write(tmp_path / "judge.jsonl", evaluated(split, rows, 18), f"rationales:{digest}|erase:remove|seed:1")
-    made = reported(hub, tmp_path, System("ours", ours), System("ours", judge))
+    made = reported(hub, tmp_path, System("ours", (ours,)), System("ours", (judge,)))
     scores = json.loads(made.score_files[0].read_text())
     assert scores["mask_leak"] == 1 and scores["eval_x"] == 18 / len(rows)
     low, high = scores["eval_x_ci"]
@@ -105,20 +107,20 @@ def test_evaluators_of_something_else_are_refused(hub, split, tmp_path):
 
     scores = "sufficiency_classification_scores"
     for evaluator, rule, instance, mentions in (
-        (System("ours", other), "file-changed", None, ("ours.jsonl", "rationales:0123456789ab|")),
-        (System("ours", short), "score-missing", rows[4]["annotation_id"], (scores,)),
-        (System("ours", plain), "score-missing", rows[0]["annotation_id"], (scores,)),
-        (System("theirs", plain), "option-value", None, ("--evaluator", "(ours)", "'theirs'")),
+        (System("ours", (other,)), "file-changed", None, ("ours.jsonl", "rationales:0123456789ab|")),
+        (System("ours", (short,)), "score-missing", rows[4]["annotation_id"], (scores,)),
+        (System("ours", (plain,)), "score-missing", rows[0]["annotation_id"], (scores,)),
+        (System("theirs", (plain,)), "option-value", None, ("evaluator", "(ours)", "'theirs'")),
     ):
         file = None if rule == "option-value" else evaluator.path
         with refused(rule, *mentions, file=file, instance=instance):
-            reported(hub, tmp_path, System("ours", ours), evaluator)
+            reported(hub, tmp_path, System("ours", (ours,)), evaluator)
 
 
 def test_distances_and_entropies_are_explained_where_there_are_any():
-    far = SystemScores("ours", {"distance_whole": 1.0, "entropy_whole": 0.1})
-    plain = SystemScores("theirs", {"entropy_whole": 0.1})
+    far = Scores("ours", scores={"distance_whole": 1.0, "entropy_whole": 0.1})
+    plain = Scores("theirs", scores={"entropy_whole": 0.1})
     distance, entropy = distribution_notes([far, plain])
     assert distance.startswith("Distance from training texts") and entropy.startswith("Predictive entropy")
-    assert distribution_notes([plain]) == [entropy] and distribution_notes([SystemScores("none")]) == []
+    assert distribution_notes([plain]) == [entropy] and distribution_notes([Scores("none")]) == []
     assert metric("distance_sufficiency").label == "Distance from training texts, rationale alone"

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
-from eraser_hub.reports.method_agreement import agreement_section, interval_of_mean
-from eraser_hub.reports.system_scores import ReportSettings
+from eraser_hub.reports.method_agreement import agreement_section
+from eraser_hub.scoring.leaks import interval_over_documents
+from eraser_hub.scoring.settings import ScoreSettings
 
 pytestmark = pytest.mark.unit
 
-PLAIN = ReportSettings(confidence_level=None)
+PLAIN = ScoreSettings(confidence_level=None)
 
 
 def answers(**scores: list[float]) -> dict[str, dict[str, Any]]:
@@ -50,17 +53,18 @@ def test_what_is_missing_is_said() -> None:
 def test_means_have_intervals_over_documents() -> None:
     first = answers(a=[3.0, 2.0, 1.0], b=[1.0, 2.0, 3.0], c=[2.0, 1.0, 3.0])
     second = answers(a=[3.0, 1.0, 2.0], b=[1.0, 2.0, 3.0], c=[1.0, 3.0, 2.0])
-    section = agreement_section(["x", "y"], [[first], [second]], ReportSettings(n_resamples=200))
+    section = agreement_section(["x", "y"], [[first], [second]], ScoreSettings(n_resamples=200))
     cell = section.blocks[0].rows[0].cells[1]  # taus 1/3, 1 and -1/3
     low, high = map(float, cell.small.removesuffix("] n 3").removeprefix("[").split(", "))
     assert cell.text == "0.333" and -0.34 < low < 1 / 3 < high <= 1
 
 
 def test_instances_that_share_documents_are_drawn_together() -> None:
-    values, settings = [0.0, 0.0, 1.0, 1.0], ReportSettings()
-    apart = interval_of_mean(values, [("a",), ("b",), ("c",), ("d",)], settings)
-    assert apart == interval_of_mean(values, [("a",)] * 4, ReportSettings(cluster_by="none"))
+    values, settings = np.array([0.0, 0.0, 1.0, 1.0]), ScoreSettings(confidence_level=0.95)
+    apart = interval_over_documents(values, [("a",), ("b",), ("c",), ("d",)], settings)
+    each = replace(settings, cluster_by="none")
+    assert apart == interval_over_documents(values, [("a",)] * 4, each)
     # two documents, each with both of its values: every draw of them has the mean of all
-    assert interval_of_mean(values, [("a",), ("b",), ("a",), ("b",)], settings) == (0.5, 0.5)
-    assert interval_of_mean(values, [("a",)] * 4, settings) is None
-    assert interval_of_mean(values, [("a",)] * 4, PLAIN) is None
+    assert interval_over_documents(values, [("a",), ("b",), ("a",), ("b",)], settings) == (0.5, 0.5)
+    assert interval_over_documents(values, [("a",)] * 4, settings) is None
+    assert interval_over_documents(values, [("a",)] * 4, PLAIN) is None

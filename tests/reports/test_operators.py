@@ -7,8 +7,8 @@ import json
 import pytest
 
 from eraser_hub.reports.report import make_report
-from eraser_hub.reports.report_inputs import named_systems
-from eraser_hub.reports.system_scores import ReportSettings
+from eraser_hub.scoring.runs import named_systems
+from eraser_hub.scoring.settings import ScoreSettings
 
 from ..refusals import refused
 
@@ -21,7 +21,7 @@ def page_of(hub, text_of):
 
     def make(folder, *arguments):
         systems = named_systems([str(argument) for argument in arguments], ways=True)
-        settings, part = ReportSettings(n_resamples=50), {"config": "movies", "split": "validation"}
+        settings, part = ScoreSettings(n_resamples=50), {"config": "movies", "split": "validation"}
         written = make_report(hub / "eraser", **part, out=folder / "report", settings=settings, systems=systems)
         return text_of(written.page), written
 

@@ -9,12 +9,12 @@ import pytest
 from eraser_hub.metrics.token_rows import runs
 from eraser_hub.reports.documents import browse, unpack
 from eraser_hub.reports.highlight import Highlight, highlight
-from eraser_hub.reports.metric_runs import score_pair_file
 from eraser_hub.reports.pair_marks import lost_partners, marked_pair, pairs_of, pairs_with
 from eraser_hub.reports.report import make_report
-from eraser_hub.reports.report_inputs import named_systems, read_split
-from eraser_hub.reports.system_scores import ReportSettings
-from eraser_hub.scoring.settings import Inputs
+from eraser_hub.scoring.runs import named_systems
+from eraser_hub.scoring.score import score
+from eraser_hub.scoring.scored_split import ScoredSplit, read_split
+from eraser_hub.scoring.settings import ScoreSettings
 
 from ..refusals import refused
 
@@ -49,8 +49,8 @@ def test_a_level_or_a_number_of_resamples_gives_intervals(bilingual, tmp_path, l
     path = tmp_path / "p.jsonl"
     rows = predictions_for(read_split(bilingual, "senti_en", "test").rows)
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    inputs = Inputs(None, "test", path, dataset=bilingual, config="senti_en")
-    scores, _ = score_pair_file(inputs, ReportSettings(level, resamples))
+    settings = ScoreSettings(confidence_level=level, n_resamples=resamples)
+    scores = score(ScoredSplit(split="test", dataset=bilingual, config="senti_en"), path, settings)
     assert ("map" in scores.intervals) == (level is not None or resamples is not None)
 
 
@@ -66,7 +66,7 @@ def test_report_of_every_config(bilingual, tmp_path, config):
         split="test",
         systems=systems,
         out=tmp_path / "out",
-        settings=ReportSettings(n_resamples=20),
+        settings=ScoreSettings(n_resamples=20),
     )
     content = json.loads(written.score_files[0].read_text())
     assert 0 <= content["map"] <= 1 and content["config"] == config and len(content["signature"]) >= 1

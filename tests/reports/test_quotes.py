@@ -7,18 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from eraser_hub.reports.metric_runs import score_pairs, score_system
-from eraser_hub.reports.report_inputs import System, read_split
-from eraser_hub.reports.system_scores import ReportSettings, compare_systems
+from eraser_hub.reports.sections import compared
+from eraser_hub.scoring.runs import System
+from eraser_hub.scoring.score import score_system
+from eraser_hub.scoring.scored_split import read_split
+from eraser_hub.scoring.settings import ScoreSettings
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
-SETTINGS = ReportSettings(n_resamples=20)
+SETTINGS = ScoreSettings(n_resamples=20)
 PLACE = {"start_token": 0, "end_token": 2, "similarity": 1.0}
 
 
 def written(path: Path, rows: list[dict]) -> System:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return System(path.stem, path)
+    return System(path.stem, (path,))
 
 
 @pytest.fixture
@@ -41,7 +43,7 @@ def test_quotes_are_scored_and_compared(movies, tmp_path):
     split, rows = movies
     one = written(tmp_path / "one.jsonl", rows)
     two = written(tmp_path / "two.jsonl", [{**row, "quotes": row["quotes"][:1]} for row in rows])
-    scored = [score_system(s, split, list(s.predictions(split).values()), SETTINGS) for s in (one, two)]
+    scored = [score_system(split, s, SETTINGS.everything()) for s in (one, two)]
     scores = scored[0].scores
     count = len(rows)
     assert scores["in_text"] == pytest.approx(0.6) and scores["invented"] == pytest.approx(0.4)
@@ -50,14 +52,13 @@ def test_quotes_are_scored_and_compared(movies, tmp_path):
     assert scored[0].intervals["invented"][0] < 0.4 < scored[0].intervals["invented"][1]
     assert any(line.startswith("quote_faithfulness|") for line in scored[0].signatures)
     assert "token_macro_f1" in scores and "comprehensiveness" in scores
-    compared = compare_systems(scored, SETTINGS)
-    assert "invented" in json.dumps(compared["scores"])
+    assert "invented" in json.dumps(compared(scored, SETTINGS)["scores"])
 
 
 def test_predictions_without_quotes_have_no_such_scores(hub):
     split = read_split(hub / "eraser", "movies", "validation")
-    system = System("s", SAMPLES / "predictions/eraser/movies.val.jsonl")
-    scored = score_system(system, split, list(system.predictions(split).values()), SETTINGS)
+    system = System("s", (SAMPLES / "predictions/eraser/movies.val.jsonl",))
+    scored = score_system(split, system, SETTINGS.everything())
     assert "in_text" not in scored.scores and "quote_faithfulness" not in scored.statistics
 
 
@@ -70,9 +71,9 @@ def test_quotes_of_pairs(tmp_path):
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     for row in rows:
         row["quotes"] = [{"text": "q", "status": "fuzzy", "docid": "sequence_0", **PLACE}]
-        name = split.label_names[row["pred_label"]]
+        name = split.labels.names[row["pred_label"]]
         row["asked_again"] = [{"kind": "alone", "classification": name, "outcome": "answered"}]
     system = written(tmp_path / "p.jsonl", rows)
-    scored = score_pairs(system, split, list(system.predictions(split).values()), SETTINGS)
+    scored = score_system(split, system, SETTINGS.everything(pairs=True))
     assert (scored.scores["fuzzy"], scored.scores["label_kept_alone"]) == (1, 1)
-    assert "map" in scored.scores and scored.missing == []
+    assert "map" in scored.scores and scored.all_notes == []

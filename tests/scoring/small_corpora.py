@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
-from eraser_hub.scoring.settings import Inputs
+from eraser_hub.scoring.scored_split import ScoredSplit
 
 Rows = list[dict[str, Any]]
 
@@ -40,6 +40,13 @@ def annotation(row: dict[str, Any]) -> dict[str, Any]:
     return kept | {"query": "", "evidences": [[unsaid | one for one in group] for group in row["evidences"]]}
 
 
+class Inputs(NamedTuple):
+    """What is scored: predictions, and what they answer."""
+
+    source: ScoredSplit
+    results: Path
+
+
 def written(folder: Path, predictions: Rows, references: Rows, docs: str = "docs.jsonl") -> Inputs:
     """A corpus as released, and predictions."""
     documents = {one["docid"]: one["text"] for row in references for one in row["documents"]}
@@ -50,4 +57,4 @@ def written(folder: Path, predictions: Rows, references: Rows, docs: str = "docs
         for docid, text in documents.items():
             (folder / "docs" / docid).write_text(text, "utf-8")
     lines(folder / "val.jsonl", [annotation(row) for row in references])
-    return Inputs(folder, "val", lines(folder / "p.jsonl", predictions))
+    return Inputs(ScoredSplit(folder, "val"), lines(folder / "p.jsonl", predictions))

@@ -23,9 +23,10 @@ from eraser_hub.scoring.comparison import (
     compare_files,
     from_result,
 )
-from eraser_hub.scoring.result import as_json
-from eraser_hub.scoring.score_tables import comparison_tables
-from eraser_hub.scoring.settings import Inputs
+from eraser_hub.scoring.runs import System
+from eraser_hub.scoring.scored_split import ScoredSplit
+from eraser_hub.scoring.scores import json_bytes
+from eraser_hub.scoring.tables import comparison_tables
 
 from ..refusals import refused
 
@@ -252,7 +253,7 @@ def test_systems_whose_columns_mean_other_things_are_refused():
 def test_text_and_json_of_undefined_scores():
     found = compare(system([np.nan, 1.0]), system([1.0, 1.0]), n_resamples=20)
     assert "–" in text_of(found)
-    assert json.loads(as_json(found))["scores"]["A"]["f1"] is None
+    assert json.loads(json_bytes(found))["scores"]["A"]["f1"] is None
 
 
 def test_chance_is_corrected_by_holm_over_systems():
@@ -393,12 +394,12 @@ def test_sentences_by_scores_and_by_spans_are_not_compared(run, movies, tmp_path
         assert "token_micro_f1" in keys and not any(key.startswith("sentence") for key in keys)
         assert "sentence_macro_f1" in found["left_out"]["movies.val"]
         assert "sentence_macro_f1" in found["left_out"]["spans"]
-    quick = Inference(n_resamples=5)
-    found = compare_files({path.stem: [Inputs(movies[0][1], "val", path)] for path in (spans, baseline)}, None, quick)
+    quick, source = Inference(n_resamples=5), ScoredSplit(movies[0][1], "val")
+    found = compare_files(source, [System(path.stem, (path,)) for path in (spans, baseline)], None, quick)
     assert "token_micro_f1" in found["comparisons"][0]["keys"]
     twice = tmp_path / "twice.jsonl"
     twice.write_text(spans.read_text())
-    found = compare_files({path.stem: [Inputs(movies[0][1], "val", path)] for path in (spans, twice)}, None, quick)
+    found = compare_files(source, [System(path.stem, (path,)) for path in (spans, twice)], None, quick)
     assert found["comparisons"][0]["keys"]["sentence_micro_f1"]["difference"] == 0
 
 

@@ -8,20 +8,20 @@ import pytest
 from typer.testing import CliRunner
 
 from eraser_hub.__main__ import _register, app
-from eraser_hub.scoring.result import nested
-from eraser_hub.scoring.score import Scored, score
-from eraser_hub.scoring.settings import Inputs
+from eraser_hub.scoring.score import score
+from eraser_hub.scoring.scored_split import ScoredSplit
+from eraser_hub.scoring.scores import Scores
 
 from ..metrics.eraser_rows import random_case
 from ..refusals import refused
-from .small_corpora import written
+from .small_corpora import Inputs, written
 
 pytestmark = pytest.mark.unit
 
 NAMES = {"NEG": "rot", "POS": "fresh"}
 
 
-def labels_said(scored: Scored) -> list[str]:
+def labels_said(scored: Scores) -> list[str]:
     """The lines about labels."""
     return [note for note in scored.notes if note.startswith("labels:")]
 
@@ -44,23 +44,23 @@ def corpus(folder: Path, *, strange: int = 12) -> Inputs:
 
 def test_a_folder_that_happens_to_be_called_so_has_labels_of_its_own(tmp_path: Path) -> None:
     inputs = corpus(tmp_path)
-    scored = score(inputs)
-    assert set(nested(scored)["classification_scores"]["prf"]) >= set(NAMES.values())
+    scored = score(*inputs)
+    assert set(scored.as_json()["classification_scores"]["prf"]) >= set(NAMES.values())
     assert scored.notes[-1].startswith("labels: ") and "movies" in scored.notes[-1]
     _register(("score", "compare"))
-    words = ["score", "--data-dir", str(inputs.data_dir), "--split", "val", "--results", str(inputs.results)]
+    words = ["score", "--data-dir", str(inputs.source.data_dir), "--split", "val", "--results", str(inputs.results)]
     done = CliRunner().invoke(app, words)
-    assert done.exit_code == 0 and done.stderr.endswith(scored.notes[-1] + "\n")
+    assert done.exit_code == 0 and done.stderr.endswith(scored.notes[-1].replace("`config`", "--config") + "\n")
 
 
 def test_one_label_of_the_config_and_others_are_offences(tmp_path: Path) -> None:
     with refused("label-unknown", "'NEG', 'POS'", file="val.jsonl", line=1, field="classification") as caught:
-        score(corpus(tmp_path, strange=11))
+        score(*corpus(tmp_path, strange=11))
     assert any(repr(name) in str(caught.first) for name in NAMES.values())
 
 
 def test_labels_of_the_config_leave_nothing_to_say(tmp_path: Path) -> None:
-    assert labels_said(score(corpus(tmp_path, strange=0))) == []
+    assert labels_said(score(*corpus(tmp_path, strange=0))) == []
 
 
 @pytest.mark.parametrize("labels", ["[rot, fresh]", "[NEG, POS]"])
@@ -68,19 +68,19 @@ def test_the_corpus_own_word_counts_first(labels: str, tmp_path: Path) -> None:
     inputs = corpus(tmp_path)
     (tmp_path / "movies" / "corpus.yaml").write_text(f"name: reviews\nlabels: {labels}\n")
     if labels == "[rot, fresh]":
-        assert labels_said(score(inputs)) == []
-        score(Inputs(inputs.data_dir, "val", inputs.results, config="boolq"))
+        assert labels_said(score(*inputs)) == []
+        score(ScoredSplit(inputs.source.data_dir, "val", config="boolq"), inputs.results)
     else:
         with refused("label-unknown", "'NEG', 'POS'"):
-            score(inputs)
+            score(*inputs)
 
 
 def test_the_callers_word_counts_before_the_folders_name(tmp_path: Path) -> None:
     inputs = corpus(tmp_path, strange=0)
     with refused("label-unknown", "'False', 'True'", "'NEG'"):
-        score(Inputs(inputs.data_dir, "val", inputs.results, config="boolq"))
-    with refused("option-value", "movies, ", "'nothing'", field="--config"):
-        score(Inputs(inputs.data_dir, "val", inputs.results, config="nothing"))
+        score(ScoredSplit(inputs.source.data_dir, "val", config="boolq"), inputs.results)
+    with refused("option-value", "movies, ", "'nothing'", argument="config"):
+        score(ScoredSplit(inputs.source.data_dir, "val", config="nothing"), inputs.results)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_labels_that_are_none_are_told(words: str, rule: str, line: int, tmp_pat
     inputs = corpus(tmp_path)
     (tmp_path / "movies" / "corpus.yaml").write_text(f"name: reviews\n{words}\n")
     with refused(rule, file="corpus.yaml", line=line) as caught:
-        score(inputs)
+        score(*inputs)
     assert caught.first.field == ("labels" if line == 2 else None)
 
 
@@ -105,4 +105,4 @@ def test_a_corpus_with_a_word_but_no_labels(tmp_path: Path) -> None:
     inputs = corpus(tmp_path, strange=0)
     (tmp_path / "movies" / "corpus.yaml").write_text("name: reviews\n")
     with refused("key-missing", file="corpus.yaml", field="labels"):
-        score(inputs)
+        score(*inputs)

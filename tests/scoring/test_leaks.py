@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 
 from eraser_hub.metrics.tokens import mask, tokens_of
 from eraser_hub.scoring.leaks import document_clusters, mask_leak, shape_of, told_by_shape
-from eraser_hub.scoring.result import nested
 from eraser_hub.scoring.score import score
-from eraser_hub.scoring.score_tables import score_tables
 from eraser_hub.scoring.settings import ScoreSettings
 
 from ..refusals import refused
@@ -137,18 +135,18 @@ def corpus(folder, number: int = 24, **changes):
 
 def test_score_tells_a_leak_and_says_it(tmp_path):
     inputs, _, _ = corpus(tmp_path)
-    scored = score(inputs, ScoreSettings(mask_leak=True, confidence_level=0.95, n_resamples=100, totals_only=True))
-    content = nested(scored)
+    scored = score(*inputs, ScoreSettings(mask_leak=True, confidence_level=0.95, n_resamples=100, totals_only=True))
+    content = scored.as_json()
     assert (content["mask_leak"], content["mask_leak_chance"], content["mask_leak_ci"][1]) == (1.0, 0.5, 1.0)
-    text = score_tables(scored, content, "movies").written("text")
-    assert "Labels told by the mask's shape: movies" in text and "the masks give labels away" in text
-    plain = nested(score(inputs, ScoreSettings(mask_leak=True)))
+    text = scored.table().written("text")
+    assert "Labels told by the mask's shape: " in text and "the masks give labels away" in text
+    plain = score(*inputs, ScoreSettings(mask_leak=True)).as_json()
     assert plain["mask_leak"] == 1.0 and "mask_leak_ci" not in plain
 
 
 def test_score_is_the_same_without_and_beside_it(tmp_path):
     inputs, _, _ = corpus(tmp_path)
-    without, beside = nested(score(inputs)), nested(score(inputs, ScoreSettings(mask_leak=True)))
+    without, beside = score(*inputs).as_json(), score(*inputs, ScoreSettings(mask_leak=True)).as_json()
     assert beside.keys() - without.keys() == {"mask_leak", "mask_leak_chance"}
     assert {key: beside[key] for key in without} == without
 
@@ -165,7 +163,7 @@ def test_a_mask_lies_over_all_documents_of_its_annotation(tmp_path):
             flags += mask(own, len(tokens_of(document["text"])))
         masks.append(np.array(flags))
     expected = leak_of(masks, [one["classification"] for one in predictions], confidence_level=None)
-    assert score(inputs, ScoreSettings(mask_leak=True)).leak == expected
+    assert score(*inputs, ScoreSettings(mask_leak=True)).leak == expected
 
 
 def test_clusters_are_those_that_are_asked_for(tmp_path):
@@ -183,7 +181,7 @@ def test_clusters_are_those_that_are_asked_for(tmp_path):
         rationale = {"docid": docid, "hard_rationale_predictions": [span]}
         predictions.append({"annotation_id": str(at), "classification": label, "rationales": [rationale]})
     inputs = written(tmp_path, predictions, references)
-    leaks = {by: score(inputs, ScoreSettings(mask_leak=True, cluster_by=by)).leak for by in ("auto", "none", "source")}
+    leaks = {by: score(*inputs, ScoreSettings(mask_leak=True, cluster_by=by)).leak for by in ("auto", "none", "source")}
     masks = [np.zeros(40, dtype=bool) for _ in predictions]
     for one, flags in zip(predictions, masks, strict=True):
         start = one["rationales"][0]["hard_rationale_predictions"][0]["start_token"]
@@ -200,8 +198,8 @@ def test_clusters_are_those_that_are_asked_for(tmp_path):
 )
 def test_score_says_why_there_is_no_leak_to_tell(tmp_path, changes, found):
     inputs, _, _ = corpus(tmp_path, **changes)
-    scored = score(inputs, ScoreSettings(mask_leak=True))
-    assert scored.leak is None and "mask_leak" not in nested(scored)
+    scored = score(*inputs, ScoreSettings(mask_leak=True))
+    assert scored.leak is None and "mask_leak" not in scored.as_json()
     assert [note for note in scored.notes if note.startswith("no mask_leak: ") and found in note]
 
 
@@ -209,7 +207,7 @@ def test_without_labels_there_is_none_either(tmp_path):
     inputs, _, predictions = corpus(tmp_path)
     bare = [{key: value for key, value in one.items() if key != "classification"} for one in predictions]
     lines(inputs.results, bare)
-    scored = score(inputs, ScoreSettings(mask_leak=True))
+    scored = score(*inputs, ScoreSettings(mask_leak=True))
     assert scored.leak is None and any("found no label" in note for note in scored.notes)
 
 
@@ -221,6 +219,6 @@ def test_spans_that_do_not_fit_are_refused_as_without_it(tmp_path):
     told = []
     for asked in (False, True):
         with refused("span-bounds", 10_000_000_000, file="p.jsonl", line=1, total=24) as caught:
-            score(inputs, ScoreSettings(mask_leak=asked))
+            score(*inputs, ScoreSettings(mask_leak=asked))
         told.append(str(caught.error))
     assert told[0] == told[1]

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.scoring.result import nested
 from eraser_hub.scoring.score import score
-from eraser_hub.scoring.settings import Inputs, ScoreSettings
+from eraser_hub.scoring.scored_split import ScoredSplit
+from eraser_hub.scoring.settings import ScoreSettings
 
 from ..metrics.eraser_rows import random_case
 from ..refusals import refused
-from .small_corpora import compare, lines, written
+from .small_corpora import Inputs, compare, lines, written
 
 pytestmark = pytest.mark.unit
 
@@ -24,31 +24,31 @@ Rows = list[dict[str, Any]]
 
 def test_unknown_fields_are_said_once_with_their_numbers(tmp_path: Path) -> None:
     predictions, references = random_case(3, n=12)
-    expected = nested(score(written(tmp_path, predictions, references)))
+    expected = score(*written(tmp_path, predictions, references)).as_json()
     for row in predictions[:5]:
         row["zebra"] = {"any": ["thing", 1e-3, None]}
     predictions[7]["rationales"][0]["wall_clock"] = 0.5
-    scored = score(written(tmp_path, predictions, references))
+    scored = score(*written(tmp_path, predictions, references))
     (note,) = [note for note in scored.notes if "zebra" in note or "wall" in note]
     assert "rationales.wall_clock (in 1), zebra (in 5)" in note
-    compare(nested(scored), {key: part for key, part in expected.items() if key != "signature"})
+    compare(scored.as_json(), {key: part for key, part in expected.items() if key != "signature"})
 
 
 def test_a_misspelt_field_is_an_error_with_its_line(tmp_path: Path) -> None:
     predictions, references = random_case(3, n=12)
     predictions[4]["thresholded_scores"][0]["treshold"] = predictions[4]["thresholded_scores"][0].pop("threshold")
     with refused("key-unknown", "'threshold'", file="p.jsonl", line=5, field="thresholded_scores[0].treshold"):
-        score(written(tmp_path, predictions, references))
+        score(*written(tmp_path, predictions, references))
 
 
 def test_null_and_nothing_are_the_same(tmp_path: Path) -> None:
     predictions, references = random_case(3, n=12)
     for row in predictions:
         del row["tokens_to_flip"]
-    expected = nested(score(written(tmp_path, predictions, references)))
+    expected = score(*written(tmp_path, predictions, references)).as_json()
     for row in predictions[::2]:
         row["tokens_to_flip"] = None
-    assert nested(score(written(tmp_path, predictions, references))) == expected
+    assert score(*written(tmp_path, predictions, references)).as_json() == expected
 
 
 def test_what_is_left_out_is_said(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_what_is_left_out_is_said(tmp_path: Path) -> None:
         del row["thresholded_scores"], row["tokens_to_flip"]
         for rationale in row["rationales"]:
             del rationale["soft_rationale_predictions"], rationale["soft_sentence_predictions"]
-    scored = score(written(tmp_path, predictions, references), ScoreSettings(random_baseline=3))
+    scored = score(*written(tmp_path, predictions, references), ScoreSettings(random_baseline=3))
     left_out = [
         "AUPRC, AP, ROC-AUC (no soft_rationale_predictions)",
         "sentence AUPRC, AP, ROC-AUC (no soft_sentence_predictions)",
@@ -72,22 +72,22 @@ def test_nothing_to_score_is_an_error_that_lists_the_fields(tmp_path: Path) -> N
     predictions, references = random_case(3, n=12)
     inputs = written(tmp_path, [{"annotation_id": row["annotation_id"]} for row in predictions], references)
     with refused("score-missing", "hard_rationale_predictions or ", " or classif", file="p.jsonl"):
-        score(inputs)
+        score(*inputs)
 
 
 @pytest.mark.parametrize("totals", [False, True])
 def test_only_predicted(totals: bool, tmp_path: Path) -> None:
     predictions, references = random_case(3, n=12)
     inputs = written(tmp_path, predictions[:7], references)
-    with refused("id-missing", "5 of 12 annotations", "--only-predicted", file="val.jsonl", line=8, total=5):
-        score(inputs)
+    with refused("id-missing", "5 of 12 annotations", "`only_predicted`", file="val.jsonl", line=8, total=5):
+        score(*inputs)
     settings = {"totals_only": True} if totals else {"per_instance": True, "by": "classification", "n_resamples": 50}
-    scored = score(inputs, ScoreSettings(only_predicted=True, **settings))
-    found = nested(scored)
+    scored = score(*inputs, ScoreSettings(only_predicted=True, **settings))
+    found = scored.as_json()
     assert found["agreement"]["signature"].count("|scored:7/12|") == 1 and "scored:7/12" in "".join(scored.notes)
     (tmp_path / "alone").mkdir()
-    alone = nested(score(written(tmp_path / "alone", predictions[:7], references[:7]), ScoreSettings(**settings)))
-    compare(without_signatures(found), without_signatures(alone))
+    alone = score(*written(tmp_path / "alone", predictions[:7], references[:7]), ScoreSettings(**settings)).as_json()
+    compare(without_signatures(found | {"config": ""}), without_signatures(alone | {"config": ""}))
 
 
 def without_signatures(part: Any) -> Any:
@@ -99,12 +99,12 @@ def without_signatures(part: Any) -> Any:
 @pytest.mark.parametrize("built", [False, True])
 def test_a_wrong_split_names_the_one_that_fits(built: bool, samples: Path, tmp_path: Path) -> None:
     results = samples / "predictions" / "eraser" / "movies.val.jsonl"
-    inputs = Inputs(samples / "eraser" / "movies", "train", results)
+    inputs = Inputs(ScoredSplit(samples / "eraser" / "movies", "train"), results)
     if built:
         HUB_DATASETS["eraser"].build(source=samples / "eraser", configs=["movies"], out=tmp_path)
-        inputs = Inputs(None, "train", results, dataset=tmp_path / "eraser", config="movies")
-    with refused("id-unknown", f"--split {'validation' if built else 'val'}", file=results, line=1) as caught:
-        score(inputs)
+        inputs = Inputs(ScoredSplit(split="train", dataset=tmp_path / "eraser", config="movies"), results)
+    with refused("id-unknown", f"`split` {'validation' if built else 'val'}", file=results, line=1) as caught:
+        score(*inputs)
     assert len(str(caught.error).splitlines()) == 1
 
 
@@ -113,7 +113,7 @@ def test_another_corpus_is_told_in_one_line(samples: Path, tmp_path: Path) -> No
     corpus = samples / "eraser" / "fever"
     counts = [len(path.read_bytes().splitlines()) for path in (results, corpus / "val.jsonl")]
     with refused("id-unknown", f"{counts[0]} ids", f"{counts[1]} annotations", file=results) as caught:
-        score(Inputs(corpus, "val", results))
+        score(ScoredSplit(corpus, "val"), results)
     assert len(str(caught.error).splitlines()) == 1
 
 
@@ -122,12 +122,12 @@ def test_what_is_no_answer_counts_as_wrong(tmp_path: Path) -> None:
     name = predictions[0]["annotation_id"]
     predictions[0] = {"annotation_id": name, "outcome": "refused", "classification": None, "rationales": []}
     inputs = written(tmp_path, predictions, references)
-    found = nested(score(inputs, ScoreSettings(per_instance=True)))
+    found = score(*inputs, ScoreSettings(per_instance=True)).as_json()
     assert "|answered:11/12|" in found["faithfulness"]["signature"]
     assert found["faithfulness"]["per_instance"]["accuracy"][0] == 0
     assert found["agreement"]["per_instance"]["token_micro_f1"][0] == 0
     expected = {key: value for key, value in found["agreement"].items() if key not in ("per_instance", "signature")}
-    compare(nested(score(inputs, ScoreSettings(totals_only=True)))["agreement"], expected)
+    compare(score(*inputs, ScoreSettings(totals_only=True)).as_json()["agreement"], expected)
 
 
 def test_many_levels_in_the_annotations_are_refused(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_many_levels_in_the_annotations_are_refused(tmp_path: Path) -> None:
             "\n".join([f'{{"x": {"[" * depth}{"]" * depth}, {first[1:]}', *others]), "utf-8"
         )
         with refused("size-limit", "64 levels", file="deep.jsonl", line=1):
-            score(Inputs(tmp_path, "val", inputs.results, tmp_path / "deep.jsonl"))
+            score(ScoredSplit(tmp_path, "val", tmp_path / "deep.jsonl"), inputs.results)
 
 
 def test_lines_that_are_yaml_or_one_list(tmp_path: Path) -> None:
@@ -147,9 +147,9 @@ def test_lines_that_are_yaml_or_one_list(tmp_path: Path) -> None:
     inputs = written(tmp_path, predictions, references)
     inputs.results.write_text("- annotation_id: a0\n  rationales: []\n", "utf-8")
     with refused("syntax", "YAML", "'- annotation_id: a0'", file="p.jsonl", line=1):
-        score(inputs)
+        score(*inputs)
     inputs.results.write_text(json.dumps(predictions), "utf-8")
     with refused("type", "a list", file="p.jsonl", line=1):
-        score(inputs)
+        score(*inputs)
     lines(inputs.results, predictions)
-    score(inputs)
+    score(*inputs)

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from eraser_hub.__main__ import _register, app
 from eraser_hub.records.operators import operator_files, operator_of
 from eraser_hub.scoring.operators import better_of, kendalls_w, operator_notes, runs_by_operator, sensitivity
-from eraser_hub.scoring.runs import named_runs
+from eraser_hub.scoring.runs import named_systems
 
 from ..refusals import refused
 
@@ -102,11 +102,10 @@ def test_files_of_several_ways_are_told_apart(tmp_path):
     bare = write(tmp_path / "bare.jsonl")
     with refused("score-missing", "(remove, mask)", "none by unknown", field="a"):
         runs_by_operator({"a": [one, two], "b": [bare]})
-    assert dict(named_runs([str(tmp_path / "a.jsonl"), f"b={bare}"])) == {"a": [one, two], "b": [bare]}
+    asked = [str(tmp_path / "a.jsonl"), f"b={bare}"]
+    assert [system.paths for system in named_systems(asked, ways=True)] == [(one, two), (bare,)]
     write(tmp_path / "a.jsonl")
-    assert dict(named_runs([str(tmp_path / "a.jsonl"), f"b={bare}"]))["a"] == [tmp_path / "a.jsonl"], (
-        "what is there is meant"
-    )
+    assert named_systems(asked, ways=True)[0].paths == (tmp_path / "a.jsonl",), "what is there is meant"
     two.with_name("a.mask.jsonl.run.json").write_text("{")
     with refused("syntax", "not JSON", file="a.mask.jsonl.run.json"):
         operator_of(two)

@@ -13,13 +13,13 @@ import datasets
 import pytest
 
 from eraser_hub.records import predictions as reader
-from eraser_hub.scoring.result import nested
 from eraser_hub.scoring.score import score
-from eraser_hub.scoring.settings import Inputs, ScoreSettings
+from eraser_hub.scoring.scored_split import ScoredSplit
+from eraser_hub.scoring.settings import ScoreSettings
 
 from ..metrics.eraser_rows import ERASED, LABELS, random_case
 from ..refusals import refused
-from .small_corpora import compare, lines, written
+from .small_corpora import Inputs, compare, lines, written
 
 Rows = list[dict[str, Any]]
 CARD = """---
@@ -146,26 +146,26 @@ def test_part_by_part_is_everything_at_once(
     inputs = written(tmp_path, predictions, references, docs)
     rows = ScoreSettings(iou_thresholds=(0.2, 0.5), random_baseline=2, per_instance=True, by="classification")
     sums = ScoreSettings(iou_thresholds=(0.2, 0.5), random_baseline=2, totals_only=True)
-    expected = nested(score(inputs, rows))
+    expected = score(*inputs, rows).as_json()
     expected_sums = {key: without_rows(value) for key, value in expected.items() if key != "signature"}
     small_parts()
-    compare(nested(score(inputs, rows)), expected)
-    found = nested(score(inputs, sums))
+    compare(score(*inputs, rows).as_json(), expected)
+    found = score(*inputs, sums).as_json()
     compare(found, expected_sums)
     assert found.keys() == expected.keys()
     assert set(found.get("agreement", ())) - {"signature"} == set(expected_sums.get("agreement", ()))
     datasets.Dataset.from_list(predictions).to_parquet(str(tmp_path / "p.parquet"))
-    compare(nested(score(Inputs(tmp_path, "val", tmp_path / "p.parquet"), sums)), expected_sums)
+    compare(score(ScoredSplit(tmp_path, "val"), tmp_path / "p.parquet", sums).as_json(), expected_sums)
     (tmp_path / "built").mkdir()
     built = datasets.Dataset.from_list([{**row, "annotation_id": str(row["annotation_id"])} for row in references])
     built = built.cast_column("classification", datasets.ClassLabel(names=LABELS))
     built.to_parquet(str(tmp_path / "built" / "validation-00000-of-00001.parquet"))
     (tmp_path / "README.md").write_text(CARD, "utf-8")
     names = (*LABELS, "NEITHER") if change is labels_of_their_own else tuple(LABELS)
-    of_dataset = Inputs(None, "val", inputs.results, label_names=names, dataset=tmp_path, config="built")
+    of_dataset = Inputs(ScoredSplit(split="val", label_names=names, dataset=tmp_path, config="built"), inputs.results)
     if "agreement" in expected:
-        compare(nested(score(of_dataset, rows))["agreement"]["per_instance"], expected["agreement"]["per_instance"])
-        compare(nested(score(of_dataset, sums))["agreement"], expected_sums["agreement"])
+        compare(score(*of_dataset, rows).as_json()["agreement"]["per_instance"], expected["agreement"]["per_instance"])
+        compare(score(*of_dataset, sums).as_json()["agreement"], expected_sums["agreement"])
 
 
 def without_rows(part: Any) -> Any:
@@ -177,11 +177,11 @@ def without_rows(part: Any) -> Any:
 def test_annotations_encoded_twice(tmp_path: Path, small_parts: Callable[[], None]) -> None:
     predictions, references = random_case(3, n=9)
     inputs = written(tmp_path, predictions, references)
-    expected = nested(score(inputs, ScoreSettings()))
+    expected = score(*inputs, ScoreSettings()).as_json()
     path = tmp_path / "val.jsonl"
     path.write_text("\n".join(json.dumps(line) for line in path.read_text("utf-8").splitlines()), "utf-8")
     small_parts()
-    compare(nested(score(inputs, ScoreSettings(totals_only=True))), expected)
+    compare(score(*inputs, ScoreSettings(totals_only=True)).as_json(), expected)
 
 
 def instance_twice(predictions: Rows, references: Rows) -> None:
@@ -287,7 +287,7 @@ def test_what_is_wrong_in_a_late_part_is_told(
     messages = []
     for totals in (False, True, False):
         with refused(rule, found, file=file, line=int(line), field=field) as caught:
-            score(inputs, ScoreSettings(totals_only=totals))
+            score(*inputs, ScoreSettings(totals_only=totals))
         messages.append(str(caught.error))
         small_parts()
     assert len(set(messages)) == 1
@@ -304,7 +304,7 @@ def test_broken_text_in_a_field_that_no_score_needs(name: str, tmp_path: Path) -
     path.write_bytes(b"\n".join([*before, last[:-1] + b', "note": "\xff"}\n']))
     for totals in (True, False):
         with refused("encoding", "0xff", file=name, line=len(before) + 1):
-            score(inputs, ScoreSettings(totals_only=totals))
+            score(*inputs, ScoreSettings(totals_only=totals))
 
 
 SPOILT: dict[str, tuple[Callable[[bytes], bytes], str, int, str]] = {
@@ -335,7 +335,7 @@ def test_one_policy_for_the_lines_of_all_files(way: str, name: str, tmp_path: Pa
     text = spoil((tmp_path / name).read_bytes())
     (tmp_path / name).write_bytes(text)
     with refused(rule, found, file=name, line=line if line > 0 else len(text.splitlines())):
-        score(inputs, ScoreSettings(totals_only=True))
+        score(*inputs, ScoreSettings(totals_only=True))
 
 
 def no_evidences(references: Rows) -> None:
@@ -375,7 +375,7 @@ def test_raw_annotations_are_checked_as_build_checks_them(change: Callable[[Rows
     lines(tmp_path / "val.jsonl", rows)
     rule, field, found = GOLD[change]
     with refused(rule, found, file="val.jsonl", line=5, field=field):
-        score(inputs)
+        score(*inputs)
 
 
 def test_raw_documents_are_checked_as_build_checks_them(tmp_path: Path) -> None:
@@ -386,11 +386,11 @@ def test_raw_documents_are_checked_as_build_checks_them(tmp_path: Path) -> None:
     text = path.read_bytes()
     path.write_bytes(text + b"\xff")
     with refused("encoding", "0xff", file=path, line=text.count(b"\n") + 1):
-        score(inputs)
+        score(*inputs)
     path.unlink()
     os.mkfifo(path)
     with refused("document-missing", "docs,", repr(name), file="val.jsonl", line=1) as caught:
-        score(inputs)
+        score(*inputs)
     assert caught.first.field.endswith("docid")
 
 
@@ -400,7 +400,7 @@ def test_a_document_that_stands_twice_is_refused(tmp_path: Path) -> None:
     count = len(path.read_text("utf-8").splitlines())
     path.write_text(path.read_text("utf-8") * 2, "utf-8")
     with refused("document-twice", file="docs.jsonl", line=count + 1):
-        score(inputs)
+        score(*inputs)
 
 
 def test_offences_of_all_parts_are_counted_and_ten_are_told(tmp_path: Path, small_parts: Callable[[], None]) -> None:
@@ -411,9 +411,9 @@ def test_offences_of_all_parts_are_counted_and_ten_are_told(tmp_path: Path, smal
         row["classification"] = "MAYBE"
     inputs = written(tmp_path, predictions, references)
     with refused("span-bounds", "found 999", file="p.jsonl", line=1, total=160) as caught:
-        score(inputs)
+        score(*inputs)
     small_parts()
     with refused("span-bounds") as again:
-        score(inputs, ScoreSettings(totals_only=True))
+        score(*inputs, ScoreSettings(totals_only=True))
     assert str(again.error) == str(caught.error)
     assert len(caught.error.errors) == 10 and str(caught.error).endswith("(160 in all)")

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from eraser_hub.records import predictions as reader
-from eraser_hub.scoring.result import nested
 from eraser_hub.scoring.score import score
-from eraser_hub.scoring.settings import Inputs, ScoreSettings
+from eraser_hub.scoring.scored_split import ScoredSplit
+from eraser_hub.scoring.settings import ScoreSettings
 
 from ..metrics.eraser_rows import random_case
 from ..refusals import refused
@@ -25,14 +25,14 @@ def test_three_processes_give_the_numbers_of_one(tmp_path: Path, monkeypatch: py
     random.Random(1).shuffle(predictions)
     inputs = written(tmp_path, predictions, references)
     settings = {"iou_thresholds": (0.2, 0.5), "random_baseline": 2}
-    expected = nested(score(inputs, ScoreSettings(**settings)))
+    expected = score(*inputs, ScoreSettings(**settings)).as_json()
     monkeypatch.setattr(reader, "LEAST", 2000)
     monkeypatch.setattr(reader, "MOST", 2000)
     totals = ScoreSettings(**settings, totals_only=True)
-    scores = nested(score(inputs, totals, num_proc=3))
+    scores = score(*inputs, totals, num_proc=3).as_json()
     compare(scores, expected)
     assert scores["signature"] == expected["signature"]
-    assert nested(score(inputs, totals, num_proc=3)) == scores
+    assert score(*inputs, totals, num_proc=3).as_json() == scores
 
 
 def another_field(rows: list[dict[str, Any]]) -> None:
@@ -57,7 +57,7 @@ def test_what_is_wrong_in_another_share_is_told_as_by_one_process(change: Any, r
     told = []
     for count in (1, 2):
         with refused(rule, file="p.jsonl", line=12) as caught:
-            score(inputs, ScoreSettings(totals_only=True), num_proc=count)
+            score(*inputs, ScoreSettings(totals_only=True), num_proc=count)
         told.append(str(caught.error))
     assert told[0] == told[1]
 
@@ -66,7 +66,7 @@ def test_a_missing_file_is_told(tmp_path: Path) -> None:
     predictions, references = random_case(3, n=3)
     inputs = written(tmp_path, predictions, references)
     with refused("file-missing", file="nowhere.jsonl"):
-        score(Inputs(tmp_path, "val", tmp_path / "nowhere.jsonl"), ScoreSettings(totals_only=True), num_proc=2)
+        score(ScoredSplit(tmp_path, "val"), tmp_path / "nowhere.jsonl", ScoreSettings(totals_only=True), num_proc=2)
     lines(inputs.results, [])
     with refused("empty", file="p.jsonl"):
-        score(inputs, ScoreSettings(totals_only=True), num_proc=2)
+        score(*inputs, ScoreSettings(totals_only=True), num_proc=2)

@@ -13,13 +13,15 @@ import pytest
 
 from eraser_hub.metrics.arrow_columns import count_texts
 from eraser_hub.metrics.tokens import sentence_sizes
-from eraser_hub.scoring.result import nested, run_signature, write_scores
+from eraser_hub.records.run_record import signature_of_run
 from eraser_hub.scoring.score import score
-from eraser_hub.scoring.settings import Inputs, ScoreSettings
+from eraser_hub.scoring.scored_split import ScoredSplit
+from eraser_hub.scoring.scores import write_scores
+from eraser_hub.scoring.settings import ScoreSettings
 
 from ..metrics.eraser_rows import random_case
 from ..refusals import refused
-from .small_corpora import compare, written
+from .small_corpora import Inputs, compare, written
 
 CORPORA = ["movies", "multirc", "fever", "evidence_inference", "cose"]
 SAMPLES = [
@@ -37,7 +39,7 @@ SAMPLES = [
 
 def golden_inputs(reference_scores: Path, corpora: Path, corpus: str) -> Inputs:
     folder = reference_scores / corpus
-    return Inputs(corpora / corpus, "val", folder / "predictions.jsonl", folder / "annotations.jsonl")
+    return Inputs(ScoredSplit(corpora / corpus, "val", folder / "annotations.jsonl"), folder / "predictions.jsonl")
 
 
 @pytest.mark.parametrize("corpus", CORPORA)
@@ -45,7 +47,7 @@ def golden_inputs(reference_scores: Path, corpora: Path, corpus: str) -> Inputs:
 def test_golden_values(corpus: str, totals: bool, reference_scores: Path, corpora: Path) -> None:
     """Expected values: golden/eraser_metrics/CORPUS/scores.json (the reference scorer), every key."""
     settings = ScoreSettings(iou_thresholds=(0.1, 0.5, 0.9), totals_only=totals)
-    found = nested(score(golden_inputs(reference_scores, corpora, corpus), settings))
+    found = score(*golden_inputs(reference_scores, corpora, corpus), settings).as_json()
     expected = json.loads((reference_scores / corpus / "scores.json").read_text())
     compare(found, expected)
     ours = {"agreement", "faithfulness", "signature"}
@@ -56,7 +58,7 @@ def test_golden_values(corpus: str, totals: bool, reference_scores: Path, corpor
 @pytest.mark.parametrize("config", SAMPLES)
 def test_samples_of_every_config(config: str, samples: Path) -> None:
     results = samples / "predictions" / "eraser" / f"{config}.val.jsonl"
-    found = nested(score(Inputs(samples / "eraser" / config, "validation", results)))
+    found = score(ScoredSplit(samples / "eraser" / config, "validation"), results).as_json()
     assert 0 <= found["token_prf"]["instance_micro"]["f1"] <= 1
 
 
@@ -66,10 +68,10 @@ def test_parquet_predictions_score_the_same(config: str, samples: Path, tmp_path
     rows = [json.loads(line) for line in results.read_text("utf-8").splitlines()]
     datasets.Dataset.from_list(rows).to_parquet(str(tmp_path / "predictions.parquet"))
     settings = ScoreSettings(per_instance=True, random_baseline=2)
-    inputs = Inputs(samples / "eraser" / config, "val", results)
-    expected = nested(score(inputs, settings))
-    again = Inputs(inputs.data_dir, "val", tmp_path / "predictions.parquet")
-    assert json.dumps(nested(score(again, settings))) == json.dumps(expected)
+    inputs = Inputs(ScoredSplit(samples / "eraser" / config, "val"), results)
+    expected = score(*inputs, settings).as_json()
+    again = Inputs(ScoredSplit(inputs.source.data_dir, "val"), tmp_path / "predictions.parquet")
+    assert json.dumps(score(*again, settings).as_json()) == json.dumps(expected)
 
 
 def test_parquet_errors_name_the_row(samples: Path, tmp_path: Path) -> None:
@@ -78,10 +80,10 @@ def test_parquet_errors_name_the_row(samples: Path, tmp_path: Path) -> None:
     rows[1]["rationales"][0]["soft_rationale_predictions"][0] = None
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "p.parquet")
     with refused("type", "soft_rationale_predictions[0]", file="p.parquet", line=2):
-        score(Inputs(samples / "eraser" / "movies", "val", tmp_path / "p.parquet"))
+        score(ScoredSplit(samples / "eraser" / "movies", "val"), tmp_path / "p.parquet")
     (tmp_path / "cut.parquet").write_bytes((tmp_path / "p.parquet").read_bytes()[:400])
     with refused("syntax", "Parquet", file="cut.parquet"):
-        score(Inputs(samples / "eraser" / "movies", "val", tmp_path / "cut.parquet"))
+        score(ScoredSplit(samples / "eraser" / "movies", "val"), tmp_path / "cut.parquet")
 
 
 def test_a_built_dataset_scores_as_its_corpus(samples: Path, tmp_path: Path) -> None:
@@ -90,28 +92,29 @@ def test_a_built_dataset_scores_as_its_corpus(samples: Path, tmp_path: Path) -> 
     HUB_DATASETS["eraser"].build(source=samples / "eraser", configs=["movies"], out=tmp_path)
     results = samples / "predictions" / "eraser" / "movies.val.jsonl"
     settings = ScoreSettings(by="classification", random_baseline=3)
-    expected = nested(score(Inputs(samples / "eraser" / "movies", "val", results), settings))
-    built = Inputs(None, "val", results, dataset=tmp_path / "eraser", config="movies")
-    assert json.dumps(nested(score(built, settings))) == json.dumps(expected)
+    expected = score(ScoredSplit(samples / "eraser" / "movies", "val"), results, settings).as_json()
+    built = Inputs(ScoredSplit(split="val", dataset=tmp_path / "eraser", config="movies"), results)
+    found = score(*built, settings).as_json()
+    assert found.pop("dataset") == "eraser" and json.dumps(found) == json.dumps(expected)
     with refused("option-value", "train, validation, test,", "'dev'"):
-        score(Inputs(None, "dev", results, dataset=tmp_path / "eraser", config="movies"))
+        score(ScoredSplit(split="dev", dataset=tmp_path / "eraser", config="movies"), results)
 
 
 def test_boolq_sentences_are_read_as_the_reference_reads_them(samples: Path) -> None:
     results = samples / "predictions" / "eraser" / "boolq.val.jsonl"
-    found = nested(score(Inputs(samples / "eraser" / "boolq", "val", results)))
+    found = score(ScoredSplit(samples / "eraser" / "boolq", "val"), results).as_json()
     assert "sentences:[start,end)" in found["signature"]
 
 
 def test_missing_files_are_told(samples: Path, tmp_path: Path) -> None:
     results = samples / "predictions" / "eraser" / "movies.val.jsonl"
     with refused("file-missing", "dev.jsonl", "'dev'", file=samples / "eraser" / "movies"):
-        score(Inputs(samples / "eraser" / "movies", "dev", results))
+        score(ScoredSplit(samples / "eraser" / "movies", "dev"), results)
     with refused("file-missing", file="nothing.jsonl"):
-        score(Inputs(samples / "eraser" / "movies", "val", tmp_path / "nothing.jsonl"))
+        score(ScoredSplit(samples / "eraser" / "movies", "val"), tmp_path / "nothing.jsonl")
     (tmp_path / "val.jsonl").write_text("{}\n")
     with refused("file-missing", "docs.jsonl", file=tmp_path):
-        score(Inputs(tmp_path, "val", results))
+        score(ScoredSplit(tmp_path, "val"), results)
 
 
 def test_doubly_encoded_annotations(samples: Path, tmp_path: Path) -> None:
@@ -120,25 +123,28 @@ def test_doubly_encoded_annotations(samples: Path, tmp_path: Path) -> None:
     path = tmp_path / "twice.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     results = samples / "predictions" / "eraser" / "movies.val.jsonl"
-    assert nested(score(Inputs(source, "val", results, path))) == nested(score(Inputs(source, "val", results)))
+    assert (
+        score(ScoredSplit(source, "val", path), results).as_json()
+        == score(ScoredSplit(source, "val"), results).as_json()
+    )
 
 
 def test_statistics_are_those_of_the_scores(samples: Path) -> None:
     results = samples / "predictions" / "eraser" / "movies.val.jsonl"
-    scored = score(Inputs(samples / "eraser" / "movies", "val", results))
-    flat = nested(scored)
+    scored = score(ScoredSplit(samples / "eraser" / "movies", "val"), results)
+    flat = scored.as_json()
     assert scored.statistics["agreement"].scores()["token_micro_f1"] == flat["agreement"]["token_micro_f1"]
     assert scored.statistics["faithfulness"].scores()["comprehensiveness"] == flat["faithfulness"]["comprehensiveness"]
 
 
 def test_thresholds_of_many_digits_have_keys_and_a_signature_of_their_own(samples: Path) -> None:
     results = samples / "predictions" / "eraser" / "movies.val.jsonl"
-    inputs = Inputs(samples / "eraser" / "movies", "val", results)
+    inputs = Inputs(ScoredSplit(samples / "eraser" / "movies", "val"), results)
     third = 0.3333333
-    found = nested(score(inputs, ScoreSettings(iou_thresholds=(third, 0.5))))
+    found = score(*inputs, ScoreSettings(iou_thresholds=(third, 0.5))).as_json()
     assert found["iou_scores"][0]["threshold"] == third
     assert found["iou_scores"][0]["micro"]["f1"] == found["agreement"][f"iou_micro_f1@{third!r}"]
-    rounded = nested(score(inputs, ScoreSettings(iou_thresholds=(0.333333, 0.5))))
+    rounded = score(*inputs, ScoreSettings(iou_thresholds=(0.333333, 0.5))).as_json()
     assert "|iou:0.5,0.3333333|" in found["signature"] and "|iou:0.5,0.333333|" in rounded["signature"]
 
 
@@ -149,9 +155,8 @@ def test_the_module_gives_the_numbers_and_the_signature_of_score(tmp_path: Path)
     predictions, references = random_case(4, n=20)
     inputs = written(tmp_path, predictions, references)
     aopc = (0.5, 0.01, 0.05, 0.2, 0.1)
-    found = nested(
-        score(inputs, ScoreSettings(iou_thresholds=(0.2, 0.5, 0.1), aopc_thresholds=aopc, random_baseline=2))
-    )
+    settings = ScoreSettings(iou_thresholds=(0.2, 0.5, 0.1), aopc_thresholds=aopc, random_baseline=2)
+    found = score(*inputs, settings).as_json()
     agreement = EraserAgreement().compute(
         predictions=predictions, references=references, iou_thresholds=[0.1, 0.2], random_baseline=2
     )
@@ -173,9 +178,9 @@ def test_score_file_holds_null_and_is_whole(tmp_path: Path) -> None:
 
 
 def test_the_run_beside_the_predictions_is_told(tmp_path: Path) -> None:
-    assert run_signature(tmp_path / "p.jsonl") == {}
+    assert signature_of_run(tmp_path / "p.jsonl") == ""
     (tmp_path / "p.jsonl.run.json").write_text('{"signature": "method:random"}')
-    assert run_signature(tmp_path / "p.jsonl") == {"run": "method:random"}
+    assert signature_of_run(tmp_path / "p.jsonl") == "method:random"
 
 
 TEXTS = [
@@ -213,12 +218,13 @@ def test_tokens_are_counted_as_they_are_split(text: str) -> None:
 
 
 def test_annotations_that_share_a_document_are_drawn_together(samples: Path) -> None:
-    inputs = Inputs(samples / "eraser" / "multirc", "val", samples / "predictions" / "eraser" / "multirc.val.jsonl")
-    rows = [json.loads(line) for line in (inputs.corpus / "val.jsonl").read_text("utf-8").splitlines()]
+    results = samples / "predictions" / "eraser" / "multirc.val.jsonl"
+    inputs = Inputs(ScoredSplit(samples / "eraser" / "multirc", "val"), results)
+    rows = [json.loads(line) for line in (inputs.source.corpus / "val.jsonl").read_text("utf-8").splitlines()]
     documents = {evidence["docid"] for row in rows for group in row["evidences"] for evidence in group}
     assert len(documents) < len(rows), "the sample's questions share documents"
     found, alone, labels = (
-        score(inputs, ScoreSettings(n_resamples=50, per_instance=True, cluster_by=by))
+        score(*inputs, ScoreSettings(n_resamples=50, per_instance=True, cluster_by=by))
         for by in ("auto", "none", "classification")
     )
     for scored, words in (
@@ -226,8 +232,8 @@ def test_annotations_that_share_a_document_are_drawn_together(samples: Path) -> 
         (alone, f"|cluster:none|clusters:{len(rows)}|"),
         (labels, "|cluster:classification|clusters:2|"),
     ):
-        assert all(words in part for part in nested(scored)["signature"].split("; "))
-    clusters = nested(found)["agreement"]["per_instance"]["cluster"]
+        assert all(words in part for part in scored.as_json()["signature"].split("; "))
+    clusters = found.as_json()["agreement"]["per_instance"]["cluster"]
     assert max(clusters) == len(documents) - 1 and clusters[0] == 0
-    assert found.flat("agreement")["token_macro_f1_ci"] != alone.flat("agreement")["token_macro_f1_ci"]
-    assert found.flat("agreement")["token_macro_f1"] == alone.flat("agreement")["token_macro_f1"]
+    assert found.blocks["agreement"]["token_macro_f1_ci"] != alone.blocks["agreement"]["token_macro_f1_ci"]
+    assert found.blocks["agreement"]["token_macro_f1"] == alone.blocks["agreement"]["token_macro_f1"]

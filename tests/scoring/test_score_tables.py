@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from eraser_hub.__main__ import _register, app
 from eraser_hub.scoring.comparison import compare
-from eraser_hub.scoring.score_tables import comparison_tables
+from eraser_hub.scoring.tables import comparison_tables
 
 pytestmark = pytest.mark.unit
 

@@ -155,14 +155,15 @@ def test_a_transformer_s_run_is_scored(hub, network, tokenizer, tmp_path):
     assert explain(job, settings, tmp_path / "q.jsonl", resume=True).resumed == 2 < whole.instances
     assert (tmp_path / "p.jsonl").read_bytes() == (tmp_path / "q.jsonl").read_bytes()
     from eraser_hub.scoring.score import score
-    from eraser_hub.scoring.settings import Inputs, ScoreSettings
+    from eraser_hub.scoring.scored_split import ScoredSplit
+    from eraser_hub.scoring.settings import ScoreSettings
 
-    inputs = Inputs(None, "validation", tmp_path / "p.jsonl", dataset=hub, config="movies", label_names=("NEG", "POS"))
-    scored = score(inputs, ScoreSettings(only_predicted=True, per_instance=True))
+    source = ScoredSplit(split="validation", dataset=hub, config="movies", label_names=("NEG", "POS"))
+    scored = score(source, tmp_path / "p.jsonl", ScoreSettings(only_predicted=True, per_instance=True))
     rows = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]
     for name in (*DISTANCES, *ENTROPIES):
         values = [row[name] for row in rows]
-        flat = scored.flat("faithfulness")
+        flat = scored.blocks["faithfulness"]
         assert abs(flat[name] - np.mean(values)) <= CLOSE
         assert flat["per_instance"][name] == pytest.approx(values, abs=CLOSE)
 

@@ -440,7 +440,7 @@ def test_no_such_file_and_no_such_dataset(tmp_path: Path) -> None:
 
 
 # -- the whole way ----------------------------------------------------------------------------------------------------
-def test_the_hatexplain_shape_to_annotator_agreement(tmp_path: Path, samples: Path) -> None:
+def test_the_hatexplain_shape_to_annotator_agreement(tmp_path: Path, samples: Path, spaces: Path) -> None:
     files = samples / "any_corpus"
     columns = ["--tokens", "post_tokens", "--mask", "rationales", "--label", "annotators.label"]
     places = ["--split", f"test={files / 'hatexplain_test.json'}", "--name", "village", "--out", str(tmp_path)]
@@ -450,8 +450,7 @@ def test_the_hatexplain_shape_to_annotator_agreement(tmp_path: Path, samples: Pa
     assert f"{SAID['ties']}: 1 (hatexplain_train.json:19)" in done.stderr
     built = HUB_DATASETS["eraser"].build(None, out=tmp_path / "hub", source=tmp_path).folder
     rows = datasets.Dataset.from_parquet(str(built / "annotators/village.parquet"), cache_dir=str(tmp_path / "cache"))
-    metric = Path(eraser_hub.__file__).parents[1] / "metrics/annotator_agreement.py"
-    result = evaluate.load(str(metric)).compute(references=rows)
+    result = evaluate.load(str(spaces / "annotator_agreement")).compute(references=rows)
     assert result["comparisons"] == sum(map(len, rows["annotators"])) and 0.5 < result["cohen_kappa"] < 1
     tables = {table.name: table for table in HUB_DATASETS["eraser"].stats(built).tables}
     (row,) = tables["table_2"].cells()

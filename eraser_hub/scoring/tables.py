@@ -8,12 +8,15 @@ from typing import Any
 
 from eraser_hub.records.tables import Cell, Table, Tables
 
-from .comparison import ADJUSTED
 from .operators import better_of
-from .quotes import BLOCK as QUOTES
-from .score import Scored
 
-TITLES = {"agreement": "Agreement with human rationales", "faithfulness": "Faithfulness", QUOTES: "Quotes"}
+BLOCK_TITLES = {
+    "agreement": "Agreement with human rationales",
+    "faithfulness": "Faithfulness",
+    "quote_faithfulness": "Quotes",
+    "normalized_fidelity": "Normalised fidelity",
+}
+ADJUSTED = {"holm": "p Holm", "bh": "p BH", "none": "p alone"}
 DIGITS = 4
 # what stands beside the scores in a flat result
 BESIDE = ("by", "per_instance", "signature", "aopc_thresholds")
@@ -28,46 +31,7 @@ def shown(value: object) -> str:
     return str(value)
 
 
-def score_tables(scored: Scored, scores: Mapping[str, object], about: str = "") -> Tables:
-    """A table of each block of flat scores, with intervals, and one of its breakdown where there is one.
-
-    Args:
-        scored: what was scored.
-        scores: what `result.nested` made of it.
-        about: the dataset, config and split, for the titles.
-    """
-    tables = Tables(about)
-    for name, title in TITLES.items():
-        flat = scores.get(name)
-        if not isinstance(flat, Mapping):
-            continue
-        title = f"{title}: {about}" if about else title
-        table = Table(name, title, ("score",), ("value",))
-        for key, cell in _cells(flat, flat.get("aopc_thresholds")):
-            table.add(key, value=cell)
-        tables.tables.append(table)
-        groups = flat.get("by")
-        if isinstance(groups, Mapping):
-            tables.tables.append(_breakdown(f"{name}_by", f"{title}, by {scored.settings.by}", groups, flat))
-    if tables.tables:
-        tables.tables[-1].notes += _against_chance(scored)
-    if scored.leak is not None:
-        title = "Labels told by the mask's shape"
-        tables.tables.append(flat_table(scored.leak.flat, f"{title}: {about}" if about else title).tables[0])
-        tables.tables[-1].notes.append(scored.leak.said)
-    return tables
-
-
-def flat_table(flat: Mapping[str, object], about: str) -> Tables:
-    """One table of a flat result; what is neither a number nor a list of numbers is left out."""
-    table = Table("scores", about, ("score",), ("value",))
-    for key, cell in _cells(flat, None):
-        if cell.number is not None:
-            table.add(key, value=cell)
-    return Tables(about, [table])
-
-
-def _cells(flat: Mapping[str, object], thresholds: object) -> Iterator[tuple[str, Cell]]:
+def score_cells(flat: Mapping[str, object], thresholds: object) -> Iterator[tuple[str, Cell]]:
     """Each score; of a list of points one for each threshold, named ``KEY@THRESHOLD``."""
     for key, value in flat.items():
         if key in BESIDE or key.endswith("_ci"):
@@ -87,24 +51,16 @@ def _cell(value: object, bounds: object) -> Cell:
     return Cell(value, digits=DIGITS, low=low, high=high)
 
 
-def _breakdown(name: str, title: str, groups: Mapping[str, Mapping[str, object]], flat: Mapping[str, object]) -> Table:
+def breakdown(name: str, title: str, groups: Mapping[str, Mapping[str, object]], flat: Mapping[str, object]) -> Table:
+    """A column for each group of a breakdown."""
     table = Table(name, title, ("score",), tuple(groups))
     rows: dict[str, dict[str, Cell]] = {}
     for group, scores in groups.items():
-        for key, cell in _cells(scores, flat.get("aopc_thresholds")):
+        for key, cell in score_cells(scores, flat.get("aopc_thresholds")):
             rows.setdefault(key, {})[group] = cell
     for key, cells in rows.items():
         table.add(key, **cells)
     return table
-
-
-def _against_chance(scored: Scored) -> list[str]:
-    return [
-        f"{side} against {chance['draws']} random rationales: p {shown(chance['p_value'])}, "
-        f"win rate {shown(chance['win_rate'])}, effect size {shown(chance['effect_size'])} "
-        f"(mean win rate per instance {shown(chance['mean_win_rate'])})"
-        for side, chance in scored.chance.items()
-    ]
 
 
 def comparison_tables(result: Mapping[str, Any]) -> Tables:
@@ -155,7 +111,7 @@ def _operator_table(told: Mapping[str, Any]) -> Table:
 def _quote_table(quotes: Mapping[str, Mapping[str, Any]]) -> Table:
     """The quotes of each system that gives some, whether or not the others do."""
     table = Table("quotes", "Quotes", ("score",), tuple(quotes))
-    columns = {name: dict(_cells(flat, None)) for name, flat in quotes.items()}
+    columns = {name: dict(score_cells(flat, None)) for name, flat in quotes.items()}
     for key in dict.fromkeys(key for cells in columns.values() for key in cells):
         table.add(key, **{name: cells[key] for name, cells in columns.items() if key in cells})
     return table

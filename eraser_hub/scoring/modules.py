@@ -1,0 +1,155 @@
+"""What metric modules score row by row: records of the perturbation benchmark, normalised fidelity."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from eraser_hub.metrics.fields import AGAIN_FIELD, ONLY_PREDICTED, OUTCOME_FIELD, QUOTES_FIELD
+from eraser_hub.records.errors import DataError
+from eraser_hub.records.predictions import instances, plain_rows
+from eraser_hub.records.rules import Rule
+from eraser_hub.records.run_record import signature_of_run
+
+from .quotes import BLOCK as QUOTES
+from .scored_split import Row, Rows, ScoredSplit
+from .scores import Scores
+from .settings import ScoreSettings
+
+LEVELS = ("confidence_level", "n_resamples", "seed", "per_instance")
+
+
+def metric_module(name: str) -> Any:
+    """An instance of the metric class in ``eraser_hub.metrics.NAME``."""
+    import evaluate
+
+    module = importlib.import_module(f"eraser_hub.metrics.{name}")
+    for value in vars(module).values():
+        if isinstance(value, type) and issubclass(value, evaluate.Metric) and value.__module__ == module.__name__:
+            return value(keep_in_memory=True)
+    raise RuntimeError(f"eraser_hub.metrics.{name} holds no metric")
+
+
+def module_result(
+    name: str, predictions: Rows, references: Rows, path: Path, options: Mapping[str, object]
+) -> tuple[dict[str, Any], list[str]]:
+    """Return what a module computes, and what it warns of.
+
+    Raises:
+        DataError: what the module refuses; with the file.
+    """
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            result = metric_module(name).compute(predictions=list(predictions), references=list(references), **options)
+        except DataError:
+            raise
+        except ValueError as error:
+            # the module names instance and field; the file is ours to add
+            message = str(error).replace(ONLY_PREDICTED, "`only_predicted`")
+            raise DataError(message, rule=getattr(error, "rule", "input"), file=path) from None
+    return result, [str(one.message) for one in told if one.category is UserWarning]
+
+
+def read_predictions(source: ScoredSplit, path: Path) -> dict[str, dict[str, Any]]:
+    """Read predictions by id: instances, or records of the perturbation benchmark where the source holds pairs.
+
+    Raises:
+        DataError: a file that cannot be read or is empty; a prediction without id, or an id twice.
+    """
+    field, predictions = source.id_field, dict[str, dict[str, Any]]()
+    for line, row in numbered_predictions(source, path):
+        if row.get(field) in (None, ""):
+            rule: Rule = "key-missing" if row.get(field) is None else "empty"
+            words = f"expected an id, found {'none' if row.get(field) is None else 'an empty one'}"
+            raise DataError(words, rule=rule, file=path, line=line, field=field)
+        identity = str(row[field])
+        if identity in predictions:
+            message = "expected each id once, found it twice"
+            raise DataError(message, rule="id-twice", file=path, line=line, instance=identity, field=field)
+        predictions[identity] = row
+    if not predictions:
+        raise DataError("expected predictions, found an empty file", rule="empty", file=path)
+    return predictions
+
+
+def numbered_predictions(source: ScoredSplit, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Read predictions as plain rows, each with its line."""
+    if source.holds_pairs:
+        return plain_rows(path)
+    from msgspec import to_builtins
+
+    return ((line, to_builtins(instance)) for line, instance in instances(path))
+
+
+def score_records(source: ScoredSplit, path: Path, settings: ScoreSettings) -> Scores:
+    """Score records of the perturbation benchmark: MAP of the pairs, agreement with gold sets where there are any, and
+    a language model's quotes.
+
+    Raises:
+        DataError: what a module refuses; nothing in the file can be scored.
+    """
+    source.rows  # noqa: B018  # what is wrong with them is told before the predictions are read
+    rows: Rows = list(read_predictions(source, path).values())
+    scores = Scores(names=source.names | {"config": source.built_config}, ids=source.ids, run=signature_of_run(path))
+    paper = {"paper": settings.paper} if settings.paper else {}
+    by = {"by": settings.by or "label"} if settings.by or _has(source.rows, "label") else {}
+    parts = _blocks(source, rows, settings, scores)
+    blocks = [(name, answers, gold, paper, paper | by) for name, answers, gold in parts]
+    if _has(rows, QUOTES_FIELD):
+        references = [{"annotation_id": name, **row} for name, row in zip(source.ids, source.labelled, strict=True)]
+        blocks.append((QUOTES, [_quoted(row, source) for row in rows], references, {}, {}))
+    for name, answers, gold, own, more in blocks:
+        result, notes = module_result(name, answers, gold, path, settings.of_module(*LEVELS) | more)
+        scores.add(result, name)
+        scores.notes += notes
+        scores.statistics[name] = metric_module(name).statistics(answers, gold, **settings.of_module(), **own)
+    if not scores.statistics and not settings.allow_empty:
+        message = "nothing to score: expected rationale_tokens or rationale, found neither"
+        raise DataError(message, rule="score-missing", file=path)
+    scores.signatures += [scores.run] if scores.run else []
+    return scores
+
+
+def _blocks(
+    source: ScoredSplit, rows: Rows, settings: ScoreSettings, scores: Scores
+) -> Iterator[tuple[str, Rows, Rows]]:
+    """(module, predictions, references) of what can be scored; the scores' notes say why the rest cannot."""
+    references = source.labelled
+    if settings.only_predicted and not _holds_pair(rows, references):
+        scores.notes.append("no MAP: the predictions answer no original together with a perturbed record of it.")
+    elif _has(rows, "rationale_tokens"):
+        yield "perturbation_map", rows, references
+    else:
+        scores.notes.append("no MAP: the predictions have no rationale_tokens (the rationale's, most important first).")
+    gold = [row for row in references if row.get("rationale_ids")]
+    known = {str(row["id"]) for row in gold}
+    if not gold:
+        scores.notes.append("no token F1 and IOU F1: this release of the benchmark has no gold rationales.")
+    elif not _has(rows, "rationale"):
+        scores.notes.append("no token F1 and IOU F1: the predictions have no rationale (lists of token indices).")
+    else:
+        yield "rationale_set_agreement", [row for row in rows if str(row["id"]) in known], gold
+
+
+def _holds_pair(rows: Rows, references: Rows) -> bool:
+    answered = {str(row["id"]) for row in rows}
+    return any(
+        str(row["id"]) in answered and not answered.isdisjoint(map(str, row.get("rel_ids") or ())) for row in references
+    )
+
+
+def _has(rows: Rows, field: str) -> bool:
+    return any(row.get(field) is not None for row in rows)
+
+
+def _quoted(row: Row, source: ScoredSplit) -> dict[str, Any]:
+    """The fields of a prediction that quotes are scored by; a label by its name, as `asked_again` names it."""
+    label = row.get("classification", row.get("pred_label"))
+    if isinstance(label, int) and not isinstance(label, bool):
+        label = source.label_name(label, row, "pred_label")
+    fields = {field: row[field] for field in (QUOTES_FIELD, OUTCOME_FIELD, AGAIN_FIELD) if row.get(field) is not None}
+    return {"annotation_id": str(row[source.id_field]), "classification": label, **fields}

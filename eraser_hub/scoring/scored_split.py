@@ -1,0 +1,217 @@
+"""The split of a dataset that predictions answer: a corpus folder as released, or a built dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from eraser_hub.records.errors import DataError
+from eraser_hub.records.hub import place_of
+from eraser_hub.records.splits import dataset_split, release_split
+
+from .labels import LabelNames, labels_of_corpus
+
+if TYPE_CHECKING:
+    from eraser_hub.records.built import BuiltDataset
+
+Row = Mapping[str, Any]
+Rows = Sequence[Row]
+_Label = str | int | None
+
+
+@dataclass(frozen=True)
+class ScoredSplit:
+    """A split that predictions are scored against.
+
+    Attributes:
+        data_dir: a corpus folder as released; or
+        dataset: a built dataset's folder.
+        split: the dataset's name of it, or the release's.
+        config: of the built dataset (None: its card's default); of a corpus folder the one whose labels count.
+        annotations: an annotation file of the corpus folder, in place of the split's.
+        label_names: the labels that count, in place of the dataset's.
+    """
+
+    data_dir: Path | None = None
+    split: str = "test"
+    annotations: Path | None = None
+    label_names: tuple[str, ...] | None = None
+    dataset: Path | None = None
+    config: str | None = None
+
+    @property
+    def holds_tokens(self) -> bool:
+        """Whether the dataset's rows are tokens and their mask (``human_rationales``)."""
+        return self.dataset is not None and "rationale_mask" in self.built.columns(self.built_config)
+
+    @property
+    def holds_pairs(self) -> bool:
+        """Whether the dataset's rows are records of the perturbation benchmark."""
+        return self.dataset is not None and "sample_type" in self.built.columns(self.built_config)
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The dataset (where it is a built one), config and split, as score files name them."""
+        if self.dataset is not None:
+            built = {"dataset": place_of(self.dataset).dataset, "config": self.config or ""}
+        else:
+            built = {"config": self.config or self.corpus.resolve().name}
+        return built | {"split": dataset_split(self.split)}
+
+    @property
+    def corpus(self) -> Path:
+        """The corpus folder."""
+        if self.data_dir is None:
+            raise ValueError("expected a corpus folder or a dataset, found neither")
+        return self.data_dir
+
+    @property
+    def annotation_file(self) -> Path:
+        """The file of annotations of a corpus folder: DIR/SPLIT.jsonl, unless another is named.
+
+        The dataset's split names are understood as well as the release's.
+
+        Raises:
+            DataError: there is no such file.
+        """
+        if self.annotations is not None:
+            return self.annotations
+        for name in (release_split(self.split), self.split):
+            path = self.corpus / f"{name}.jsonl"
+            if path.is_file():
+                return path
+        message = f"no annotation file {release_split(self.split)}.jsonl for the split {self.split!r}"
+        raise DataError(message, rule="file-missing", file=self.corpus)
+
+    @cached_property
+    def built(self) -> BuiltDataset:
+        """The built dataset, which its card describes."""
+        # the Arrow libraries are slow to import: only where they are needed
+        from eraser_hub.records.built import open_built
+
+        if self.dataset is None:
+            raise ValueError("expected a dataset, found none")
+        return open_built(self.dataset)
+
+    @property
+    def built_config(self) -> str:
+        """The config of the built dataset, by default its card's."""
+        return self.built.default_config if self.config is None else self.config
+
+    @cached_property
+    def labels(self) -> LabelNames:
+        """The labels that count: see `labels.labels_of_corpus`; those of a built dataset stand in its card."""
+        if self.label_names is not None:
+            return LabelNames(self.label_names)
+        if self.dataset is not None:
+            return LabelNames(self.built.label_names(self.built_config))
+        return labels_of_corpus(self.corpus, self.config, self.annotation_file)
+
+    # ------------------------------------------------------------------------------------ the rows of a built dataset
+    @cached_property
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of the split in file order; those of ``human_rationales`` as rows of ``eraser``.
+
+        Raises:
+            DataError: rows of none of the datasets, or a cell of another type; with the row's number.
+        """
+        from eraser_hub.metrics.token_rows import as_eraser_row
+
+        rows = self.built.rows(self.built_config, self.split)
+        _check_rows(rows, self.built.files(self.built_config, self.split)[0])
+        return [as_eraser_row(row) for row in rows] if self.holds_tokens else rows
+
+    @property
+    def id_field(self) -> str:
+        """The column that holds a row's id."""
+        return "id" if self.holds_pairs else "annotation_id"
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """The id of each row."""
+        return [str(row[self.id_field]) for row in self.rows]
+
+    def label_name(self, label: object, row: Row, field: str) -> str | None:
+        """Return the name of a label of a row, or of its prediction; see `built.label_name`."""
+        from eraser_hub.records.built import label_name
+
+        return label_name(label, self.labels.names, instance=str(row[self.id_field]), field=field)
+
+    @cached_property
+    def labelled(self) -> list[dict[str, Any]]:
+        """The rows with the label's name in place of its number."""
+        field = "label" if self.holds_pairs else "classification"
+        return [{**row, field: self.label_name(row.get(field), row, field)} for row in self.rows]
+
+
+def read_split(dataset: Path, config: str | None, split: str) -> ScoredSplit:
+    """Read a split of a built dataset.
+
+    Args:
+        dataset: a folder that ``eraser-hub build`` wrote.
+        config: the config; None takes the card's default.
+        split: ``validation`` or ``val``, both are understood.
+
+    Raises:
+        DataError: no such folder, config or split, naming those that are there; a row that is not of its dataset.
+    """
+    source = ScoredSplit(dataset=dataset, config=config, split=split)
+    source = ScoredSplit(dataset=dataset, config=source.built_config, split=dataset_split(split))
+    source.rows  # noqa: B018  # what is wrong with them is told before anything else is read
+    return source
+
+
+# ------------------------------------------------------------------------ what has to stand in a row before it is drawn
+class _Document(msgspec.Struct):
+    docid: str
+    text: str
+
+
+class _Evidence(msgspec.Struct):
+    docid: str
+    start_token: int
+    end_token: int
+
+
+class _Annotation(msgspec.Struct):
+    annotation_id: str
+    documents: list[_Document]
+    evidences: list[list[_Evidence]]
+    classification: _Label = None
+    query: str | None = None
+
+
+class _Record(msgspec.Struct):
+    id: str
+    tokens: list[list[str]]
+    sample_type: str
+    rel_ids: list[str] | None = None
+    rationale_ids: list[list[list[int]]] | None = None
+    label: _Label = None
+
+
+class _Tokens(msgspec.Struct):
+    id: str
+    tokens: list[str]
+    rationale_mask: list[bool] | None
+    label: _Label = None
+
+
+_KINDS = {"evidences": _Annotation, "sample_type": _Record, "rationale_mask": _Tokens}
+
+
+def _check_rows(rows: Rows, file: Path) -> None:
+    for number, row in enumerate(rows, 1):
+        kind = next((kind for column, kind in _KINDS.items() if column in row), None)
+        if kind is None:
+            message = f"expected one of the columns {', '.join(_KINDS)}, found {', '.join(row)}"
+            raise DataError(message, rule="key-missing", file=file, line=number)
+        try:
+            msgspec.convert(row, kind)
+        except msgspec.ValidationError as error:
+            raise DataError(str(error), rule="type", file=file, line=number) from None

@@ -1,0 +1,268 @@
+"""The scores of predictions on a split, however they came about: one run's, or the mean of several runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from eraser_hub.metrics.pool import Statistics
+from eraser_hub.records.atomic import atomic_write
+from eraser_hub.records.errors import DataError
+from eraser_hub.records.tables import Table, Tables
+
+from .leaks import MaskLeak
+from .tables import BLOCK_TITLES, DIGITS, breakdown, score_cells, shown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# what stands behind a key where its spread over runs is told
+SPREAD = "_spread"
+
+
+@dataclass
+class Scores:
+    """What predictions score on a split.
+
+    Attributes:
+        name: the system's, which gave the predictions; "" where nobody names it.
+        names: the dataset (of a built one), config and split.
+        ids: of the annotations; `per_instance` has their order.
+        blocks: metric -> its flat result, as the evaluate module returns it.
+        statistics: metric -> the additive statistics per annotation, for comparisons.
+        scores: key -> number, or a list of numbers (points, thresholds); of a key in several blocks the first one's.
+        intervals: key -> (low, high) of the confidence interval.
+        point_intervals: key of a list -> (low, high) of each point.
+        per_instance: key -> value per annotation; None where an annotation has none.
+        by_class: gold label -> key -> number.
+        spread: of several runs, key -> standard deviation over them; their scores are means then.
+        chance: for comprehensiveness and sufficiency the test against random rationales, where there are any.
+        leak: how well masks tell labels, where it was asked for and can be told.
+        reference: the reference scorer's nested keys; None for records of the perturbation benchmark.
+        signatures: one per block, and that of the run that wrote the predictions.
+        run: the latter; "" where there is none.
+        notes: lines for whoever reads the scores: what was left out, or guessed.
+        answered: a line on instances that hold no answer; "" where all do.
+        cautions: lines for whoever reads the intervals.
+        by: the column of the breakdown.
+        runs: the statistics of every run.
+    """
+
+    name: str = ""
+    names: Mapping[str, str] = field(default_factory=dict)
+    ids: Sequence[str] = ()
+    blocks: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    statistics: dict[str, Statistics] = field(default_factory=dict)
+    scores: dict[str, Any] = field(default_factory=dict)
+    intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
+    point_intervals: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
+    per_instance: dict[str, Sequence[float | None]] = field(default_factory=dict)
+    by_class: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    spread: dict[str, float] = field(default_factory=dict)
+    chance: dict[str, dict[str, Any]] = field(default_factory=dict)
+    leak: MaskLeak | None = None
+    reference: dict[str, object] | None = None
+    signatures: list[str] = field(default_factory=list)
+    run: str = ""
+    notes: list[str] = field(default_factory=list)
+    answered: str = ""
+    cautions: list[str] = field(default_factory=list)
+    by: str | None = None
+    runs: list[dict[str, Statistics]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.runs = self.runs or [self.statistics]
+
+    @property
+    def all_notes(self) -> list[str]:
+        """Everything that whoever reads the scores should know."""
+        return [*self.notes, *filter(None, [self.answered]), *self.cautions]
+
+    def number(self, key: str) -> float | None:
+        """The score; None where there is none, or a list, or a count (a whole number: pairs, documents)."""
+        value = self.scores.get(key)
+        return value if isinstance(value, float) else None
+
+    def add(self, result: Mapping[str, Any], block: str = "") -> None:
+        """Add a metric's flat result; scores that are there already stay.
+
+        So the clipped ``sufficiency`` and ``comprehensiveness`` of normalized_fidelity give way to those of
+        eraser_faithfulness, which comes first and has them under the same keys.
+        """
+        if block:
+            self.blocks[block] = result
+        taken = set(self.scores)
+        for key, value in result.items():
+            of, is_bound = key.removesuffix("_ci"), key.endswith("_ci")
+            if of in taken:
+                continue
+            if key == "signature":
+                self.signatures.append(str(value))
+            elif key == "per_instance":
+                self._add_per_instance(value)
+            elif key == "by":
+                self.by_class |= {name: {**part, **self.by_class.get(name, {})} for name, part in value.items()}
+            elif not is_bound:
+                self.scores[key] = value
+            elif len(value) == 2 and not isinstance(value[0], list):
+                self.intervals[of] = (float(value[0]), float(value[1]))
+            else:
+                self.point_intervals[of] = [(float(low), float(high)) for low, high in value]
+
+    def _add_per_instance(self, columns: Mapping[str, Sequence[Any]]) -> None:
+        where = {identity: place for place, identity in enumerate(map(str, columns["annotation_id"]))}
+        places = [where.get(identity) for identity in self.ids]
+        for name, column in columns.items():
+            # a value per threshold is drawn as a curve, not as a distribution
+            if name not in ("annotation_id", "cluster") and not any(isinstance(value, list) for value in column):
+                values = [None if place is None else _finite(column[place]) for place in places]
+                self.per_instance.setdefault(name, values)
+
+    # ------------------------------------------------------------------------------------------------------- outputs
+    @property
+    def signature(self) -> str:
+        """Of all blocks, in one line."""
+        return "; ".join(str(result["signature"]) for result in self.blocks.values())
+
+    def as_json(self) -> dict[str, Any]:
+        """The content of the score file: the reference scorer's keys, and beside them ours, a block each; of the
+        perturbation benchmark `as_flat_json`, which `eraser-hub board` takes as well."""
+        if self.reference is None:
+            return self.as_flat_json()
+        leak = {} if self.leak is None else self.leak.flat
+        chance = {"chance": self.chance} if self.chance else {}
+        said = {name: value for name, value in (("system", self.name), ("run", self.run)) if value}
+        return {**self.reference, **self.blocks, **leak, **chance, "signature": self.signature, **self.names, **said}
+
+    def as_flat_json(self) -> dict[str, Any]:
+        """Flat keys, intervals, names, signatures; NaN is null."""
+        content: dict[str, Any] = {"system": self.name} if self.name else {}
+        content.update(self.names)
+        bounds = {**self.intervals, **self.point_intervals}
+        for key, value in self.scores.items():
+            content[key] = _plain(value)
+            if key in bounds:
+                content[f"{key}_ci"] = _plain(bounds[key])
+            if key in self.spread:
+                content[f"{key}{SPREAD}"] = _plain(self.spread[key])
+        if len(self.runs) > 1:
+            content["runs"] = len(self.runs)
+        return content | {"signature": list(self.signatures)}
+
+    def save(self, path: Path) -> None:
+        """Write the score file; NaN and infinity become null.
+
+        Raises:
+            DataError: the file cannot be written; nothing half-written stays behind.
+        """
+        write_scores(path, self.as_json())
+
+    def table(self) -> Tables:
+        """A table of each block, with intervals, and one of its breakdown where there is one."""
+        about = ", ".join(self.names.values())
+        if self.reference is None:
+            return Tables(about, [_table("scores", about, self.as_flat_json(), numbers=True)])
+        tables = Tables(about)
+        for name, title in BLOCK_TITLES.items():
+            flat = self.blocks.get(name)
+            if flat is None:
+                continue
+            title = f"{title}: {about}" if about else title
+            tables.tables.append(_table(name, title, flat))
+            if isinstance(groups := flat.get("by"), Mapping):
+                tables.tables.append(breakdown(f"{name}_by", f"{title}, by {self.by}", groups, flat))
+        if tables.tables:
+            tables.tables[-1].notes += [
+                f"{side} against {chance['draws']} random rationales: p {shown(chance['p_value'])}, "
+                f"win rate {shown(chance['win_rate'])}, effect size {shown(chance['effect_size'])} "
+                f"(mean win rate per instance {shown(chance['mean_win_rate'])})"
+                for side, chance in self.chance.items()
+            ]
+        if self.leak is not None:
+            title = "Labels told by the mask's shape" + (f": {about}" if about else "")
+            tables.tables.append(_table("scores", title, self.leak.flat, numbers=True))
+            tables.tables[-1].notes.append(self.leak.said)
+        return tables
+
+    def to_frame(self) -> pd.DataFrame:
+        """A line for each single score: its value, and the ends of its interval."""
+        import pandas as pd
+
+        keys = [key for key in self.scores if self.number(key) is not None]
+        ends = [self.intervals.get(key, (math.nan, math.nan)) for key in keys]
+        columns = {"value": [self.scores[key] for key in keys], "low": [low for low, _ in ends]}
+        columns["high"] = [high for _, high in ends]
+        frame: pd.DataFrame = pd.DataFrame(columns, index=pd.Index(keys, name="score"))
+        return frame
+
+    def _repr_html_(self) -> str:
+        return str(self.to_frame().to_html(float_format=f"{{:.{DIGITS}f}}".format, na_rep=""))
+
+
+def mean_of(runs: Sequence[Scores]) -> Scores:
+    """Several runs of one system as one: the mean of each score and its spread; what belongs to single instances is the
+    first run's, which is said."""
+    first = runs[0]
+    if len(runs) == 1:
+        return first
+    scores, spread = dict(first.scores), {}
+    for key in [key for key in scores if all(run.number(key) is not None for run in runs)]:
+        values = [run.scores[key] for run in runs]
+        scores[key], spread[key] = fmean(values), stdev(values)
+    for key, value in first.scores.items():
+        columns = [run.scores.get(key) for run in runs]
+        if isinstance(value, list) and all(isinstance(one, list) and len(one) == len(value) for one in columns):
+            scores[key] = [fmean(points) for points in zip(*columns, strict=True)]
+    signatures = list(dict.fromkeys(line for run in runs for line in run.signatures))
+    words = f"classes, distributions and documents show the first of {len(runs)} runs; scores are means, ± their spread"
+    return replace(
+        first,
+        scores=scores,
+        spread=spread,
+        intervals={},
+        point_intervals={},
+        signatures=[f"mean of {len(runs)} runs", *signatures],
+        cautions=[*first.cautions, words],
+        runs=[run.statistics for run in runs],
+    )
+
+
+def _table(name: str, title: str, flat: Mapping[str, Any], numbers: bool = False) -> Table:
+    """A line for each score of a flat result; with ``numbers`` those that are none are left out."""
+    table = Table(name, title, ("score",), ("value",))
+    for key, cell in score_cells(flat, None if numbers else flat.get("aopc_thresholds")):
+        if cell.number is not None or not numbers:
+            table.add(key, value=cell)
+    return table
+
+
+def _finite(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return _finite(value)
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def json_bytes(scores: Mapping[str, Any]) -> bytes:
+    """Scores as JSON; NaN and infinity become null."""
+    # orjson writes null for both
+    return orjson.dumps(scores, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+def write_scores(path: Path, scores: Mapping[str, Any]) -> None:
+    """Write scores as JSON; errors as of `Scores.save`."""
+    data = json_bytes(scores)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        atomic_write(path, data)
+    except OSError as error:
+        raise DataError(f"cannot be written: {error.strerror or error}", rule="file-unreadable", file=path) from None
