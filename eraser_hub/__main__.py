@@ -68,7 +68,11 @@ def _spellings(verb: str) -> dict[str, str]:
     """Return how a verb spells the arguments of the Python call: options with their dashes, others in capitals."""
     command = typer.main.get_command(app)
     command = getattr(command, "commands", {}).get(verb, command)
-    named = {p.name: p.opts[0] if p.opts[0].startswith("-") else p.name.upper() for p in command.params if p.name}
+    named = {
+        p.name: p.opts[0] if p.opts[0].startswith("-") else getattr(p, "metavar", None) or p.name.upper()
+        for p in command.params
+        if p.name
+    }
     return {**named, **{name.removesuffix("_"): spelling for name, spelling in named.items()}}
 
 

@@ -20,6 +20,8 @@ from eraser_hub.records.errors import DataError
 from eraser_hub.records.hub import at_revision, place_of
 from eraser_hub.records.options import Option, Options, Revision, UsageError, as_list, keywords
 from eraser_hub.records.splits import dataset_split
+from eraser_hub.reports.options import BoardArguments, ReportArguments
+from eraser_hub.scoring.options import CompareArguments, ScoreArguments
 from eraser_hub.systems.recipe import TrainArguments
 
 if TYPE_CHECKING:
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
     from eraser_hub.publishing.serve import HubServer
     from eraser_hub.publishing.viewer import ViewerReport
     from eraser_hub.records.tables import Tables
+    from eraser_hub.reports.board_lines import BoardLine
+    from eraser_hub.reports.report import ReportFiles
+    from eraser_hub.scoring.scores import Scores
 
 _NAMES = ", ".join(HUB_DATASETS)
 Place = str | os.PathLike[str]
@@ -292,6 +297,181 @@ def load(arguments: LoadArguments) -> Dataset:
     repository, split = built.place.repository, dataset_split(arguments.split)
     revision = built.folder.name if repository else None
     return cast("Dataset", load_dataset(repository or str(built.folder), config, split=split, revision=revision))
+
+
+# -- scoring ----------------------------------------------------------------------------------------------------------
+
+
+@keywords(ScoreArguments)
+def score(arguments: ScoreArguments) -> Scores:
+    """Score predictions against a corpus: the reference scorer's keys, and more.
+
+    Returns:
+        The scores: ``table()``, ``to_frame()`` and ``save(path)`` give them in other forms, a notebook shows them.
+
+    Raises:
+        DataError: bad data, with file and line; at most ten offences, and their number.
+
+    Examples:
+        >>> from eraser_hub import samples, score
+        >>> predictions = samples.path("predictions", "eraser", "movies.val.jsonl")
+        >>> scores = score(predictions, dataset="hub/eraser", config="movies", split="val")
+        >>> scores.names["split"], "token_macro_f1" in scores.scores
+        ('validation', True)
+    """
+    from eraser_hub.conversion.download.addresses import local_file
+    from eraser_hub.scoring.score import score as run
+
+    source, settings = arguments.source, arguments.settings()
+    if source.holds_pairs:
+        arguments.refuse_odd(settings)
+    return run(source, local_file(arguments.results), settings, arguments.num_proc)
+
+
+def compare(*systems: Any, **settings: Any) -> dict[str, Any]:
+    """Compare systems on the same split, score by score.
+
+    Args:
+        systems: two or more: files of predictions (``FILE``, ``NAME=FILE``, or ``NAME=FILE,FILE,..`` for runs of one
+            system); or what :func:`eraser_hub.scoring.comparison.compare` takes: results of
+            ``compute(.., per_instance=True)``, or statistics.
+        settings: of files ``dataset`` or ``data_dir``, ``config``, ``split`` and the other options of `eraser-hub
+            compare` by their Python names; else those of that function (``names``, ``n_resamples``, ``seed``, ..).
+
+    Returns:
+        ``scores``, ``comparisons`` with differences, intervals and p-values, ``notes`` and ``signature``.
+
+    Raises:
+        DataError: what ``score`` refuses; systems that share no score or no instances.
+
+    Examples:
+        >>> from eraser_hub import compare, samples
+        >>> one, other = (samples.path("predictions", "eraser", f"movies.val{end}") for end in (".jsonl", ".baseline.jsonl"))
+        >>> result = compare(one, other, dataset="hub/eraser", config="movies", split="val", n_resamples=100)
+        >>> [(pair["first"], pair["second"]) for pair in result["comparisons"]]
+        [('movies.val', 'movies.val.baseline')]
+    """
+    from eraser_hub.scoring.comparison import compare as run
+    from eraser_hub.scoring.comparison import compare_files
+    from eraser_hub.scoring.runs import named_systems
+
+    if not any(isinstance(system, str | os.PathLike) for system in systems):
+        return run(*systems, **settings)
+    arguments = CompareArguments(results=[os.fspath(system) for system in systems], **settings)
+    inference, scoring = arguments.inference(), arguments.settings()
+    named = named_systems(arguments.results, ways=True)
+    if len(named) < 2:
+        message = "expected the predictions of at least two systems"
+        raise UsageError(message, rule="option-missing", argument="results")
+    return compare_files(arguments.source, named, scoring, inference)
+
+
+@keywords(ReportArguments)
+def report(arguments: ReportArguments) -> ReportFiles:
+    """Write a report: scores with confidence intervals, paired comparison, curves, distributions, classes, documents.
+
+    Returns:
+        The page, the score files and the figures.
+
+    Raises:
+        DataError: bad data, with file and instance; nothing is written then.
+
+    Examples:
+        >>> from eraser_hub import report, samples
+        >>> predictions = samples.path("predictions", "eraser", "movies.val.jsonl")
+        >>> report("hub/eraser", "report", predictions, config="movies", split="val").page.name
+        'index.html'
+    """
+    from eraser_hub.reports.report import make_report
+    from eraser_hub.scoring.runs import named_systems
+    from eraser_hub.scoring.settings import ScoreSettings
+
+    names = ("confidence_level", "seed", "only_predicted", "cluster_by")
+    return make_report(
+        Path(at_revision(str(arguments.dataset), arguments.revision)),
+        config=arguments.config,
+        split=arguments.split,
+        systems=named_systems(as_list(arguments.predictions) or [], ways=True),
+        baselines=named_systems(as_list(arguments.baseline) or []),
+        evaluators=named_systems(as_list(arguments.evaluator) or []),
+        out=arguments.out,
+        title=arguments.title,
+        settings=ScoreSettings(n_resamples=arguments.resamples, **{name: getattr(arguments, name) for name in names}),
+        figures=arguments.figures,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class BoardResult:
+    """A board.
+
+    Attributes:
+        lines: a system on a dataset each.
+        files: what was written.
+        notes: what was left out of submissions.
+    """
+
+    lines: list[BoardLine]
+    files: list[Path]
+    notes: list[str]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the board's data, as board.json has it."""
+        from eraser_hub.reports.board import as_json
+
+        return as_json(self.lines)
+
+    def table(self, whole: bool = False) -> Tables:
+        """Return a table for each dataset: the scores of the papers' own tables, or with ``whole`` every score."""
+        from eraser_hub.reports.board import board_tables
+
+        return board_tables(self.lines, whole=whole)
+
+
+@keywords(BoardArguments)
+def board(arguments: BoardArguments) -> BoardResult:
+    """Write the results board: every system by every metric by every dataset, none of them first by default.
+
+    Returns:
+        The lines and the files.
+
+    Raises:
+        DataError: a score file without signature, predictions that the scorer does not take, nothing to show.
+
+    Examples:
+        >>> from eraser_hub import board
+        >>> [file.name for file in board("board").files]
+        ['index.html', 'board.json']
+    """
+    from eraser_hub.reports.board import board_lines, write_board
+    from eraser_hub.reports.board_lines import named_score_file, submitted_lines
+    from eraser_hub.scoring.settings import ScoreSettings
+
+    lines = [named_score_file(argument) for argument in as_list(arguments.scores) or ()]
+    if arguments.submission:
+        settings = ScoreSettings(confidence_level=0.95, only_predicted=arguments.only_predicted)
+        place = Path(at_revision(str(arguments.dataset), arguments.revision))
+        split = arguments.split or "test"
+        submissions = as_list(arguments.submission) or []
+        lines += submitted_lines(submissions, dataset=place, config=arguments.config, split=split, settings=settings)
+    notes = [f"{line.system}: {note}" for line in lines for note in line.notes]
+    lines = board_lines(lines, published=arguments.published)
+    if not lines:
+        message = "nothing to show: give `scores` or `submission`"
+        raise UsageError(message, rule="option-missing", argument="published")
+    written = list[Path]()
+
+    def write_pages() -> None:
+        if arguments.out is not None:
+            written.extend(write_board(arguments.out, lines, title=arguments.title))
+
+    if arguments.space is None:
+        write_pages()
+    else:
+        from eraser_hub.reports.space import write_space
+
+        written += write_space(arguments.space, lines, title=arguments.title, beside=write_pages)
+    return BoardResult(lines, written, notes)
 
 
 # -- explaining -------------------------------------------------------------------------------------------------------

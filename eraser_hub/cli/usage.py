@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from copy import copy
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar
 
 import typer
-from typer.models import OptionInfo
 
 from eraser_hub.records.errors import DataError, printable, respelled, visible
-from eraser_hub.records.hub import at_revision as at_revision  # until every verb's options are declared in its layer
-from eraser_hub.records.options import Option, Options, UsageError, options_of
+from eraser_hub.records.options import Option, UsageError, options_of
 from eraser_hub.records.tables import FORMATS, FormatName, Tables
 
 Values = TypeVar("Values")
@@ -38,19 +34,18 @@ def takes(options: type[Values], *more: type) -> Callable[[Callable[..., None]],
         more: dataclasses whose further fields are options too; the function takes the values of those that somebody
             gave, or that have a default, as a dictionary.
     """
-    own = options_of(options) if issubclass(options, Options) else _with_typer(options)
-    others = dict[str, Option]()
+    own, others = options_of(options), dict[str, Option]()
     for name, each in (pair for one in more for pair in options_of(one).items()):
         if name not in own:
             others.setdefault(name, _argument(each))
-    described = {name: each for name, each in {**own, **others}.items() if not getattr(each, "python_only", False)}
-    names, defaults = _spellings(described), inspect.signature(options).parameters
+    described = {name: each for name, each in {**own, **others}.items() if not each.python_only}
+    names = _spellings(described)
     parameters = [
         inspect.Parameter(
             name,
             inspect.Parameter.KEYWORD_ONLY,
-            annotation=_typer_option(name, each, names) if isinstance(each, Option) else each,
-            default=_typed_default(each) if isinstance(each, Option) else defaults[name].default,
+            annotation=_typer_option(name, each, names),
+            default=_typed_default(each),
         )
         for name, each in described.items()
     ]
@@ -88,16 +83,15 @@ def _argument(option: Option) -> Option:
     return replace(option, default=None, optional=True) if option.open else option
 
 
-def _spellings(described: Mapping[str, Any]) -> dict[str, str]:
+def _spellings(described: Mapping[str, Option]) -> dict[str, str]:
     """Argument -> its option, in capitals without one; with and without the stroke behind a word of Python's."""
     named = {field: _spelling(field, option) for field, option in described.items()}
     return {**named, **{field.removesuffix("_"): name for field, name in named.items()}}
 
 
-def _spelling(field: str, option: Any) -> str:
-    own, positional = (option.name, option.positional) if isinstance(option, Option) else ("", False)
-    name = own or field.removesuffix("_")
-    return name.upper() if positional else f"--{name.replace('_', '-')}"
+def _spelling(field: str, option: Option) -> str:
+    name = option.name or field.removesuffix("_")
+    return name.upper() if option.positional else f"--{name.replace('_', '-')}"
 
 
 def _bad_usage(error: DataError) -> typer.BadParameter:
@@ -117,6 +111,7 @@ def _typer_option(field: str, option: Option, names: Mapping[str, str]) -> Any:
     words["callback"] = _announce if option.announced else None
     name = names[field]
     if option.positional:
+        words["metavar"] = option.name or None
         return Annotated[kind, typer.Argument(**words)]
     if option.kind is bool and (option.default is not False or option.negatable):
         name = f"{name}/--no-{name.removeprefix('--')}"
@@ -140,11 +135,11 @@ def _typed_default(option: Option) -> Any:
     return ",".join(f"{100 * value:.12g}" if option.percent else str(value) for value in default)
 
 
-def _parsed(field: str, option: Any, value: Any) -> Any:
+def _parsed(field: str, option: Option, value: Any) -> Any:
     """A field's value from what was typed; None where nothing was."""
     if value == []:
         return None
-    if not isinstance(option, Option) or not option.commas or value is None:
+    if not option.commas or value is None:
         return value
     parts = [part.strip() for part in value.split(",") if part.strip()]
     if not option.percent:
@@ -163,28 +158,6 @@ def call(function: Callable[..., Result], options: object, **more: Any) -> Resul
     return function(**{**taken, **more})
 
 
-def _with_typer(options: type) -> dict[str, Any]:
-    """The fields of a dataclass that says what typer needs in its types and the rest in its docstring."""
-    _, _, attributes = inspect.cleandoc(options.__doc__ or "").partition("Attributes:\n")
-    entries = (entry.partition(": ") for entry in re.split(r"(?m)^ {4}(?=\w)", attributes)[1:])
-    helps = {name: " ".join(words.split()) for name, _, words in entries}
-    hints = {
-        name: _option(hint, helps.pop(name, None))
-        for name, hint in get_type_hints(options, include_extras=True).items()
-    }
-    assert not helps, f"{options.__name__}: {', '.join(helps)}: no such field"
-    return hints
-
-
-def _option(hint: Any, words: str | None) -> Any:
-    """A field's type as typer takes it, with its help."""
-    kind, *more = get_args(hint) if get_origin(hint) is Annotated else (hint,)
-    option = copy(next((one for one in more if isinstance(one, OptionInfo)), typer.Option()))
-    option.help = option.help or words
-    assert option.help, f"{hint}: an option without help"
-    return Annotated[kind, option]
-
-
 def spelled(words: str) -> str:
     """A line for the command's caller: an argument in backquotes, as library layers have it, becomes its option."""
     return respelled(words, _SPELLINGS.get())
@@ -195,18 +168,12 @@ def chosen(options: object, names: str) -> dict[str, Any]:
     return {name: getattr(options, name) for name in names.split()}
 
 
-def _one_of_the_formats(format: str) -> str:
-    one_of(format, FORMATS, "--format")
-    return format
-
-
 def say(words: str) -> None:
     """A line on stderr for whoever reads the output: what was left out, guessed or defaulted."""
     typer.echo(printable(spelled(words)), err=True)
 
 
 TableFormat = Annotated[FormatName, Option(help=f"{', '.join(FORMATS)}.")]
-Format = Annotated[str, typer.Option(callback=_one_of_the_formats, help=f"{', '.join(FORMATS)}.")]
 
 
 def print_tables(tables: Tables, format: str, content: Mapping[str, Any], signatures: Sequence[str]) -> None:
@@ -229,38 +196,3 @@ def print_tables(tables: Tables, format: str, content: Mapping[str, Any], signat
     elif format != "latex":
         quote = "`" if format == "markdown" else ""
         typer.echo("\n" + "\n".join(f"{quote}{visible(line)}{quote}" for line in signatures))
-
-
-OnlyPredicted = Annotated[
-    bool,
-    typer.Option("--only-predicted", help="Leave out annotations without an instance, and say how many were scored."),
-]
-
-
-def default_split() -> str:
-    """The split of all verbs that read predictions where none is named, which is said."""
-    say("split: test (--split names another)")
-    return "test"
-
-
-def _said_if_default(context: typer.Context, split: str) -> str:
-    source = context.get_parameter_source("split")
-    return default_split() if source is not None and source.name == "DEFAULT" else split
-
-
-Dataset = Annotated[str, typer.Option(help="Dataset folder (hub/eraser), Hub id or hf:// path.")]
-Config = Annotated[str | None, typer.Option(help="Config; by default the dataset's default config.")]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of all that is drawn.")]
-Split = Annotated[
-    str,
-    typer.Option(callback=_said_if_default, help="test, validation (or val), train, or a split of the dataset's own."),
-]
-
-
-def one_of(value: str, allowed: Sequence[str], option: str) -> None:
-    """Refuse a value that is none of those allowed."""
-    if value not in allowed:
-        raise typer.BadParameter(f"expected one of {', '.join(allowed)}, found {value!r}", param_hint=option)
-
-
-Revision = Annotated[str | None, typer.Option(help="Of a dataset of the Hub: a branch, a tag or a commit.")]

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.unit
 
 
 @dataclass(frozen=True)
-class Sizes:
+class Sizes(Options):
     """Of a box.
 
     Attributes:
@@ -27,8 +27,8 @@ class Sizes:
     """
 
     width: float
-    deep: Annotated[bool, typer.Option("--deep")] = False
-    name: Annotated[str, typer.Option(help="Its name.")] = "box"
+    deep: bool = False
+    name: Annotated[str, Option(help="Its name.")] = "box"
 
 
 def test_fields_are_options_and_their_words_the_help():

@@ -62,7 +62,7 @@ def test_a_field_says_what_it_takes():
     [
         ({"width": 3}, "from 0.5 to 2, found 3"),
         ({"width": "1"}, "a number, found '1'"),
-        ({"seed": -1}, "0 or more"),
+        ({"seed": -1}, "at least 0"),
         ({"seed": True}, "a whole number"),
         ({"seed": None}, "None"),
         ({"colour": "green"}, "red, blue"),

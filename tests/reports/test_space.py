@@ -95,7 +95,7 @@ def test_the_folder_is_written_as_a_whole_and_no_other_one_is_replaced(tmp_path)
     (tmp_path / "file").write_text("a file")
     (tmp_path / "link").symlink_to(tmp_path / "theirs")
     for name, rule, mentions in (
-        ("theirs", "file-exists", ("written.json", "--space")),
+        ("theirs", "file-exists", ("written.json", "`space`")),
         ("file", "file-kind", ()),
         ("link", "file-kind", ()),
     ):
