@@ -346,7 +346,8 @@ def compare(*systems: Any, **settings: Any) -> dict[str, Any]:
 
     Examples:
         >>> from eraser_hub import compare, samples
-        >>> one, other = (samples.path("predictions", "eraser", f"movies.val{end}") for end in (".jsonl", ".baseline.jsonl"))
+        >>> folder = samples.path("predictions", "eraser")
+        >>> one, other = folder / "movies.val.jsonl", folder / "movies.val.baseline.jsonl"
         >>> result = compare(one, other, dataset="hub/eraser", config="movies", split="val", n_resamples=100)
         >>> [(pair["first"], pair["second"]) for pair in result["comparisons"]]
         [('movies.val', 'movies.val.baseline')]
