@@ -7,7 +7,9 @@ Public names (loaded when first asked for, so that ``import eraser_hub`` stays c
 - ``collate(rows)``: rows as a batch, for a DataLoader.
 - ``token_scores(result, text)``, ``write_scores(path, rows, scores)``: what captum, ferret, inseq, interpreto, lime,
   shap and transformers-interpret give, as a score a token, and as the file of ``explain --scores``.
-- ``explain_texts(model, texts)``: predictions with rationales for texts in memory.
+- ``build``, ``check``, ``stats``, ``export``, ``load``, ``score``, ``report``, ``board``, ``train``, ``ask``,
+  ``reproduce``, ``publish``, ``serve``:  what the verbs of the command line do.
+- ``explain``, ``explain_texts(model, texts)``: predictions with rationales for texts in memory.
 - ``highlight(row, instance)``: a dataset row's document with gold and predicted rationales marked, for notebooks.
 - ``Eraser``, ``BilingualPerturbation``, ``HumanRationales``: the dataset builders.
 - ``import_corpus({"train": rows}, name, Columns(..), out)``: Datasets of rationales as a corpus folder, as
@@ -28,6 +30,23 @@ from eraser_hub.records.splits import dataset_split, release_split
 from .version import __version__
 
 if TYPE_CHECKING:
+    from eraser_hub import explain
+    from eraser_hub.api import (
+        ask,
+        board,
+        build,
+        check,
+        compare,
+        export,
+        load,
+        publish,
+        report,
+        reproduce,
+        score,
+        serve,
+        stats,
+        train,
+    )
     from eraser_hub.attribution.api import explain_texts
     from eraser_hub.attribution.other_libraries.alignment import Collator, align, collate, mask, tokens
     from eraser_hub.attribution.other_libraries.scores import token_scores, write_scores
@@ -36,10 +55,10 @@ if TYPE_CHECKING:
     from eraser_hub.datasets_scripts.eraser import Eraser
     from eraser_hub.datasets_scripts.human_rationales import HumanRationales
     from eraser_hub.reports.highlight import highlight
-    from eraser_hub.scoring.comparison import compare
 
 # module -> the names in it that are loaded when they are first asked for
 _LAZY = {
+    "api": "build check stats export load score compare report board train ask reproduce publish serve",
     "attribution.other_libraries.alignment": "tokens mask align Collator collate",
     "attribution.other_libraries.scores": "token_scores write_scores",
     "attribution.api": "explain_texts",
@@ -48,17 +67,21 @@ _LAZY = {
     "datasets_scripts.bilingual_perturbation": "BilingualPerturbation",
     "datasets_scripts.human_rationales": "HumanRationales",
     "conversion.importing.corpus": "import_corpus Columns",
-    "scoring.comparison": "compare",
 }
 _MODULES = {name: module for module, names in _LAZY.items() for name in names.split()}
 __all__ = ["BusyError", "DataError", "DataErrors", "__version__", "dataset_split", "release_split"]
 # in the order of docs/reference.md
 __all__ += ["tokens", "mask", "align", "Collator", "collate", "token_scores", "write_scores"]  # noqa: RUF022
+__all__ += ["build", "check", "stats", "export", "load"]  # noqa: RUF022
+__all__ += ["score", "report", "board", "train", "explain"]  # noqa: RUF022
+__all__ += ["ask", "reproduce", "publish", "serve"]  # noqa: RUF022
 __all__ += ["explain_texts", "highlight", "Eraser", "BilingualPerturbation", "HumanRationales"]  # noqa: RUF022
 __all__ += ["import_corpus", "Columns", "compare"]  # noqa: RUF022
 
 
 def __getattr__(name: str) -> object:
+    if name == "explain":  # a module that is called
+        return importlib.import_module(f"{__name__}.explain")
     if name in _MODULES:
         return getattr(importlib.import_module(f"eraser_hub.{_MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -19,7 +19,7 @@ from .version import __version__
 # each verb is a module in eraser_hub.cli, with a function of its name; `import` is a word of Python's
 _WORDS = (
     "import build check stats export score compare train explain ask reproduce benchmark-scores roar report "
-    "highlight board publish serve quickstart"
+    "highlight board publish serve quickstart methods"
 )
 VERBS = tuple(_WORDS.split())
 
@@ -66,10 +66,14 @@ def _register(names: tuple[str, ...] = VERBS) -> None:
 
 def _spellings(verb: str) -> dict[str, str]:
     """Return how a verb spells the arguments of the Python call: options with their dashes, others in capitals."""
-    from eraser_hub.cli.usage import spellings
-
     command = typer.main.get_command(app)
-    return spellings(getattr(command, "commands", {}).get(verb, command))
+    command = getattr(command, "commands", {}).get(verb, command)
+    named = {
+        p.name: p.opts[0] if p.opts[0].startswith("-") else getattr(p, "metavar", None) or p.name.upper()
+        for p in command.params
+        if p.name
+    }
+    return {**named, **{name.removesuffix("_"): spelling for name, spelling in named.items()}}
 
 
 def main() -> None:
@@ -80,11 +84,12 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     # Only the verb that is asked for is imported, unless it is the help of all.
     asked = [word for word in sys.argv[1:] if not word.startswith("-")]
+    verb = asked[0] if asked and asked[0] in VERBS else ""
     try:
-        _register((asked[0],) if asked and asked[0] in VERBS else VERBS)
+        _register((verb,) if verb else VERBS)
         app()
     except DataError as error:
-        typer.echo(error.text(_spellings(asked[0]) if asked else {}), err=True)
+        typer.echo(error.text(_spellings(verb) if verb else {}), err=True)
         sys.exit(1)
     except ModuleNotFoundError as error:
         if (lacking := missing_extra(error)) is None:

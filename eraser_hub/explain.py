@@ -1,12 +1,18 @@
-"""Imports of 2.0 from ``eraser_hub.explain``: the folder of that name is :mod:`eraser_hub.attribution` now."""
+"""``eraser_hub.explain(..)``, and the imports of 2.0 from ``eraser_hub.explain``, whose folder is
+:mod:`eraser_hub.attribution` now.
+
+A module of this name stands in the way of a function as soon as anybody imports it, so the module itself is called.
+"""
 
 from __future__ import annotations
 
 import importlib
 import sys
+from inspect import Signature, signature
+from types import ModuleType
 from typing import Any
 
-# by name, because this module stands beneath the folder that it forwards to
+# by name, because this module stands beneath what it forwards to
 _ATTRIBUTION = importlib.import_module("eraser_hub.attribution")
 __all__ = list(_ATTRIBUTION.__all__)
 # `from eraser_hub.explain.adapter import Adapter` finds its module here
@@ -16,3 +22,26 @@ for _name in ("adapter", "instances"):
 
 def __getattr__(name: str) -> Any:
     return getattr(_ATTRIBUTION, name)
+
+
+class _CallableModule(ModuleType):
+    """A module that is called as ``eraser_hub.api.explain``."""
+
+    @property
+    def _function(self) -> Any:
+        return importlib.import_module("eraser_hub.api").explain
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._function(*args, **kwargs)
+
+    @property
+    def __signature__(self) -> Signature:
+        return signature(self._function)
+
+    @property
+    def __doc__(self) -> str | None:  # type: ignore[override]
+        words: str | None = self._function.__doc__
+        return words
+
+
+sys.modules[__name__].__class__ = _CallableModule

@@ -19,7 +19,7 @@ The public names of the package, out of their docstrings (`make reference` write
 What the verbs take, `eraser-hub VERB --help` says; the files are in [predictions-format.md](predictions-format.md).
 """
 EXPLAIN = ("ExplainSettings", "Instance", "explain_instances", "open_model")
-SECTION = re.compile(r"^(Args|Attributes|Returns|Raises|Yields):$")
+SECTION = re.compile(r"^(Args|Attributes|Returns|Raises|Yields|Examples):$")
 ITEM = re.compile(r"^    (\S[^:]*?): (.*)$")
 
 
@@ -41,6 +41,8 @@ def markdown(text: str) -> str:
         if heading:
             section = heading[1]
             lines += [f"**{section}**", ""]
+        elif section == "Examples" and line.startswith("    "):
+            lines.append(line[4:])
         elif section and item and section != "Returns":
             lines.append(f"- `{item[1]}`: {item[2]}")
         elif section and line.startswith("    "):
@@ -65,7 +67,7 @@ def _examples(text: str) -> str:
 def entry(name: str, thing: Any) -> str:
     """A name's heading, signature and docstring."""
     parts = [f"### `{name}`"]
-    if inspect.ismodule(thing):
+    if inspect.ismodule(thing) and not callable(thing):
         (metric,) = (
             each
             for each in vars(thing).values()
@@ -74,7 +76,11 @@ def entry(name: str, thing: Any) -> str:
             and issubclass(each, evaluate.Metric)
         )
         return "\n\n".join([*parts, markdown(metric.__doc__ or "")])
-    called = inspect.isfunction(thing) or (inspect.isclass(thing) and not issubclass(thing, Exception))
+    called = (
+        inspect.isroutine(thing)
+        or inspect.ismodule(thing)
+        or (inspect.isclass(thing) and not issubclass(thing, Exception))
+    )
     parts += [_signature(name.rpartition(".")[2], thing)] if called else []
     parts += [markdown(thing.__doc__ or "")]
     if inspect.isclass(thing) and thing.__doc__ and thing.__call__.__doc__ and "__call__" in vars(thing):
@@ -84,7 +90,7 @@ def entry(name: str, thing: Any) -> str:
 
 def _signature(name: str, thing: Any) -> str:
     words = f"{name}{inspect.signature(thing)}"
-    words = re.sub(r"\bself, |'|<factory>|typing\.|eraser_hub\.[\w.]*\.", "", words)
+    words = re.sub(r"\bself, |'|<factory>|typing\.|collections\.abc\.|os\.|pathlib\.|eraser_hub\.[\w.]*\.", "", words)
     return (
         "```text\n" + "\n".join(textwrap.wrap(words, 118, subsequent_indent="    ", break_long_words=False)) + "\n```"
     )

@@ -17,8 +17,8 @@ from .answers import ANSWERED, Answer, read_answer
 from .formats import located
 from .lines import eraser_line
 from .questions import Question, question_of
-from .run import AskJob, AskPlan, plan_of
-from .settings import AskSettings
+from .run import AskPlan, plan_of
+from .settings import AskJob, AskSettings
 
 if TYPE_CHECKING:
     from inspect_ai import Task as InspectTask

@@ -26,30 +26,9 @@ from .formats import located
 from .lines import eraser_line, pair_line
 from .prompts import GENERIC, Prompt, family_of, open_prompt
 from .questions import Question, examples, questions
-from .settings import AskSettings
+from .settings import AskJob, AskSettings
 
 OnProgress = Callable[[int], None]
-
-
-@dataclass(frozen=True, slots=True)
-class AskJob:
-    """What is asked about.
-
-    Attributes:
-        dataset: folder (``hub/eraser``) or Hub id.
-        config: None for the default config.
-        split: its split.
-        limit: the first so many instances; None for all.
-        prompt: a file in place of the config's prompt.
-        simulate_endpoint: of the second model; "" for the first one's.
-    """
-
-    dataset: str
-    config: str | None = None
-    split: str = "test"
-    limit: int | None = None
-    prompt: Path | None = None
-    simulate_endpoint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +134,7 @@ def ask(
     budget: int | None = None,
     resume: bool = False,
     force: bool = False,
-    on_progress: OnProgress = lambda instances: None,
+    on_progress: OnProgress | None = None,
 ) -> AskReport:
     """Ask a language model for every instance of a split, and write predictions.
 
@@ -190,7 +169,7 @@ def ask(
         refuse_other(out, header)
     partial = Partial(out, header, resume)
     try:
-        failures = asyncio.run(_asked(plan, asker, partial, concurrency, on_progress))
+        failures = asyncio.run(_asked(plan, asker, partial, concurrency, on_progress or (lambda instances: None)))
         if failures:
             raise DataError(_failure_words(failures, len(partial.places), out), rule="server")
         report = _written(out, partial, plan, client, header)

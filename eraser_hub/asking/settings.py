@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
-from msgspec import Meta
+from eraser_hub.records.errors import shown
+from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options, Split, UsageError
 
-from eraser_hub.records.errors import DataError, shown
-
-from .answers import FORMATS, QUOTED
+from .answers import QUOTED
 
 # the least similarity (2 common characters in sequence / characters of both) of a fuzzy match, from docs/results.md
 THRESHOLD = 0.8
-SEVERAL = ("nearest", "all")
-AtLeastOne = Annotated[int, Meta(ge=1)]
-STRUCTURED = ("auto", "schema", "none")
 # what the model may be asked again about: without its quotes, with them alone, without random spans of the same length
 AGAIN = ("redacted", "removed", "alone", "random")
 
 
 @dataclass(frozen=True)
-class AskSettings:
+class AskSettings(Options):
     """Everything that decides the answers, but for the data.
 
     Attributes:
@@ -44,43 +41,31 @@ class AskSettings:
     """
 
     model: str
-    temperature: float = 0.0
-    seed: Annotated[int, Meta(ge=0)] = 1
-    max_tokens: int = 1024
-    structured: str = "auto"
-    shots: int = 0
-    threshold: float = THRESHOLD
-    several: str = "nearest"
+    temperature: Annotated[float, Option(min=0, max=2)] = 0.0
+    seed: Annotated[int, Option(min=0, max=2**63 - 1)] = 1
+    max_tokens: AtLeastOne = 1024
+    structured: Literal["auto", "schema", "none"] = "auto"
+    shots: NotNegative = 0
+    threshold: Annotated[float, Option(min=0.5, max=1)] = THRESHOLD
+    several: Literal["nearest", "all"] = "nearest"
     prompt: str = ""
-    again: tuple[str, ...] = ()
-    samples: int = 0
-    sample_temperature: float = 1.0
+    again: Annotated[tuple[str, ...], Option(commas=True)] = ()
+    samples: NotNegative = 0
+    sample_temperature: Annotated[float, Option(min=0, max=2)] = 1.0
     simulate_with: str = ""
-    answer: str = QUOTED
+    answer: Literal["quotes", "offsets", "tokens", "highlighted"] = "quotes"
 
     def __post_init__(self) -> None:
-        for argument, good, expected, value in (
-            ("temperature", 0 <= self.temperature <= 2, "a number from 0 to 2", self.temperature),
-            ("seed", 0 <= self.seed < 2**63, "a whole number from 0 to 2**63 - 1", self.seed),
-            ("max_tokens", self.max_tokens >= 1, "at least 1", self.max_tokens),
-            ("structured", self.structured in STRUCTURED, f"one of {', '.join(STRUCTURED)}", self.structured),
-            ("shots", self.shots >= 0, "at least 0", self.shots),
-            ("threshold", 0.5 <= self.threshold <= 1, "a number from 0.5 to 1", self.threshold),
-            ("answer", self.answer in FORMATS, f"one of {', '.join(FORMATS)}", self.answer),
-            ("again", _some_of(self.again, AGAIN), f"some of {', '.join(AGAIN)}, each once", ",".join(self.again)),
-            ("samples", self.samples >= 0, "at least 0", self.samples),
-            ("samples", not self.samples or self.again, "`again` beside it", self.samples),
-            (
-                "sample_temperature",
-                0 < self.sample_temperature <= 2,
-                "a number from 0 (excluded) to 2",
-                self.sample_temperature,
-            ),
-            ("several", self.several in SEVERAL, f"one of {', '.join(SEVERAL)}", self.several),
-        ):
-            if not good:
-                words = f"expected {expected}, found {shown(value)}"
-                raise DataError(words, rule="option-value", argument=argument)
+        super().__post_init__()
+        if not _some_of(self.again, AGAIN):
+            words = f"expected some of {', '.join(AGAIN)}, each once, found {shown(','.join(self.again))}"
+            raise UsageError(words, rule="option-value", argument="again")
+        if self.samples and not self.again:
+            words = f"expected `again` beside it, found {self.samples}"
+            raise UsageError(words, rule="option-value", argument="samples")
+        if not self.sample_temperature:
+            words = "expected a number from 0 (excluded) to 2, found 0.0"
+            raise UsageError(words, rule="option-value", argument="sample_temperature")
 
     def signature(self) -> str:
         """Every setting that decides the answers, in one line."""
@@ -107,8 +92,29 @@ class AskSettings:
         return (1 + len(self.again)) * (1 + self.samples) + bool(self.simulate_with)
 
 
+@dataclass(frozen=True, slots=True)
+class AskJob:
+    """What is asked about.
+
+    Attributes:
+        dataset: folder (``hub/eraser``) or Hub id.
+        config: None for the default config.
+        split: its split.
+        limit: the first so many instances; None for all.
+        prompt: a file in place of the config's prompt.
+        simulate_endpoint: of the second model; "" for the first one's.
+    """
+
+    dataset: str
+    config: str | None = None
+    split: str = "test"
+    limit: int | None = None
+    prompt: Path | None = None
+    simulate_endpoint: str = ""
+
+
 @dataclass(frozen=True, kw_only=True)
-class AskOptions(AskSettings):
+class AskArguments(AskSettings):
     """Everything that asking for a split needs.
 
     Attributes:
@@ -116,7 +122,6 @@ class AskOptions(AskSettings):
         endpoint: Base URL of an OpenAI-compatible server, such as http://localhost:8000/v1.
         out: Predictions: a file ending in .jsonl.
         config: Config; by default the dataset's default config.
-        split: test, validation (or val), train, or a split of the dataset's own.
         prompt: A jinja2 file in place of the config's prompt.
         concurrency: Requests at a time.
         simulate_endpoint: Of that model; by default the first one's.
@@ -127,25 +132,29 @@ class AskOptions(AskSettings):
         budget: Most tokens that may be paid.
         resume: Go on with a stopped run.
         force: Replace a result that was made otherwise.
-        dry_run: Print two prompts and the estimated tokens; ask nothing.
+        on_progress: Called with the number of instances that are done.
     """
 
     dataset: str
     endpoint: str
     out: Path
     config: str | None = None
-    split: str = "test"
+    split: Split = "test"
     prompt: Path | None = None  # type: ignore[assignment]
     concurrency: AtLeastOne = 8
     simulate_endpoint: str = ""
     attempts: AtLeastOne = 6
-    timeout: Annotated[float, Meta(ge=0.1)] = 600.0
+    timeout: Annotated[float, Option(min=0.1)] = 600.0
     cache: Path | None = None
     limit: AtLeastOne | None = None
     budget: AtLeastOne | None = None
     resume: bool = False
     force: bool = False
-    dry_run: bool = False
+    on_progress: Annotated[Callable[[int], None] | None, Option(python_only=True)] = None
+
+    def job(self) -> AskJob:
+        """Return what is asked about."""
+        return AskJob(self.dataset, self.config, self.split, self.limit, self.prompt, self.simulate_endpoint)
 
     def settings(self) -> AskSettings:
         """Return what decides the answers, but for the data."""

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from .method import Range
+from eraser_hub.records.operators import ERASE_MODES
+from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options, Revision, Split, UsageError
 
 Task = Literal["auto", "classification", "multiple-choice", "question-answering"]
 Engine = Literal["local", "ray"]
@@ -20,7 +21,6 @@ class Job:
     Attributes:
         dataset: dataset folder (hub/eraser), Hub id or hf:// path.
         config: config; None: the dataset's default config.
-        split: test, validation (or val), train, or a split of the dataset's own.
         model: model folder of `eraser-hub train`, .skops file, or transformers id.
         task: transformers: what the model computes; auto: by its architecture.
         trust_pickle: open joblib and pickle files, which run code.
@@ -47,22 +47,67 @@ class Job:
 
     dataset: str
     config: str | None
-    split: str
+    split: Split
     model: str
     task: Task = "auto"
     trust_pickle: bool = False
     trust_remote_code: bool = False
-    labels: tuple[str, ...] = ()
+    labels: Annotated[tuple[str, ...], Option(commas=True)] = ()
     query: bool | None = None
-    window: Annotated[int | None, Range(8)] = None
+    window: Annotated[int | None, Option(min=8)] = None
     device: str | None = None
     precision: Precision = "auto"
-    limit: Annotated[int | None, Range(1)] = None
-    sample: Annotated[int | None, Range(1)] = None
-    sample_seed: int | None = None
-    threads: Annotated[int, Range(0)] = 0
+    limit: AtLeastOne | None = None
+    sample: AtLeastOne | None = None
+    sample_seed: Annotated[int | None, Option(python_only=True)] = None
+    threads: NotNegative = 0
     scores: Path | None = None
     aopc_bounds_from: Path | None = None
     rationales: str = ""
     infill: str = ""
     distribution_split: str = "train"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainArguments(Options):
+    """What a run is told beside its :class:`Job` and its :class:`settings.ExplainSettings`.
+
+    Attributes:
+        dataset: Dataset folder (hub/eraser), Hub id or hf:// path.
+        model: Model folder of `eraser-hub train`, .skops file, or transformers id.
+        out: Predictions: a file ending in .jsonl or .parquet.
+        config: Config; by default the dataset's default config.
+        method: The attribution method; by default occlusion.
+        draws: A `method` that is drawn by chance: so many files, OUT.draw-01.jsonl, ...
+        erase: How tokens are erased: remove (the default), mask, pad or infill; several with commas between write a
+            file each, OUT.remove.jsonl, .., of the same scores, made by the first.
+        more: A setting of a method or measure that a plug-in brings, NAME=VALUE; more than one with more `more`.
+        max_inputs: Refuse a run that may take more inputs of the model.
+        engine: local, or ray.
+        workers: `engine` ray: workers, each with a model.
+        resume: Go on with a stopped run.
+        force: Replace a result that was made otherwise.
+    """
+
+    dataset: str
+    model: str
+    out: Path
+    config: str | None = None
+    split: Split = "test"
+    method: str | None = None
+    draws: AtLeastOne = 1
+    erase: Annotated[tuple[str, ...], Option(commas=True, choices=ERASE_MODES)] = ()
+    more: Annotated[tuple[str, ...], Option(name="set")] = ()
+    max_inputs: AtLeastOne | None = None
+    engine: Engine = "local"
+    workers: AtLeastOne = 2
+    revision: Revision = None
+    resume: bool = False
+    force: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for pair in self.more:
+            if "=" not in pair:
+                words = f"expected NAME=VALUE, found {pair!r}"
+                raise UsageError(words, rule="option-value", argument="more")

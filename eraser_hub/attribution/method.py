@@ -15,28 +15,6 @@ if TYPE_CHECKING:  # the command line lists methods without waiting for numpy
     from .instances import Instance
 
 
-LARGEST = 2**63 - 1  # what the record of a run, which is JSON, can hold of an integer
-
-
-# marks a setting, for ``Annotated``, that nobody has to say
-OPEN = "the paper, the data or the model decide where nobody does"
-
-
-class Range(NamedTuple):
-    """The least and the greatest value of a setting, for ``Annotated``."""
-
-    least: float
-    most: float = LARGEST
-
-    def expected(self, value: float) -> str:
-        """Return what is expected of a value in words; "" where it lies within."""
-        if self.least <= value <= self.most:
-            return ""
-        if self.most != LARGEST:
-            return f"a share from {self.least:g} to {self.most:g}"
-        return f"at least {self.least:g}" if value < self.least else f"at most {LARGEST}"
-
-
 class Setting(NamedTuple):
     """A setting of a part that :class:`settings.ExplainSettings` has no field for.
 

@@ -18,7 +18,9 @@ from eraser_hub.metrics.fields import AOPC_THRESHOLDS
 from eraser_hub.papers.presets import preset
 from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import DataError
+from eraser_hub.records.hub import at_revision
 from eraser_hub.records.operators import operator_path
+from eraser_hub.records.options import UsageError
 from eraser_hub.records.run_record import read_run, write_run
 
 from .adapter import Adapter, Notes, align_labels
@@ -27,12 +29,14 @@ from .costs import PROBED, cost_in_words, inputs_of, seconds_of
 from .dataset import Split, kd_of, open_split, queries_differ
 from .given import Given, GivenScores, GoldRationales, KnownBounds, given_rationales
 from .instances import Instance, chunks_of
-from .job import Engine, Job
+from .job import Engine, ExplainArguments, Job
 from .measures.aopc_bounds import NO_SPAN
 from .measures.distances import training_texts
 from .measures.tokens_to_flip import NEVER_FLIPPED
+from .method import METHODS
 from .open import opener_of, opening_of, training_facts
 from .outputs import (
+    FORMATS,
     Partial,
     check_format,
     partial_path,
@@ -41,7 +45,7 @@ from .outputs import (
     write_predictions,
 )
 from .runner import INFILLED, Runner
-from .settings import GIVEN, HUMAN, OWN, SPANS, ExplainSettings, settings_for
+from .settings import GIVEN, HUMAN, OWN, SPANS, ExplainSettings, parsed_settings, settings_for
 from .work import ChunkResult, Worker, explain_on_ray, infiller_of_job, model_of
 
 if TYPE_CHECKING:
@@ -467,6 +471,63 @@ def _report_of(results: Mapping[str, Path], plan: ExplainPlan) -> RunReport | No
 def draw_path(out: Path, draw: int) -> Path:
     """The file of one of several random draws: ``predictions.draw-01.jsonl``."""
     return out.with_name(f"{out.stem}.draw-{draw:02d}{out.suffix}")
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRuns:
+    """Runs that can begin.
+
+    Attributes:
+        job, settings: of all of them; each draw's seed is one higher.
+        outs: a file each.
+        total: how many instances they explain together; None where nobody knows before.
+    """
+
+    job: Job
+    settings: ExplainSettings
+    outs: list[Path]
+    total: int | None
+
+
+def planned_runs(arguments: ExplainArguments, values: Mapping[str, Any]) -> PlannedRuns:
+    """Return what arguments ask for.
+
+    Args:
+        arguments: of the runs.
+        values: further fields of :class:`Job` and :class:`ExplainSettings`, by their names.
+
+    Raises:
+        UsageError: arguments that exclude each other.
+        DataError: unknown data or model, settings out of range.
+    """
+    method, out, draws = arguments.method, arguments.out, arguments.draws
+    sources = {"method": method, **{name: values.get(name) for name in ("scores", "rationales")}}
+    together = [name for name, value in sources.items() if value]
+    if len(together) > 1:
+        words = f"expected {' or '.join(f'`{name}`' for name in together)}, found both"
+        raise UsageError(words, rule="option-conflict", argument=together[1])
+    if out.suffix not in FORMATS:
+        words = f"expected a file ending in {' or '.join(FORMATS)}"
+        raise UsageError(words, rule="option-value", argument="out")
+    if draws > 1 and (method is None or not METHODS.find(method, argument="method").drawn):
+        words = f"only `method` random is drawn; {method or 'another'} gives one result"
+        raise UsageError(words, rule="option-conflict", argument="draws")
+    of_job = {name: values[name] for name in Job.__dataclass_fields__.keys() & values}
+    options = {name: value for name, value in values.items() if name not in of_job}
+    dataset = at_revision(arguments.dataset, arguments.revision)
+    job = Job(dataset, arguments.config, arguments.split, arguments.model, **of_job)
+    settings, size = settings_for_job(
+        job,
+        options.pop("paper", ""),
+        method=method,
+        erase=next(iter(arguments.erase), None),
+        also_erase=arguments.erase[1:] or None,
+        more=parsed_settings(arguments.more),
+        **options,
+    )
+    outs = [out] if draws == 1 else [draw_path(out, draw) for draw in range(1, draws + 1)]
+    total = min((number for number in (size, job.limit, job.sample) if number is not None), default=None)
+    return PlannedRuns(job, settings, outs, None if total is None else total * draws)
 
 
 def explain_draws(

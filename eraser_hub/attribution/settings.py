@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from eraser_hub.metrics.fields import (
     AOPC_BOUNDS,
@@ -18,10 +17,11 @@ from eraser_hub.metrics.fields import (
 )
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.operators import ERASE_MODES, INFILL
+from eraser_hub.records.options import AtLeastOne, NotNegative, Option, UsageError, options_of
 from eraser_hub.version import __version__
 
 from .measure import MEASURES, Measure
-from .method import METHODS, OPEN, DescribedPart, Method, Range, Setting
+from .method import METHODS, DescribedPart, Method, Setting
 
 if TYPE_CHECKING:  # the command line reads the declaration without waiting for numpy
     from eraser_hub.papers.presets import Choices, Preset
@@ -37,8 +37,8 @@ FIELDS: tuple[str, ...] = (
     *(LEAVE_ONE_OUT, "infidelity", "infidelity_normalized", "sensitivity_max"),
 )
 
-Share = Annotated[float, Range(0, 1)]
-Count = Annotated[int, Range(0)]
+Share = Annotated[float, Option(min=0, max=1)]
+OPEN = Option(open=True)  # the paper, the data or the model decide where nobody does
 
 
 def place_of(name: str) -> int:
@@ -93,44 +93,45 @@ class ExplainSettings:
     paper: str = ""
     method: Annotated[str, OPEN] = "occlusion"
     target: str = "predicted"
-    seed: Count = 1
-    kd: Annotated[float, Range(0, 1), OPEN] = 0.1
-    kd_of_sequences: tuple[Share, ...] = ()
-    bins: Annotated[tuple[Share, ...], OPEN] = AOPC_THRESHOLDS
+    seed: NotNegative = 1
+    kd: Annotated[float, Option(min=0, max=1, open=True)] = 0.1
+    kd_of_sequences: Annotated[tuple[Share, ...], Option(python_only=True)] = ()
+    bins: Annotated[tuple[Share, ...], Option(commas=True, percent=True, open=True)] = AOPC_THRESHOLDS
     erase: Annotated[str, OPEN] = "remove"
-    also_erase: tuple[str, ...] = ()
-    scores_erase: str = ""
+    also_erase: Annotated[tuple[str, ...], Option(python_only=True)] = ()
+    scores_erase: Annotated[str, Option(python_only=True)] = ""
     infill: str = ""
     tokens_to_flip: bool = False
-    random_draws: Count = 0
+    random_draws: NotNegative = 0
     random_kind: Literal["tokens", "spans"] = "tokens"
-    fidelity_trials: Annotated[int, Range(0), OPEN] = 0
-    fidelity_rates: Annotated[tuple[Share, ...], OPEN] = FIDELITY_RATES
-    steps: Annotated[int, Range(1), OPEN] = 300
-    lime_samples: Annotated[int, Range(2), OPEN] = 5000
-    lime_tokens: Annotated[int, Range(0), OPEN] = 0
-    batch_size: Annotated[int, Range(1)] = 32
-    chunk: Annotated[int, Range(1)] = 16
+    fidelity_trials: Annotated[int, Option(min=0, open=True)] = 0
+    fidelity_rates: Annotated[tuple[Share, ...], Option(commas=True, percent=True, open=True)] = FIDELITY_RATES
+    steps: Annotated[int, Option(min=1, open=True)] = 300
+    lime_samples: Annotated[int, Option(min=2, open=True)] = 5000
+    lime_tokens: Annotated[int, Option(min=0, open=True)] = 0
+    batch_size: AtLeastOne = 32
+    chunk: AtLeastOne = 16
     scores: str = ""
     units: Literal["tokens", "sentences"] = "tokens"
-    shapley_draws: Annotated[int, Range(1)] = 10
-    shap_samples: Count = 0
+    shapley_draws: AtLeastOne = 10
+    shap_samples: NotNegative = 0
     aopc_bounds: bool = False
-    beam: Annotated[int, Range(1)] = 5
-    soft_draws: Count = 0
+    beam: AtLeastOne = 5
+    soft_draws: NotNegative = 0
     soft_masks: Literal["tokens", "elements"] = "tokens"
     leave_one_out: bool = False
-    infidelity_draws: Count = 0
-    sensitivity_draws: Count = 0
-    distribution_texts: Count = 0
-    more: Mapping[str, Any] = field(default_factory=dict)
+    infidelity_draws: Annotated[int, Option(min=0, name="infidelity")] = 0
+    sensitivity_draws: Annotated[int, Option(min=0, name="sensitivity")] = 0
+    distribution_texts: Annotated[int, Option(min=0, name="distribution")] = 0
+    more: Annotated[Mapping[str, Any], Option(python_only=True)] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         preset_of(self.paper)
         if self.method not in (GIVEN, SPANS):
             METHODS.find(self.method, argument="method")
-        for name, kind in _declared().items():
-            _check(name, kind, getattr(self, name))
+        for name, option in options_of(ExplainSettings).items():
+            if not option.many:
+                option.check(name, getattr(self, name))
         for name, good, expected, value in self._rules():
             if not good:
                 raise DataError(f"expected {expected}, found {shown(value)}", argument=name, rule="option-value")
@@ -304,24 +305,19 @@ def own_settings() -> dict[str, Setting]:
     return {name: setting for part in parts for name, setting in part.settings.items()}
 
 
-@cache
-def _declared() -> dict[str, Any]:
-    """Return the type of each field, with what stands beside it."""
-    return get_type_hints(ExplainSettings, include_extras=True)
-
-
-def _check(name: str, kind: Any, value: Any) -> None:
-    """Refuse a value out of the range, or not among the choices, that a field's type names.
+def parsed_settings(pairs: Iterable[str]) -> dict[str, Any]:
+    """Return the settings that plug-ins declare, from ``NAME=VALUE`` each.
 
     Raises:
-        DataError: such a value.
+        UsageError: a name that none of them has.
     """
-    if get_origin(kind) is Literal and value not in get_args(kind):
-        words = f"expected one of {', '.join(get_args(kind))}; found {shown(value)}"
-        raise DataError(words, argument=name, rule="option-value")
-    for within in (one for one in getattr(kind, "__metadata__", ()) if isinstance(one, Range)):
-        if words := within.expected(value):
-            raise DataError(f"expected {words}, found {shown(value)}", argument=name, rule="option-value")
+    declared, values = own_settings() if pairs else {}, {}
+    for name, _, text in (pair.partition("=") for pair in pairs):
+        if name not in declared:
+            words = f"expected one of {', '.join(declared)}, found {name!r}"
+            raise UsageError(words, rule="option-value", argument="more")
+        values[name] = declared[name].parsed(text)
+    return values
 
 
 def preset_of(paper: str) -> Preset:
@@ -334,7 +330,7 @@ def preset_of(paper: str) -> Preset:
 
     if paper not in ("", *PRESETS):
         words = f"expected one of {', '.join(PRESETS)}, found {shown(paper)}"
-        raise DataError(words, argument="paper", rule="option-value")
+        raise UsageError(words, argument="paper", rule="option-value")
     return preset(paper)
 
 

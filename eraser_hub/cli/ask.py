@@ -6,26 +6,29 @@ from dataclasses import dataclass
 
 import typer
 
-from eraser_hub.asking.settings import AskOptions
+from eraser_hub import api
+from eraser_hub.asking.settings import AskArguments
+from eraser_hub.records.errors import printable
 
-from .explain import Bar, Quiet
-from .usage import Split, chosen, say, spelled, takes
+from .explain import Bar
+from .usage import call, say, spelled, takes
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskCommand(AskOptions):
-    """The options of ``eraser-hub ask``."""
+class AskOptions(AskArguments):
+    """The options of ``eraser-hub ask``.
 
-    split: Split = "test"
-    quiet: Quiet = False
+    Attributes:
+        dry_run: Print two prompts and the estimated tokens; ask nothing.
+        quiet: No progress bar.
+    """
+
+    dry_run: bool = False
+    quiet: bool = False
 
 
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(filter(None, map(str.strip, text.split(","))))
-
-
-@takes(AskCommand, again=typer.Option(parser=_words, metavar="<str>", show_default=False))
-def ask(options: AskCommand) -> None:
+@takes(AskOptions)
+def ask(options: AskOptions) -> None:
     """Ask a language model for label and quotes, and write what `score` and the metric modules take as it is.
 
     Quotes are looked for in the documents: as they are, then whatever their case, blanks and marks, then by similarity.
@@ -42,31 +45,16 @@ def ask(options: AskCommand) -> None:
         eraser-hub ask --dataset hub/eraser --config movies --endpoint URL --model NAME \
 --again redacted,alone,random --out quotes.jsonl
     """
-    from eraser_hub.records.errors import printable
-    from eraser_hub.records.extras import need
-
-    need("openai", "rapidfuzz")
-    from eraser_hub.asking.cache import Cache, default_folder
-    from eraser_hub.asking.run import AskJob
-    from eraser_hub.asking.run import ask as ask_all
-    from eraser_hub.asking.run import dry_run as dry_lines
-
-    job = AskJob(**chosen(options, "dataset config split limit prompt simulate_endpoint"))
-    settings = options.settings()
     if options.dry_run:
-        for part in dry_lines(job, settings):
+        from eraser_hub.asking.run import dry_run
+
+        for part in dry_run(options.job(), options.settings()):
             for line in part.split("\n"):
                 typer.echo(printable(spelled(line)))
         return
     bar = Bar(options.limit, options.quiet)
     try:
-        how = chosen(options, "concurrency attempts timeout budget resume force")
-        cache = Cache(options.cache or default_folder())
-        report = ask_all(
-            *(job, settings, options.endpoint, options.out, cache),
-            on_progress=lambda count: bar.show(count, count),
-            **how,
-        )
+        report = call(api.ask, options, on_progress=lambda count: bar.show(count, count))
     except KeyboardInterrupt:
         bar.close()
         say("stopped: every answer that came is kept; --resume goes on")

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from eraser_hub.experiments.plans import BenchmarkPlan
 
-from .usage import Format, print_tables, say, takes
+from .usage import TableFormat, print_tables, say, takes
 
 
 @dataclass(frozen=True, kw_only=True)
 class BenchmarkOptions(BenchmarkPlan):
     """The options of ``eraser-hub benchmark-scores``: a plan, and how the result is printed."""
 
-    format: Format = "text"
+    format: TableFormat = "text"
 
 
 @takes(BenchmarkOptions)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import typer
 
-from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub import api
 from eraser_hub.records.tables import Tables
 
-from .usage import Format, Revision, chosen_dataset, known_configs
+from .usage import TableFormat, call, takes
 
 if TYPE_CHECKING:
     from eraser_hub.conversion.checks import Finding, Report
@@ -19,20 +20,15 @@ MOST_LINES = 10
 _STYLE = {"violation": "bold red", "quirk": "yellow", "note": "dim"}
 
 
-def check(
-    name: Annotated[str | None, typer.Argument(help=f"{', '.join(HUB_DATASETS)}.")] = None,
-    dataset: Annotated[
-        Path | None,
-        typer.Option(help="A built folder, a dataset of the Hub (org/eraser), or raw corpora; by default hub/NAME."),
-    ] = None,
-    revision: Revision = None,
-    config: Annotated[list[str] | None, typer.Option(help="A configuration; repeat it for several.")] = None,
-    leakage: Annotated[
-        bool, typer.Option("--leakage", help="List repeated documents, and evidence that a text search misplaces.")
-    ] = False,
-    viewer: Annotated[bool, typer.Option("--viewer", help="Also check what the Hub's dataset viewer needs.")] = False,
-    format: Format = "text",
-) -> None:
+@dataclass(frozen=True)
+class CheckOptions(api.CheckArguments):
+    """The options of ``eraser-hub check``."""
+
+    format: TableFormat = "text"
+
+
+@takes(CheckOptions)
+def check(options: CheckOptions) -> None:
     """Check a built dataset: ids, labels, spans, texts, derived columns, splits, card.
 
     Known quirks of the releases are named and are no fault; the exit status is 1 when there is any other violation.
@@ -45,29 +41,17 @@ def check(
 
         eraser-hub check bilingual_perturbation --viewer --format json
     """
-    name, folder = chosen_dataset(name, dataset, revision)
-    hub_dataset = HUB_DATASETS[name]
-    known_configs(config, hub_dataset, folder)
-    report, seen = hub_dataset.check(folder, config or None, leakage=leakage), None
-    if viewer:
-        from eraser_hub.publishing.viewer import viewer_report
-
-        seen = viewer_report(folder, config or None)
-    if format == "json":
-        import json
-
-        values = report.as_dict()
-        if seen is not None:
-            values["viewer"] = {"problems": [str(each) for each in seen.problems], "warnings": list(seen.warnings)}
-        typer.echo(json.dumps(values, indent=2, ensure_ascii=False))
+    checked = call(api.check, options)
+    if options.format == "json":
+        typer.echo(json.dumps(checked.as_dict(), indent=2, ensure_ascii=False))
     else:
-        if format == "text":
-            _print(report)
+        if options.format == "text":
+            _print(checked.report)
         else:
-            typer.echo(Tables(name, [report.table()]).written(format))
-        for line in seen.lines() if seen is not None else ():
-            typer.echo(line, err=format != "text")
-    if report.violations or (seen is not None and seen.problems):
+            typer.echo(Tables(checked.report.dataset, [checked.report.table()]).written(options.format))
+        for line in checked.viewer.lines() if checked.viewer is not None else ():
+            typer.echo(line, err=options.format != "text")
+    if checked.errors:
         raise typer.Exit(1)
 
 

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from .usage import Revision, Split, at_revision
+from eraser_hub.records.hub import at_revision
+from eraser_hub.reports.options import HighlightArguments
+
+from .usage import takes
 
 
-def highlight(
-    dataset: Annotated[Path, typer.Option(help="A built dataset: its folder, or its id on the Hub.")],
-    config: Annotated[str | None, typer.Option(help="Config; the card's default if not given.")] = None,
-    split: Split = "test",
-    revision: Revision = None,
-    id: Annotated[str | None, typer.Option("--id", help="The instance's id; the split's first if not given.")] = None,
-    predictions: Annotated[
-        str | None, typer.Option(help="A model's output, jsonl or Parquet: a file, https:// or hf://.")
-    ] = None,
-    whole: Annotated[bool, typer.Option("--whole", help="Show whole documents, nothing folded away.")] = False,
-    html: Annotated[Path | None, typer.Option(help="Write the notebook's HTML to this file instead.")] = None,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class HighlightOptions(HighlightArguments):
+    """The options of ``eraser-hub highlight``.
+
+    Attributes:
+        html: Write the notebook's HTML to this file instead.
+    """
+
+    html: Path | None = None
+
+
+@takes(HighlightOptions)
+def highlight(options: HighlightOptions) -> None:
     """Print one instance with its gold evidence, and a model's rationale and soft scores beside it.
 
     Gold evidence is underlined and opens with ‹ and its group's number; a predicted span stands between ⟦ and ⟧; soft
@@ -38,10 +42,10 @@ def highlight(
     from eraser_hub.scoring.runs import named_systems
     from eraser_hub.scoring.scored_split import read_split
 
-    system = None if predictions is None else named_systems([predictions])[0]
-    rows = read_split(Path(at_revision(str(dataset), revision)), config, split)
-    shown = highlights(rows, id, system, fold=not whole)
-    if html is None:
+    system = None if options.predictions is None else named_systems([options.predictions])[0]
+    rows = read_split(Path(at_revision(str(options.dataset), options.revision)), options.config, options.split)
+    shown = highlights(rows, options.id, system, fold=not options.whole)
+    if options.html is None:
         from rich.console import Console
 
         Console().print(*shown, sep="\n\n")
@@ -49,5 +53,5 @@ def highlight(
     from eraser_hub.reports.page import write_files
 
     pieces = [piece for each in shown for piece in (each._repr_html_(), "\n")]
-    write_files({html: ['<!DOCTYPE html>\n<meta charset="utf-8">\n', *pieces]})
-    typer.echo(str(html))
+    write_files({options.html: ['<!DOCTYPE html>\n<meta charset="utf-8">\n', *pieces]})
+    typer.echo(str(options.html))

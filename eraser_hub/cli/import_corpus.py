@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from .usage import Revision, one_of, say, takes
+from eraser_hub.records.options import Options, Revision, UsageError
+
+from .usage import say, takes
 
 if TYPE_CHECKING:
     from eraser_hub.conversion.importing.sources import Source
 
 
-@dataclass(frozen=True, slots=True)
-class ImportOptions:
+@dataclass(frozen=True)
+class ImportOptions(Options):
     """The options of ``eraser-hub import``, and their help.
 
     Attributes:
@@ -25,23 +27,23 @@ class ImportOptions:
         label: The label's column; of several labels a row the majority's counts.
         out: Where OUT/NAME is written.
         tokens: A column of tokens, as lists; repeat it for rows of several texts.
-        text: In place of --tokens: a column of text, or of sentences as lists.
+        text: In place of `tokens`: a column of text, or of sentences as lists.
         mask: For each text: 0/1 a token, a list or a list of lists (several annotators), or the text again with marks
             (`*word*`). COL,COL: a column an annotator.
-        spans: In place of --mask: [start, end] pairs, a list or a list of lists.
-        quotes: In place of --mask: passages of the text, each of which stands there once.
-        offsets: What spans count: tokens (default for --tokens), characters (for --text), or sentences.
+        spans: In place of `mask`: [start, end] pairs, a list or a list of lists.
+        quotes: In place of `mask`: passages of the text, each of which stands there once.
+        offsets: What spans count: tokens (default for `tokens`), characters (for `text`), or sentences.
         query: A column of questions about the text.
         id: A column of ids; by default SPLIT_LINE.
-        split: SPLIT=FILE, SPLIT=SPLIT of the dataset, or SPLIT=20% of the texts of --from; repeat it. The file --from
+        split: SPLIT=FILE, SPLIT=SPLIT of the dataset, or SPLIT=20% of the texts of `from`; repeat it. The file `from`
             is the split train.
         annotators: Several annotators: groups (an evidence group each), or majority.
-        tokenizer: How --text is cut: whitespace, characters, or a tokenizer's folder; else at U+0020.
+        tokenizer: How `text` is cut: whitespace, characters, or a tokenizer's folder; else at U+0020.
         config: The configuration of a dataset, where it has several.
         force: Replace OUT/NAME.
     """
 
-    from_: Annotated[str, typer.Option("--from")]
+    from_: str
     name: str
     label: str
     out: Path
@@ -50,15 +52,38 @@ class ImportOptions:
     mask: list[str] | None = None
     spans: list[str] | None = None
     quotes: list[str] | None = None
-    offsets: str | None = None
+    offsets: Literal["tokens", "characters", "sentences"] | None = None
     query: str | None = None
     id: str | None = None
     split: list[str] | None = None
-    annotators: str = "groups"
+    annotators: Literal["groups", "majority"] = "groups"
     tokenizer: str | None = None
     config: str | None = None
     revision: Revision = None
-    force: Annotated[bool, typer.Option("--force")] = False
+    force: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        texts_argument, texts = self.one_of("tokens", "text")
+        marks_argument, marks = self.one_of("mask", "spans", "quotes")
+        if len(marks) != len(texts):
+            expected = f"expected it as often as `{texts_argument}` ({len(texts)}), found it {len(marks)} times"
+            raise UsageError(expected, rule="option-value", argument=marks_argument)
+        if self.offsets is not None and marks_argument != "spans":
+            raise UsageError("it goes with `spans`", rule="option-conflict", argument="offsets")
+        if self.tokenizer is not None and texts_argument == "tokens":
+            message = "it goes with `text`: `tokens` are cut already"
+            raise UsageError(message, rule="option-conflict", argument="tokenizer")
+
+    def one_of(self, *names: str) -> tuple[str, list[str]]:
+        """Return the one of these that has values, and the values."""
+        filled = {name: values for name in names if (values := getattr(self, name))}
+        if len(filled) != 1:
+            expected, found = (
+                sep.join(f"`{name}`" for name in some) for sep, some in ((", ", names), (" and ", filled))
+            )
+            raise UsageError(f"expected one of {expected}, found {found or 'none'}", rule="option-missing")
+        return next(iter(filled.items()))
 
 
 @takes(ImportOptions)
@@ -80,25 +105,13 @@ def import_corpus(options: ImportOptions) -> None:
 --spans evidence
         --offsets sentences --query claim --label verdict --out corpora
     """
-    from eraser_hub.conversion.importing.corpus import GROUPS, MAJORITY, Columns
+    from eraser_hub.conversion.importing.corpus import Columns
     from eraser_hub.conversion.importing.corpus import import_corpus as run
-    from eraser_hub.conversion.importing.marks import OFFSETS
     from eraser_hub.conversion.importing.texts import BLANKS
 
-    one_of(options.annotators, (GROUPS, MAJORITY), "--annotators")
-    texts_option, texts = _one_given({"--tokens": options.tokens, "--text": options.text})
-    marks_option, marks = _one_given({"--mask": options.mask, "--spans": options.spans, "--quotes": options.quotes})
-    if len(marks) != len(texts):
-        expected = f"expected it as often as {texts_option} ({len(texts)}), found it {len(marks)} times"
-        raise typer.BadParameter(expected, param_hint=marks_option)
-    if options.offsets is not None:
-        one_of(options.offsets, OFFSETS, "--offsets")
-        if marks_option != "--spans":
-            raise typer.BadParameter("it goes with --spans", param_hint="--offsets")
-    if options.tokenizer is not None and texts_option == "--tokens":
-        raise typer.BadParameter("it goes with --text: --tokens are cut already", param_hint="--tokenizer")
-    default = "tokens" if texts_option == "--tokens" else "characters"
-    how = (texts_option == "--tokens", marks_option.removeprefix("--"), options.offsets or default)
+    (texts_argument, texts), (kind, marks) = options.one_of("tokens", "text"), options.one_of("mask", "spans", "quotes")
+    tokenized = texts_argument == "tokens"
+    how = (tokenized, kind, options.offsets or ("tokens" if tokenized else "characters"))
     columns = Columns(tuple(texts), tuple(marks), options.label, *how, options.query, options.id)
     sources = _sources(options.from_, options.split or [], options.config, options.revision, texts)
     cut = {"tokenizer": options.tokenizer or BLANKS, "annotators": options.annotators}
@@ -110,14 +123,6 @@ def import_corpus(options: ImportOptions) -> None:
     say(f"next: eraser-hub build eraser --source {result.folder} --out hub")
 
 
-def _one_given(options: dict[str, list[str] | None]) -> tuple[str, list[str]]:
-    """The one option of these that was given, and its values."""
-    given = {option: values for option, values in options.items() if values}
-    if len(given) != 1:
-        raise typer.BadParameter(f"expected one of {', '.join(options)}, found {' and '.join(given) or 'none'}")
-    return next(iter(given.items()))
-
-
 def _sources(
     from_: str, splits: list[str], config: str | None, revision: str | None, texts: Sequence[str]
 ) -> dict[str, Source]:
@@ -127,12 +132,12 @@ def _sources(
 
     pairs = [_pair(split) for split in splits]
     if len({split for split, _ in pairs}) < len(pairs):
-        raise typer.BadParameter("expected each split once", param_hint="--split")
+        raise _wrong_split("expected each split once")
     shares = {split: share for split, file in pairs if (share := _share(file)) is not None}
     pairs = [pair for pair in pairs if pair[0] not in shares]
     if from_.endswith(suffixes()):
         if "train" in {*shares, *dict(pairs)}:
-            raise typer.BadParameter("expected other splits than train, which is --from", param_hint="--split")
+            raise _wrong_split("expected other splits than train, which is `from`")
         files = {split: source_of_file(local_file(file)) for split, file in [("train", from_), *pairs]}
         return {**parted(files.pop("train"), shares, texts), **files}
     held = sources_of_dataset(from_, config, revision)
@@ -144,11 +149,16 @@ def _sources(
             + (f" (left out: {', '.join(rest)}; --split SPLIT=SPLIT takes them)" if rest else "")
         )
     for _, split in pairs:
-        one_of(split, tuple(held), "--split")
+        if split not in held:
+            raise _wrong_split(f"expected one of {', '.join(held)}, found {split!r}")
     chosen = {split: held[name] for split, name in pairs}
     if shares and "train" not in chosen:
-        raise typer.BadParameter("a share is taken from train: name it too (train=SPLIT)", param_hint="--split")
+        raise _wrong_split("a share is taken from train: name it too (train=SPLIT)")
     return {**parted(chosen.pop("train"), shares, texts), **chosen} if shares else chosen
+
+
+def _wrong_split(message: str) -> UsageError:
+    return UsageError(message, rule="option-value", argument="split")
 
 
 def _share(text: str) -> float | None:
@@ -160,12 +170,12 @@ def _share(text: str) -> float | None:
     except ValueError:
         percent = 0
     if not 0 < percent < 100:
-        raise typer.BadParameter(f"expected a share between 0% and 100%, found {text!r}", param_hint="--split")
+        raise _wrong_split(f"expected a share between 0% and 100%, found {text!r}")
     return percent / 100
 
 
 def _pair(text: str) -> tuple[str, str]:
     split, equals, file = text.partition("=")
     if not equals or not split or not file:
-        raise typer.BadParameter(f"expected SPLIT=FILE, found {text!r}", param_hint="--split")
+        raise _wrong_split(f"expected SPLIT=FILE, found {text!r}")
     return split, file

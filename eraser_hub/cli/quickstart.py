@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
-import typer
+from eraser_hub.records.options import Options
+
+from .usage import takes
 
 
-def quickstart(
-    out: Annotated[Path, typer.Option(help="The folder to build into; made if it is not there.")] = Path("hub"),
-) -> None:
+@dataclass(frozen=True)
+class QuickstartOptions(Options):
+    """The options of ``eraser-hub quickstart``.
+
+    Attributes:
+        out: The folder to build into; made if it is not there.
+    """
+
+    out: Path = Path("hub")
+
+
+@takes(QuickstartOptions)
+def quickstart(options: QuickstartOptions) -> None:
     """Build the bundled samples and the metrics, load them, score sample predictions, show the result.
 
     Example:
@@ -21,4 +33,4 @@ def quickstart(
 
     from eraser_hub.first_steps import quickstart as run
 
-    run(out, Console())
+    run(options.out, Console())

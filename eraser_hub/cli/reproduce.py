@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from eraser_hub.experiments.plans import ReproducePlan
+from eraser_hub import api
+from eraser_hub.experiments.plans import ReproduceArguments
 
-from .usage import Format, Revision, at_revision, print_tables, say, spelled, takes
+from .usage import TableFormat, call, print_tables, say, spelled, takes
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReproduceOptions(ReproducePlan):
+class ReproduceOptions(ReproduceArguments):
     """The options of ``eraser-hub reproduce``: a plan, and how it is printed."""
 
-    revision: Revision = None
-    format: Format = "text"
+    format: TableFormat = "text"
 
 
 @takes(ReproduceOptions)
@@ -31,9 +31,7 @@ def reproduce(options: ReproduceOptions) -> None:
 
         eraser-hub reproduce --table eraser-4 --config movies --encoder bert-base-uncased --format latex
     """
-    from eraser_hub.experiments.reproduce import reproduce as run
-
-    tables = run(replace(options, dataset=at_revision(options.dataset, options.revision)), say)
+    tables = call(api.reproduce, options, say=say)
     for table in tables.tables:
         table.notes = list(map(spelled, table.notes))
     signature = f"reproduce|{options.table}|{options.config}|seed:{options.seed}" + ("|fast" if options.fast else "")

@@ -5,19 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from eraser_hub.experiments.plans import RoarPlan
+from eraser_hub.records.hub import at_revision
+from eraser_hub.records.options import Revision
 
-from .explain import percents
-from .usage import Format, Revision, Split, at_revision, print_tables, say, takes
+from .usage import TableFormat, print_tables, say, takes
 
 
 @dataclass(frozen=True, kw_only=True)
 class RoarOptions(RoarPlan):
     """The options of ``eraser-hub roar``: a plan, and how the result is printed."""
 
-    split: Split = "test"
-    bins: str = "1,5,10,20,50"  # type: ignore[assignment]  # in per cent
     revision: Revision = None
-    format: Format = "text"
+    format: TableFormat = "text"
 
 
 @takes(RoarOptions)
@@ -34,6 +33,5 @@ def roar(options: RoarOptions) -> None:
     from eraser_hub.experiments.roar import roar as run
     from eraser_hub.experiments.roar import roar_tables
 
-    dataset, bins = at_revision(options.dataset, options.revision), percents(options.bins, "--bins")
-    result = run(replace(options, dataset=dataset, bins=bins), say)  # type: ignore[arg-type]
+    result = run(replace(options, dataset=at_revision(options.dataset, options.revision)), say)
     print_tables(roar_tables(result), options.format, result, [result["signature"]])

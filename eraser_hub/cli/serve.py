@@ -5,23 +5,17 @@ from __future__ import annotations
 import signal
 import socket
 import threading
-from pathlib import Path
-from typing import Annotated
 
 import typer
 
+from eraser_hub import api
+from eraser_hub.publishing.options import ServeArguments
 
-def serve(
-    folder: Annotated[Path, typer.Option("--dir", help="The folder that `build` wrote.")] = Path("hub"),
-    host: Annotated[
-        str, typer.Option(help="The address to bind; 0.0.0.0 for other machines to reach it.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for any free one.")] = 8080,
-    namespace: Annotated[
-        list[str] | None,
-        typer.Option(help="Answer ORG/NAME for this ORG only; by default for any. May be given again."),
-    ] = None,
-) -> None:
+from .usage import call, takes
+
+
+@takes(ServeArguments)
+def serve(options: ServeArguments) -> None:
     """Serve the built datasets and metrics, read-only, to machines without internet.
 
         eraser-hub serve --dir hub
@@ -36,11 +30,12 @@ def serve(
 
     huggingface_hub from 1.16 on wants a namespace before the name of a dataset; any will do: "org/eraser".
     """
-    from eraser_hub.publishing.serve import serve_folder
-
-    server = serve_folder(folder, host, port, tuple(namespace or ()))
-    typer.echo(f"serving {folder} at {server.url} (read-only; Ctrl-C ends)")
-    everywhere = host in ("0.0.0.0", "::")  # bound to all addresses, of which readers need one: this machine's name
+    server = call(api.serve, options)
+    typer.echo(f"serving {options.folder} at {server.url} (read-only; Ctrl-C ends)")
+    everywhere = options.host in (
+        "0.0.0.0",
+        "::",
+    )  # bound to all addresses, of which readers need one: this machine's name
     address = f"http://{socket.gethostname()}:{server.server_address[1]}" if everywhere else server.url
     typer.echo(f"on the readers: export HF_ENDPOINT={address}")
     # a supervisor's SIGTERM ends it as Ctrl-C does; shutdown() must come from another thread than serve_forever()

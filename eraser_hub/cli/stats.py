@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
+from dataclasses import dataclass
 
 import typer
 
-from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub import api
 
-from .usage import Format, Revision, chosen_dataset, known_configs
+from .usage import TableFormat, call, takes
 
 
-def stats(
-    name: Annotated[str | None, typer.Argument(help=f"{', '.join(HUB_DATASETS)}.")] = None,
-    dataset: Annotated[
-        Path | None,
-        typer.Option(help="A built folder, a dataset of the Hub (org/eraser), or raw corpora; by default hub/NAME."),
-    ] = None,
-    revision: Revision = None,
-    config: Annotated[list[str] | None, typer.Option(help="A configuration; repeat it for several.")] = None,
-    format: Format = "text",
-) -> None:
+@dataclass(frozen=True)
+class StatsOptions(api.StatsArguments):
+    """The options of ``eraser-hub stats``."""
+
+    format: TableFormat = "text"
+
+
+@takes(StatsOptions)
+def stats(options: StatsOptions) -> None:
     """Recompute the papers' tables of sizes and evidence, beside the printed figures and with the difference.
 
     Examples:
@@ -34,6 +32,4 @@ def stats(
 
         eraser-hub stats --format latex > tables.tex
     """
-    name, folder = chosen_dataset(name, dataset, revision)
-    known_configs(config, HUB_DATASETS[name], folder)
-    typer.echo(HUB_DATASETS[name].stats(folder, config or None).written(format))
+    typer.echo(call(api.stats, options).written(options.format))

@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
+from typing import Annotated
 
 import typer
 
-from eraser_hub.systems.recipe import Recipe
+from eraser_hub.records.hub import at_revision
+from eraser_hub.records.options import Option
+from eraser_hub.systems.recipe import TrainArguments
 from eraser_hub.systems.system import SYSTEMS
 
-from .usage import Revision, at_revision, say, spelled, takes
+from .usage import say, spelled, takes
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainOptions(Recipe):
-    """The options of ``eraser-hub train``: a recipe, and where the model goes.
+class TrainOptions(TrainArguments):
+    """The options of ``eraser-hub train``."""
 
-    Attributes:
-        out: Folder for the model.
-    """
-
-    out: Path
-    revision: Revision = None
+    model: Annotated[str, Option(help=f"{', '.join(SYSTEMS)}; or a transformers folder or Hub id to fine-tune.")]
 
 
-@takes(
-    TrainOptions,
-    model=typer.Option(help=f"{', '.join(SYSTEMS)}; or a transformers folder or Hub id to fine-tune."),
-    hyper=typer.Option("--set"),
-)
+@takes(TrainOptions)
 def train(options: TrainOptions) -> None:
     """Train a classifier on a config, for `eraser-hub explain`.
 

@@ -3,103 +3,159 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from copy import copy
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar
 
 import typer
-from msgspec import Meta
-from typer.models import OptionInfo
 
-from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.conversion.dataset import HubDataset
-from eraser_hub.records.errors import printable, respelled, visible
-from eraser_hub.records.hub import place_of
-from eraser_hub.records.tables import FORMATS, Tables
+from eraser_hub.records.errors import DataError, printable, respelled, visible
+from eraser_hub.records.options import Option, UsageError, options_of
+from eraser_hub.records.tables import FORMATS, FormatName, Tables
 
-Options = TypeVar("Options")
+Values = TypeVar("Values")
+Result = TypeVar("Result")
 _SPELLINGS: ContextVar[Mapping[str, str]] = ContextVar(
     "spellings", default=MappingProxyType({})
 )  # of the verb that runs
 
 
-def takes(options: type[Options], **more: OptionInfo) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
-    """Make a verb of a function of a dataclass, each of whose fields is an option; those without a default come first.
+def takes(options: type[Values], *more: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a verb of a function of options (:mod:`eraser_hub.records.options`), each of whose fields is an option.
 
-    The help of an option is what the dataclass's docstring, or a base's, says of the field under ``Attributes``, unless
-    its type has one (`Annotated`, as those that verbs share). A range of `msgspec.Meta` is the option's range, a
-    boolean that is False a flag, and a tuple of strings an option that may be repeated.
+    Those without a default come first. A value that the options refuse, and a UsageError of the function, are bad
+    usage.
 
     Args:
-        more: field -> what the command line says otherwise of its option: another spelling, another help.
+        more: dataclasses whose further fields are options too; the function takes the values of those that somebody
+            gave, or that have a default, as a dictionary.
     """
-    helps: dict[str, str] = {}
-    for base in reversed(options.__mro__):
-        _, _, attributes = inspect.cleandoc(vars(base).get("__doc__") or "").partition("Attributes:\n")
-        entries = (entry.partition(": ") for entry in re.split(r"(?m)^ {4}(?=\w)", attributes)[1:])
-        helps |= {name: " ".join(words.split()) for name, _, words in entries}
-    kinds = get_type_hints(options, include_extras=True)
-    assert not (helps.keys() - kinds), f"{options.__name__}: {', '.join(helps.keys() - kinds)}: no such field"
-    own = {name: option.default for name, option in more.items() if isinstance(option.default, str)}
-    names = {name: own.get(name, f"--{name.replace('_', '-')}") for name in kinds}
-    parsed = [name for name, option in more.items() if option.parser]
-    lists = [name for name, kind in kinds.items() if kind == tuple[str, ...] and name not in parsed]
-    parameters = []
-    for one in sorted(inspect.signature(options).parameters.values(), key=lambda one: one.default is not one.empty):
-        hint = list[str] | None if one.name in lists else str if one.name in parsed else kinds[one.name]
-        option = _option(hint, helps.get(one.name, ""), more.get(one.name), names)
-        if hint is bool and one.default is False:
-            get_args(option)[1].param_decls = (names[one.name],)  # a flag, without its opposite
-        default = None if one.name in lists else "" if one.name in parsed else one.default
-        parameters.append(one.replace(annotation=option, default=default, kind=one.KEYWORD_ONLY))
+    own, others = options_of(options), dict[str, Option]()
+    for name, each in (pair for one in more for pair in options_of(one).items()):
+        if name not in own:
+            others.setdefault(name, _argument(each))
+    described = {name: each for name, each in {**own, **others}.items() if not each.python_only}
+    names = _spellings(described)
+    parameters = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            annotation=_typer_option(name, each, names),
+            default=_typed_default(each),
+        )
+        for name, each in described.items()
+    ]
+    parameters.sort(key=lambda one: one.default is not one.empty)
 
-    def verb(function: Callable[[Options], None]) -> Callable[..., None]:
+    def verb(function: Callable[..., None]) -> Callable[..., None]:
         @wraps(function)
         def with_options(**values: Any) -> None:
             _SPELLINGS.set(names)
-            function(options(**values | {name: tuple(values[name] or ()) for name in lists}))
+            try:
+                values = {name: _parsed(name, described[name], value) for name, value in values.items()}
+                values = {name: value for name, value in values.items() if value is not None}
+                further = {name: values.pop(name) for name in others.keys() & values}
+                for name, value in further.items():
+                    others[name].check(name, value)
+                chosen_options = options(**values)
+            except DataError as error:
+                raise _bad_usage(error) from None
+            try:
+                function(chosen_options, *([further] if more else []))
+            except UsageError as error:
+                raise _bad_usage(error) from None
 
-        with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # for typer
+        with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # where typer looks
         with_options.__annotations__ = {one.name: one.annotation for one in parameters}
         return with_options
 
     return verb
 
 
-def _option(hint: Any, words: str, more: OptionInfo | None, names: Mapping[str, str]) -> Any:
-    """A field's type as typer takes it, with its help, its range, and its spelling."""
-    kind, marks = _plain(hint)
-    option = copy(more or next((one for one in marks if isinstance(one, OptionInfo)), typer.Option()))
-    option.help = option.help or respelled(words, names)
-    assert option.help, f"{hint}: an option without help"
-    for limits in marks:
-        if isinstance(limits, Meta):
-            option.min, option.max = limits.ge, limits.le
-    return Annotated[kind, option]
+def _argument(option: Option) -> Option:
+    """A field of a library's dataclass as an option: None where somebody else decides unless it is said."""
+    words = option.help.replace("``", "")
+    option = replace(option, help=words[0].upper() + words[1:])
+    return replace(option, default=None, optional=True) if option.open else option
 
 
-def _plain(hint: Any) -> tuple[Any, list[Any]]:
-    """A type without what is annotated to it, which may stand inside of ``| None``."""
-    if get_origin(hint) is Annotated:
-        kind, *marks = get_args(hint)
-        return kind, marks
-    parts = [_plain(each) for each in get_args(hint)] if type(None) in get_args(hint) else []
-    return (hint, []) if not parts else (parts[0][0] | None, [mark for _, marks in parts for mark in marks])
+def _spellings(described: Mapping[str, Option]) -> dict[str, str]:
+    """Argument -> its option, in capitals without one; with and without the stroke behind a word of Python's."""
+    named = {field: _spelling(field, option) for field, option in described.items()}
+    return {**named, **{field.removesuffix("_"): name for field, name in named.items()}}
 
 
-def spellings(command: Any) -> dict[str, str]:
-    """How a command spells the arguments of the Python call: options with their dashes, others in capitals."""
-    named = {
-        p.name: p.opts[0] if p.opts[0].startswith("-") else getattr(p, "metavar", None) or p.name.upper()
-        for p in command.params
-        if p.name
-    }
-    return {**named, **{name.removesuffix("_"): spelling for name, spelling in named.items()}}
+def _spelling(field: str, option: Option) -> str:
+    name = option.name or field.removesuffix("_")
+    return name.upper() if option.positional else f"--{name.replace('_', '-')}"
+
+
+def _bad_usage(error: DataError) -> typer.BadParameter:
+    names = _SPELLINGS.get()
+    hint = None if error.argument is None else names.get(error.argument, error.argument)
+    return typer.BadParameter(printable(respelled(error.message, names)), param_hint=hint)
+
+
+def _typer_option(field: str, option: Option, names: Mapping[str, str]) -> Any:
+    """An option as typer takes it: choices and single values are checked where the options are made."""
+    kind: Any = option.kind if option.kind in (bool, int, float, Path) and not option.commas else str
+    kind = list[kind] if option.many and not option.commas else kind
+    kind = kind | None if option.optional or option.default in (None, ()) else kind
+    words: dict[str, Any] = {"help": respelled(option.help, names), "rich_help_panel": option.group or None}
+    words |= {"min": option.min, "max": option.max} if kind is not str else {}
+    words["metavar"] = f"[{'|'.join(option.choices)}]" if option.choices and not option.commas else None
+    words["callback"] = _announce if option.announced else None
+    name = names[field]
+    if option.positional:
+        words["metavar"] = option.name or None
+        return Annotated[kind, typer.Argument(**words)]
+    if option.kind is bool and (option.default is not False or option.negatable):
+        name = f"{name}/--no-{name.removeprefix('--')}"
+    return Annotated[kind, typer.Option(name, **words)]
+
+
+def _announce(context: typer.Context, parameter: typer.CallbackParam, value: Any) -> Any:
+    source = context.get_parameter_source(parameter.name or "")
+    if source is not None and source.name == "DEFAULT":
+        say(f"{parameter.name}: {value} ({parameter.opts[0]} names another)")
+    return value
+
+
+def _typed_default(option: Option) -> Any:
+    """A field's default as one would type it."""
+    default = option.default
+    if default == ():
+        return None
+    if not isinstance(default, tuple) or not option.commas:
+        return default
+    return ",".join(f"{100 * value:.12g}" if option.percent else str(value) for value in default)
+
+
+def _parsed(field: str, option: Option, value: Any) -> Any:
+    """A field's value from what was typed; None where nothing was."""
+    if value == []:
+        return None
+    if not option.commas or value is None:
+        return value
+    parts = [part.strip() for part in value.split(",") if part.strip()]
+    if not option.percent:
+        return tuple(parts)
+    try:  # of twelve significant digits: 7 per cent is 0.07, not 0.07000000000000001
+        return tuple(float(f"{float(part) / 100:.12g}") for part in parts)
+    except ValueError:
+        message = f"expected numbers with commas between, found {value!r}"
+        raise UsageError(message, rule="option-value", argument=field) from None
+
+
+def call(function: Callable[..., Result], options: object, **more: Any) -> Result:
+    """Call a public function with those of the options that it takes; ``more`` goes before them."""
+    names = inspect.signature(function).parameters
+    taken = {name: getattr(options, name) for name in names if hasattr(options, name)}
+    return function(**{**taken, **more})
 
 
 def spelled(words: str) -> str:
@@ -112,17 +168,12 @@ def chosen(options: object, names: str) -> dict[str, Any]:
     return {name: getattr(options, name) for name in names.split()}
 
 
-def _one_of_the_formats(format: str) -> str:
-    one_of(format, FORMATS, "--format")
-    return format
-
-
 def say(words: str) -> None:
     """A line on stderr for whoever reads the output: what was left out, guessed or defaulted."""
     typer.echo(printable(spelled(words)), err=True)
 
 
-Format = Annotated[str, typer.Option(callback=_one_of_the_formats, help=f"{', '.join(FORMATS)}.")]
+TableFormat = Annotated[FormatName, Option(help=f"{', '.join(FORMATS)}.")]
 
 
 def print_tables(tables: Tables, format: str, content: Mapping[str, Any], signatures: Sequence[str]) -> None:
@@ -145,82 +196,3 @@ def print_tables(tables: Tables, format: str, content: Mapping[str, Any], signat
     elif format != "latex":
         quote = "`" if format == "markdown" else ""
         typer.echo("\n" + "\n".join(f"{quote}{visible(line)}{quote}" for line in signatures))
-
-
-OnlyPredicted = Annotated[
-    bool,
-    typer.Option("--only-predicted", help="Leave out annotations without an instance, and say how many were scored."),
-]
-
-
-def default_split() -> str:
-    """The split of all verbs that read predictions where none is named, which is said."""
-    say("split: test (--split names another)")
-    return "test"
-
-
-def _said_if_default(context: typer.Context, split: str) -> str:
-    source = context.get_parameter_source("split")
-    return default_split() if source is not None and source.name == "DEFAULT" else split
-
-
-Dataset = Annotated[str, typer.Option(help="Dataset folder (hub/eraser), Hub id or hf:// path.")]
-Config = Annotated[str | None, typer.Option(help="Config; by default the dataset's default config.")]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of all that is drawn.")]
-Split = Annotated[
-    str,
-    typer.Option(callback=_said_if_default, help="test, validation (or val), train, or a split of the dataset's own."),
-]
-
-
-def one_of(value: str, allowed: Sequence[str], option: str) -> None:
-    """Refuse a value that is none of those allowed."""
-    if value not in allowed:
-        raise typer.BadParameter(f"expected one of {', '.join(allowed)}, found {value!r}", param_hint=option)
-
-
-def known_configs(config: Sequence[str] | None, dataset: HubDataset, folder: Path | None) -> None:
-    """Refuse a configuration that neither the dataset has nor the folder, raw or built, holds."""
-    for name in config or ():
-        if name not in dataset.configs:
-            one_of(name, dataset.known_configs(folder), "--config")
-
-
-Revision = Annotated[str | None, typer.Option(help="Of a dataset of the Hub: a branch, a tag or a commit.")]
-
-
-def at_revision(dataset: str, revision: str | None) -> str:
-    """A dataset's name with the revision behind it, as `records.hub.place_of` reads it; a folder has none."""
-    place = place_of(dataset, revision)
-    return dataset if place.repository is None or not revision else f"{place.repository}@{place.revision}"
-
-
-def chosen_dataset(
-    name: str | None, dataset: Path | None, revision: str | None = None, named: bool = False
-) -> tuple[str, Path]:
-    """(the dataset's name, its folder, fetched where it is of the Hub): the name is the folder's unless it is given.
-
-    Args:
-        name: the dataset's name; None: its folder's, or ``eraser`` where that is none of ours.
-        dataset: its folder, or what it is called on the Hub; None: ``hub/NAME``.
-        revision: on the Hub.
-        named: whether the folder's name has to be one of ours.
-
-    Raises:
-        typer.BadParameter: an unknown name, or no such folder.
-        DataError: the Hub has no such dataset.
-    """
-    place = place_of(dataset or Path("hub") / (name or "eraser"), None if dataset is None else revision)
-    own = place.dataset
-    if named and own not in HUB_DATASETS:
-        message = f"expected a folder named {', '.join(HUB_DATASETS)}, found {own!r}"
-        raise typer.BadParameter(message, param_hint="--dataset")
-    if name is None:
-        name = own if own in HUB_DATASETS else "eraser"
-    one_of(name, tuple(HUB_DATASETS), "NAME")
-    folder = Path(place.name) if dataset is None else place.fetch()
-    if not folder.is_dir():
-        raise typer.BadParameter(
-            f"there is no folder {folder} (build it: eraser-hub build {name})", param_hint="--dataset"
-        )
-    return name, folder

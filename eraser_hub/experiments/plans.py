@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from msgspec import Meta
-
-from eraser_hub.systems.recipe import Recipe
+from eraser_hub.records.options import NotNegative, Option, Options, Revision, Seed, Split
+from eraser_hub.systems.recipe import Recipe, Say
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReproducePlan:
+class ReproducePlan(Options):
     """What is reproduced, on what and how.
 
     Attributes:
@@ -24,7 +23,6 @@ class ReproducePlan:
         embeddings: Of the rows over words: a file of word vectors; else learned ones.
         corpora: eraser-2: raw corpora with the release's files of human performance.
         fast: Small sizes; the table says which.
-        seed: Seed of all that is drawn.
         out: Keeps what is done; by default reproduce/TABLE-CONFIG.
     """
 
@@ -36,12 +34,24 @@ class ReproducePlan:
     embeddings: str = ""
     corpora: str = ""
     fast: bool = False
-    seed: Annotated[int, Meta(ge=0)] = 1
+    seed: Seed = 1
     out: Path | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class RoarPlan:
+class ReproduceArguments(ReproducePlan):
+    """What is reproduced, of which state of the dataset.
+
+    Attributes:
+        say: Called with each line of progress.
+    """
+
+    revision: Revision = None
+    say: Annotated[Say | None, Option(python_only=True)] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoarPlan(Options):
     """What is removed from what.
 
     Attributes:
@@ -50,13 +60,11 @@ class RoarPlan:
         method: Whose scores rank the tokens, as of `explain`.
         out: Folder for models, predictions and reduced texts; a stopped run goes on there.
         config: Config; by default the dataset's default config.
-        split: test, validation (or val), train, or a split of the dataset's own.
         train_split: Split to train on.
-        bins: Shares of the tokens to remove, in per cent.
+        bins: Shares of the tokens to remove; by default 1, 5, 10, 20 and 50 per cent.
         limit: So many texts of either split, drawn by seed with each label's share.
         epochs: Networks: epochs.
         max_steps: Networks: stop after so many steps (0: by epochs).
-        seed: Seed of all that is drawn.
     """
 
     dataset: str
@@ -64,13 +72,13 @@ class RoarPlan:
     method: str
     out: Path
     config: str | None = None
-    split: str = "test"
+    split: Split = "test"
     train_split: str = "train"
-    bins: tuple[float, ...] | None = None
-    limit: Annotated[int, Meta(ge=2)] | None = None
-    epochs: Annotated[float, Meta(ge=0)] | None = None
-    max_steps: Annotated[int, Meta(ge=0)] | None = None
-    seed: Annotated[int, Meta(ge=0)] = 1
+    bins: Annotated[tuple[float, ...] | None, Option(commas=True, percent=True)] = None
+    limit: Annotated[int | None, Option(min=2)] = None
+    epochs: Annotated[float | None, Option(min=0)] = None
+    max_steps: NotNegative | None = None
+    seed: Seed = 1
 
     @property
     def recipe(self) -> Recipe:
@@ -88,15 +96,14 @@ class RoarPlan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BenchmarkPlan:
+class BenchmarkPlan(Options):
     """Whom the scores are asked about, and how much.
 
     Attributes:
         fast: Fewer texts, masks and beams: about a minute.
         models: Whom the scores are asked about; trained ones need the extra explain.
-        seed: Seed of all that is drawn.
     """
 
     fast: bool = False
     models: Literal["closed-form", "trained", "all"] = "closed-form"
-    seed: Annotated[int, Meta(ge=0)] = 1
+    seed: Seed = 1

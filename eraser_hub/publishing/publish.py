@@ -7,14 +7,16 @@ the folder before it is called published.
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from eraser_hub.records.errors import DataError, raise_all
+from eraser_hub.records.options import as_list
 
 from .eval_results import CARD, FOLDER, check_model, results_files
+from .options import PublishArguments
 from .publisher import Publisher, Say, client
 from .uploads import Upload, collect, compare, filled, plan_lines, stamps_of, verify
 
@@ -22,18 +24,9 @@ COLLECTION = "Human rationales: datasets, metrics, results"
 
 
 def publish(
-    folder: str | os.PathLike[str],
-    namespace: str,
+    what: PublishArguments,
     *,
-    datasets: Sequence[str] | None = None,
-    metrics: Sequence[str] | None = None,
-    eval_results: str | None = None,
     results_folder: Path = FOLDER,
-    private: bool = False,
-    revision: str = "main",
-    dry_run: bool = False,
-    check: bool = False,
-    collection: bool = True,
     say: Say = print,
     endpoint: str | None = None,
     token: str | None = None,
@@ -43,17 +36,9 @@ def publish(
     """Publish built folders under a namespace.
 
     Args:
-        folder: what ``build`` wrote into, e.g. ``hub``.
-        namespace: the user or organisation on the Hub.
-        datasets, metrics: names; all that is built when neither is given, nor ``eval_results``. The board's Space
-            counts as a metric, ``results_board``.
-        eval_results: ``ORG/MODEL``, whose results (`eval_results.write_eval_results`) go to the model's repository.
-        results_folder: where these lie.
-        private: create repositories that do not exist yet as private ones.
-        revision: the branch; tags are set for ``main`` alone.
-        dry_run: check and print the plan, ask nothing of the Hub.
-        check: compare what the Hub holds with the folder, and send nothing.
-        collection: put datasets and Spaces into a collection of the namespace, on ``main`` alone.
+        what: the folder, the namespace and the choices. With neither datasets, metrics nor ``eval_results`` named, all
+            that is built; the board's Space counts as a metric, ``results_board``.
+        results_folder: where the models' results lie (`eval_results.write_eval_results`).
         say: takes each line: the plan first, the addresses last.
         endpoint, token: of the Hub, by default the client's own settings.
         pause: seconds before the first further try of a failed request.
@@ -66,17 +51,19 @@ def publish(
         DataError: a folder is not as built or fails its check (nothing is sent then), the Hub holds something else
             (``check``), or refuses; what had been published by then is said, and running again uploads the rest.
     """
-    folder = Path(folder)
+    folder, namespace, check = Path(what.folder), what.namespace, what.check
+    datasets, metrics = as_list(what.datasets), as_list(what.metrics)
     with tempfile.TemporaryDirectory(prefix="eraser-hub-") as aside:
-        named = bool(datasets or metrics or eval_results is None)
+        named = bool(datasets or metrics or what.eval_results is None)
         built = collect(folder, namespace, datasets, metrics, source=source) if named else []
         for upload in built:
             verify(upload, folder, source)
         uploads = [filled(upload, namespace, Path(aside) / upload.name) for upload in built]
-        api = None if dry_run else client(endpoint, token, writes=not check)
-        publisher = None if api is None else Publisher(api, say, revision=revision, private=private, pause=pause)
-        if eval_results is not None:
-            uploads.append(_results(eval_results, namespace, publisher, results_folder, Path(aside) / "model"))
+        api = None if what.dry_run else client(endpoint, token, writes=not check)
+        how: dict[str, Any] = {"revision": what.revision, "private": what.private, "pause": pause}
+        publisher = None if api is None else Publisher(api, say, **how)
+        if what.eval_results is not None:
+            uploads.append(_results(what.eval_results, namespace, publisher, results_folder, Path(aside) / "model"))
         different = _differences(uploads, publisher, say)
         if publisher is None or check:
             raise_all(different)
@@ -87,7 +74,7 @@ def publish(
             )
             return []
         addresses = _send(uploads, publisher, folder)
-        if collection and revision == "main" and built:
+        if what.collection and what.revision == "main" and built:
             publisher.add_to_collection(namespace, COLLECTION, uploads)
         return addresses
 

@@ -81,3 +81,9 @@ def place_of(dataset: str | PathLike[str], revision: str | None = None) -> Place
         return Place(name, None, None)
     at = match[2]
     return Place(name, match[1], unquote(at) if at else revision)
+
+
+def at_revision(dataset: str, revision: str | None) -> str:
+    """Return a dataset's name with the revision behind it, as :func:`place_of` reads it; a folder has none."""
+    place = place_of(dataset, revision)
+    return dataset if place.repository is None or not revision else f"{place.repository}@{place.revision}"

@@ -15,9 +15,10 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, get_args
 
-FORMATS = ("text", "json", "markdown", "latex", "csv")
+FormatName = Literal["text", "json", "markdown", "latex", "csv"]
+FORMATS: tuple[str, ...] = get_args(FormatName)
 LEGEND = "Recomputed (printed, difference); =: rounds to what is printed."
 MISSING = "–"
 

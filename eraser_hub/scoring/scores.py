@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from os import PathLike
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
@@ -155,13 +156,13 @@ class Scores:
             content["runs"] = len(self.runs)
         return content | {"signature": list(self.signatures)}
 
-    def save(self, path: Path) -> None:
+    def save(self, path: str | PathLike[str]) -> None:
         """Write the score file; NaN and infinity become null.
 
         Raises:
             DataError: the file cannot be written; nothing half-written stays behind.
         """
-        write_scores(path, self.as_json())
+        write_scores(Path(path), self.as_json())
 
     def table(self) -> Tables:
         """A table of each block, with intervals, and one of its breakdown where there is one."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from msgspec import Meta
+from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options, Revision, Seed
 
 Task = Literal["auto", "classification", "multiple-choice", "question-answering"]
 CLASSIFICATION: Final = "classification"
@@ -15,11 +16,10 @@ ANSWERS: Final = "question-answering"
 SUBSETS = "subsets"
 LARGEST_SEED = 2**32 - 1  # scikit-learn's and numpy's
 Say = Callable[[str], None]  # called with lines of progress
-AtLeastOne = Annotated[int, Meta(ge=1)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recipe:
+class Recipe(Options):
     """What to train on what.
 
     Attributes:
@@ -31,7 +31,6 @@ class Recipe:
         query: Show the query; by default when queries differ.
         features: Baselines: words, or characters (1- and 2-grams of the text).
         joiner: What stands between tokens; by default nothing for characters.
-        seed: Seed of all that is drawn.
         limit: Train, and evaluate, on so many instances, drawn by seed with each label's share.
         epochs: Networks: epochs; by default the paper's, fine-tuning: 3.
         max_steps: Networks: stop after so many steps (0: by epochs).
@@ -62,14 +61,14 @@ class Recipe:
     query: bool | None = None
     features: str = "words"
     joiner: str | None = None
-    seed: Annotated[int, Meta(ge=0)] = 1
+    seed: Seed = 1
     limit: AtLeastOne | None = None
-    epochs: Annotated[float, Meta(ge=0)] | None = None
-    max_steps: Annotated[int, Meta(ge=0)] | None = None
+    epochs: Annotated[float | None, Option(min=0)] = None
+    max_steps: NotNegative | None = None
     batch_size: AtLeastOne | None = None
-    learning_rate: Annotated[float, Meta(ge=0)] | None = None
-    window: Annotated[int, Meta(ge=8)] | None = None
-    hyper: tuple[str, ...] = ()
+    learning_rate: Annotated[float | None, Option(min=0)] = None
+    window: Annotated[int | None, Option(min=8)] = None
+    hyper: Annotated[tuple[str, ...], Option(name="set")] = ()
     grid: tuple[str, ...] = ()
     workers: AtLeastOne = 1
     encoder: str = ""
@@ -92,3 +91,17 @@ class Recipe:
         loose = ("resume", "workers", "train_on", "regimes")
         values = {field.name: getattr(self, field.name) for field in fields(Recipe) if field.name not in loose}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainArguments(Recipe):
+    """What to train on what, and where the model goes.
+
+    Attributes:
+        out: Folder for the model.
+        say: Called with each line of progress.
+    """
+
+    out: Path
+    revision: Revision = None
+    say: Annotated[Say | None, Option(python_only=True)] = None

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 from eraser_hub.attribution.dataset import Split, kd_of, open_split, queries_differ
 from eraser_hub.attribution.open import UNFINISHED, open_model
@@ -90,11 +90,6 @@ def check_recipe(recipe: Recipe, system: TrainedSystem) -> None:
     Raises:
         DataError: says which.
     """
-    for name in ("task", "train_on"):
-        value, allowed = getattr(recipe, name), get_args(get_type_hints(Recipe)[name])
-        if value not in allowed:
-            words = f"expected one of {', '.join(allowed)}; found {shown(value)}"
-            raise DataError(words, rule="option-value", argument=name)
     preset_of(recipe.paper)  # it refuses an unknown one
     system.check(recipe)
     if recipe.workers > 1:

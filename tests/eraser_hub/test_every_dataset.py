@@ -145,7 +145,7 @@ def test_a_model_is_trained_explained_and_scored(hub, tmp_path, name, config):
         assert len(out.read_text(encoding="utf-8").splitlines()) == (2 if part else count)
         refused = CliRunner().invoke(app, [*map(str, ["score", *where, "--results", out])])
         assert (refused.exit_code == 1) == (part and count > 2)
-        assert not refused.exit_code or "--only-predicted" in str(refused.exception)
+        assert not refused.exit_code or "`only_predicted`" in str(refused.exception)
         scored = verb("score", *where, *(["--only-predicted"] if part else []), "--results", out, "--format", "json")
         assert ("scored:" in scored) == (part and count > 2)
     verb("report", *where, "--only-predicted", "--predictions", out, "--resamples", 5, "--out", tmp_path / "report")

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import pytest
 import typer
-from msgspec import Meta
 from typer.testing import CliRunner
 
 from eraser_hub.cli.usage import chosen, say, takes
+from eraser_hub.records.options import Option, Options
 
 pytestmark = pytest.mark.unit
 
 
 @dataclass(frozen=True)
-class Sizes:
+class Sizes(Options):
     """Of a box.
 
     Attributes:
@@ -26,8 +27,8 @@ class Sizes:
     """
 
     width: float
-    deep: Annotated[bool, typer.Option("--deep")] = False
-    name: Annotated[str, typer.Option(help="Its name.")] = "box"
+    deep: bool = False
+    name: Annotated[str, Option(help="Its name.")] = "box"
 
 
 def test_fields_are_options_and_their_words_the_help():
@@ -43,22 +44,30 @@ def test_fields_are_options_and_their_words_the_help():
 
 
 @dataclass(frozen=True, kw_only=True)
-class Crate(Sizes):
+class Crate(Options):
     """Of a box with a range, flags, and lists.
 
     Attributes:
+        width: In metres.
         boards: At least one; as many as `width` needs.
         open: Whether it has no lid.
         marks: What stands on it.
         layers: With commas between.
+        holes: Where they are.
         wood: What it is made of.
+        shop: Where it is sold.
+        watch: Called with each board.
     """
 
-    boards: Annotated[int, Meta(ge=1)] | None = None
+    width: float
+    boards: Annotated[int | None, Option(min=1)] = None
     open: bool = False
-    marks: tuple[str, ...] = ()
-    layers: tuple[str, ...] = ()
+    marks: Annotated[tuple[str, ...], Option(name="mark")] = ()
+    layers: Annotated[tuple[str, ...], Option(commas=True)] = ()
+    holes: Annotated[tuple[float, ...], Option(commas=True, percent=True)] = (0.1, 0.07)
     wood: Literal["pine", "oak"] = "pine"
+    shop: Annotated[str, Option(announced=True)] = "here"
+    watch: Annotated[Callable[[int], None] | None, Option(python_only=True)] = None
 
 
 def test_options_are_what_their_types_say():
@@ -69,18 +78,21 @@ def test_options_are_what_their_types_say():
         say("`width` is large, `price` is not an option, and `marks` may be repeated")
 
     app = typer.Typer()
-    parser = typer.Option(parser=lambda text: tuple(text.split(",")) if text else ())
-    app.command()(takes(Crate, marks=typer.Option("--mark"), layers=parser)(show))
+    app.command()(takes(Crate)(show))
     run = CliRunner().invoke
-    done = run(app, ["--width", "2", "--open", "--mark", "a", "--mark", "b", "--layers", "x,y", "--boards", "3"])
+    given = "--width 2 --open --mark a --mark b --layers x,y --boards 3 --holes 5,7 --shop there"
+    done = run(app, given.split())
     assert done.exit_code == 0
-    assert seen == [Crate(2.0, boards=3, open=True, marks=("a", "b"), layers=("x", "y"))]
+    lists = {"marks": ("a", "b"), "layers": ("x", "y"), "holes": (0.05, 0.07)}
+    assert seen == [Crate(width=2.0, boards=3, open=True, shop="there", **lists)]
     assert done.stderr == "--width is large, `price` is not an option, and --mark may be repeated\n"
-    assert run(app, ["--width", "2"]).exit_code == 0 and seen[1] == Crate(2.0)
-    for wrong in ("--boards 0", "--wood elm", "--no-open"):
+    done = run(app, ["--width", "2"])
+    assert seen[1] == Crate(width=2.0)
+    assert done.stderr.startswith("shop: here (--shop names another)\n"), "what was taken by default is said"
+    for wrong in ("--boards 0", "--wood elm", "--no-open", "--watch x", "--holes some"):
         assert run(app, ["--width", "2", *wrong.split()]).exit_code == 2
     said = " ".join(run(app, ["--help"], env={"COLUMNS": "120"}).output.split())
-    assert "as many as --width needs" in said and "a number of them" in said
+    assert "as many as --width needs" in said and "[default: 10,7]" in said
 
 
 def test_an_option_without_help_and_help_without_an_option_are_faults_of_the_code():

@@ -231,18 +231,14 @@ def publish_toy(
     """Publish the folder of `toy_hub` to the loopback Hub; its dataset counts as checked."""
     import eraser_hub.publishing.publish as module
     import eraser_hub.publishing.uploads as uploads
+    from eraser_hub.publishing.options import PublishArguments
 
     monkeypatch.setattr(uploads, "check_dataset", lambda name, folder: None)
 
     def run(**more):
-        options = {
-            "endpoint": loopback.url,
-            "token": TOKEN,
-            "pause": 0.01,
-            "source": metric_source,
-            "say": said.append,
-            **more,
-        }
-        return module.publish(toy_hub, "org", **options)
+        fields = PublishArguments.__dataclass_fields__
+        what = PublishArguments("org", toy_hub, **{name: more.pop(name) for name in fields if name in more})
+        options = {"endpoint": loopback.url, "token": TOKEN, "pause": 0.01, "source": metric_source, "say": said.append}
+        return module.publish(what, **(options | more))
 
     return run

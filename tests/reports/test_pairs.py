@@ -160,6 +160,6 @@ def test_highlight_of_a_record_and_its_partner(bilingual, tmp_path):
 def test_the_command_highlights_pairs(bilingual, capsys):
     from eraser_hub.cli.highlight import highlight as command
 
-    command(bilingual, config="mrc_ch", split="test")
+    command(dataset=bilingual, config="mrc_ch", split="test")
     said = capsys.readouterr().out
     assert "original · " in said and "perturbed · " in said

@@ -1,0 +1,727 @@
+"""The public functions: a verb of the command line each, with typed keyword arguments, and objects as results.
+
+The arguments of each are the fields of one dataclass, of which the command line makes its options; see
+:mod:`eraser_hub.records.options`. What a function needs is imported when it is called.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast, overload
+
+from eraser_hub.asking.settings import AskArguments
+from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.experiments.plans import ReproduceArguments
+from eraser_hub.publishing.options import PublishArguments, ServeArguments
+from eraser_hub.records.errors import DataError
+from eraser_hub.records.hub import at_revision, place_of
+from eraser_hub.records.options import Option, Options, Revision, UsageError, as_list, keywords
+from eraser_hub.records.splits import dataset_split
+from eraser_hub.reports.options import BoardArguments, ReportArguments
+from eraser_hub.scoring.options import CompareArguments, ScoreArguments
+from eraser_hub.systems.recipe import TrainArguments
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+    from eraser_hub.asking.run import AskReport
+    from eraser_hub.attribution.run import RunReport
+    from eraser_hub.conversion.checks import Report
+    from eraser_hub.conversion.dataset import BuildResult, ExportResult, HubDataset
+    from eraser_hub.publishing.serve import HubServer
+    from eraser_hub.publishing.viewer import ViewerReport
+    from eraser_hub.records.tables import Tables
+    from eraser_hub.reports.board_lines import BoardLine
+    from eraser_hub.reports.report import ReportFiles
+    from eraser_hub.scoring.scores import Scores
+
+_NAMES = ", ".join(HUB_DATASETS)
+Place = str | os.PathLike[str]
+Several = str | Sequence[str] | None
+DatasetName = Annotated[str | None, Option(positional=True, help=f"{_NAMES}.")]
+BuiltOrRaw = Annotated[
+    Place | None, Option(help="A built folder, a dataset of the Hub (org/eraser), or raw corpora; by default hub/NAME.")
+]
+Configs = Annotated[Several, Option(help="A configuration; repeat it for several.")]
+
+
+# -- building ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class BuildArguments(Options):
+    """What to build, of what, and where to.
+
+    Attributes:
+        source: Folder with one folder (or .tar.gz) per corpus; without it the release is downloaded.
+        out: Where the dataset and metric folders stand.
+        num_proc: Processes.
+        include_backup_records: Take up records that stand in a release's backup file alone (movies' test.jsonl.bak).
+        progress: Show progress on stderr.
+    """
+
+    name: Annotated[str, Option(positional=True, help=f"{_NAMES} or metrics.")]
+    source: Place | None = None
+    config: Configs = None
+    out: Place = "hub"
+    num_proc: Annotated[int, Option(min=1)] = 1
+    include_backup_records: Annotated[bool, Option(negatable=True)] = False
+    progress: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _one_of(self.name, (*HUB_DATASETS, "metrics"), "name")
+        if self.name == "metrics" and (self.source is not None or self.include_backup_records):
+            message = "`build metrics` reads no corpora: leave out `source` and `include_backup_records`"
+            raise UsageError(message, rule="option-conflict")
+        if self.source is not None and not Path(self.source).exists():
+            raise UsageError(f"there is no folder {self.source}", rule="file-missing", argument="source")
+
+
+@keywords(BuildArguments)
+def build(arguments: BuildArguments) -> BuildResult:
+    """Build a Hub dataset, or the metric Spaces, into ``out``.
+
+    Building one configuration keeps the others that stand there. A build that is killed leaves the old folder as it
+    was, and the next run goes on where it stopped.
+
+    Returns:
+        The folder, and the rows of each configuration's splits; for ``metrics``, ``out`` with a name for each Space.
+
+    Raises:
+        DataError: an unknown name or configuration, bad input, or another build is at work; ``PartlyBuilt`` where some
+            configurations could be built and others not.
+
+    Examples:
+        >>> from eraser_hub import build, samples
+        >>> built = build("eraser", source=samples.path("eraser"), config="movies", out="hub", progress=False)
+        >>> built.rows["movies"]
+        {'train': 27, 'validation': 24, 'test': 13}
+    """
+    from eraser_hub.conversion.dataset import BuildResult
+    from eraser_hub.publishing.spaces import build_metrics
+
+    out, configs = Path(arguments.out), as_list(arguments.config)
+    if arguments.name == "metrics":
+        return BuildResult(out, {folder.name: {} for folder in build_metrics(out, names=configs)})
+    dataset, source = HUB_DATASETS[arguments.name], None if arguments.source is None else Path(arguments.source)
+    _check_configs(configs, dataset, source)
+    return dataset.build(
+        configs,
+        out=out,
+        source=source,
+        num_proc=arguments.num_proc,
+        progress=arguments.progress,
+        include_backup_records=arguments.include_backup_records,
+    )
+
+
+@dataclass(frozen=True)
+class CheckArguments(Options):
+    """What to check, and how far.
+
+    Attributes:
+        leakage: List repeated documents, and evidence that a text search misplaces.
+        viewer: Also check what the Hub's dataset viewer needs.
+    """
+
+    name: DatasetName = None
+    dataset: BuiltOrRaw = None
+    revision: Revision = None
+    config: Configs = None
+    leakage: bool = False
+    viewer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """What a check found.
+
+    Attributes:
+        report: the integrity report.
+        viewer: what the Hub's viewer will make of the folder, where that was asked for.
+    """
+
+    report: Report
+    viewer: ViewerReport | None = None
+
+    @property
+    def errors(self) -> list[DataError]:
+        """The violations; empty when all is well."""
+        return [*self.report.errors, *(self.viewer.problems if self.viewer else ())]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        values = self.report.as_dict()
+        if self.viewer is not None:
+            problems = [str(each) for each in self.viewer.problems]
+            values["viewer"] = {"problems": problems, "warnings": list(self.viewer.warnings)}
+        return values
+
+
+@keywords(CheckArguments)
+def check(arguments: CheckArguments) -> CheckResult:
+    """Check a built dataset: ids, labels, spans, texts, derived columns, splits, card.
+
+    Known quirks of the releases are named and are no fault.
+
+    Returns:
+        The findings; ``errors`` has the violations.
+
+    Raises:
+        DataError: there is no such dataset or configuration, or a file cannot be read.
+
+    Examples:
+        >>> from eraser_hub import check
+        >>> checked = check("eraser", config="movies")
+        >>> checked.errors, checked.report.splits[0].rows
+        ([], 27)
+    """
+    dataset, folder = _open(arguments.name, arguments.dataset, arguments.revision)
+    configs = as_list(arguments.config)
+    _check_configs(configs, dataset, folder)
+    report = dataset.check(folder, configs, leakage=arguments.leakage)
+    if not arguments.viewer:
+        return CheckResult(report)
+    from eraser_hub.publishing.viewer import viewer_report
+
+    return CheckResult(report, viewer_report(folder, configs))
+
+
+@dataclass(frozen=True)
+class StatsArguments(Options):
+    """Of which dataset the papers' tables are recomputed."""
+
+    name: DatasetName = None
+    dataset: BuiltOrRaw = None
+    revision: Revision = None
+    config: Configs = None
+
+
+@keywords(StatsArguments)
+def stats(arguments: StatsArguments) -> Tables:
+    """Recompute the papers' tables of sizes and evidence, beside the printed figures and with the difference.
+
+    Returns:
+        The tables; ``written("markdown")`` writes them.
+
+    Raises:
+        DataError: there is no such dataset or configuration, or a file cannot be read.
+
+    Examples:
+        >>> from eraser_hub import stats
+        >>> len(stats("eraser", config="movies").written("csv").splitlines()) > 1
+        True
+    """
+    dataset, folder = _open(arguments.name, arguments.dataset, arguments.revision)
+    _check_configs(configs := as_list(arguments.config), dataset, folder)
+    return dataset.stats(folder, configs)
+
+
+@dataclass(frozen=True)
+class ExportArguments(Options):
+    """What to export, and where to.
+
+    Attributes:
+        dataset: A built dataset folder, e.g. hub/eraser, or one of the Hub: org/eraser.
+        out: Where the raw folders are written, one per configuration.
+    """
+
+    dataset: Place
+    out: Place
+    config: Annotated[Several, Option(help="A configuration; repeat it for several. Default: all.")] = None
+    revision: Revision = None
+
+
+@keywords(ExportArguments)
+def export(arguments: ExportArguments) -> ExportResult:
+    """Write the raw files back, under the release's own names, every record and document equal to what went in.
+
+    Returns:
+        The files, and notes on what was left out.
+
+    Raises:
+        DataError: the folder is none that a build wrote, or a file is there already.
+
+    Examples:
+        >>> from eraser_hub import export
+        >>> [file.name for file in export("hub/eraser", out="raw", config="movies").files][:1]
+        ['train.jsonl']
+    """
+    dataset, folder = _open(None, arguments.dataset, arguments.revision, named=True)
+    _check_configs(configs := as_list(arguments.config), dataset, folder)
+    return dataset.export(folder, configs, out=Path(arguments.out))
+
+
+@dataclass(frozen=True)
+class LoadArguments(Options):
+    """Which rows to load.
+
+    Attributes:
+        dataset: A built folder, a dataset of the Hub (org/eraser), or the name of one that stands in hub/.
+        config: The configuration; by default the dataset's default one.
+        split: The split, as the Hub or as the release calls it.
+    """
+
+    dataset: Place
+    config: str | None = None
+    split: str = "test"
+    revision: Revision = None
+
+
+@keywords(LoadArguments)
+def load(arguments: LoadArguments) -> Dataset:
+    """Load a split of a built dataset.
+
+    Returns:
+        The rows, as ``load_dataset`` gives them.
+
+    Raises:
+        DataError: there is no such dataset, configuration or split.
+
+    Examples:
+        >>> from eraser_hub import load
+        >>> load("eraser", "movies", "val").num_rows
+        24
+    """
+    from datasets import load_dataset
+
+    from eraser_hub.records.built import open_built
+
+    built = open_built(_in_hub(arguments.dataset), arguments.revision)
+    config = arguments.config or built.default_config
+    built.files(config, arguments.split)
+    repository, split = built.place.repository, dataset_split(arguments.split)
+    revision = built.folder.name if repository else None
+    return cast("Dataset", load_dataset(repository or str(built.folder), config, split=split, revision=revision))
+
+
+# -- scoring ----------------------------------------------------------------------------------------------------------
+
+
+@keywords(ScoreArguments)
+def score(arguments: ScoreArguments) -> Scores:
+    """Score predictions against a corpus: the reference scorer's keys, and more.
+
+    Returns:
+        The scores: ``table()``, ``to_frame()`` and ``save(path)`` give them in other forms, a notebook shows them.
+
+    Raises:
+        DataError: bad data, with file and line; at most ten offences, and their number.
+
+    Examples:
+        >>> from eraser_hub import samples, score
+        >>> predictions = samples.path("predictions", "eraser", "movies.val.jsonl")
+        >>> scores = score(predictions, dataset="hub/eraser", config="movies", split="val")
+        >>> scores.names["split"], "token_macro_f1" in scores.scores
+        ('validation', True)
+    """
+    from eraser_hub.conversion.download.addresses import local_file
+    from eraser_hub.scoring.score import score as run
+
+    source, settings = arguments.source, arguments.settings()
+    if source.holds_pairs:
+        arguments.refuse_odd(settings)
+    return run(source, local_file(arguments.results), settings, arguments.num_proc)
+
+
+def compare(*systems: Any, **settings: Any) -> dict[str, Any]:
+    """Compare systems on the same split, score by score.
+
+    Args:
+        systems: two or more: files of predictions (``FILE``, ``NAME=FILE``, or ``NAME=FILE,FILE,..`` for runs of one
+            system); or what :func:`eraser_hub.scoring.comparison.compare` takes: results of
+            ``compute(.., per_instance=True)``, or statistics.
+        settings: of files ``dataset`` or ``data_dir``, ``config``, ``split`` and the other options of `eraser-hub
+            compare` by their Python names; else those of that function (``names``, ``n_resamples``, ``seed``, ..).
+
+    Returns:
+        ``scores``, ``comparisons`` with differences, intervals and p-values, ``notes`` and ``signature``.
+
+    Raises:
+        DataError: what ``score`` refuses; systems that share no score or no instances.
+
+    Examples:
+        >>> from eraser_hub import compare, samples
+        >>> folder = samples.path("predictions", "eraser")
+        >>> one, other = folder / "movies.val.jsonl", folder / "movies.val.baseline.jsonl"
+        >>> result = compare(one, other, dataset="hub/eraser", config="movies", split="val", n_resamples=100)
+        >>> [(pair["first"], pair["second"]) for pair in result["comparisons"]]
+        [('movies.val', 'movies.val.baseline')]
+    """
+    from eraser_hub.scoring.comparison import compare as run
+    from eraser_hub.scoring.comparison import compare_files
+    from eraser_hub.scoring.runs import named_systems
+
+    if not any(isinstance(system, str | os.PathLike) for system in systems):
+        return run(*systems, **settings)
+    arguments = CompareArguments(results=[os.fspath(system) for system in systems], **settings)
+    inference, scoring = arguments.inference(), arguments.settings()
+    named = named_systems(arguments.results, ways=True)
+    if len(named) < 2:
+        message = "expected the predictions of at least two systems"
+        raise UsageError(message, rule="option-missing", argument="results")
+    return compare_files(arguments.source, named, scoring, inference)
+
+
+@keywords(ReportArguments)
+def report(arguments: ReportArguments) -> ReportFiles:
+    """Write a report: scores with confidence intervals, paired comparison, curves, distributions, classes, documents.
+
+    Returns:
+        The page, the score files and the figures.
+
+    Raises:
+        DataError: bad data, with file and instance; nothing is written then.
+
+    Examples:
+        >>> from eraser_hub import report, samples
+        >>> predictions = samples.path("predictions", "eraser", "movies.val.jsonl")
+        >>> report("hub/eraser", "report", predictions, config="movies", split="val").page.name
+        'index.html'
+    """
+    from eraser_hub.reports.report import make_report
+    from eraser_hub.scoring.runs import named_systems
+    from eraser_hub.scoring.settings import ScoreSettings
+
+    names = ("confidence_level", "seed", "only_predicted", "cluster_by")
+    return make_report(
+        Path(at_revision(str(arguments.dataset), arguments.revision)),
+        config=arguments.config,
+        split=arguments.split,
+        systems=named_systems(as_list(arguments.predictions) or [], ways=True),
+        baselines=named_systems(as_list(arguments.baseline) or []),
+        evaluators=named_systems(as_list(arguments.evaluator) or []),
+        out=arguments.out,
+        title=arguments.title,
+        settings=ScoreSettings(n_resamples=arguments.resamples, **{name: getattr(arguments, name) for name in names}),
+        figures=arguments.figures,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class BoardResult:
+    """A board.
+
+    Attributes:
+        lines: a system on a dataset each.
+        files: what was written.
+        notes: what was left out of submissions.
+    """
+
+    lines: list[BoardLine]
+    files: list[Path]
+    notes: list[str]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the board's data, as board.json has it."""
+        from eraser_hub.reports.board import as_json
+
+        return as_json(self.lines)
+
+    def table(self, whole: bool = False) -> Tables:
+        """Return a table for each dataset: the scores of the papers' own tables, or with ``whole`` every score."""
+        from eraser_hub.reports.board import board_tables
+
+        return board_tables(self.lines, whole=whole)
+
+
+@keywords(BoardArguments)
+def board(arguments: BoardArguments) -> BoardResult:
+    """Write the results board: every system by every metric by every dataset, none of them first by default.
+
+    Returns:
+        The lines and the files.
+
+    Raises:
+        DataError: a score file without signature, predictions that the scorer does not take, nothing to show.
+
+    Examples:
+        >>> from eraser_hub import board
+        >>> [file.name for file in board("board").files]
+        ['index.html', 'board.json']
+    """
+    from eraser_hub.reports.board import board_lines, write_board
+    from eraser_hub.reports.board_lines import named_score_file, submitted_lines
+    from eraser_hub.scoring.settings import ScoreSettings
+
+    lines = [named_score_file(argument) for argument in as_list(arguments.scores) or ()]
+    if arguments.submission:
+        settings = ScoreSettings(confidence_level=0.95, only_predicted=arguments.only_predicted)
+        place = Path(at_revision(str(arguments.dataset), arguments.revision))
+        split = arguments.split or "test"
+        submissions = as_list(arguments.submission) or []
+        lines += submitted_lines(submissions, dataset=place, config=arguments.config, split=split, settings=settings)
+    notes = [f"{line.system}: {note}" for line in lines for note in line.notes]
+    lines = board_lines(lines, published=arguments.published)
+    if not lines:
+        message = "nothing to show: give `scores` or `submission`"
+        raise UsageError(message, rule="option-missing", argument="published")
+    written = list[Path]()
+
+    def write_pages() -> None:
+        if arguments.out is not None:
+            written.extend(write_board(arguments.out, lines, title=arguments.title))
+
+    if arguments.space is None:
+        write_pages()
+    else:
+        from eraser_hub.reports.space import write_space
+
+        written += write_space(arguments.space, lines, title=arguments.title, beside=write_pages)
+    return BoardResult(lines, written, notes)
+
+
+# -- explaining -------------------------------------------------------------------------------------------------------
+
+
+@overload
+def explain(model: Any, data: Place, *, out: Place, **settings: Any) -> list[RunReport]: ...
+@overload
+def explain(model: Any, data: Sequence[Any], **settings: Any) -> list[dict[str, Any]]: ...
+def explain(model: Any, data: Any, *, out: Place | None = None, **settings: Any) -> Any:
+    """Explain a model's predictions: of a dataset, into a file that ``score`` takes, or of texts in memory.
+
+    Args:
+        model: a folder of ``train``, a .skops file or a transformers id; for texts in memory also an object with
+            ``predict_proba(list of token lists)``, a pipeline over strings, or an adapter.
+        data: a dataset: a built folder, one of the Hub (org/eraser), or the name of one that stands in hub/; or a list
+            of texts: strings, lists of tokens, or instances.
+        out: of a dataset: the file of predictions, which ends in .jsonl or .parquet.
+        settings: of texts those of :func:`eraser_hub.explain_texts`; of a dataset the options of `eraser-hub explain`
+            by their Python names: ``config``, ``split``, ``method``, ``kd``, ``bins`` (shares), ``resume``, ..
+
+    Returns:
+        Of a dataset a report for each file (there are several with ``draws``); of texts one prediction each, in the
+        ERASER results format.
+
+    Raises:
+        DataError: unknown data or model, settings out of range, another result in ``out``.
+
+    Examples:
+        >>> from eraser_hub import explain, samples
+        >>> model = samples.path("models/movies-logistic-regression")  # doctest: +SKIP
+        >>> (report,) = explain(model, "eraser", config="movies", out="predictions.jsonl")  # doctest: +SKIP
+    """
+    if not isinstance(data, str | os.PathLike):
+        from eraser_hub.attribution.api import explain_texts
+
+        return explain_texts(model, data, **settings)
+    from eraser_hub.attribution.job import ExplainArguments
+    from eraser_hub.attribution.run import explain_draws, planned_runs
+
+    if out is None:
+        raise UsageError("expected the file of predictions", rule="option-missing", argument="out")
+    own = {name: settings.pop(name) for name in ExplainArguments.__dataclass_fields__.keys() & settings}
+    runs = planned_runs(ExplainArguments(dataset=_in_hub(data), model=os.fspath(model), out=Path(out), **own), settings)
+    how = {name: own[name] for name in ("resume", "force", "engine", "workers", "max_inputs") if name in own}
+    return explain_draws(runs.job, runs.settings, runs.outs, **how)
+
+
+@dataclass(frozen=True, slots=True)
+class TrainResult:
+    """What a training made.
+
+    Attributes:
+        folder: the model's, as ``explain`` takes it.
+        lines: what was trained, and the figures of each regime, in words.
+    """
+
+    folder: Path
+    lines: list[str]
+
+
+@keywords(TrainArguments)
+def train(arguments: TrainArguments) -> TrainResult:
+    """Train a classifier on a config, for ``explain``: one of the papers' systems, or a transformers encoder.
+
+    The same data and seed give the same bytes.
+
+    Returns:
+        The model's folder, and how well it does.
+
+    Raises:
+        DataError: unknown data or model, no labels, no rationales where they are asked for, an argument that the model
+            does not take.
+
+    Examples:
+        >>> from eraser_hub import train
+        >>> trained = train(dataset="hub/eraser", config="movies", model="logistic-regression", out="model")
+        >>> trained.folder.name, len(trained.lines)
+        ('model', 3)
+    """
+    from eraser_hub.systems.training import train_model
+
+    recipe = replace(arguments, dataset=at_revision(arguments.dataset, arguments.revision))
+    return TrainResult(arguments.out, list(train_model(recipe, arguments.out, arguments.say or _silent)))
+
+
+@keywords(AskArguments)
+def ask(arguments: AskArguments) -> AskReport:
+    """Ask a language model for labels and quotes, and write predictions that ``score`` takes as they are.
+
+    The key comes from the environment variable OPENAI_API_KEY. Answers are kept: a rerun costs nothing.
+
+    Returns:
+        How many answers and quotes there are of each sort; ``lines()`` says so in words.
+
+    Raises:
+        DataError: anything wrong with data, settings or server; instances without an answer because the server failed
+            or the budget ended: what was answered is kept.
+
+    Examples:
+        >>> from eraser_hub import ask
+        >>> server = "http://localhost:8000/v1"
+        >>> ask("llama", dataset="hub/eraser", config="movies", endpoint=server, out="quotes.jsonl")  # doctest: +SKIP
+    """
+    from eraser_hub.records.extras import need
+
+    need("openai", "rapidfuzz")
+    from eraser_hub.asking.cache import Cache, default_folder
+    from eraser_hub.asking.run import ask as run
+
+    return run(
+        arguments.job(),
+        arguments.settings(),
+        arguments.endpoint,
+        arguments.out,
+        Cache(arguments.cache or default_folder()),
+        concurrency=arguments.concurrency,
+        attempts=arguments.attempts,
+        timeout=arguments.timeout,
+        budget=arguments.budget,
+        resume=arguments.resume,
+        force=arguments.force,
+        on_progress=arguments.on_progress,
+    )
+
+
+@keywords(ReproduceArguments)
+def reproduce(arguments: ReproduceArguments) -> Tables:
+    """Train, explain and score each row of a printed table, and put the figures beside the print.
+
+    A row that cannot run here says why below the table. Stopped at any point, the same call goes on.
+
+    Returns:
+        The table; ``written("markdown")`` writes it.
+
+    Raises:
+        DataError: an unknown table; no such dataset, config or split; ``out`` holds another run.
+        BusyError: another run is at work in ``out``.
+
+    Examples:
+        >>> from eraser_hub import reproduce
+        >>> reproduce(table="eraser-3", config="movies", fast=True).written("text")  # doctest: +SKIP
+    """
+    from eraser_hub.experiments.reproduce import reproduce as run
+
+    plan = replace(arguments, dataset=at_revision(arguments.dataset, arguments.revision))
+    return run(plan, arguments.say or _silent)
+
+
+def _silent(line: str) -> None:
+    """Called with lines of progress that nobody reads."""
+
+
+# -- publishing -------------------------------------------------------------------------------------------------------
+
+
+@keywords(PublishArguments)
+def publish(arguments: PublishArguments) -> list[str]:
+    """Publish the built datasets, metric Spaces and results board: changed files only, one commit each, a tag per
+    version.
+
+    Returns:
+        The addresses of what was published; none after a dry run or a check.
+
+    Raises:
+        DataError: a folder is not as built or fails its check (nothing is sent then), the Hub holds something else
+            (``check``), or refuses; what had been published by then is said, and running again uploads the rest.
+
+    Examples:
+        >>> from eraser_hub import publish
+        >>> publish("org", "hub", datasets="eraser", dry_run=True)[:1]  # doctest: +ELLIPSIS
+        dataset org/eraser: ... files, ...
+        ...
+        dry run: nothing was asked of the Hub, nothing sent
+        []
+    """
+    from eraser_hub.publishing.publish import publish as run
+
+    return run(arguments)
+
+
+@keywords(ServeArguments)
+def serve(arguments: ServeArguments) -> HubServer:
+    """Serve the built datasets and metrics, read-only, to machines without internet.
+
+    Returns:
+        A server, bound and not yet started: ``serve_forever()`` starts it, ``url`` is its address.
+
+    Raises:
+        DataError: the folder is missing or holds nothing to serve; the address cannot be bound.
+
+    Examples:
+        >>> from eraser_hub import serve
+        >>> with serve("hub", port=0) as server:
+        ...     server.url.rpartition(":")[0]
+        'http://127.0.0.1'
+    """
+    from eraser_hub.publishing.serve import serve_folder
+
+    names = tuple(as_list(arguments.namespaces) or ())
+    return serve_folder(arguments.folder, arguments.host, arguments.port, names)
+
+
+# -- which dataset ----------------------------------------------------------------------------------------------------
+
+
+def _in_hub(dataset: Place) -> str:
+    """Return a dataset's place: of a bare name that of the folder in hub/, unless one of that name stands here."""
+    name = os.fspath(dataset)
+    return f"hub/{name}" if name in HUB_DATASETS and not Path(name).is_dir() else name
+
+
+def _one_of(value: str, allowed: Sequence[str], argument: str) -> None:
+    """Refuse a value that is none of those allowed."""
+    if value not in allowed:
+        message = f"expected one of {', '.join(allowed)}, found {value!r}"
+        raise UsageError(message, rule="option-value", argument=argument)
+
+
+def _check_configs(configs: Sequence[str] | None, dataset: HubDataset, folder: Path | None) -> None:
+    """Refuse a configuration that neither the dataset has nor the folder, raw or built, holds."""
+    for name in configs or ():
+        if name not in dataset.configs:
+            _one_of(name, dataset.known_configs(folder), "config")
+
+
+def _open(
+    name: str | None, dataset: Place | None, revision: str | None, named: bool = False
+) -> tuple[HubDataset, Path]:
+    """Return a dataset and its folder, fetched where it is of the Hub; the name is the folder's unless it is given.
+
+    Args:
+        name: the dataset's name; None: its folder's, or ``eraser`` where that is none of ours.
+        dataset: its folder, or what it is called on the Hub; None: ``hub/NAME``.
+        revision: on the Hub.
+        named: whether the folder's name has to be one of ours.
+
+    Raises:
+        UsageError: an unknown name, or no such folder.
+        DataError: the Hub has no such dataset.
+    """
+    place = place_of(dataset or Path("hub") / (name or "eraser"), None if dataset is None else revision)
+    if named and place.dataset not in HUB_DATASETS:
+        message = f"expected a folder named {_NAMES}, found {place.dataset!r}"
+        raise UsageError(message, rule="option-value", argument="dataset")
+    name = name or (place.dataset if place.dataset in HUB_DATASETS else "eraser")
+    _one_of(name, tuple(HUB_DATASETS), "name")
+    folder = Path(place.name) if dataset is None else place.fetch()
+    if not folder.is_dir():
+        message = f"there is no folder {folder} (build it: eraser-hub build {name})"
+        raise UsageError(message, rule="file-missing", argument="dataset")
+    return HUB_DATASETS[name], folder

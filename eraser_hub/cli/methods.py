@@ -1,0 +1,96 @@
+"""``eraser-hub methods``: the parts that there are, of the package and of installed plug-ins."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from eraser_hub.records.options import Options
+from eraser_hub.records.tables import Cell, Table, Tables
+
+from .usage import TableFormat, print_tables, takes
+
+if TYPE_CHECKING:
+    from eraser_hub.records.registry import Registry
+
+# sort of parts -> where its registry stands, `module:NAME`
+REGISTRIES = {
+    "methods": "eraser_hub.attribution.method:METHODS",
+    "measures": "eraser_hub.attribution.measure:MEASURES",
+    "adapters": "eraser_hub.attribution.open:ADAPTERS",
+    "systems": "eraser_hub.systems.system:SYSTEMS",
+    "readers": "eraser_hub.conversion.importing.sources:READERS",
+}
+COLUMNS = ("origin", "needs", "cost", "source", "about")
+
+
+@dataclass(frozen=True)
+class MethodsOptions(Options):
+    """The options of ``eraser-hub methods``."""
+
+    format: TableFormat = "text"
+
+
+@takes(MethodsOptions)
+def methods(options: MethodsOptions) -> None:
+    """List the methods, measures, systems, readers, adapters, metrics and datasets that there are.
+
+    Installed plug-ins stand among them, with the distribution that they come from.
+
+    Examples:
+
+        eraser-hub methods
+
+        eraser-hub methods --format json
+    """
+    rows = list(_parts())
+    table = Table("methods", "parts", ("sort", "name"), COLUMNS)
+    for row in rows:
+        table.add(row["sort"], row["name"], **{column: Cell(row[column] or None) for column in COLUMNS})
+    print_tables(Tables("methods", [table]), options.format, {"parts": rows}, [])
+
+
+def _parts() -> Iterator[dict[str, str]]:
+    from eraser_hub.conversion import HUB_DATASETS
+    from eraser_hub.publishing.spaces import metric_names, metrics_folder, space_card
+
+    for sort, place in REGISTRIES.items():
+        if (registry := _registry(place)) is None:
+            continue
+        for name in registry:
+            yield _row(sort, name, registry.origin(name), _facts(registry, name))
+    for name in metric_names():
+        card, _ = space_card(metrics_folder() / "cards" / f"{name}.md")
+        yield _row("metrics", name, "eraser-hub", {"about": str(card.get("short_description", ""))})
+    for name, dataset in HUB_DATASETS.items():
+        yield _row("datasets", name, "eraser-hub", {"about": f"configs: {', '.join(dataset.configs)}"})
+
+
+def _row(sort: str, name: str, origin: str, facts: Mapping[str, str]) -> dict[str, str]:
+    return {"sort": sort, "name": name, "origin": origin, **{key: facts.get(key, "") for key in COLUMNS[1:]}}
+
+
+def _registry(place: str) -> Registry[object] | None:
+    """The registry of that place; None where there is none."""
+    module, _, name = place.partition(":")
+    try:
+        return getattr(importlib.import_module(module), name, None)
+    except ModuleNotFoundError as error:
+        if error.name is not None and not module.startswith(error.name):
+            raise  # a library that the package needs
+        return None
+
+
+def _facts(registry: Registry[object], name: str) -> dict[str, str]:
+    """What a part says of itself; what it lacks where it cannot be imported."""
+    try:
+        part = registry[name]
+    except ModuleNotFoundError as error:
+        return {"needs": f"{error.name}, which is not installed"}
+    needs = getattr(part, "needs", ())
+    facts = {key: str(getattr(part, key, "")) for key in ("cost", "source")}
+    about = (inspect.getdoc(part) or "").partition("\n")[0]
+    return {"needs": needs if isinstance(needs, str) else ", ".join(map(str, needs)), "about": about, **facts}

@@ -1,0 +1,71 @@
+"""The arguments of `publish` and `serve`, declared once for Python and the command line."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from eraser_hub.records.options import Option, Options, UsageError
+
+_NAMESPACE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9])?")
+_BRANCH = re.compile(r"[A-Za-z0-9][\w./-]{0,200}")
+
+
+@dataclass(frozen=True)
+class PublishArguments(Options):
+    """What to publish of a folder, and where to.
+
+    Attributes:
+        namespace: The user or organisation on the Hub, e.g. `org` for `org/eraser`.
+        folder: The folder that `build` wrote.
+        datasets: Publish this dataset. May be given again.
+        metrics: Publish this metric. May be given again.
+        private: Create new repositories as private ones.
+        revision: The branch to publish to; tags are set for main alone.
+        dry_run: Check and print the plan, without network.
+        check: Compare what is published with the folder, and send nothing.
+        eval_results: ORG/MODEL: send this model's results, which `score` wrote with `eval_results`, to its repository.
+        collection: Put it all into a collection of the namespace.
+    """
+
+    namespace: str
+    folder: Annotated[str | os.PathLike[str], Option(name="dir")] = "hub"
+    datasets: Annotated[str | Sequence[str] | None, Option(name="dataset")] = None
+    metrics: Annotated[str | Sequence[str] | None, Option(name="metric")] = None
+    private: bool = False
+    revision: str = "main"
+    dry_run: bool = False
+    check: bool = False
+    eval_results: str | None = None
+    collection: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not _NAMESPACE.fullmatch(self.namespace) or re.search(r"--|\.\.", self.namespace):
+            message = f"expected the name of a user or organisation, found {self.namespace!r}"
+            raise UsageError(message, rule="option-value", argument="namespace")
+        if not _BRANCH.fullmatch(self.revision) or ".." in self.revision:
+            message = f"expected the name of a branch, found {self.revision!r}"
+            raise UsageError(message, rule="option-value", argument="revision")
+        if self.check and self.dry_run:
+            raise UsageError("asks the Hub, which `dry_run` does not", rule="option-conflict", argument="check")
+
+
+@dataclass(frozen=True)
+class ServeArguments(Options):
+    """What to serve, where, and to whom.
+
+    Attributes:
+        folder: The folder that `build` wrote.
+        host: The address to bind; 0.0.0.0 for other machines to reach it.
+        port: The port; 0 for any free one.
+        namespaces: Answer ORG/NAME for this ORG only; by default for any. May be given again.
+    """
+
+    folder: Annotated[str | os.PathLike[str], Option(name="dir")] = "hub"
+    host: str = "127.0.0.1"
+    port: Annotated[int, Option(min=0, max=65535)] = 8080
+    namespaces: Annotated[str | Sequence[str] | None, Option(name="namespace")] = None

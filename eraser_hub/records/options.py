@@ -1,0 +1,258 @@
+"""Options: the arguments of a public function, declared once as the fields of a frozen dataclass.
+
+    @dataclass(frozen=True)
+    class ServeOptions(Options):
+        '''What to serve.
+
+        Attributes:
+            folder: The folder that `build` wrote.
+
+        Network:
+            port: The port; 0 for any free one.
+        '''
+
+        folder: Annotated[Path, Option(name="dir")] = Path("hub")
+        port: Annotated[int, Option(min=0, max=65535)] = 8080
+
+:func:`keywords` makes a function of such options one of typed keyword arguments, with their words in its docstring; the
+command line makes its options, their defaults, ranges, choices and groups of the same fields. The heading
+``Attributes`` holds the options of no group; any further heading is a group of the help page. A field's type says what
+it takes: ``Literal`` its choices, ``| None`` that it may be left out, a sequence that it may be given several times.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import inspect
+import numbers
+import os
+import re
+import types
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, dataclass, fields, replace
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from .errors import DataError, shown
+
+Arguments = ParamSpec("Arguments")
+Values = TypeVar("Values")
+Result = TypeVar("Result")
+
+_SECTION = re.compile(r"^(\w[\w ,'-]*):\n((?:(?: {4}.*)?\n)+)", re.MULTILINE)
+_ENTRY = re.compile(r"^ {4}(?=\w+: )", re.MULTILINE)
+_AFTER_ARGUMENTS = re.compile(r"^(?:Returns|Yields|Raises|Examples?):$", re.MULTILINE)
+_TEXT = (str, os.PathLike)
+_KINDS: dict[type, Any] = {int: numbers.Integral, float: numbers.Real, str: _TEXT, Path: _TEXT}
+_NOUNS = {bool: "True or False", int: "a whole number", float: "a number", str: "a string", Path: "a path"}
+
+
+_DESCRIBED: dict[type, dict[str, Option]] = {}
+LARGEST = 2**63 - 1  # what the record of a run, which is JSON, can hold of a whole number
+REQUIRED = inspect.Parameter.empty
+
+
+class UsageError(DataError):
+    """An argument that can be seen to be wrong before any work: bad usage, exit status 2 at the command line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """What a field says of itself in ``Annotated``, where its type and the dataclass's docstring do not.
+
+    Attributes:
+        help: its words; by default those in the docstring.
+        min, max: of a number.
+        name: at the command line, where it is not the field's.
+        positional: stands at the command line without a name.
+        negatable: a switch that is off has a ``no`` too; one that is on, or undecided, always has.
+        python_only: no option of the command line.
+        commas: at the command line one option holds all of its values, with commas between.
+        percent: at the command line shares are per cent.
+        announced: the command line says which value it takes, where none is given.
+        open: the data or another argument decide where nobody does: as an argument it is None then.
+        kind: the type of a value, out of the field's own type; so are those below.
+        choices: the values that there are; empty for any.
+        many: it may be given several times.
+        optional: it may be None.
+        default: of the field; ``REQUIRED`` where it has to be given.
+        group: the heading of the help page.
+    """
+
+    help: str = ""
+    min: float | None = None
+    max: float | None = None
+    name: str = ""
+    positional: bool = False
+    negatable: bool = False
+    python_only: bool = False
+    commas: bool = False
+    percent: bool = False
+    announced: bool = False
+    open: bool = False
+    kind: type = str
+    choices: tuple[str, ...] = ()
+    many: bool = False
+    optional: bool = False
+    default: Any = REQUIRED
+    group: str = ""
+
+    def check(self, field: str, value: object) -> None:
+        """Raise a UsageError that names the field, where the value is none that it may have."""
+        if value is None and (self.optional or self.default is None):
+            return
+        for each in value if self.many and isinstance(value, (list, tuple)) else [value]:
+            if expected := self._expected(each):
+                raise UsageError(f"expected {expected}, found {shown(each)}", rule="option-value", argument=field)
+
+    def _expected(self, value: object) -> str:
+        """What was expected instead of one value; empty where it is good."""
+        kinds: Any = _KINDS.get(self.kind, self.kind)
+        if self.choices:
+            return "" if value in self.choices else f"one of {', '.join(self.choices)}"
+        if self.kind in _NOUNS and (
+            not isinstance(value, kinds) or (isinstance(value, bool) and self.kind is not bool)
+        ):
+            return _NOUNS[self.kind]
+        low, high = self.min, self.max
+        if not isinstance(value, numbers.Real):
+            return ""
+        if self.kind is int and float(value) > LARGEST:
+            return f"at most {LARGEST}"
+        if (low is None or low <= float(value)) and (high is None or float(value) <= high):
+            return ""
+        if low is None or high is None:
+            return f"at most {high:g}" if low is None else f"at least {low:g}"
+        noun = "a share" if (low, high, self.kind) == (0, 1, float) else _NOUNS[self.kind]
+        return f"{noun} from {low:g} to {high:g}"
+
+    def plain(self, value: Any) -> Any:
+        """Return a good value as functions read it: a path as Path, a string where several may be as the only one."""
+        if isinstance(self.default, tuple) and not isinstance(value, tuple):
+            return (value,) if isinstance(value, str) else tuple(value)
+        if self.kind is Path and isinstance(value, str):
+            return Path(value)
+        return os.fspath(value) if self.kind is str and isinstance(value, os.PathLike) else value
+
+
+# options that several functions have
+AtLeastOne = Annotated[int, Option(min=1)]
+NotNegative = Annotated[int, Option(min=0)]
+Seed = Annotated[int, Option(min=0, help="Seed of all that is drawn.")]
+Revision = Annotated[str | None, Option(help="Of a dataset of the Hub: a branch, a tag or a commit.")]
+Split = Annotated[
+    str, Option(announced=True, help="test, validation (or val), train, or a split of the dataset's own.")
+]
+
+
+class Options:
+    """The base of such dataclasses: each value is checked by its field when the options are made.
+
+    A subclass with checks of its own calls ``Options.__post_init__(self)`` before them.
+
+    Raises:
+        UsageError: a value that its field may not have.
+    """
+
+    def __post_init__(self) -> None:
+        for field, option in options_of(type(self)).items():
+            option.check(field, value := getattr(self, field))
+            object.__setattr__(self, field, option.plain(value))  # frozen for everyone else
+
+
+def options_of(options: type) -> dict[str, Option]:
+    """Return the options that a dataclass declares: field -> option, each with its words, type and group."""
+    if options not in _DESCRIBED:
+        _DESCRIBED[options] = _described(options)
+    return _DESCRIBED[options]
+
+
+def _described(options: type) -> dict[str, Option]:
+    words: dict[str, tuple[str, str]] = {}
+    for base in reversed(options.__mro__):
+        words |= _documented(base)
+    described = {}
+    hints = get_type_hints(options, include_extras=True)
+    for field in (each for each in fields(options) if each.init):
+        help_, group = words.pop(field.name, ("", ""))
+        option = _typed(hints[field.name])
+        default = REQUIRED if field.default is MISSING else field.default
+        default = default if field.default_factory is MISSING else field.default_factory()
+        described[field.name] = replace(option, help=option.help or help_, group=group, default=default)
+        assert described[field.name].help, f"{options.__name__}.{field.name}: an option without help"
+    assert not words, f"{options.__name__}: {', '.join(words)}: no such field"
+    return described
+
+
+def _documented(options: type) -> dict[str, tuple[str, str]]:
+    """A dataclass's own docstring: field -> (its words, its group)."""
+    words = {}
+    text = inspect.cleandoc(vars(options).get("__doc__") or "") + "\n"
+    start = text.find("Attributes:\n")
+    for heading, body in _SECTION.findall(text[start:]) if start >= 0 else ():
+        for name, _, help_ in (entry.partition(": ") for entry in _ENTRY.split(body)[1:]):
+            words[name] = (" ".join(help_.split()), "" if heading == "Attributes" else heading)
+    return words
+
+
+def _typed(hint: Any) -> Option:
+    """What a field's type says."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        option = next((each for each in arguments[1:] if isinstance(each, Option)), Option())
+        inner = _typed(arguments[0])
+        low, high = (inner.min if option.min is None else option.min), (inner.max if option.max is None else option.max)
+        option = replace(option, help=option.help or inner.help, min=low, max=high)
+        choices = option.choices or inner.choices
+        return replace(option, kind=inner.kind, choices=choices, many=inner.many, optional=inner.optional)
+    if origin in (Union, types.UnionType):
+        parts = [_typed(each) for each in arguments if each is not type(None)]
+        kind = Path if any(each.kind is Path for each in parts) else parts[0].kind
+        optional, many = len(parts) < len(arguments), any(each.many for each in parts)
+        return replace(parts[0], kind=kind, many=many, optional=optional)
+    if origin is Literal:
+        return Option(kind=type(arguments[0]), choices=arguments)
+    if origin in (list, tuple, collections.abc.Sequence):
+        return replace(_typed(arguments[0]), many=True)
+    if origin is os.PathLike or hint is Path:
+        return Option(kind=Path)
+    return Option(kind=hint if isinstance(hint, type) else object)
+
+
+def as_list(value: str | Sequence[str] | None) -> list[str] | None:
+    """Return the values of an argument that may be one or several; None where it is left out or empty."""
+    return [value] if isinstance(value, str) else list(value or ()) or None
+
+
+def keywords(
+    options: Callable[Arguments, Values],
+) -> Callable[[Callable[[Values], Result]], Callable[Arguments, Result]]:
+    """Make a function of options one of their fields as keyword arguments.
+
+    Its docstring gets what the options say of each, as ``Args``, before ``Returns``.
+    """
+
+    def public(function: Callable[[Values], Result]) -> Callable[Arguments, Result]:
+        @wraps(function)
+        def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+            return function(options(*args, **kwargs))
+
+        inner = inspect.signature(options)
+        result = inspect.signature(function).return_annotation
+        hints = get_type_hints(options)
+        parameters = [each.replace(annotation=hints[each.name]) for each in inner.parameters.values()]
+        call.__signature__ = inspect.Signature(parameters, return_annotation=result)  # type: ignore[attr-defined]
+        call.__annotations__ = {**hints, "return": result}
+        call.__doc__ = _with_arguments(inspect.cleandoc(function.__doc__ or ""), options)  # type: ignore[arg-type]
+        return call
+
+    return public
+
+
+def _with_arguments(text: str, options: type) -> str:
+    """A function's docstring with its arguments."""
+    entries = "".join(f"    {name}: {option.help}\n" for name, option in options_of(options).items())
+    after = _AFTER_ARGUMENTS.search(text)
+    at = after.start() if after else len(text)
+    return f"{text[:at].rstrip()}\n\nArgs:\n{entries}\n{text[at:]}".rstrip() + "\n"

@@ -1,0 +1,97 @@
+"""The public functions: typed keyword arguments, examples that run, and one declaration with the command line."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import eraser_hub
+from eraser_hub import api
+from eraser_hub.__main__ import VERBS
+
+from ..refusals import refused
+
+FUNCTIONS = [name for name, each in vars(api).items() if inspect.isfunction(each) and each.__module__ == api.__name__]
+PUBLIC = [name for name in FUNCTIONS if not name.startswith("_")]
+
+
+@pytest.fixture(scope="module")
+def folder(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with ``hub/eraser`` of the samples."""
+    folder = tmp_path_factory.mktemp("api")
+    api.build("eraser", samples / "eraser", out=folder / "hub", progress=False)
+    return folder
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_examples_run(name, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    test = doctest.DocTestParser().get_doctest(getattr(api, name).__doc__, {}, name, None, None)
+    result = doctest.DocTestRunner().run(test)
+    assert result.failed == 0 and (result.attempted or name == "explain")
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_each_is_public_and_says_what_it_takes_and_returns(name):
+    function = getattr(eraser_hub, name)
+    text = inspect.getdoc(function)
+    assert name in eraser_hub.__all__ and all(f"{heading}:\n" in text for heading in ("Args", "Returns"))
+    assert all(f"\n    {one}: " in text for one in inspect.signature(function).parameters)
+
+
+def test_a_wrong_argument_is_named_as_python_has_it(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    with refused("option-value", "movie", argument="config"):
+        eraser_hub.build("eraser", config="movie")
+    with refused("option-conflict", "`source`"):
+        eraser_hub.build("metrics", source=folder)
+    with refused("file-missing", argument="dataset"):
+        eraser_hub.check(dataset="nowhere")
+    with refused("option-value", argument="num_proc"):
+        eraser_hub.build("eraser", num_proc=0)
+    with refused("option-value", "validation", "dev"):
+        eraser_hub.load("eraser", "movies", "dev")
+
+
+def test_metrics_are_built_by_name(tmp_path):
+    built = eraser_hub.build("metrics", config="eraser_agreement", out=tmp_path)
+    assert (built.folder, list(built.rows)) == (tmp_path, ["eraser_agreement"])
+
+
+def test_explain_is_called_and_imported_from_in_any_order():
+    code = (
+        "import inspect, pkgutil, importlib, eraser_hub\n"
+        "assert callable(eraser_hub.explain)\n"
+        "from eraser_hub.explain import open_model, Instance\n"
+        "from eraser_hub.explain.adapter import Adapter\n"
+        "assert inspect.signature(eraser_hub.explain) == inspect.signature(eraser_hub.api.explain)\n"
+        "assert eraser_hub.explain.__doc__ == eraser_hub.api.explain.__doc__\n"
+        "import numpy as np\n"
+        "class Model:\n"
+        "    label_names = ('a', 'b')\n"
+        "    def predict_proba(self, texts): return np.full((len(texts), 2), .5)\n"
+        "print(eraser_hub.explain(Model(), ['one two'], label_names=['a', 'b'])[0]['annotation_id'])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0 and done.stdout.strip() == "0", done.stderr
+
+
+def test_explain_is_callable_after_every_module_was_imported():
+    for found in pkgutil.walk_packages(eraser_hub.__path__, "eraser_hub."):
+        if not found.name.startswith(("eraser_hub.metrics.app", "eraser_hub.__main__")):
+            try:
+                importlib.import_module(found.name)
+            except ModuleNotFoundError as error:  # an extra that is not installed
+                assert not str(error.name).startswith("eraser_hub"), error
+    assert callable(eraser_hub.explain) and eraser_hub.explain.__doc__ == api.explain.__doc__
+
+
+def test_a_verb_of_each_function():
+    assert set(PUBLIC) - {"load"} <= set(VERBS)
