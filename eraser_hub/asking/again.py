@@ -87,9 +87,8 @@ def with_quotes_alone(question: Question, quotes: Sequence[Quote]) -> Question:
     """The question with the quotes, in the model's words and order, in place of the documents they lie in (of the
     first, where they lie in none)."""
     names = question.instance.names
-    texts = [
-        "\n".join(q.text for q in quotes if (q.docid if q.docid in names else names[0]) == docid) for docid in names
-    ]
+    places = [quote.docid if quote.docid in names else names[0] for quote in quotes]
+    texts = ("\n".join(q.text for q, place in zip(quotes, places, strict=True) if place == docid) for docid in names)
     return replace(question, texts=tuple(texts))
 
 
@@ -134,9 +133,8 @@ class Asker:
         return first, again
 
     async def _one(self, client: Client, question: Question, sample: int = 0) -> Answer:
-        return await client.ask(
-            self.prompt.messages(question, self.labels, self.shots, self.settings.answer), self.labels, sample
-        )
+        messages = self.prompt.messages(question, self.labels, self.shots, self.settings.answer)
+        return await client.ask(messages, self.labels, sample)
 
     async def _completed(self, question: Question, answer: Answer) -> Answer:
         """The answer with probabilities: the server's, else the share of each label among samples, else none.
@@ -155,9 +153,8 @@ class Asker:
         if not self.client.gives_probabilities:
             self.client.bill.note("the server gives no log-probabilities: label flips alone (`samples` N asks N times)")
             return answer
-        self.client.bill.note(
-            "log-probabilities without the label's: the label counts as certain, no label as all alike"
-        )
+        words = "log-probabilities without the label's: the label counts as certain, no label as all alike"
+        self.client.bill.note(words)
         return replace(answer, probabilities=shares(Counter(filter(None, [answer.label])), self.labels))
 
 

@@ -133,9 +133,8 @@ class Document:
         reach = len(key) // 4 + 4
         for _ in range(2):
             start = max(self._around(start, reach, 0, end), key=lambda token: self._ratio(key, token, end))
-            end = max(
-                self._around(end, reach, start + 1, len(self.tokens) + 1), key=lambda t: self._ratio(key, start, t)
-            )
+            ends = self._around(end, reach, start + 1, len(self.tokens) + 1)
+            end = max(ends, key=lambda token: self._ratio(key, start, token))
         similarity = self._ratio(key, start, end) / 100
         return (start, end, similarity) if similarity >= threshold else None
 
@@ -221,23 +220,17 @@ def _matches(quote: str, documents: Sequence[Document], threshold: float) -> tup
     if len(bare) < LEAST_FUZZY:
         return "not_found", []
     whole = key.removeprefix("...").removesuffix("...")
-    near = [
-        _Match(at, *span)
-        for at, own in enumerate(documents)
-        for one in dict.fromkeys((whole, whole.strip("'")))
-        if (span := own.nearest(one, threshold))
-    ]
+    keys = dict.fromkeys((whole, whole.strip("'")))
+    spans = ((at, own.nearest(one, threshold)) for at, own in enumerate(documents) for one in keys)
+    near = [_Match(at, *span) for at, span in spans if span]
     return ("fuzzy", [max(near, key=lambda match: match.similarity)]) if near else ("not_found", [])
 
 
 def _readings(key: str) -> list[str]:
     """The key, and what of it may be meant: without the marks that may stand around a quote; the longest first."""
-    ends = {*range(len(key) - len(key.rstrip("'")) + 1), 3 * key.endswith("..."), len(key) - len(key.rstrip(_WRAPPING))}
-    starts = {
-        *range(len(key) - len(key.lstrip("'")) + 1),
-        3 * key.startswith("..."),
-        len(key) - len(key.lstrip(_WRAPPING)),
-    }
+    size = len(key)
+    starts = {*range(size - len(key.lstrip("'")) + 1), 3 * key.startswith("..."), size - len(key.lstrip(_WRAPPING))}
+    ends = {*range(size - len(key.rstrip("'")) + 1), 3 * key.endswith("..."), size - len(key.rstrip(_WRAPPING))}
     readings = {key[start : len(key) - end] for start in starts for end in ends}
     return sorted(filter(None, readings), key=len, reverse=True)
 
@@ -248,7 +241,5 @@ def _is_verbatim(quote: str, document: Document, match: _Match) -> bool:
 
 def _distance(match: _Match, others: Sequence[_Match]) -> int:
     """Tokens between a match and the nearest of others in its document; far where there is none."""
-    gaps = [
-        max(other.start - match.end, match.start - other.end, 0) for other in others if other.document == match.document
-    ]
-    return min(gaps, default=1 << 60)
+    same = [other for other in others if other.document == match.document]
+    return min((max(other.start - match.end, match.start - other.end, 0) for other in same), default=1 << 60)

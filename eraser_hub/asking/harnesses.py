@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from eraser_hub.metrics.eraser_agreement import EraserAgreement
@@ -24,8 +23,9 @@ if TYPE_CHECKING:
     from inspect_ai import Task as InspectTask
     from lm_eval.api.task import ConfigurableTask
 
-# what an answer is scored by; a score that one has not (quotes of an answer without any) is left out of the mean
-SCORES = ("right", "answered", "token_f1", "in_text", "invented")
+# what an answer is scored by, and whether higher is better; a score that one has not (quotes of an answer without
+# any) is left out of the mean
+SCORES = {"right": True, "answered": True, "token_f1": True, "in_text": True, "invented": False}
 NO_MODEL = "the harness's"
 
 
@@ -54,9 +54,8 @@ def _reference(question: Question) -> dict[str, Any]:
     """The question as an annotation, its tokens parted by blanks whatever the language."""
     instance = question.instance
     pairs = zip(instance.names, instance.documents, strict=True)
-    runs = [
-        {"docid": instance.names[at], "start_token": start, "end_token": end} for at, start, end in question.gold_runs()
-    ]
+    names, marked = instance.names, question.gold_runs()
+    runs = [{"docid": names[at], "start_token": start, "end_token": end} for at, start, end in marked]
     return {
         "annotation_id": instance.id,
         "classification": instance.label,
@@ -106,9 +105,7 @@ def lm_eval_task(
         "doc_to_target": lambda row: question(row).instance.label or "",
         "process_results": scored,
         "generation_kwargs": {"until": [], "max_gen_toks": plan.settings.max_tokens, "do_sample": False},
-        "metric_list": [
-            {"metric": name, "aggregation": "mean", "higher_is_better": name != "invented"} for name in SCORES
-        ],
+        "metric_list": [{"metric": name, "aggregation": "mean", "higher_is_better": up} for name, up in SCORES.items()],
         "metadata": {"version": 1.0},
     }
     return ConfigurableTask(config=task)
@@ -139,16 +136,13 @@ def inspect_task(
     for name, one in questions.items():
         messages = [kinds[message["role"]](content=message["content"]) for message in plan.messages(one)]
         samples.append(Sample(id=name, target=one.instance.label or "", input=messages))
-    worth = partial(_worth, questions, plan.settings, plan.split.label_names)
+
+    def worth(name: str, words: str) -> dict[str, float]:
+        return answer_scores(questions[name], words, plan.settings, plan.split.label_names)
+
     task = f"eraser_{plan.split.config}"
     dataset_of_task = MemoryDataset(samples, name=task)
     return Task(dataset=dataset_of_task, solver=generate(), scorer=_inspect_scorer(worth), name=task)
-
-
-def _worth(
-    questions: Mapping[str, Question], settings: AskSettings, labels: tuple[str, ...], name: str, words: str
-) -> dict[str, float]:
-    return answer_scores(questions[name], words, settings, labels)
 
 
 def _inspect_scorer(worth: Callable[[str, str], dict[str, float]]) -> Any:

@@ -24,18 +24,16 @@ def token_scores(quotes: Sequence[Quote], docid: str, size: int) -> list[float]:
     scores = [0.0] * size
     for rank, quote in reversed(list(enumerate(quotes))):
         if quote.docid == docid and quote.start_token is not None and quote.end_token is not None:
-            scores[quote.start_token : quote.end_token] = [1 - rank / len(quotes)] * (
-                quote.end_token - quote.start_token
-            )
+            length = quote.end_token - quote.start_token
+            scores[quote.start_token : quote.end_token] = [1 - rank / len(quotes)] * length
     return scores
 
 
 def spans(quotes: Sequence[Quote], docid: str) -> list[tuple[int, int]]:
     """The tokens of a document that quotes cover, as disjoint spans; quotes that overlap become one."""
     disjoint: list[tuple[int, int]] = []
-    for start, end in sorted(
-        (q.start_token, q.end_token) for q in quotes if q.docid == docid and q.start_token is not None and q.end_token
-    ):
+    found = [(q.start_token, q.end_token) for q in quotes if q.docid == docid]
+    for start, end in sorted((start, end) for start, end in found if start is not None and end):
         if disjoint and start < disjoint[-1][1]:
             first, last = disjoint.pop()
             start, end = first, max(end, last)
@@ -45,17 +43,11 @@ def spans(quotes: Sequence[Quote], docid: str) -> list[tuple[int, int]]:
 
 def eraser_line(instance: Instance, answer: Answer, quotes: Sequence[Quote], erased: Erased) -> dict[str, Any]:
     """An instance of ERASER's results format, with ``quotes`` and ``outcome``; `erased`: probabilities, by side."""
-    sizes = zip(instance.names, map(len, instance.documents), strict=True)
-    rationales = [
-        {
-            "docid": docid,
-            "hard_rationale_predictions": [
-                {"start_token": start, "end_token": end} for start, end in spans(quotes, docid)
-            ],
-            "soft_rationale_predictions": token_scores(quotes, docid, size),
-        }
-        for docid, size in sizes
-    ]
+    rationales = []
+    for docid, tokens in zip(instance.names, instance.documents, strict=True):
+        hard = [{"start_token": start, "end_token": end} for start, end in spans(quotes, docid)]
+        soft = token_scores(quotes, docid, len(tokens))
+        rationales.append({"docid": docid, "hard_rationale_predictions": hard, "soft_rationale_predictions": soft})
     return {
         "annotation_id": instance.id,
         "rationales": rationales if answer.outcome == ANSWERED else [],

@@ -58,11 +58,7 @@ class Prompt:
     template: Template
 
     def messages(
-        self,
-        question: Question,
-        labels: Sequence[str],
-        shots: Sequence[Question] = (),
-        answer: str = QUOTED,
+        self, question: Question, labels: Sequence[str], shots: Sequence[Question] = (), answer: str = QUOTED
     ) -> list[dict[str, str]]:
         """The messages that ask a question.
 
@@ -79,14 +75,11 @@ class Prompt:
         return [*messages, {"role": "user", "content": self._words("user", question, labels, answer)}]
 
     def _words(self, part: str, question: Question, labels: Sequence[str], answer: str) -> str:
-        documents = [
-            {"docid": docid, "text": text}
-            for docid, text in zip(question.instance.names, _shown(question, answer), strict=True)
-        ]
+        pairs = zip(question.instance.names, _shown(question, answer), strict=True)
+        documents = [{"docid": docid, "text": text} for docid, text in pairs]
+        names = {"part": part, "labels": labels, "documents": documents, "query": question.query, "answer": answer}
         try:
-            return self.template.render(
-                part=part, labels=labels, documents=documents, query=question.query, answer=answer
-            ).strip("\n")
+            return self.template.render(names).strip("\n")
         except TemplateError as error:
             raise DataError(first_line(error), rule="code", file=self.name, argument="prompt") from None
 

@@ -85,10 +85,8 @@ def plan_of(job: AskJob, settings: AskSettings) -> AskPlan:
         raise DataError(message, rule="label-missing", file=job.dataset)
     prompt = open_prompt(split.config, job.prompt)
     settings = replace(settings, prompt=f"{Path(prompt.name).name if job.prompt else prompt.name}@{prompt.digest}")
-    shots = (
-        examples(open_split(job.dataset, job.config, "train"), settings.shots, settings.seed) if settings.shots else []
-    )
-    return AskPlan(job, settings, split, prompt, shots)
+    train = open_split(job.dataset, job.config, "train") if settings.shots else split
+    return AskPlan(job, settings, split, prompt, examples(train, settings.shots, settings.seed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,12 +196,9 @@ async def _asked(plan: AskPlan, asker: Asker, partial: Partial, concurrency: int
                 if len(failures) > MOST_SHOWN + concurrency:
                     return
                 continue
-            facts = {
-                "outcome": answer.outcome,
-                "reason": answer.reason,
-                "statuses": [q["status"] for q in line["quotes"]],
-            }
-            partial.append(number, [orjson.dumps(line)], facts)
+            facts = {"outcome": answer.outcome, "reason": answer.reason}
+            statuses = [quote["status"] for quote in line["quotes"]]
+            partial.append(number, [orjson.dumps(line)], {**facts, "statuses": statuses})
             on_progress(1)
 
     try:
@@ -215,10 +210,8 @@ async def _asked(plan: AskPlan, asker: Asker, partial: Partial, concurrency: int
 
 
 def _failure_words(failures: Sequence[str], kept: int, out: Path) -> str:
-    told = [
-        *failures[:MOST_SHOWN],
-        *([f"… and {len(failures) - MOST_SHOWN} more"] if len(failures) > MOST_SHOWN else []),
-    ]
+    more, told = len(failures) - MOST_SHOWN, [*failures[:MOST_SHOWN]]
+    told += [f"… and {more} more"] if more > 0 else []
     return "\n".join([f"{out}: not written: instances without an answer; {kept} are kept: `resume` goes on", *told])
 
 
@@ -237,17 +230,15 @@ def _written(out: Path, partial: Partial, plan: AskPlan, client: Client, header:
     if len(reasons) > MOST_SHOWN:
         notes.append(f"… and {len(reasons) - MOST_SHOWN} more reasons: {out.name}.run.json counts outcomes")
     if plan.job.prompt is None and family_of(plan.split.config) == GENERIC:
-        notes.append(
-            f"no prompt is made for the config {plan.split.config}: a general one is used (`prompt` gives another)"
-        )
+        words = f"no prompt is made for the config {plan.split.config}"
+        notes.append(f"{words}: a general one is used (`prompt` gives another)")
     if samples := plan.settings.samples:
         error = f"a standard error of at most {standard_error(samples):.3f} each"
         notes.append(f"probabilities are shares of {samples} answers: {error}")
     notes.append(f"{bill.paid} tokens paid for {bill.requests} answers, {bill.from_cache} answers from the cache")
     report = AskReport(out, outcomes, statuses, notes, plan.settings.signature())
-    write_predictions(
-        out, (line for record in partial.records() for line in record["predictions"]), (), plan.split.kind
-    )
+    lines = (line for record in partial.records() for line in record["predictions"])
+    write_predictions(out, lines, (), plan.split.kind)
     counts = {"instances": outcomes.total(), "outcomes": outcomes, "quotes": statuses}
     write_run(out, {"signature": report.signature, **header, **counts, "notes": notes})
     return report
@@ -262,10 +253,7 @@ def dry_run(job: AskJob, settings: AskSettings) -> Iterator[str]:
             yield f"=== {question.instance.id}"
             yield from (f"--- {message['role']}\n{message['content']}" for message in messages)
         total, count = total + estimated_tokens(messages), count + 1
-    yield (
-        f"{count} prompts, about {total} tokens (UTF-8 bytes / 4), "
-        f"and at most {count * plan.settings.max_tokens} of answers"
-        + (f", each up to {plan.settings.requests} times" if plan.settings.requests > 1 else "")
-        + "; nothing was asked"
-    )
+    times = f", each up to {plan.settings.requests} times" if plan.settings.requests > 1 else ""
+    words = f"{count} prompts, about {total} tokens (UTF-8 bytes / 4)"
+    yield f"{words}, and at most {count * plan.settings.max_tokens} of answers{times}; nothing was asked"
     yield plan.settings.signature()

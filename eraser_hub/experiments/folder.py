@@ -1,18 +1,37 @@
-"""The folder that an experiment keeps: one run at a time, always with the same settings."""
+"""The folder that an experiment keeps, and the models in it: one run at a time, always with the same settings."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from eraser_hub.attribution.open import UNFINISHED
 from eraser_hub.attribution.outputs import differences
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.json_lines import strict_object
 from eraser_hub.records.locks import exclusive
+from eraser_hub.systems.recipe import Recipe, Say
+from eraser_hub.systems.training import train_model
+
+
+def trained(folder: Path, recipe_of: Callable[[bool], Recipe], say: Say, figures: bool = True) -> Path:
+    """Train a model in its folder, or go on where that was stopped; one that lies there is not trained again.
+
+    Args:
+        recipe_of: gives the recipe, from whether a stopped training is gone on with.
+        figures: say how well the model does.
+    """
+    stopped = (folder / UNFINISHED).is_dir()
+    if (folder / "model.json").is_file() and not stopped:
+        say(f"{folder}: trained before")
+        return folder
+    for line in train_model(recipe_of(stopped), folder, say, figures=figures):
+        say(line)
+    return folder
 
 
 @contextmanager

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, compress, pairwise
+from functools import partial
+from itertools import compress, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from eraser_hub.attribution.erasure import generator, top
 from eraser_hub.attribution.given import GivenScores
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.job import Job
-from eraser_hub.attribution.open import UNFINISHED, open_model
+from eraser_hub.attribution.open import open_model
 from eraser_hub.attribution.run import explain, settings_for_job
 from eraser_hub.metrics.erasure import AOPC_THRESHOLDS
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL
@@ -30,14 +31,15 @@ from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.records.tables import Cell, Table, Tables
 from eraser_hub.scoring.leaks import document_clusters, interval_of_share
-from eraser_hub.systems.evaluation import guesses_of
-from eraser_hub.systems.recipe import Say
-from eraser_hub.systems.training import train_model
+from eraser_hub.systems.evaluation import hits_of
+from eraser_hub.systems.recipe import Recipe, Say
 
-from .folder import kept
+from .folder import kept, trained
 from .plans import RoarPlan
 
 RANDOM = "random"
+NOTE = """{} test texts; the tokens are gone from training and test texts, and the model was trained anew: the lower \
+the accuracy below that of random tokens, the more the method's tokens say. Brackets: 95 % interval over documents."""
 
 
 def roar(plan: RoarPlan, say: Say = lambda words: None) -> dict[str, Any]:
@@ -72,13 +74,8 @@ def _settings(plan: RoarPlan) -> dict[str, Any]:
     """What two runs in one folder have to have in common; other shares may follow."""
     place = Path(plan.dataset)
     dataset = str(place.resolve()) if place.exists() else plan.dataset
-    return {
-        **plan.recipe.identity(),
-        "dataset": dataset,
-        "test": plan.split,
-        "method": plan.method,
-        "texts": plan.limit,
-    }
+    about = {"dataset": dataset, "test": plan.split, "method": plan.method, "texts": plan.limit}
+    return {**plan.recipe.identity(), **about}
 
 
 def _removed_and_retrained(plan: RoarPlan, out: Path, say: Say) -> dict[str, Any]:
@@ -95,10 +92,8 @@ def _removed_and_retrained(plan: RoarPlan, out: Path, say: Say) -> dict[str, Any
         row: dict[str, Any] = {"share": share}
         for ranking in (plan.method, RANDOM):
             folder = out / f"{ranking}-{share:g}"
-            parts = {
-                name: [without_top(one, share, ranking, plan.seed) for one in some] for name, some in scored.items()
-            }
-            reduced(folder, parts, names)
+            cut = partial(without_top, share=share, ranking=ranking, seed=plan.seed)
+            reduced(folder, {name: list(map(cut, some)) for name, some in scored.items()}, names)
             row[ranking] = _figures(_hits(_trained(plan, folder, say), folder, plan, names), clusters, plan.seed)
             say(f"{ranking}, {share:.0%} of the tokens removed: accuracy {row[ranking]['accuracy']:.3f}")
         rows.append(row)
@@ -180,14 +175,12 @@ def _row(one: Instance) -> dict[str, Any]:
 
 def _trained(plan: RoarPlan, folder: Path, say: Say) -> Path:
     """The model of a folder's training texts."""
-    model = folder / "model"
-    stopped = (model / UNFINISHED).is_dir()
-    if not (model / "model.json").is_file() or stopped:
+
+    def recipe_of(stopped: bool) -> Recipe:
         query = queries_differ(open_split(plan.dataset, plan.config, plan.train_split))
-        recipe = replace(plan.recipe, dataset=str(folder), config=None, eval_split="", query=query, resume=stopped)
-        for line in train_model(recipe, model, say):
-            say(line)
-    return model
+        return replace(plan.recipe, dataset=str(folder), config=None, query=query, resume=stopped)
+
+    return trained(folder / "model", recipe_of, say)
 
 
 def _scored(plan: RoarPlan, out: Path, model: Path, name: str) -> list[Instance]:
@@ -204,9 +197,7 @@ def _hits(model: Path, folder: Path, plan: RoarPlan, names: Sequence[str]) -> li
     """Whether the model tells each test text's label."""
     adapter = open_model(model)
     align_labels(adapter, names)
-    instances = list(open_split(str(folder), None, plan.split).instances())
-    guesses = chain.from_iterable(guesses_of(adapter, instances))
-    return [guess == one.label for guess, one in zip(guesses, instances, strict=True)]
+    return hits_of(adapter, list(open_split(str(folder), None, plan.split).instances()))
 
 
 def _figures(hits: Sequence[bool], clusters: np.ndarray, seed: int) -> dict[str, Any]:
@@ -225,9 +216,5 @@ def roar_tables(result: Mapping[str, Any]) -> Tables:
             low, high = row[name]["ci"] or (None, None)
             cells[name] = Cell(row[name]["accuracy"], digits=3, low=low, high=high)
         table.add(f"{row['share']:.0%}", **cells)
-    table.notes.append(
-        f"{result['instances']} test texts; the tokens are gone from training and test texts, and the model was "
-        "trained anew: the lower the accuracy below that of random tokens, the more the method's tokens say. "
-        "Brackets: 95 % interval over documents."
-    )
+    table.notes.append(NOTE.format(result["instances"]))
     return Tables("roar", [table])

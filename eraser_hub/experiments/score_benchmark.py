@@ -38,9 +38,19 @@ from eraser_hub.samples.plant import KD, KINDS, LABELS
 from eraser_hub.systems.recipe import Say
 from eraser_hub.version import __version__
 
-from .candidates import CANDIDATES, PADDING, PERTURBED, TRUE, deciding_of, sensitivity, true
 from .plans import BenchmarkPlan
-from .planted_models import PlantedModel, planted_instances, planted_rows
+from .planted import (
+    CANDIDATES,
+    PADDING,
+    PERTURBED,
+    TRUE,
+    PlantedModel,
+    deciding_of,
+    planted_instances,
+    planted_rows,
+    sensitivity,
+    true,
+)
 from .trained_models import LEARNED, Learned, learned, said_of
 
 # the scores that are asked, beside every one of eraser_faithfulness that has a direction
@@ -249,27 +259,20 @@ def judged(score: str, up: bool, wins: Wins, kinds: Sequence[str], settings: Ben
     for kind in kinds:
         columns = np.stack([wins[kind, score, name] for name in CANDIDATES])
         for key in ("all", f"kind {kind}"):
-            groups[key].append(_mean(columns))
+            groups[key].append(columns.mean(axis=0))  # over explanations, NaN where one is undefined
         for name, column in zip(CANDIDATES, columns, strict=True):
             groups[name].append(column)
             groups[f"{kind} {name}"].append(column)
     of = {key: _with_interval(np.concatenate(parts), settings) for key, parts in groups.items()}
+    verdicts = {kind: {name: verdict(of[f"{kind} {name}"]) for name in CANDIDATES} for kind in kinds}
     return {
         "name": score,
         "better": "higher" if up else "lower",
         **of["all"],
         "verdicts": {name: verdict(of[name]) for name in CANDIDATES},
         "explanations": {name: of[name] for name in CANDIDATES},
-        "kinds": {
-            kind: {**of[f"kind {kind}"], "verdicts": {name: verdict(of[f"{kind} {name}"]) for name in CANDIDATES}}
-            for kind in kinds
-        },
+        "kinds": {kind: {**of[f"kind {kind}"], "verdicts": verdicts[kind]} for kind in kinds},
     }
-
-
-def _mean(columns: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The mean over explanations of each cluster, NaN where one is undefined for it."""
-    return np.asarray(columns.mean(axis=0))
 
 
 def _with_interval(values: NDArray[np.float64], settings: BenchmarkSettings) -> Row:

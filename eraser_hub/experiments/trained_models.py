@@ -8,23 +8,21 @@ for what is left when nothing decides.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from eraser_hub.attribution.adapter import Adapter, align_labels
-from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.extras import need
 from eraser_hub.samples.plant import LABELS
 from eraser_hub.systems.data import Data, Labelled, Training
-from eraser_hub.systems.evaluation import guesses_of
+from eraser_hub.systems.evaluation import hits_of
 from eraser_hub.systems.recipe import Recipe
 from eraser_hub.systems.system import SYSTEMS
 
-from .planted_models import planted_instances, planted_rows
+from .planted import planted_instances, planted_rows
 
 SYSTEM = "glove-lstm"
 SETTINGS = ("embedding_size=32", "hidden_size=32", "dropout=0", "batch_size=32", "learning_rate=0.005", "patience=0")
@@ -61,9 +59,8 @@ class Learned:
 def said_of(facts: Mapping[str, Any]) -> str:
     """:attr:`Learned.facts` as a sentence."""
     words = f"{facts['model']} tells {facts['accuracy']:.1%} of {facts['texts']} held-out texts"
-    return (
-        words if facts["judges"] else f"{words}, less than {LEARNED:.0%}: it did not learn the rule, and does not judge"
-    )
+    less = f", less than {LEARNED:.0%}: it did not learn the rule, and does not judge"
+    return words if facts["judges"] else words + less
 
 
 def learned(kind: str, seed: int, texts: int = TRAIN, epochs: float = EPOCHS) -> Learned:
@@ -97,15 +94,10 @@ def learned(kind: str, seed: int, texts: int = TRAIN, epochs: float = EPOCHS) ->
     adapter = NetworkModel(network, LABELS, description=f"{SYSTEM} {kind}")
     align_labels(adapter, LABELS)
     new, _ = _texts(kind, "held-out", HELD_OUT, seed)
-    return Learned(adapter, accuracy_on(adapter, new), len(new))
+    hits = hits_of(adapter, new)
+    return Learned(adapter, sum(hits) / len(hits), len(hits))
 
 
 def _texts(kind: str, split: str, size: int, seed: int) -> Labelled:
     instances = planted_instances(planted_rows(kind, split, size, seed))
     return instances, [str(one.label) for one in instances]
-
-
-def accuracy_on(adapter: Adapter, instances: Sequence[Instance]) -> float:
-    """The share of instances whose label a model tells."""
-    guesses = chain.from_iterable(guesses_of(adapter, instances))
-    return sum(guess == one.label for guess, one in zip(guesses, instances, strict=True)) / len(instances)

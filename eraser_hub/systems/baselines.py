@@ -23,7 +23,7 @@ from eraser_hub.papers.presets import preset
 from eraser_hub.records.atomic import replacing
 from eraser_hub.records.errors import DataError
 
-from .data import Labelled, Training
+from .data import Labelled, Training, silent
 from .folder import saving, write_facts
 from .recipe import Say
 from .system import CARTON, Baseline
@@ -52,15 +52,8 @@ def train_baseline(system: Baseline, training: Training) -> None:
         model, facts = fit_carton(system, data.train, data.validation, subwords, recipe.seed, say)
     else:
         joiner = recipe.joiner if recipe.joiner is not None else "" if recipe.features == "characters" else " "
-        model, facts = fit_baseline(
-            system,
-            *data.train,
-            features=recipe.features,
-            joiner=joiner,
-            seed=recipe.seed,
-            say=say,
-            copies=data.copies,
-        )
+        how: dict[str, Any] = {"features": recipe.features, "joiner": joiner, "copies": data.copies}
+        model, facts = fit_baseline(system, *data.train, seed=recipe.seed, say=say, **how)
     out = training.out
     with saving(out):
         out.mkdir(parents=True, exist_ok=True)
@@ -91,7 +84,7 @@ def fit_baseline(
     features: str = "words",
     joiner: str = " ",
     seed: int = 1,
-    say: Say = lambda words: None,
+    say: Say = silent,
     copies: int = 1,
 ) -> tuple[Any, dict[str, Any]]:
     """Choose the size by the mean accuracy of five folds, then fit on everything.

@@ -26,6 +26,10 @@ SUBSETS_EACH = 10  # of each text; a network sees one of them in an epoch
 Labelled = tuple[Sequence[Instance], Sequence[str]]  # instances and their labels
 
 
+def silent(words: str) -> None:
+    """Say nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Data:
     """What to train and to validate on.
@@ -73,6 +77,13 @@ class Training:
     say: Say
     facts: dict[str, Any] = field(default_factory=dict)
     share: Callable[[], float] = float
+
+    def config(self, **more: Any) -> dict[str, Any]:
+        """What ``config.json`` of a network or a pipeline says of its training; ``more`` stands before the origins."""
+        recipe, data = self.recipe, self.data
+        about = {"system": recipe.model, "label_names": list(data.label_names), "uses_query": data.uses_query, **more}
+        names = {"encoder": Path(recipe.encoder).name, "embeddings": Path(recipe.embeddings).name}
+        return {**about, **names, "seed": recipe.seed}
 
 
 def examples(

@@ -5,6 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
 
 from eraser_hub.attribution.adapter import Adapter, align_labels
 from eraser_hub.attribution.dataset import Split
@@ -12,10 +16,12 @@ from eraser_hub.attribution.erasure import full
 from eraser_hub.attribution.instances import Instance, chunks_of
 from eraser_hub.attribution.runner import Runner
 
-from .data import examples
+from .data import examples, silent
 from .recipe import Say
 
 CHUNK = 64  # instances that are evaluated together
+BATCH_SIZE = 32  # inputs of full length that go through a model together
+KEPT_RESULTS = 100_000  # inputs whose results a reader keeps, so that erased texts' equal sentences are read once
 QUIET_SECONDS = 10.0  # between two lines of progress
 
 
@@ -29,13 +35,7 @@ class Evaluation:
 
 
 def evaluate_on(
-    model: Adapter,
-    split: Split,
-    *,
-    rationale_only: bool,
-    limit: int | None = None,
-    seed: int = 1,
-    say: Say = lambda words: None,
+    model: Adapter, split: Split, *, rationale_only: bool, limit: int | None = None, seed: int = 1, say: Say = silent
 ) -> Evaluation:
     """How a trained model does on a split's full text or on its rationales alone.
 
@@ -44,9 +44,8 @@ def evaluate_on(
         say: called with how far it is and the time that is left, every ten seconds.
     """
     align_labels(model, split.label_names)
-    instances, gold = examples(
-        split, rationale_only=rationale_only, uses_query=model.uses_query, limit=limit, seed=seed
-    )
+    how = {"rationale_only": rationale_only, "uses_query": model.uses_query}
+    instances, gold = examples(split, limit=limit, seed=seed, **how)
     guesses: list[str] = []
     began = said = time.monotonic()
     for several in guesses_of(model, instances):
@@ -59,14 +58,33 @@ def evaluate_on(
     return Evaluation(**figures_of(gold, guesses), instances=len(gold))
 
 
+class Reader:
+    """Asks a model for probabilities of whole texts."""
+
+    def __init__(self, model: Adapter) -> None:
+        self.model = model
+        self._runner, self._kept = Runner(model, "remove", BATCH_SIZE), 0
+
+    def probabilities(self, instances: Sequence[Instance]) -> NDArray[np.float64]:
+        """Shape (instances, labels), in the order of the model's ``label_names``."""
+        if self._runner.counts.inputs - self._kept > KEPT_RESULTS:
+            self._runner.forget()
+            self._kept = self._runner.counts.inputs
+        encoded = [self.model.encode(one) for one in instances]
+        return self._runner.run(encoded, [full(number) for number in range(len(encoded))])
+
+
 def guesses_of(model: Adapter, instances: Iterable[Instance]) -> Iterator[list[str]]:
     """The label that the model gives each instance, a chunk at a time."""
-    runner = Runner(model, "remove", batch_size=32)
-    for _, chunk in chunks_of(instances, CHUNK):
-        encoded = [model.encode(model.seen(one)) for one in chunk]
-        values = runner.run(encoded, [full(place) for place in range(len(encoded))])
-        yield [model.label_names[place] for place in values.argmax(axis=1)]
-        runner.forget()
+    reader = Reader(model)
+    for _, chunk in chunks_of(map(model.seen, instances), CHUNK):
+        yield [model.label_names[place] for place in reader.probabilities(chunk).argmax(axis=1)]
+
+
+def hits_of(model: Adapter, instances: Sequence[Instance]) -> list[bool]:
+    """Whether the model tells each instance's label."""
+    guesses = chain.from_iterable(guesses_of(model, instances))
+    return [guess == one.label for guess, one in zip(guesses, instances, strict=True)]
 
 
 def figures_of(gold: Sequence[str] | Sequence[int], guesses: Sequence[str] | Sequence[int]) -> dict[str, float]:

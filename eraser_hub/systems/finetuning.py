@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -78,10 +79,8 @@ def finetune(training: Training, hyper: Hyper) -> None:
     chooses = recipe.task == MULTIPLE_CHOICE
     model = _untrained(recipe, data.label_names, data.uses_query, bool(training.facts.get("query_last")))
     train, validation = (_training_rows(model, part, data.label_names) for part in (data.train, data.validation))
-    say(
-        f"{sum(map(len, train))} {'questions' if chooses else 'windows'} of at most {model.window} sub-words from "
-        f"{len(train)} instances"
-    )
+    inputs = f"{sum(map(len, train))} {'questions' if chooses else 'windows'} of at most {model.window} sub-words"
+    say(f"{inputs} from {len(train)} instances")
     pad = transformers.DataCollatorWithPadding(model.tokenizer)
     collate = _questions(pad, len(data.label_names)) if chooses else pad
     hyper = replace(hyper, **recipe.options())  # type: ignore[arg-type]
@@ -133,18 +132,15 @@ class FinetuningObjective(Objective[Row]):
 
     def validate(self) -> dict[str, float]:
         """By instance: the probabilities of its windows are averaged, as in use."""
-        rows = [(number, row) for number, rows in enumerate(self._validation) for row in rows]
-        if not rows:
+        if not self._validation:
             return {}
-        rows.sort(key=lambda pair: -self.size(pair[1]))
-        sums: Tensor | None = None
-        for start in range(0, len(rows), self._batch_size):
-            numbers, batch = zip(*rows[start : start + self._batch_size], strict=True)
-            values = torch.softmax(doubled(self._outputs(batch).logits), dim=-1).cpu()
-            if sums is None:
-                sums = values.new_zeros((len(self._validation), values.shape[1]))
-            sums.index_add_(0, torch.tensor(numbers), values)
-        assert sums is not None
+        number_of = {id(row): number for number, rows in enumerate(self._validation) for row in rows}
+        numbers, values = list[int](), list[Tensor]()
+        for batch in self.batches(chain.from_iterable(self._validation), self._batch_size):
+            numbers += [number_of[id(row)] for row in batch]
+            values.append(torch.softmax(doubled(self._outputs(batch).logits), dim=-1).cpu())
+        whole = torch.cat(values)
+        sums = whole.new_zeros((len(self._validation), whole.shape[1])).index_add_(0, torch.tensor(numbers), whole)
         probabilities = sums / sums.sum(dim=1, keepdim=True)
         labels = torch.tensor([rows[0]["labels"] for rows in self._validation])
         loss = -probabilities.gather(1, labels[:, None]).clamp(min=1e-12).log().mean()
@@ -156,25 +152,19 @@ def _untrained(recipe: Recipe, label_names: Sequence[str], uses_query: bool, que
     """The adapter of an encoder with a new head; it cuts the training examples."""
     import transformers
 
-    head: dict[str, Any] = {
-        "num_labels": len(label_names),
-        "id2label": dict(enumerate(label_names)),
-        "label2id": {label: number for number, label in enumerate(label_names)},
-    }
+    chooses, names, head = recipe.task == MULTIPLE_CHOICE, dict(enumerate(label_names)), dict[str, Any]()
+    kind: Any = transformers.AutoModelForMultipleChoice if chooses else transformers.AutoModelForSequenceClassification
+    if not chooses:
+        head = {"num_labels": len(names), "id2label": names, "label2id": {name: at for at, name in names.items()}}
     try:
-        if recipe.task == MULTIPLE_CHOICE:
-            network = transformers.AutoModelForMultipleChoice.from_pretrained(
-                recipe.model, ignore_mismatched_sizes=True, trust_remote_code=recipe.trust_remote_code
-            )
-        else:
-            network = transformers.AutoModelForSequenceClassification.from_pretrained(
-                recipe.model, ignore_mismatched_sizes=True, trust_remote_code=recipe.trust_remote_code, **head
-            )
+        network = kind.from_pretrained(
+            recipe.model, ignore_mismatched_sizes=True, trust_remote_code=recipe.trust_remote_code, **head
+        )
         tokenizer = load_tokenizer(recipe.model, recipe.trust_remote_code)
     except Exception as error:  # transformers raises many kinds
         raise not_opened(error, recipe.model) from error
     more: dict[str, Any] = {"window": recipe.window, "description": Path(recipe.model).name, "precision": "float32"}
-    if recipe.task != MULTIPLE_CHOICE:
+    if not chooses:
         return SequenceModel(network, tokenizer, uses_query=uses_query, query_last=query_last, **more)
     model = ChoiceModel(network, tokenizer, **more)
     model.label_names = tuple(label_names)
@@ -206,9 +196,8 @@ def _questions(pad: Callable[[list[Row]], Any], answers: int) -> Callable[[list[
     """A collator of questions, each with as many inputs as answers: shape (questions, answers, sub-words)."""
 
     def collate(batch: list[Row]) -> dict[str, Any]:
-        flat = [
-            {name: row[name][answer] for name in row if name != "labels"} for row in batch for answer in range(answers)
-        ]
+        names = [name for name in batch[0] if name != "labels"]
+        flat = [{name: row[name][answer] for name in names} for row in batch for answer in range(answers)]
         inputs = {name: tensor.view(len(batch), answers, -1) for name, tensor in pad(flat).items()}
         return {**inputs, "labels": torch.tensor([row["labels"] for row in batch])}
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -57,6 +57,11 @@ class Objective(ABC, Generic[Example]):
     @abstractmethod
     def loss(self, batch: Sequence[Example]) -> Tensor:
         """A number that training makes small."""
+
+    def batches(self, examples: Iterable[Example], batch_size: int) -> Iterator[list[Example]]:
+        """Examples of like length together, the longest first: what validation runs over."""
+        order = sorted(examples, key=self.size, reverse=True)
+        return (order[start : start + batch_size] for start in range(0, len(order), batch_size))
 
     def validate(self) -> dict[str, float]:
         """``accuracy``, ``macro_f1`` and ``loss`` on the validation split; nothing where there is none.
@@ -106,18 +111,18 @@ class _Fit(Generic[Example]):
         weights = [one for one in self.network.parameters() if one.requires_grad]
         self.optimizer = torch.optim.AdamW(weights, lr=hyper.learning_rate, weight_decay=hyper.weight_decay)
         self.half = runs_bf16(objective.device)
+        per_epoch = max(1, math.ceil(len(objective.examples(0)) / hyper.batch_size))
+        self.first, self.total = 0, hyper.max_steps or math.ceil(hyper.epochs * per_epoch)
         self.losses: list[float] = []
         self.said = self.kept = self.began = time.monotonic()
 
     def run(self) -> Progress:
-        progress, hyper = self.progress, self.hyper
+        progress = self.progress
         torch.manual_seed(self.seed)
         self._load()
-        first = progress.step
-        per_epoch = max(1, math.ceil(len(self.objective.examples(0)) / hyper.batch_size))
-        total = hyper.max_steps or math.ceil(hyper.epochs * per_epoch)
-        while progress.step < total and not self._waited_enough():
-            self._epoch(total, first)
+        self.first = progress.step
+        while progress.step < self.total and not self._waited_enough():
+            self._epoch()
         if progress.best_epoch >= 0:
             self.network.load_state_dict(torch.load(self.folder / BEST, weights_only=True), strict=False)
         self.network.eval()
@@ -128,31 +133,30 @@ class _Fit(Generic[Example]):
         since = progress.epoch - 1 - progress.best_epoch
         if not patience or progress.best_epoch < 0 or since < patience:
             return False
-        self.say(
-            f"stopped early: no better {self.hyper.monitor} for {since} epochs than in epoch {progress.best_epoch + 1}"
-        )
+        best = progress.best_epoch + 1
+        self.say(f"stopped early: no better {self.hyper.monitor} for {since} epochs than in epoch {best}")
         return True
 
-    def _epoch(self, total: int, first: int) -> None:
+    def _epoch(self) -> None:
         progress = self.progress
         examples = self.objective.examples(progress.epoch)
         random = np.random.default_rng([self.seed, progress.epoch])
         batches = by_length([self.objective.size(one) for one in examples], self.hyper.batch_size, random)
         self.network.train()
         for numbers in batches[progress.done :]:
-            if progress.step == total:
+            if progress.step == self.total:
                 break
-            self.losses.append(self._step([examples[number] for number in numbers], total))
+            self.losses.append(self._step([examples[number] for number in numbers]))
             progress.step, progress.done = progress.step + 1, progress.done + 1
-            self._report(total, first)
+            self._report()
         self.network.eval()
-        self._validated(total, first)
+        self._validated()
         progress.epoch, progress.done = progress.epoch + 1, 0
         self._checkpoint()
 
-    def _step(self, batch: Sequence[Example], total: int) -> float:
+    def _step(self, batch: Sequence[Example]) -> float:
         for group in self.optimizer.param_groups:
-            group["lr"] = self.hyper.learning_rate * rate_at(self.progress.step, total, self.hyper)
+            group["lr"] = self.hyper.learning_rate * rate_at(self.progress.step, self.total, self.hyper)
         self.optimizer.zero_grad()
         try:
             with torch.autocast(self.objective.device.type, torch.bfloat16, enabled=self.half):
@@ -165,39 +169,36 @@ class _Fit(Generic[Example]):
             raise DataError(words, rule="device") from error
         value = float(loss.detach())
         if not math.isfinite(value):
-            raise DataError(
-                f"step {self.progress.step + 1}: expected a finite loss, found {value}; "
-                "a smaller `learning_rate` may help",
-                rule="model-output",
-            )
+            words = f"step {self.progress.step + 1}: expected a finite loss, found {value}"
+            raise DataError(f"{words}; a smaller `learning_rate` may help", rule="model-output")
         if self.hyper.clip:
             nn.utils.clip_grad_norm_(self.network.parameters(), self.hyper.clip)
         self.optimizer.step()
         return value
 
-    def _report(self, total: int, first: int) -> None:
+    def _report(self) -> None:
         now = time.monotonic()
         if now - self.said >= SAY_SECONDS:
             self.said = now
-            self.say(f"step {self.progress.step} of {total}: loss {self._mean_loss():.4f}, {self._left(total, first)}")
+            self.say(f"step {self.progress.step} of {self.total}: loss {self._mean_loss():.4f}, {self._left()}")
         if now - self.kept >= CHECKPOINT_SECONDS:
             self._checkpoint()
 
-    def _left(self, total: int, first: int) -> str:
-        per_step = (time.monotonic() - self.began) / max(1, self.progress.step - first)
-        return f"{in_words(per_step * (total - self.progress.step))} left"
+    def _left(self) -> str:
+        per_step = (time.monotonic() - self.began) / max(1, self.progress.step - self.first)
+        return f"{in_words(per_step * (self.total - self.progress.step))} left"
 
     def _mean_loss(self) -> float:
         return float(np.mean(self.losses)) if self.losses else math.nan
 
-    def _validated(self, total: int, first: int) -> None:
+    def _validated(self) -> None:
         """Look at the validation split, keep the weights where they are the best, and say how it stands."""
         progress, loss = self.progress, self._mean_loss()
         self.losses = []
         with torch.inference_mode():
             figures = self.objective.validate()
         score = figures.get(self.hyper.monitor)
-        words = [f"epoch {progress.epoch + 1}, step {progress.step} of {total}: loss {loss:.4f}"]
+        words = [f"epoch {progress.epoch + 1}, step {progress.step} of {self.total}: loss {loss:.4f}"]
         words += [f"validation {name.replace('_', ' ')} {value:.4f}" for name, value in figures.items()]
         if score is not None:
             score = -score if self.hyper.monitor == "loss" else score
@@ -208,7 +209,7 @@ class _Fit(Generic[Example]):
                 words[-1] += " (best)"
         progress.history.append({"step": progress.step, "loss": loss, **figures})
         self.said = time.monotonic()
-        self.say(", ".join([*words, self._left(total, first)]))
+        self.say(", ".join([*words, self._left()]))
 
     def _trained(self) -> dict[str, Tensor]:
         """Weights that training changes."""

@@ -15,7 +15,7 @@ from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError, first_line
 from eraser_hub.records.extras import need
 
-from .data import Training
+from .data import Training, silent
 from .folder import CHECKPOINT
 from .hyper import grid_of
 from .recipe import Say
@@ -75,7 +75,8 @@ def best_of_grid(
     several = [replace(training, recipe=one, folder=place) for one, place in zip(recipes, places, strict=True)]
     if recipe.workers > 1:
         atomic_write(folder / CHECKPOINT, b"")  # what is done of the grid is worth going on with
-        jobs = [partial(train, replace(one, folder=one.folder.resolve(), say=_quiet)) for one in several]
+        # silent: the progress of trainings side by side would mix
+        jobs = [partial(train, replace(one, folder=one.folder.resolve(), say=silent)) for one in several]
         side_by_side(jobs, recipe.workers, folder, say)
     best, rows = None, list[dict[str, object]]()
     for number, (trial, one) in enumerate(zip(trials, several, strict=True), 1):
@@ -93,10 +94,6 @@ def best_of_grid(
     name, value = next(iter(best[1].figures.items()))
     say(f"`grid`: {best[2]} is the best by {name}: {value:.4f}")
     return best[0], rows
-
-
-def _quiet(words: str) -> None:
-    """Says nothing: the progress of trainings side by side would mix."""
 
 
 def side_by_side(jobs: Sequence[Callable[[], object]], workers: int, folder: Path, say: Say) -> None:

@@ -13,7 +13,7 @@ pytest.importorskip("rapidfuzz", reason="skipped: the extra llm is not installed
 
 from eraser_hub.asking.again import changed, erased_fields, flags_of, random_flags, with_quotes_alone
 from eraser_hub.asking.alignment import Quote
-from eraser_hub.asking.probabilities import label_probabilities
+from eraser_hub.asking.answers import label_probabilities
 from eraser_hub.asking.questions import Question
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.metrics.eraser_faithfulness import EraserFaithfulness

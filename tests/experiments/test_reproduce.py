@@ -25,9 +25,9 @@ pytestmark = needs("torch")
 @pytest.fixture(autouse=True, scope="module")
 def _late_imports() -> None:
     global fast, measured, answer, file_name, with_interval, reproduce
-    from eraser_hub.experiments import fast, measured
-    from eraser_hub.experiments.measured import answer, file_name, with_interval
-    from eraser_hub.experiments.reproduce import reproduce
+    from eraser_hub.experiments import fast
+    from eraser_hub.experiments import reproduce as measured
+    from eraser_hub.experiments.reproduce import answer, file_name, reproduce, with_interval
 
 
 TINY = ("embedding_size=6", "hidden_size=6", "learning_rate=0.02")
@@ -129,7 +129,7 @@ def test_a_run_goes_on_where_it_stopped(hub, tmp_path, only, monkeypatch):
     assert any(note.startswith("random ") and " 2 draws" in note for note in table.notes)
     assert len(list((tmp_path / "out").glob("glove-lstm-random.predictions.draw-*.jsonl"))) == 2
     assert read_score_file(tmp_path / "out" / "glove-lstm-random.draw-01.scores.json").scores["auprc"] is not None
-    monkeypatch.setattr(measured, "train_model", None)  # all is done: nothing is trained again
+    monkeypatch.setattr("eraser_hub.experiments.folder.train_model", None)  # all is done: nothing is trained again
     (again,) = reproduce(replace(plan(hub, "eraser-4"), out=tmp_path / "out"), said.append).tables
     assert again.rows == table.rows
 

@@ -12,7 +12,6 @@ pytest.importorskip("sklearn")
 
 from eraser_hub.attribution.dataset import open_split
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.experiments import roar as module
 from eraser_hub.experiments.roar import RoarPlan, reduced, roar, roar_tables, without_top
 from eraser_hub.samples.plant import planted
 
@@ -63,7 +62,7 @@ def test_the_words_that_decide_are_missed(done):
 
 def test_what_is_done_is_not_done_again(done, plan, monkeypatch):
     out, result = done
-    monkeypatch.setattr(module, "train_model", lambda *words: pytest.fail("trained again"))
+    monkeypatch.setattr("eraser_hub.experiments.folder.train_model", lambda *words: pytest.fail("trained again"))
     assert roar(plan) == result
     assert json.dumps(result)
     with refused("resume", "method was 'coefficients', now 'occlusion'", file=out, argument="out"):

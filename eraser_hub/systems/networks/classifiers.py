@@ -1,17 +1,183 @@
-"""LSTM classifiers: those of papers 000, 002 and 004, and the sentence reader of Lehman et al. (2019)."""
+"""What every network over words does, the layers that they share, and the LSTM classifiers.
+
+The classifiers are those of papers 000, 002 and 004, and the sentence reader of Lehman et al. (2019). No layer sees
+padding.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn import functional
 
 from eraser_hub.systems.hyper import NetworkHyper
 from eraser_hub.systems.models.lehman import LehmanHyper
 
 from .embedders import Embedder
-from .layers import AdditiveAttention, Recurrent, pooled
-from .readings import PaddedReadings, SelectedPlaces
-from .token_network import Shape, TokenNetwork
+from .readings import PaddedReadings, Reading, SelectedPlaces
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What the data decide of a network.
+
+    Attributes:
+        labels: how many there are.
+        apart: instances are read as two segments (:mod:`readings`).
+        answers: it answers with words of the text, and has no labels.
+    """
+
+    labels: int
+    apart: bool
+    answers: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TaughtReading:
+    """A reading and what it teaches.
+
+    Attributes:
+        label: its number.
+        rationale: the human one at each place; None where there is none.
+        span: of an answer: the numbers of its first and last word, counted from 1; (0, 0) for none.
+    """
+
+    reading: Reading
+    label: int = 0
+    rationale: NDArray[np.bool_] | None = None
+    span: tuple[int, int] = (0, 0)
+
+
+class TokenNetwork(nn.Module, ABC):
+    """A classifier of texts over word vectors.
+
+    Attributes:
+        attends: whether :meth:`attention` gives weights.
+        selects: whether :meth:`selected` gives a rationale of its own.
+        epoch: of the training, which sets it.
+    """
+
+    attends = False
+    selects = False
+    epoch = 0
+
+    def __init__(self, embedder: Embedder, hyper: NetworkHyper, shape: Shape) -> None:
+        super().__init__()
+        self.embedder, self.hyper, self.shape = embedder, hyper, shape
+
+    @classmethod
+    def made(cls, new_embedder: Callable[[int], Embedder], hyper: Any, shape: Shape) -> TokenNetwork:
+        """Return an untrained network; ``new_embedder`` takes the number of an encoder's layers to train."""
+        return cls(new_embedder(hyper.trained_layers), hyper, shape)
+
+    @abstractmethod
+    def logits(self, vectors: Tensor, batch: PaddedReadings) -> Tensor:
+        """Logits of shape (rows, labels) from word vectors of shape (rows, places, width)."""
+
+    def attention(self, vectors: Tensor, batch: PaddedReadings) -> Tensor:
+        """The weight of each place, shape (rows, places)."""
+        raise TypeError(f"{type(self).__name__} has no attention")
+
+    def selected(self, batch: PaddedReadings) -> Tensor:
+        """True at the tokens of the network's own rationale, shape (rows, places)."""
+        raise TypeError(f"{type(self).__name__} selects no tokens")
+
+    def forward(self, batch: PaddedReadings) -> Tensor:
+        """Logits of shape (rows, labels)."""
+        return self.logits(self.embedder(batch), batch)
+
+    def penalty(self, batch: PaddedReadings) -> Tensor:
+        """What training makes small beside the loss of the labels, shape (rows,)."""
+        return torch.zeros(len(batch.words), device=batch.words.device)
+
+    def loss(self, batch: PaddedReadings, examples: Sequence[TaughtReading]) -> Tensor:
+        """What training makes small: the mean over the batch's examples."""
+        labels = torch.tensor([one.label for one in examples], device=batch.words.device)
+        return functional.cross_entropy(self(batch), labels)
+
+
+class Recurrent(nn.Module):
+    """One layer of an LSTM or a GRU over rows of unlike length.
+
+    Each direction reads the padded rows from their start, the second one the rows turned round; what it reads behind a
+    row's end is dropped. (Packed sequences give the same; but on a processor their gradients take time that grows with
+    the square of the length, for texts of 900 words a hundred times that of padded ones.)
+
+    Args:
+        size: of a state, in each direction.
+        both: read from both ends.
+        gated: a GRU in the LSTM's place.
+    """
+
+    def __init__(self, width: int, size: int, both: bool = True, gated: bool = False) -> None:
+        super().__init__()
+        kind: type[nn.GRU | nn.LSTM] = nn.GRU if gated else nn.LSTM
+        self.cells = nn.ModuleList(kind(width, size, batch_first=True) for _ in range(1 + both))
+        self.width = size * len(self.cells)
+
+    def forward(self, vectors: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """States of every place, shape (rows, places, width), zeros behind a row's end; and the last ones, shape (rows,
+        width): of each direction the one that has read all.
+
+        A row of length 0 reads one place, which is a zero vector.
+        """
+        lengths = lengths.clamp(min=1).to(vectors.device)[:, None]
+        places = torch.arange(vectors.shape[1], device=vectors.device)[None]
+        turned = torch.where(places < lengths, lengths - 1 - places, places)[..., None]  # it is its own inverse
+        ends = (lengths - 1)[..., None]
+        states, last = list[Tensor](), list[Tensor]()
+        for number, cells in enumerate(self.cells):
+            there = vectors.gather(1, turned.expand_as(vectors)) if number else vectors
+            read, _ = cells(there)
+            last.append(read.gather(1, ends.expand(-1, 1, read.shape[-1]))[:, 0])
+            states.append(read.gather(1, turned.expand_as(read)) if number else read)
+        return torch.cat(states, dim=-1) * (places < lengths)[..., None], torch.cat(last, dim=-1)
+
+
+class AdditiveAttention(nn.Module):
+    """Weights softmax over t of v . tanh(q W + h_t U) (Bahdanau et al., 2014), q a learned vector, or each row's own.
+
+    Args:
+        asked: rows bring a query each; nothing is learned in its place.
+    """
+
+    def __init__(self, width: int, asked: bool = False) -> None:
+        super().__init__()
+        self.query = None if asked else nn.Parameter(torch.randn(width))
+        self.of_query = nn.Parameter(torch.empty(width, width))
+        self.of_states = nn.Parameter(torch.empty(width, width))
+        self.vector = nn.Parameter(torch.empty(width, 1))
+        for weights in (self.of_query, self.of_states, self.vector):
+            nn.init.xavier_uniform_(weights)
+
+    def forward(self, states: Tensor, visible: Tensor, queries: Tensor | None = None) -> Tensor:
+        """Weights of shape (rows, places); they sum to 1 over the visible places, and are 0 elsewhere.
+
+        Args:
+            queries: q of each row, shape (rows, width), where rows bring one; None for the learned one.
+        """
+        asked = self.query if queries is None else queries[:, None]
+        assert asked is not None  # whoever reads rows with queries brings them
+        scores = torch.tanh(asked @ self.of_query + states @ self.of_states) @ self.vector
+        return masked_softmax(scores[..., 0], visible)
+
+
+def masked_softmax(scores: Tensor, visible: Tensor) -> Tensor:
+    """Softmax over the last axis's visible places; 0 at the others, and everywhere where none is visible."""
+    hidden = scores.masked_fill(~visible, torch.finfo(scores.dtype).min)
+    return torch.softmax(hidden, dim=-1) * visible
+
+
+def pooled(states: Tensor, weights: Tensor) -> Tensor:
+    """The weighted sum of states over places, shape (rows, width)."""
+    return (states * weights[..., None]).sum(dim=1)
 
 
 class AdditiveClassifier(TokenNetwork):
@@ -24,12 +190,8 @@ class AdditiveClassifier(TokenNetwork):
         self.reader = Recurrent(embedder.width, hyper.hidden_size)
         self.weights = AdditiveAttention(self.reader.width)
         self.dropout = nn.Dropout(hyper.dropout)
-        self.head = nn.Sequential(
-            nn.Linear(self.reader.width, hyper.hidden_size),
-            nn.ReLU(),
-            nn.Dropout(hyper.dropout),
-            nn.Linear(hyper.hidden_size, shape.labels),
-        )
+        first, last = nn.Linear(self.reader.width, hyper.hidden_size), nn.Linear(hyper.hidden_size, shape.labels)
+        self.head = nn.Sequential(first, nn.ReLU(), nn.Dropout(hyper.dropout), last)
 
     def logits(self, vectors: Tensor, batch: PaddedReadings) -> Tensor:
         states, _ = self.reader(vectors, batch.lengths)
@@ -116,13 +278,9 @@ class SentenceReader(TokenNetwork):
         self.query = Recurrent(embedder.width, hyper.hidden_size, gated=gated) if shape.apart else None
         self.text = Recurrent(embedder.width + (size if shape.apart else 0), hyper.hidden_size, gated=gated)
         self.weights, self.dropout = AdditiveAttention(size, asked=shape.apart), nn.Dropout(hyper.dropout)
-        self.head = nn.Sequential(
-            self.dropout,
-            nn.Linear(size * (1 + shape.apart), hyper.hidden_size),
-            nn.ReLU(),
-            self.dropout,
-            nn.Linear(hyper.hidden_size, shape.labels),
-        )
+        first = nn.Linear(size * (1 + shape.apart), hyper.hidden_size)
+        last = nn.Linear(hyper.hidden_size, shape.labels)
+        self.head = nn.Sequential(self.dropout, first, nn.ReLU(), self.dropout, last)
 
     def _read(self, vectors: Tensor, batch: PaddedReadings) -> tuple[SelectedPlaces, Tensor, Tensor, Tensor | None]:
         """The text's part, its states, the weight of each, and the query's last states."""

@@ -11,14 +11,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, fields
+from functools import partial
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from safetensors import SafetensorError
 from safetensors.torch import load_model, save_model
 
 from eraser_hub.attribution.instances import Instance
+from eraser_hub.attribution.open import Opening
 from eraser_hub.attribution.transformers.words import CutWords, load_tokenizer, not_opened, silence
 from eraser_hub.records.atomic import replacing
 from eraser_hub.records.errors import DataError, shown
@@ -26,15 +28,10 @@ from eraser_hub.systems.hyper import Hyper, NetworkHyper
 from eraser_hub.systems.recipe import Recipe, Say
 from eraser_hub.systems.system import SYSTEMS
 
-from .answers import AnswerNetwork
-from .embedders import Embedder, EncoderEmbedder, WordEmbedder
-from .embeddings import embeddings_for
-from .network_model import NetworkModel
-from .token_network import Shape, TokenNetwork
-from .vocabulary import SPECIAL, SubwordLexicon, Vocabulary
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel
+from .classifiers import Shape, TokenNetwork
+from .embedders import Embedder, EncoderEmbedder, WordEmbedder, embeddings_for
+from .network_model import AnswerNetwork, NetworkModel
+from .readings import SPECIAL, SubwordLexicon, Vocabulary
 
 WEIGHTS, VOCABULARY, ENCODER, CONFIG = "weights.safetensors", "vocabulary.json", "encoder", "config.json"
 NewEmbedder = Callable[[int], Embedder]  # takes the number of layers to train
@@ -57,17 +54,11 @@ def embedders_from(recipe: Recipe, hyper: NetworkHyper, instances: Sequence[Inst
         import transformers
 
         silence()
+        load: Any = transformers.AutoModel.from_pretrained
+        encoder = partial(load, recipe.encoder, trust_remote_code=recipe.trust_remote_code)
         try:
-            tokenizer = load_tokenizer(recipe.encoder, recipe.trust_remote_code)
-            lexicon = SubwordLexicon(CutWords(tokenizer))
-
-            def encoder() -> PreTrainedModel:
-                opened: PreTrainedModel = transformers.AutoModel.from_pretrained(
-                    recipe.encoder, trust_remote_code=recipe.trust_remote_code
-                )
-                return opened
-
-            encoder()
+            lexicon = SubwordLexicon(CutWords(load_tokenizer(recipe.encoder, recipe.trust_remote_code)))
+            encoder()  # tells before the training what is wrong with it
         except DataError:
             raise
         except Exception as error:  # transformers raises many kinds
@@ -102,30 +93,20 @@ def save_network(network: TokenNetwork, config: dict[str, Any], out: Path) -> No
         beside.write_text(json.dumps(whole, ensure_ascii=False, indent=2) + "\n", "utf-8")
 
 
-def open_network(
-    folder: Path,
-    *,
-    uses_query: bool | None = None,
-    window: int | None = None,
-    device: str | None = None,
-    precision: str = "auto",
-    trust_remote_code: bool = False,
-) -> NetworkModel:
+def open_network(opening: Opening) -> NetworkModel:
     """Open a folder of :func:`save_network`.
-
-    Args:
-        uses_query, window, device, precision, trust_remote_code: as for :func:`eraser_hub.attribution.open_model`.
 
     Raises:
         DataError: a file that is missing or damaged, or was written by another version.
     """
+    folder, window, asks = Path(opening.model), opening.window, opening.uses_query
     config = _config(folder)
     try:
         name = config["system"]
         system: Any = SYSTEMS[name]
         hyper = _hyper(system.hyper, {**config["hyper"], **({} if window is None else {"window": window})})
         shape, labels = Shape(**config["shape"]), config["label_names"]
-        new_embedder = _empty_embedders(folder, hyper, config["width"], trust_remote_code)
+        new_embedder = _empty_embedders(folder, hyper, config["width"], opening.trust_remote_code)
         network = network_of(name, hyper, shape, new_embedder)
         load_model(network, str(folder / WEIGHTS))
     except DataError as error:
@@ -133,11 +114,10 @@ def open_network(
     except (KeyError, TypeError, ValueError, OSError, RuntimeError, SafetensorError) as error:
         words = f"cannot be opened as a network of `train`: {shown(str(error))}"
         raise DataError(words, rule="model", file=folder) from error
-    asks = config.get("uses_query", False) if uses_query is None else uses_query
+    asks = config.get("uses_query", False) if asks is None else asks
     kind = AnswerNetwork if shape.answers else NetworkModel
-    return kind(
-        network, labels, uses_query=asks, device=device, precision=precision, description=f"{name} {folder.name}"
-    )
+    how: dict[str, Any] = {"device": opening.device, "precision": opening.precision}
+    return kind(network, labels, uses_query=asks, description=f"{name} {folder.name}", **how)
 
 
 def _config(folder: Path) -> dict[str, Any]:
@@ -168,7 +148,5 @@ def _empty_embedders(folder: Path, hyper: NetworkHyper, width: int, trust_remote
     silence()
     config = transformers.AutoConfig.from_pretrained(folder / ENCODER, trust_remote_code=trust_remote_code)
     lexicon = SubwordLexicon(CutWords(load_tokenizer(str(folder / ENCODER), trust_remote_code)))
-    new: Callable[..., PreTrainedModel] = transformers.AutoModel.from_config
-    return lambda layers: EncoderEmbedder(
-        new(config, trust_remote_code=trust_remote_code), lexicon, hyper.window, layers
-    )
+    new: Any = partial(transformers.AutoModel.from_config, config, trust_remote_code=trust_remote_code)
+    return lambda layers: EncoderEmbedder(new(), lexicon, hyper.window, layers)

@@ -24,11 +24,9 @@ from torch.nn import functional
 
 from eraser_hub.systems.models.lei import LeiHyper
 
-from .classifiers import AdditiveClassifier
+from .classifiers import AdditiveClassifier, Recurrent, Shape, TaughtReading
 from .embedders import Embedder
-from .layers import Recurrent
 from .readings import PaddedReadings
-from .token_network import Shape, TaughtReading
 
 
 class Generator(nn.Module):
@@ -80,9 +78,9 @@ class Lei(AdditiveClassifier):
     def loss(self, batch: PaddedReadings, examples: Sequence[TaughtReading]) -> Tensor:
         hyper, logits, many = self.hyper, self.generator(batch), batch.repeat(self.hyper.draws)
         labels = torch.tensor([one.label for one in examples] * hyper.draws, device=logits.device)
-        loss = (
-            hyper.supervision * rationale_loss(logits, batch, examples) if hyper.supervision else logits.new_zeros(())
-        )
+        loss: Tensor = logits.new_zeros(())
+        if hyper.supervision:
+            loss = hyper.supervision * rationale_loss(logits, batch, examples)
         if hyper.random_selections:
             loss = loss + functional.cross_entropy(self.of_selection(many, drawn_blindly(many)), labels)
             if self.epoch < hyper.free_epochs:  # the generator waits until there is something to learn from

@@ -13,10 +13,9 @@ from torch.nn import functional
 
 from eraser_hub.systems.hyper import NetworkHyper
 
+from .classifiers import Recurrent, Shape, TaughtReading, TokenNetwork, masked_softmax
 from .embedders import Embedder
-from .layers import Recurrent, masked_softmax
 from .readings import PaddedReadings, SelectedPlaces
-from .token_network import Shape, TaughtReading, TokenNetwork
 
 
 class Matching(TokenNetwork):
@@ -63,9 +62,8 @@ class Matching(TokenNetwork):
     def attention(self, vectors: Tensor, batch: PaddedReadings) -> Tensor:
         part, matched, _, asked = self._read(vectors, batch)
         seen = part.within & part.gather(batch.visible)
-        products = (matched @ asked.transpose(1, 2)) * seen[
-            ..., None
-        ]  # (rows, words of the text, words of the question)
+        # (rows, words of the text, words of the question)
+        products = (matched @ asked.transpose(1, 2)) * seen[..., None]
         totals = products.sum(dim=1, keepdim=True)
         shares = torch.where(totals == 0, 0, products / torch.where(totals == 0, 1, totals))
         count = (asked != 0).any(dim=-1).sum(dim=1).clamp(min=1)

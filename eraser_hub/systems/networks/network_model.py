@@ -1,10 +1,15 @@
-"""A network over words as a model of ``explain``."""
+"""Networks over words as models of ``explain``: classifiers, and those that answer with words of the text.
+
+As for :mod:`eraser_hub.attribution.transformers.question_answering`, what is explained of an answer is p(start) p(end)
+of the best one, and methods that erase are refused.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,10 +20,12 @@ from eraser_hub.attribution.adapter import Adapter, Encoded, Selection, View, in
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.transformers.devices import device_for, doubled, half_type, half_words, placed
 from eraser_hub.attribution.transformers.gradients import FULL_LENGTH_ROWS, embedding_scores
+from eraser_hub.attribution.transformers.question_answering import best_span, no_probabilities
+from eraser_hub.records.errors import DataError
 
+from .classifiers import TokenNetwork
 from .embedders import EncoderEmbedder
-from .readings import PaddedReadings, Reading, ReadInstance, batch_of, read
-from .token_network import TokenNetwork
+from .readings import AnswerSpan, PaddedReadings, Reading, ReadInstance, batch_of, read
 
 Work = Callable[[Sequence[Encoded]], list[NDArray[np.float64]]]
 FULL_LENGTH = 512  # words; of shorter inputs more go through together
@@ -49,14 +56,12 @@ class NetworkModel(Adapter):
         self.label_names, self.uses_query = tuple(label_names), uses_query
         self.description = description or type(network).__name__
         self.selects, self.has_embeddings = network.selects, not network.selects
-        half = half_type(precision, self.device)
-        if half and self._encoders():
-            for embedder in self._encoders():
-                embedder.half_type = half
+        self._encoders = [module for module in self.network.modules() if isinstance(module, EncoderEmbedder)]
+        half = half_type(precision, self.device) if self._encoders else None
+        for embedder in self._encoders:
+            embedder.half_type = half
+        if half:
             self.notes.say(half_words(half, self.device))
-
-    def _encoders(self) -> list[EncoderEmbedder]:
-        return [module for module in self.network.modules() if isinstance(module, EncoderEmbedder)]
 
     def encode(self, instance: Instance) -> ReadInstance:
         return read(instance, self.network.embedder.lexicon, self.uses_query, self.network.shape.apart)
@@ -88,14 +93,10 @@ class NetworkModel(Adapter):
             if method == "attention":
                 return self._by_batch(encoded, self._attention)
             if method == "integrated-gradients":  # the points of one integral fill a batch by themselves
-                return [
-                    self._gradients([one], [column], method, steps)[0]
-                    for one, column in zip(encoded, columns, strict=True)
-                ]
+                pairs = zip(encoded, columns, strict=True)
+                return [self._gradients([one], [column], method, steps)[0] for one, column in pairs]
             of = dict(zip(map(id, encoded), columns, strict=True))
-            return self._by_batch(
-                encoded, lambda some: self._gradients(some, [of[id(one)] for one in some], method, steps)
-            )
+            return self._by_batch(encoded, lambda some: self._gradients(some, [of[id(x)] for x in some], method, steps))
 
     def selections(self, encoded: Sequence[Encoded]) -> list[Selection]:
         if not self.selects:
@@ -110,7 +111,7 @@ class NetworkModel(Adapter):
     @contextmanager
     def _exact(self) -> Iterator[None]:
         """Encoders in float32; and no fused LSTM, which has no gradient outside of training."""
-        halves = [(embedder, embedder.half_type) for embedder in self._encoders()]
+        halves = [(embedder, embedder.half_type) for embedder in self._encoders]
         try:
             for embedder, _ in halves:
                 embedder.half_type = None
@@ -122,15 +123,9 @@ class NetworkModel(Adapter):
 
     def _by_batch(self, encoded: Sequence[Encoded], work: Work) -> list[NDArray[np.float64]]:
         """``work`` on instances of like length together, in their order."""
-        order = sorted(range(len(encoded)), key=lambda number: -len(reading_of(encoded[number]).words))
         rows: dict[int, NDArray[np.float64]] = {}
-        start = 0
-        while start < len(order):
-            size = len(reading_of(encoded[order[start]]).words)
-            some = order[start : start + self.rows_for(size, FULL_LENGTH_ROWS)]
-            values = in_halves(work, [encoded[number] for number in some], self.notes)
-            rows.update(zip(some, values, strict=True))
-            start += len(some)
+        for some in self.batches([len(reading_of(one).words) for one in encoded], FULL_LENGTH_ROWS):
+            rows.update(zip(some, in_halves(work, [encoded[number] for number in some], self.notes), strict=True))
         return [rows[number] for number in range(len(encoded))]
 
     def _batch(self, encoded: Sequence[Encoded]) -> PaddedReadings:
@@ -181,3 +176,70 @@ def reading_of(encoded: Encoded) -> Reading:
     """What :meth:`NetworkModel.encode` gave."""
     assert isinstance(encoded, ReadInstance)
     return encoded.reading
+
+
+def best_answer(start: NDArray[np.float64], end: NDArray[np.float64]) -> AnswerSpan:
+    """The answer of largest p(start) p(end), or none where that is larger.
+
+    Args:
+        start, end: probabilities of no answer and of each word.
+    """
+    none = float(start[0] * end[0])
+    first, last, p = best_span(start[1:], end[1:])
+    # what is not a number is larger than nothing
+    return AnswerSpan(0, 0, none) if none >= p else AnswerSpan(first + 1, last + 1, p)
+
+
+class AnswerNetwork(NetworkModel):
+    """(question, text) in, the best answer out, which may be none."""
+
+    has_labels = False
+    gives_answers = True
+    provides = frozenset({"gradients", "embeddings", "attention"})
+
+    def __init__(self, network: TokenNetwork, label_names: Sequence[str], **more: Any) -> None:
+        super().__init__(network, (), **{**more, "uses_query": True})
+
+    def start(self, units: Sequence[tuple[View, int]]) -> Tensor:
+        raise no_probabilities(self.description)
+
+    def answer(self, encoded: Encoded) -> AnswerSpan:
+        """The best answer, looked for once.
+
+        Raises:
+            DataError: the network gives what is not finite.
+        """
+        assert isinstance(encoded, ReadInstance)
+        if encoded.best is None:
+            with torch.inference_mode():
+                logits = self.network(batch_of([encoded.reading], self.device))
+                best = best_answer(*torch.softmax(doubled(logits[0]), dim=-1).cpu().numpy())
+            if not np.isfinite(best.p):
+                words = f"{self.description}: its output holds NaN or infinite values"
+                raise DataError(words, rule="model-output", instance=encoded.instance.id)
+            encoded.best = best
+        return encoded.best
+
+    def answer_text(self, encoded: Encoded) -> tuple[str, float]:
+        """The answer's words, blank between, "" for none; and its probability."""
+        best = self.answer(encoded)
+        return " ".join(encoded.instance.tokens[best.first - 1 : best.last] if best.first else ()), best.p
+
+    def scores(
+        self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
+    ) -> list[NDArray[np.float64]]:
+        rows = super().scores(method, encoded, targets, steps)
+        # with the sum's own sign, as in the code of paper 002: a negative one reverses the ranking
+        return [row / (row.sum() or 1) for row in rows] if self._of_logits(method) else rows
+
+    def _of_logits(self, method: str) -> bool:
+        return method == "integrated-gradients" and self.choices.signed_sum
+
+    def explained_places(self, encoded: Sequence[Encoded], columns: Sequence[int]) -> list[tuple[int, ...]]:
+        return [(best.first, best.last) for best in map(self.answer, encoded)]
+
+    def explained_output(self, logits: Tensor, places: Tensor, method: str) -> Tensor:
+        """p(start) p(end), or by paper 002's choice for integrated gradients the mean of both logits."""
+        if self._of_logits(method):
+            return logits.gather(2, places[..., None])[..., 0].mean(dim=1)
+        return torch.softmax(logits, dim=-1).gather(2, places[..., None])[..., 0].prod(dim=1)

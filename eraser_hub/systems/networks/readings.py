@@ -1,4 +1,4 @@
-"""Instances as networks over words read them, and batches of these.
+"""Words as numbers, instances as networks over words read them, and batches of these.
 
 A *place* holds one word: of a document, of the query, or a separator. Documents stand one after the other, the query
 behind them, each with a separator behind it (ERASER's "document [SEP] query [SEP]"). Networks that read two texts apart
@@ -8,8 +8,10 @@ behind them, each with a separator behind it (ERASER's "document [SEP] query [SE
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -18,9 +20,62 @@ from torch import Tensor
 
 from eraser_hub.attribution.adapter import Encoded, View
 from eraser_hub.attribution.instances import Instance
+from eraser_hub.attribution.transformers.words import CutWords
 
-from .vocabulary import PAD, SEPARATOR, UNKNOWN, Lexicon
+PAD, UNKNOWN, SEPARATOR = 0, 1, 2
+SPECIAL = ("[PAD]", "[UNK]", "[SEP]")
 
+
+class Vocabulary:
+    """A number for each word of the training text; others are :data:`UNKNOWN`.
+
+    Args:
+        words: different words, those of :data:`SPECIAL` not among them.
+        lowercase: words are lower-cased before they are looked up.
+    """
+
+    def __init__(self, words: Iterable[str], lowercase: bool) -> None:
+        self.words, self.lowercase = (*SPECIAL, *words), lowercase
+        self._numbers = {word: number for number, word in enumerate(self.words) if number >= len(SPECIAL)}
+
+    def numbers(self, words: Sequence[str]) -> NDArray[np.int64]:
+        """The number of each word."""
+        known = (word.lower() if self.lowercase else word for word in words)
+        return np.asarray([self._numbers.get(word, UNKNOWN) for word in known], dtype=np.int64)
+
+    @classmethod
+    def of(cls, texts: Iterable[Sequence[str]], lowercase: bool, min_count: int) -> Vocabulary:
+        """The words that occur at least ``min_count`` times in texts, the most frequent first, ties by spelling."""
+        counts = Counter(word.lower() if lowercase else word for text in texts for word in text)
+        words = [word for word, count in counts.items() if count >= min_count and word not in SPECIAL]
+        return cls(sorted(words, key=lambda word: (-counts[word], word)), lowercase)
+
+
+class SubwordLexicon:
+    """A number for each word that an encoder's tokenizer cuts: the next one when it is first seen.
+
+    Attributes:
+        pieces: the sub-words of each number; none for a word that the tokenizer drops, and for :data:`PAD`.
+    """
+
+    def __init__(self, words: CutWords) -> None:
+        self.words = words
+        tokenizer = words.tokenizer
+        separator = [tokenizer.sep_token_id] if tokenizer.sep_token_id is not None else []
+        erased = words.mask if words.mask is not None else tokenizer.unk_token_id
+        self.pieces: list[tuple[int, ...]] = [(), () if erased is None else (erased,), tuple(separator)]
+        self._numbers: dict[str, int] = {}
+
+    def numbers(self, words: Sequence[str]) -> NDArray[np.int64]:
+        """The number of each word."""
+        for word in words:
+            if word not in self._numbers:
+                self._numbers[word] = len(self.pieces)
+                self.pieces.append(self.words.cut([word])[0])
+        return np.asarray([self._numbers[word] for word in words], dtype=np.int64)
+
+
+Lexicon = Vocabulary | SubwordLexicon  # :data:`PAD`, :data:`UNKNOWN` and :data:`SEPARATOR` are in each
 STAYS = -1  # in place of a token's number: a separator or a word of the query
 
 
@@ -52,12 +107,21 @@ class Reading:
         return Reading(self.words[places], self.token[places], self.segment[places], self.visible[places])
 
 
+class AnswerSpan(NamedTuple):
+    """An answer: the numbers of its first and last word, from 1 (0 and 0: the text does not answer), and its p."""
+
+    first: int
+    last: int
+    p: float
+
+
 @dataclass(slots=True)
 class ReadInstance(Encoded):
-    """An instance with its reading; erased ones are cut from it."""
+    """An instance with its reading, and the best answer once it was looked for; erased ones are cut from it."""
 
     instance: Instance
     reading: Reading
+    best: AnswerSpan | None = None
 
     def view(self, kept: NDArray[np.bool_], erase: str) -> View:
         reading = erased(self.reading, kept, erase)
@@ -83,8 +147,7 @@ def read(instance: Instance, lexicon: Lexicon, uses_query: bool, apart: bool) ->
     if apart and len(parts) > 1:
         segments[-1] = 1
     elif not apart:
-        end = (np.asarray([SEPARATOR]), np.asarray([STAYS]))
-        parts = [(np.append(words, end[0]), np.append(token, end[1])) for words, token in parts]
+        parts = [(np.append(words, SEPARATOR), np.append(token, STAYS)) for words, token in parts]
     none = np.zeros(0, np.int64)
     words = np.concatenate([none, *(words for words, _ in parts)])
     segment = np.repeat(np.asarray(segments, np.int64), [len(words) for words, _ in parts])
@@ -135,9 +198,7 @@ class PaddedReadings:
     def only(self, kept: Tensor) -> PaddedReadings:
         """The batch with the places that are not ``kept`` cut out of each row: nothing of them is left."""
         part = SelectedPlaces(kept & self.inside)
-        words, segment = part.gather(self.words), part.gather(self.segment)
-        visible, erasable = part.gather(self.visible), part.gather(self.erasable)
-        return PaddedReadings(words, segment, part.within, visible, erasable)
+        return PaddedReadings(*(part.gather(getattr(self, field.name)) for field in fields(self)))
 
 
 class SelectedPlaces:
@@ -173,16 +234,13 @@ def batch_of(readings: Sequence[Reading], device: torch.device) -> PaddedReading
     """Pad readings; a row without any place (everything is erased) gets one that is neither inside nor visible."""
     longest = max(1, max((len(one.words) for one in readings), default=1))
 
-    def padded(rows: list[NDArray[np.int64]] | list[NDArray[np.bool_]], fill: int) -> Tensor:
-        whole = np.full((len(rows), longest), fill, dtype=rows[0].dtype)
+    def padded(rows: list[NDArray[np.int64]] | list[NDArray[np.bool_]]) -> Tensor:
+        whole = np.zeros((len(rows), longest), rows[0].dtype)  # of words: PAD
         for row, values in zip(whole, rows, strict=True):
             row[: len(values)] = values
         return torch.from_numpy(whole).to(device)
 
-    return PaddedReadings(
-        padded([one.words for one in readings], PAD),
-        padded([one.segment for one in readings], 0),
-        padded([np.ones(len(one.words), dtype=bool) for one in readings], 0),
-        padded([one.visible for one in readings], 0),
-        padded([one.token != STAYS for one in readings], 0),
-    )
+    inside = padded([np.ones(len(one.words), dtype=bool) for one in readings])
+    words, segment = padded([one.words for one in readings]), padded([one.segment for one in readings])
+    visible, erasable = padded([one.visible for one in readings]), padded([one.token != STAYS for one in readings])
+    return PaddedReadings(words, segment, inside, visible, erasable)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,10 +21,10 @@ from eraser_hub.systems.folder import saving, write_facts
 from eraser_hub.systems.grid import Judged, best_of_grid
 from eraser_hub.systems.system import NetworkSystem
 
-from .answers import best_answer
+from .classifiers import Shape, TaughtReading, TokenNetwork
 from .files import embedders_from, network_of, save_network
+from .network_model import best_answer
 from .readings import batch_of, read
-from .token_network import Shape, TaughtReading, TokenNetwork
 
 
 class NetworkObjective(Objective[TaughtReading]):
@@ -38,12 +37,10 @@ class NetworkObjective(Objective[TaughtReading]):
     def __init__(self, network: TokenNetwork, data: Data, device: torch.device, batch_size: int) -> None:
         self.network = self.model = network.to(device)
         self.device, self.batch_size, self.draw = device, batch_size, data.draw
-        self.training, self.validation = (
-            [self._example(one, label, data) for one, label in zip(*part, strict=True)]
-            for part in (data.train, data.validation)
-        )
+        self.training = [self._example(data, *pair) for pair in zip(*data.train, strict=True)]
+        self.validation = [self._example(data, *pair) for pair in zip(*data.validation, strict=True)]
 
-    def _example(self, one: Instance, label: str, data: Data) -> TaughtReading:
+    def _example(self, data: Data, one: Instance, label: str) -> TaughtReading:
         reading = read(one, self.model.embedder.lexicon, data.uses_query, self.model.shape.apart).reading
         number = data.label_names.index(label)
         if not is_marked(one):
@@ -62,17 +59,17 @@ class NetworkObjective(Objective[TaughtReading]):
         return self.model.loss(batch_of([one.reading for one in batch], self.device), batch)
 
     def validate(self) -> dict[str, float]:
-        order = sorted(self.validation, key=lambda one: -self.size(one))
-        logits, penalties = [], []
-        for start in range(0, len(order), self.batch_size):
-            batch = batch_of([one.reading for one in order[start : start + self.batch_size]], self.device)
+        numbers, logits, penalties = list[int](), [], []
+        for some in self.batches(self.validation, self.batch_size):
+            batch = batch_of([one.reading for one in some], self.device)
+            numbers += [one.label for one in some]
             logits.append(self.model(batch).float())
             penalties.append(self.model.penalty(batch))
         if not logits:
             return {}
-        labels, whole = torch.tensor([one.label for one in order], device=self.device), torch.cat(logits)
+        labels, whole = torch.tensor(numbers, device=self.device), torch.cat(logits)
         loss = float(functional.cross_entropy(whole, labels) + torch.cat(penalties).mean())
-        return {**figures_of(labels.tolist(), whole.argmax(dim=1).tolist()), "loss": loss}
+        return {**figures_of(numbers, whole.argmax(dim=1).tolist()), "loss": loss}
 
 
 class AnswerObjective(NetworkObjective):
@@ -82,22 +79,19 @@ class AnswerObjective(NetworkObjective):
     logarithm of p(start) p(end) there.
     """
 
-    def _example(self, one: Instance, label: str, data: Data) -> TaughtReading:
+    def _example(self, data: Data, one: Instance, label: str) -> TaughtReading:
         span = span_of(one.tokens, label)
         assert span is not None  # the others were left out
         return TaughtReading(read(one, self.model.embedder.lexicon, True, True).reading, span=span)
 
     def validate(self) -> dict[str, float]:
-        order = sorted(self.validation, key=lambda one: -self.size(one))
         losses, hits = list[float](), 0
-        for start in range(0, len(order), self.batch_size):
-            some = order[start : start + self.batch_size]
+        for some in self.batches(self.validation, self.batch_size):
             logits = doubled(self.model(batch_of([one.reading for one in some], self.device)))
             for one, rows in zip(some, torch.log_softmax(logits, dim=-1).cpu().numpy(), strict=True):
                 losses.append(-float(rows[0, one.span[0]] + rows[1, one.span[1]]))
-                best = best_answer(*np.exp(rows))
-                hits += (best.first, best.last) == one.span
-        return {"accuracy": hits / len(order), "loss": float(np.mean(losses))} if order else {}
+                hits += best_answer(*np.exp(rows))[:2] == one.span
+        return {"accuracy": hits / len(losses), "loss": float(np.mean(losses))} if losses else {}
 
 
 def train_network(system: NetworkSystem, training: Training) -> Evaluation | None:
@@ -112,26 +106,11 @@ def train_network(system: NetworkSystem, training: Training) -> Evaluation | Non
     """
     recipe, data, out = training.recipe, training.data, training.out
     (network, progress), rows = best_of_grid(training, partial(fit_network, system), _judged)
-    config = {
-        "system": recipe.model,
-        "label_names": list(data.label_names),
-        "uses_query": data.uses_query,
-        "encoder": Path(recipe.encoder).name,
-        "embeddings": Path(recipe.embeddings).name,
-        "seed": recipe.seed,
-    }
     kept = {"best_epoch": progress.best_epoch + 1} if progress.best_epoch >= 0 else {}
-    facts = {
-        **({"grid": rows} if rows else {}),
-        "network": recipe.model,
-        "steps": progress.step,
-        **kept,
-        "seed": recipe.seed,
-        "epochs": progress.history,
-    }
+    facts = {**training.facts, **({"grid": rows} if rows else {}), "network": recipe.model, "steps": progress.step}
     with saving(out):
-        save_network(network, config, out)
-        write_facts({**training.facts, **facts}, out)
+        save_network(network, training.config(), out)
+        write_facts({**facts, **kept, "seed": recipe.seed, "epochs": progress.history}, out)
     figures = progress.history[progress.best_epoch] if kept else {}
     if "macro_f1" not in figures:
         return None

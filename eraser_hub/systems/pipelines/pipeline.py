@@ -9,47 +9,95 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.attribution.adapter import Adapter, Encoded, Selection, View, align_labels
-from eraser_hub.attribution.erasure import NONE, full, ranking, tokens_at, top
+from eraser_hub.attribution.erasure import NONE, ranking, tokens_at, top
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.attribution.runner import Runner
 from eraser_hub.records.errors import DataError, shown
+from eraser_hub.systems.evaluation import Reader
 
-from .sentences import EVIDENCE, by_document, sentence_bounds, sentences_as_instances
-
-BATCH_SIZE = 32  # inputs of full length that go through a stage together
-KEPT_RESULTS = 100_000  # inputs of a stage whose results are kept, so that erased texts' equal sentences are read once
+OTHER, EVIDENCE = SENTENCE_LABELS = ("other", "evidence")
+Labelled = tuple[list[Instance], list[str]]  # and their labels
 
 
-class Stage:
-    """A model of a pipeline, asked for probabilities of whole texts."""
+def sentence_bounds(instance: Instance) -> list[tuple[int, int]]:
+    """Where each sentence begins and ends, in flat token positions."""
+    return list(pairwise(accumulate((size for sizes in instance.sentence_sizes for size in sizes), initial=0)))
 
-    def __init__(self, model: Adapter) -> None:
-        self.model = model
-        self._runner, self._kept = Runner(model, "remove", BATCH_SIZE), 0
 
-    def probabilities(self, instances: Sequence[Instance]) -> NDArray[np.float64]:
-        """Shape (instances, labels), in the order of the model's ``label_names``."""
-        if self._runner.counts.inputs - self._kept > KEPT_RESULTS:
-            self._runner.forget()
-            self._kept = self._runner.counts.inputs
-        encoded = [self.model.encode(one) for one in instances]
-        return self._runner.run(encoded, [full(number) for number in range(len(encoded))])
+def sentences_as_instances(instance: Instance) -> list[Instance]:
+    """Each sentence as a text of one document, with the query."""
+    tokens = instance.tokens
+    return [
+        Instance(f"{instance.id}[{start}:{end}]", instance.query, ("sentence",), (tuple(tokens[start:end]),))
+        for start, end in sentence_bounds(instance)
+    ]
+
+
+def evidence_sentences(instance: Instance) -> list[int]:
+    """Numbers of the sentences that hold a token of the human rationale, ascending."""
+    flags = [flag for document in instance.rationale or () for flag in document]
+    return [number for number, (start, end) in enumerate(sentence_bounds(instance)) if any(flags[start:end])]
+
+
+def to_identify(instances: Sequence[Instance]) -> Labelled:
+    """Every sentence of the instances that have a human rationale, labelled by whether it holds some of it."""
+    sentences, labels = list[Instance](), list[str]()
+    for one in instances:
+        gold = set(evidence_sentences(one))
+        if gold:
+            each = sentences_as_instances(one)
+            sentences += each
+            labels += [EVIDENCE if number in gold else OTHER for number in range(len(each))]
+    return sentences, labels
+
+
+def to_classify(instances: Sequence[Instance], labels: Sequence[str], number: int) -> Labelled:
+    """The human rationale's sentences, ``number`` together, each with its instance's label (teacher forcing)."""
+    extracts, theirs = list[Instance](), list[str]()
+    for one, label in zip(instances, labels, strict=True):
+        bounds, gold = sentence_bounds(one), evidence_sentences(one)
+        for start in range(0, len(gold), number):
+            kept = np.zeros(one.bounds[-1], dtype=bool)
+            for sentence in gold[start : start + number]:
+                kept[slice(*bounds[sentence])] = True
+            extracts.append(one.only(kept))
+            theirs.append(label)
+    return extracts, theirs
+
+
+def sampled(labels: Sequence[str], negatives: float, seed: int) -> Callable[[int], NDArray[np.int64]]:
+    """What an epoch trains on: all evidence sentences, and ``negatives`` times as many others, drawn anew each time.
+
+    Returns:
+        epoch -> ascending numbers among ``labels``.
+    """
+    marked = np.array([label == EVIDENCE for label in labels], dtype=bool)
+    evidence, others = np.flatnonzero(marked), np.flatnonzero(~marked)
+    size = min(len(others), max(1, round(negatives * len(evidence))))
+
+    def draw(epoch: int) -> NDArray[np.int64]:
+        random = np.random.default_rng([seed, epoch])
+        return np.sort(np.concatenate([evidence, random.choice(others, size=size, replace=False)]))
+
+    return draw
+
+
+def by_document(instance: Instance, scores: Sequence[float]) -> tuple[tuple[float, ...], ...]:
+    """Scores of an instance's sentences, for each document."""
+    values: Iterator[float] = iter(scores)
+    return tuple(tuple(next(values) for _ in sizes) for sizes in instance.sentence_sizes)
 
 
 class Selector(ABC):
-    """Decides which tokens of a text the classifier reads.
-
-    Attributes:
-        model: the stage that it asks.
-    """
+    """Decides which tokens of a text the classifier reads; ``model`` is the stage that it asks."""
 
     model: Adapter
 
@@ -62,13 +110,13 @@ class SentenceSelector(Selector):
     """The sentences that are most probably evidence (Lehman et al., 2019); of equal ones the first of the text.
 
     Args:
-        identifier: tells :data:`sentences.SENTENCE_LABELS` apart, one sentence at a time.
+        identifier: tells :data:`SENTENCE_LABELS` apart, one sentence at a time.
         number: of sentences.
     """
 
     def __init__(self, identifier: Adapter, number: int) -> None:
         self.model, self.number = identifier, number
-        self._stage, self._column = Stage(identifier), identifier.label_names.index(EVIDENCE)
+        self._stage, self._column = Reader(identifier), identifier.label_names.index(EVIDENCE)
 
     def select(self, instances: Sequence[Instance]) -> list[Selection]:
         sentences = [sentences_as_instances(one) for one in instances]
@@ -149,7 +197,7 @@ class RationalePipeline(Adapter):
     def __init__(self, selector: Selector, classifier: Adapter, *, uses_query: bool, description: str) -> None:
         super().__init__()
         align_labels(classifier, ())
-        self.selector, self._classifier = selector, Stage(classifier)
+        self.selector, self._classifier = selector, Reader(classifier)
         self.label_names, self.uses_query, self.description = classifier.label_names, uses_query, description
         for stage in (selector.model, classifier):
             stage.notes = self.notes  # what happens in a stage happens in the pipeline
@@ -159,9 +207,8 @@ class RationalePipeline(Adapter):
 
     def forward(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
         instances = [view.data for view, _ in units]
-        return self._classifier.probabilities(
-            [extract(one, selection) for one, selection in zip(instances, self.selector.select(instances), strict=True)]
-        )
+        extracts = map(extract, instances, self.selector.select(instances))
+        return self._classifier.probabilities(list(extracts))
 
     def selections(self, encoded: Sequence[Encoded]) -> list[Selection]:
         return self.selector.select([one.instance for one in encoded])
@@ -193,9 +240,8 @@ def pipeline_of(folder: Path, stages: Mapping[str, Adapter], uses_query: bool | 
         else:
             selector = AttentionSelector(stages["explainer"], hyper["share"], hyper["extractor"])
         asks = config["uses_query"] if uses_query is None else uses_query
-        return RationalePipeline(
-            selector, stages["classifier"], uses_query=asks, description=f"{config['system']} {folder.name}"
-        )
+        about = f"{config['system']} {folder.name}"
+        return RationalePipeline(selector, stages["classifier"], uses_query=asks, description=about)
     except (OSError, ValueError, KeyError, TypeError) as error:
         words = f"expected a pipeline's config.json, found {shown(str(error))}"
         raise DataError(words, rule="model", file=path) from error

@@ -18,7 +18,7 @@ from eraser_hub.attribution.open import open_model
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError
 from eraser_hub.systems.data import Data, Labelled, Training, is_marked
-from eraser_hub.systems.evaluation import figures_of
+from eraser_hub.systems.evaluation import CHUNK, Reader, figures_of
 from eraser_hub.systems.finetuning import finetune
 from eraser_hub.systems.folder import CHECKPOINT, saving, unfinished, write_facts
 from eraser_hub.systems.grid import Judged, best_of_grid
@@ -26,10 +26,8 @@ from eraser_hub.systems.networks.training import train_network
 from eraser_hub.systems.recipe import CLASSIFICATION
 from eraser_hub.systems.system import NetworkSystem
 
-from .pipeline import AttentionSelector, Stage, extract
-from .sentences import SENTENCE_LABELS, sampled, to_classify, to_identify
+from .pipeline import SENTENCE_LABELS, AttentionSelector, extract, sampled, to_classify, to_identify
 
-CHUNK = 64  # texts that are explained together
 CONFIG = "config.json"
 LEAST = 1e-12  # of a probability whose logarithm is taken
 Stages = Callable[[NetworkSystem, Training, Any], None]  # train all stages by these hyper-parameters
@@ -68,8 +66,8 @@ def _judged(folder: Path, data: Data) -> Judged:
     model = open_model(folder, precision="float32")
     align_labels(model, data.label_names)
     instances, labels = data.validation
-    stage, numbers = Stage(model), [data.label_names.index(label) for label in labels]
-    parts = [stage.probabilities(instances[start : start + CHUNK]) for start in range(0, len(instances), CHUNK)]
+    reader, numbers = Reader(model), [data.label_names.index(label) for label in labels]
+    parts = [reader.probabilities(instances[start : start + CHUNK]) for start in range(0, len(instances), CHUNK)]
     probabilities = np.concatenate(parts)
     right = probabilities[np.arange(len(numbers)), numbers]
     accuracy = figures_of(numbers, probabilities.argmax(axis=1).tolist())["accuracy"]
@@ -79,23 +77,14 @@ def _judged(folder: Path, data: Data) -> Judged:
 
 def _train_stages(system: NetworkSystem, stages: Stages, training: Training) -> Path:
     """Train a pipeline's stages in the training's folder, make it a model's, and return it."""
-    recipe, data, folder = training.recipe, training.data, training.folder
-    hyper: Any = system.hyper_of(recipe)
+    folder = training.folder
+    hyper: Any = system.hyper_of(training.recipe)
     if getattr(hyper, "share", None) == 0:
         hyper = replace(hyper, share=training.share())
         words = "the average rationale's share; `hyper` share=SHARE takes another"
         training.say(f"extracts {hyper.share:g} of the tokens, {words}")
     stages(system, training, hyper)
-    config = {
-        "system": recipe.model,
-        "label_names": list(data.label_names),
-        "uses_query": data.uses_query,
-        "stages": system.stages,
-        "encoder": Path(recipe.encoder).name,
-        "embeddings": Path(recipe.embeddings).name,
-        "seed": recipe.seed,
-        "hyper": asdict(hyper),
-    }
+    config = {**training.config(stages=system.stages), "hyper": asdict(hyper)}
     atomic_write(folder / CONFIG, (json.dumps(config, ensure_ascii=False, indent=2) + "\n").encode())
     write_facts(_facts_of(system, training), folder)
     return folder
@@ -164,19 +153,16 @@ def _token_stages(system: NetworkSystem, training: Training, hyper: Any) -> None
     data, (explainer, classifier) = training.data, system.stages
     place = _stage(system, training, hyper, explainer, lambda: data)
 
-    def extracts(part: Labelled) -> Labelled:
+    def cut_out(part: Labelled) -> Labelled:
         selector = AttentionSelector(open_model(place, precision="float32"), hyper.share, hyper.extractor)
         cut = list[Instance]()
         for start in range(0, len(part[0]), CHUNK):
             texts: Sequence[Instance] = part[0][start : start + CHUNK]
-            pairs = zip(texts, selector.select(texts), strict=True)
-            cut += [replace(extract(one, selection), rationale=None, evidence_documents=()) for one, selection in pairs]
+            extracts = map(extract, texts, selector.select(texts))
+            cut += [replace(one, rationale=None, evidence_documents=()) for one in extracts]
         return cut, part[1]
 
-    _stage(
-        system,
-        training,
-        hyper,
-        classifier,
-        lambda: replace(data, train=extracts(data.train), validation=extracts(data.validation)),
-    )
+    def classification() -> Data:
+        return replace(data, train=cut_out(data.train), validation=cut_out(data.validation))
+
+    _stage(system, training, hyper, classifier, classification)

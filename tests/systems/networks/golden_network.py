@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import torch
 
+from eraser_hub.systems.networks.classifiers import AdditiveAttention, Shape, TokenNetwork, pooled
 from eraser_hub.systems.networks.embedders import WordEmbedder
-from eraser_hub.systems.networks.layers import AdditiveAttention, pooled
-from eraser_hub.systems.networks.token_network import Shape, TokenNetwork
-from eraser_hub.systems.networks.vocabulary import Vocabulary
+from eraser_hub.systems.networks.readings import Vocabulary
 from eraser_hub.systems.system import SYSTEMS
 
 WORDS = [f"w{number}" for number in range(2, 64)]

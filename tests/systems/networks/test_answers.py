@@ -18,7 +18,6 @@ from eraser_hub.attribution.settings import ExplainSettings, settings_for
 from eraser_hub.attribution.transformers.question_answering import LONGEST_ANSWER
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.systems.data import Data, Training, span_of
-from eraser_hub.systems.networks.vocabulary import Vocabulary
 from eraser_hub.systems.recipe import ANSWERS, Recipe
 from eraser_hub.systems.system import SYSTEMS
 from eraser_hub.systems.training import train_model
@@ -33,15 +32,15 @@ pytestmark = needs("torch")
 @pytest.fixture(autouse=True, scope="module")
 def _late_imports() -> None:
     global torch, AnswerNetwork, best_answer, WordEmbedder, AnswerPointer, batch_of, read, Shape, TaughtReading
-    global train_network, RationaleSetAgreement
+    global train_network, RationaleSetAgreement, Vocabulary
     import torch
 
     from eraser_hub.metrics.rationale_set_agreement import RationaleSetAgreement
-    from eraser_hub.systems.networks.answers import AnswerNetwork, best_answer
+    from eraser_hub.systems.networks.classifiers import Shape, TaughtReading
     from eraser_hub.systems.networks.embedders import WordEmbedder
     from eraser_hub.systems.networks.matching import AnswerPointer
-    from eraser_hub.systems.networks.readings import batch_of, read
-    from eraser_hub.systems.networks.token_network import Shape, TaughtReading
+    from eraser_hub.systems.networks.network_model import AnswerNetwork, best_answer
+    from eraser_hub.systems.networks.readings import Vocabulary, batch_of, read
     from eraser_hub.systems.networks.training import train_network
 
 

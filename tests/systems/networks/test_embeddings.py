@@ -9,8 +9,6 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from eraser_hub.systems.networks.embeddings import embeddings_for
-from eraser_hub.systems.networks.vocabulary import UNKNOWN, Vocabulary
 from tests.attribution.conftest import told
 
 from ...needs import needs
@@ -18,7 +16,14 @@ from ...refusals import refused
 
 pytestmark = needs("torch")
 
-VOCABULARY = Vocabulary(["good", "film", "zebra", "plot"], lowercase=True)
+
+@pytest.fixture(autouse=True, scope="module")
+def _late_imports() -> None:
+    global embeddings_for, UNKNOWN, VOCABULARY
+    from eraser_hub.systems.networks.embedders import embeddings_for
+    from eraser_hub.systems.networks.readings import UNKNOWN, Vocabulary
+
+    VOCABULARY = Vocabulary(["good", "film", "zebra", "plot"], lowercase=True)
 
 
 def table(path, words=None):

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from eraser_hub.attribution import Instance, explain_instances
 from eraser_hub.attribution.adapter import align_labels
 from eraser_hub.attribution.settings import settings_for
-from eraser_hub.systems.networks.vocabulary import Vocabulary
 from eraser_hub.systems.system import SYSTEMS
 
 from ...needs import needs
@@ -25,16 +24,22 @@ pytestmark = needs("torch")
 @pytest.fixture(autouse=True, scope="module")
 def _late_imports() -> None:
     global torch, AdditiveClassifier, WordEmbedder, network_of, NetworkModel, batch_of, erased, read
-    global AdditiveAttention, Recurrent, pooled, Shape, TaughtReading, TokenNetwork, GoldenNetwork
+    global AdditiveAttention, Recurrent, pooled, Shape, TaughtReading, TokenNetwork, GoldenNetwork, Vocabulary
     import torch
 
-    from eraser_hub.systems.networks.classifiers import AdditiveClassifier
+    from eraser_hub.systems.networks.classifiers import (
+        AdditiveAttention,
+        AdditiveClassifier,
+        Recurrent,
+        Shape,
+        TaughtReading,
+        TokenNetwork,
+        pooled,
+    )
     from eraser_hub.systems.networks.embedders import WordEmbedder
     from eraser_hub.systems.networks.files import network_of
-    from eraser_hub.systems.networks.layers import AdditiveAttention, Recurrent, pooled
     from eraser_hub.systems.networks.network_model import NetworkModel
-    from eraser_hub.systems.networks.readings import batch_of, erased, read
-    from eraser_hub.systems.networks.token_network import Shape, TaughtReading, TokenNetwork
+    from eraser_hub.systems.networks.readings import Vocabulary, batch_of, erased, read
 
     from .golden_network import GoldenNetwork
 

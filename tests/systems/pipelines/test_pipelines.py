@@ -16,16 +16,14 @@ from eraser_hub.attribution.settings import settings_for
 from eraser_hub.metrics.tokens import sentences_of
 from eraser_hub.records.predictions import instances as read_predictions
 from eraser_hub.systems.pipelines.pipeline import (
+    EVIDENCE,
+    SENTENCE_LABELS,
     AttentionSelector,
     RationalePipeline,
     SentenceSelector,
     best_window,
-    extract,
-)
-from eraser_hub.systems.pipelines.sentences import (
-    EVIDENCE,
-    SENTENCE_LABELS,
     evidence_sentences,
+    extract,
     sampled,
     sentence_bounds,
     sentences_as_instances,

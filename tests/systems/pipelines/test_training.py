@@ -14,7 +14,7 @@ from eraser_hub.attribution.open import opener_of, opening_of
 from eraser_hub.attribution.settings import settings_for
 from eraser_hub.samples.plant import CUES, FILLER
 from eraser_hub.systems.data import Data, Training
-from eraser_hub.systems.pipelines.sentences import sentence_bounds
+from eraser_hub.systems.pipelines.pipeline import sentence_bounds
 from eraser_hub.systems.recipe import Recipe
 from eraser_hub.systems.system import SYSTEMS
 from tests.attribution.conftest import told, word_tokenizer
