@@ -58,7 +58,7 @@ def evaluate_on(
     return Evaluation(**figures_of(gold, guesses), instances=len(gold))
 
 
-class Reader:
+class TextReader:
     """Asks a model for probabilities of whole texts."""
 
     def __init__(self, model: Adapter) -> None:
@@ -76,7 +76,7 @@ class Reader:
 
 def guesses_of(model: Adapter, instances: Iterable[Instance]) -> Iterator[list[str]]:
     """The label that the model gives each instance, a chunk at a time."""
-    reader = Reader(model)
+    reader = TextReader(model)
     for _, chunk in chunks_of(map(model.seen, instances), CHUNK):
         yield [model.label_names[place] for place in reader.probabilities(chunk).argmax(axis=1)]
 
