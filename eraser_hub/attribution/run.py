@@ -320,8 +320,7 @@ def _results(
     """The open chunks, explained: by this process's model, or without one by workers of Ray."""
     todo = _open_chunks(plan, partial)
     if model is None:
-        folder = partial.path.with_name(partial.path.stem + ".ray")
-        return explain_on_ray(plan.job, plan.settings, plan.split, todo, folder, workers, on_passes)
+        return explain_on_ray(plan.job, plan.settings, plan.split, todo, workers, on_passes)
     worker = Worker(model, plan.job, plan.settings, plan.split.kind, on_passes, infiller)
     return (worker.explain(*chunk) for chunk in todo)
 
