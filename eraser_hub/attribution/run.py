@@ -200,12 +200,7 @@ def explain(
         DataError: wrong data, model or settings; a stopped run or a result that was made otherwise; too many inputs.
     """
     results = places_of(settings, out)
-    if engine not in get_args(Engine):
-        words = f"expected one of {', '.join(get_args(Engine))}; found {engine!r}"
-        raise DataError(words, argument="engine", rule="option-value")
-    if bool(job.infill) != bool(settings.infill):
-        words = "expected of the job and of the settings, found of one alone"
-        raise DataError(words, argument="infill", rule="option-conflict")
+    _refuse(job, settings, engine)
     split = split_of(job, settings.seed)
     job, settings = settled(job, split), settings.for_kind(split.kind)
     if engine == "local":
@@ -224,8 +219,8 @@ def explain(
         resumed = sum(record["instances"] for record in partial.records())
         if max_inputs is not None or plan.settings.may_cost_much:
             on_cost(spell(_cost(plan, partial, model, infiller, max_inputs)))
-        start, done, on_passes = time.perf_counter(), Counter[str](), functools.partial(on_progress, 0)
-        todo = plan.chunks(partial.places)
+        todo, on_passes = plan.chunks(partial.places), functools.partial(on_progress, 0)
+        start, done = time.perf_counter(), dict[str, Any](inputs=0, passes=0)
         if model is None:
             chunks = explain_on_ray(job, plan.settings, split, todo, workers, on_passes)
         else:
@@ -233,15 +228,24 @@ def explain(
             chunks = itertools.starmap(worker.explain, todo)
         for result in chunks:
             partial.append(result.number, result.lines, result.facts)
-            done.update(inputs=result.facts["inputs"], passes=result.facts["passes"])
+            done = {name: number + result.facts[name] for name, number in done.items()}
             on_progress(result.facts["instances"], 0)
         report = _write_results(plan, partial, spell)
-        seconds = time.perf_counter() - start
         partial.close(remove=True)
-        return replace(report, resumed=resumed, inputs=done["inputs"], passes=done["passes"], seconds=seconds)
+        return replace(report, resumed=resumed, **done, seconds=time.perf_counter() - start)
     finally:
         # a run that failed before its first chunk was done leaves nothing to go on with
         partial.close(remove=not partial.places)
+
+
+def _refuse(job: Job, settings: ExplainSettings, engine: str) -> None:
+    """Refuse an unknown engine, and a masked language model of which the settings know nothing."""
+    if engine not in get_args(Engine):
+        words = f"expected one of {', '.join(get_args(Engine))}; found {engine!r}"
+        raise DataError(words, argument="engine", rule="option-value")
+    if bool(job.infill) != bool(settings.infill):
+        words = "expected of the job and of the settings, found of one alone"
+        raise DataError(words, argument="infill", rule="option-conflict")
 
 
 def places_of(settings: ExplainSettings, out: Path) -> dict[str, Path]:
