@@ -96,17 +96,14 @@ def explain_texts(
 
 def _check(texts: Sequence[Text], queries: Sequence[Any], scores: Sequence[Any] | NDArray[np.float64]) -> None:
     """Refuse a string in place of a list, and lists that are not as long as the texts' own."""
-    if isinstance(texts, str):
-        words = f"expected a list of texts, found the string {shown(texts)}: put it into a list"
-        raise DataError(words, rule="type", field="texts")
-    if isinstance(queries, str):
-        raise DataError(f"expected a list of queries, found the string {shown(queries)}", rule="type", field="queries")
-    if len(queries) and len(queries) != len(texts):
-        words = f"expected one query for each of {len(texts)} texts, found {len(queries)}"
-        raise DataError(words, rule="length", field="queries")
-    if len(scores) and len(scores) != len(texts):
-        words = f"expected scores for each of {len(texts)} texts, found {len(scores)}"
-        raise DataError(words, rule="length", field="scores")
+    for name, values, advice in (("texts", texts, ": put it into a list"), ("queries", queries, "")):
+        if isinstance(values, str):
+            words = f"expected a list of {name}, found the string {shown(values)}{advice}"
+            raise DataError(words, rule="type", field=name)
+    for name, size, what in (("queries", len(queries), "one query"), ("scores", len(scores), "scores")):
+        if size not in (0, len(texts)):
+            words = f"expected {what} for each of {len(texts)} texts, found {size}"
+            raise DataError(words, rule="length", field=name)
 
 
 def _instance(number: int, text: Text, query: str | Sequence[str]) -> Instance:

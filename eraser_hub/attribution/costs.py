@@ -15,9 +15,8 @@ from .adapter import Notes
 from .chunk import unit_bounds
 from .erasure import full
 from .instances import Instance
-from .method import METHODS
 from .runner import Runner
-from .settings import GIVEN, SPANS, ExplainSettings
+from .settings import ExplainSettings
 
 FILLED = "`infill`"  # texts that the masked language model reads
 PROBED = 4  # texts by which the rate is measured, each twice: the first time warms the model up
@@ -29,9 +28,9 @@ def inputs_of(one: Instance, settings: ExplainSettings, kind: str) -> Counter[st
     Gradients and attention count as one input, integrated gradients as their steps.
     """
     units = len(unit_bounds(one, settings.units)) - 1
-    own = settings.method not in (GIVEN, SPANS)
-    method = METHODS[settings.method].most_inputs(one, units, settings) if own else 0
-    counts = Counter({f"`method` {settings.method}": method} if own else {})
+    own = settings.own_method
+    method = 0 if own is None else own.most_inputs(one, units, settings)
+    counts = Counter({f"`method` {settings.method}": method})
     ways, erased = len(settings.operators), 3
     if kind != "perturbation":
         erased += 2 * (len(settings.bins) + settings.random_draws)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
 from eraser_hub.metrics.fields import AOPC_BOUNDS, HARD_FIELD, SOFT_FIELDS
@@ -27,8 +26,8 @@ from .outputs import FORMATS, differences
 from .settings import HUMAN
 
 SOFT = SOFT_FIELDS["soft"].field
-DECISIVE = ("beam", "erase", "paper", "target", "units")  # settings that decide what bounds of AOPC are
-WITHOUT_GOLD = "instances without a human rationale, left out"
+DECIDES = ("settings", "data", "model")  # of a run's header, what bounds of AOPC are
+DECISIVE = ("beam", "erase", "paper", "target", "units")  # of these settings, those that do
 
 
 class Given(ABC):
@@ -41,12 +40,8 @@ class Given(ABC):
     digest: str
 
     @abstractmethod
-    def put_on(self, instance: Instance) -> Instance:
-        """The instance with what it is given."""
-
     def put_on_all(self, instances: Iterable[Instance]) -> Iterator[Instance]:
         """Every instance that is explained, with what it is given."""
-        return map(self.put_on, instances)
 
     @abstractmethod
     def check(self, instances: Iterable[Instance], partly: bool) -> str:
@@ -68,22 +63,16 @@ class GoldRationales(Given):
 
     digest = HUMAN
 
-    def put_on(self, instance: Instance) -> Instance:
-        return instance
-
     def put_on_all(self, instances: Iterable[Instance]) -> Iterator[Instance]:
-        return filter(_has_rationale, instances)
+        return (one for one in instances if one.rationale is not None and any(map(any, one.rationale)))
 
     def check(self, instances: Iterable[Instance], partly: bool) -> str:
-        marked = list(map(_has_rationale, instances))
-        if not any(marked):
-            words = f"`rationales` human: none of {len(marked)} instances has a human rationale"
+        every = list(instances)
+        size, marked = len(every), sum(1 for _ in self.put_on_all(every))
+        if not marked:
+            words = f"`rationales` human: none of {size} instances has a human rationale"
             raise DataError(words, rule="span-missing")
-        return "" if all(marked) else f"{len(marked) - sum(marked)} of {len(marked)} {WITHOUT_GOLD}"
-
-
-def _has_rationale(instance: Instance) -> bool:
-    return instance.rationale is not None and any(map(any, instance.rationale))
+        return "" if marked == size else f"{size - marked} of {size} instances without a human rationale, left out"
 
 
 class GivenFile(Given):
@@ -159,6 +148,9 @@ class GivenFile(Given):
             raise errors[0] if total == 1 else DataErrors(errors, total)
         return ""
 
+    def put_on_all(self, instances: Iterable[Instance]) -> Iterator[Instance]:
+        return map(self.put_on, instances)
+
     def put_on(self, instance: Instance) -> Instance:
         """The instance with what the file has for it.
 
@@ -170,22 +162,22 @@ class GivenFile(Given):
             raise DataError(message, rule="id-missing", file=self.path, instance=instance.id)
         line, documents = self._documents[instance.id]
         unknown = next((name for name in documents if name not in instance.names), None)
-        lacking = self._lacking(instance, documents)
-        if unknown is not None:
-            rule: Rule = "document-unknown"
-            words = f"expected documents among {', '.join(map(shown, instance.names))}, found {shown(unknown)}"
-        elif lacking is not None:
-            rule, words = "document-missing", f"expected {self.field} for document {shown(lacking)}, found none"
-        else:
-            try:
-                return self._fitted(instance, documents)
-            except DataError as error:
-                raise error.at(file=self.path, line=line) from None
-        raise DataError(words, rule=rule, file=self.path, line=line, instance=instance.id, field="rationales")
+        pairs = zip(instance.names, instance.documents, strict=True)
+        lacking = next((name for name, tokens in pairs if name not in documents and self._needs(tokens)), None)
+        try:
+            if unknown is not None:
+                words = f"expected documents among {', '.join(map(shown, instance.names))}, found {shown(unknown)}"
+                raise DataError(words, rule="document-unknown", instance=instance.id, field="rationales")
+            if lacking is not None:
+                words = f"expected {self.field} for document {shown(lacking)}, found none"
+                raise DataError(words, rule="document-missing", instance=instance.id, field="rationales")
+            return self._fitted(instance, documents)
+        except DataError as error:
+            raise error.at(file=self.path, line=line) from None
 
-    def _lacking(self, instance: Instance, documents: Mapping[str, Any]) -> str | None:
-        """A document for which there is nothing and should be."""
-        return None
+    def _needs(self, tokens: Sequence[str]) -> bool:
+        """Whether there should be something for a document."""
+        return False
 
     @abstractmethod
     def _fitted(self, instance: Instance, documents: Mapping[str, Any]) -> Instance: ...
@@ -196,9 +188,8 @@ class GivenScores(GivenFile):
 
     what, field = "scores", SOFT
 
-    def _lacking(self, instance: Instance, documents: Mapping[str, Any]) -> str | None:
-        pairs = zip(instance.names, instance.documents, strict=True)
-        return next((name for name, tokens in pairs if tokens and name not in documents), None)
+    def _needs(self, tokens: Sequence[str]) -> bool:
+        return bool(tokens)
 
     def _fitted(self, instance: Instance, documents: Mapping[str, Any]) -> Instance:
         return with_scores(instance, [documents.get(name, ()) for name in instance.names])
@@ -243,18 +234,17 @@ class GivenIndices(GivenFile):
                 raise DataError(words, rule="type", file=path, line=number, instance=identity, field=self.field)
             yield number, str(identity), {f"sequence_{at}": indices for at, indices in enumerate(sequences)}
 
-    def _lacking(self, instance: Instance, documents: Mapping[str, Any]) -> str | None:
-        return next((name for name in instance.names if name not in documents), None)
+    def _needs(self, tokens: Sequence[str]) -> bool:
+        return True
 
     def _fitted(self, instance: Instance, documents: Mapping[str, Any]) -> Instance:
         pairs = enumerate(zip(instance.names, instance.documents, strict=True))
-        flags = (
-            in_any([documents[name]], len(tokens), instance.id, f"rationale[{at}]") for at, (name, tokens) in pairs
-        )
+        field = self.field
+        flags = (in_any([documents[name]], len(tokens), instance.id, f"{field}[{at}]") for at, (name, tokens) in pairs)
         return replace(instance, rationale=tuple(flags))
 
 
-class KnownBounds(Given):
+class KnownBounds:
     """The bounds of a results file of ``explain --aopc-bounds``, by id.
 
     Args:
@@ -265,29 +255,27 @@ class KnownBounds(Given):
         DataError: no record beside the file, another model or other data, units or beam; an instance without bounds.
     """
 
-    digest = ""
-
     def __init__(self, path: Path, header: Mapping[str, Any]) -> None:
         self.path = path
-        before, now = decisive(self._record()), decisive(orjson.loads(orjson.dumps(header)))
-        if words := differences(before, now):
-            message = f"expected bounds of the same inputs: {'; '.join(words)}"
-            raise DataError(message, argument="aopc_bounds_from", rule="constant", file=path)
-        self._bounds: dict[str, tuple[float, float]] = {}
-        for line, one in instances(path):
-            bounds = getattr(one, AOPC_BOUNDS)
-            if bounds is None:
-                message = f"`aopc_bounds_from`: expected {AOPC_BOUNDS}, found none: a result without `aopc_bounds`?"
-                raise DataError(message, rule="score-missing", file=path, line=line, instance=str(one.annotation_id))
-            self._bounds[str(one.annotation_id)] = bounds.lower, bounds.upper
-
-    def _record(self) -> dict[str, Any]:
-        record = read_run(self.path)
+        record = read_run(path)
         try:
-            return {key: dict(record[key]) for key in ("settings", "data", "model")}
+            before = {key: dict(record[key]) for key in DECIDES}
         except (KeyError, TypeError, ValueError) as error:
             words = f"expected a result of `explain` with its record, found {shown(str(error))}"
-            raise DataError(words, argument="aopc_bounds_from", rule="key-missing", file=run_path(self.path)) from error
+            raise DataError(words, argument="aopc_bounds_from", rule="key-missing", file=run_path(path)) from error
+        now = {key: header[key] for key in DECIDES}
+        for one in (before, now):
+            one["settings"] = {name: one["settings"].get(name) for name in DECISIVE}
+        if words := "; ".join(differences(before, now)):
+            message = f"expected bounds of the same inputs: {words}"
+            raise DataError(message, argument="aopc_bounds_from", rule="constant", file=path)
+        self._bounds: dict[str, tuple[float, float]] = {}
+        for line, row in instances(path):
+            bounds = getattr(row, AOPC_BOUNDS)
+            if bounds is None:
+                message = f"`aopc_bounds_from`: expected {AOPC_BOUNDS}, found none: a result without `aopc_bounds`?"
+                raise DataError(message, rule="score-missing", file=path, line=line, instance=str(row.annotation_id))
+            self._bounds[str(row.annotation_id)] = bounds.lower, bounds.upper
 
     def put_on(self, instance: Instance) -> Instance:
         """The instance with its bounds.
@@ -299,18 +287,6 @@ class KnownBounds(Given):
             words = "`aopc_bounds_from`: expected bounds for each instance"
             raise DataError(words, rule="id-missing", file=self.path, instance=instance.id)
         return replace(instance, aopc_bounds=self._bounds[instance.id])
-
-    def check(self, instances: Iterable[Instance], partly: bool) -> str:
-        """See :class:`Given`; the data are the same as those of the run that found the bounds."""
-        for one in instances:
-            self.put_on(one)
-        return ""
-
-
-def decisive(header: Mapping[str, Any]) -> dict[str, Any]:
-    """What of a run's header decides the bounds."""
-    settings = {name: header["settings"].get(name) for name in DECISIVE}
-    return {"settings": settings, "data": header["data"], "model": header["model"]}
 
 
 def given_rationales(whose: str, kind: str) -> Given:

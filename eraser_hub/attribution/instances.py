@@ -19,6 +19,7 @@ from eraser_hub.metrics.tokens import mask, sentences_of, tokens_of
 from eraser_hub.records.built import label_name
 from eraser_hub.records.errors import DataError, shown
 
+IDENTITY = (str, int)
 Rationale = tuple[tuple[bool, ...], ...]  # per document one flag a token
 
 
@@ -126,33 +127,31 @@ def chunks_of(instances: Iterable[Instance], size: int) -> Iterator[tuple[int, l
     yield from enumerate(iter(lambda: list(islice(rest, size)), []))
 
 
-def _identity(row: Mapping[str, Any], field: str) -> str:
-    value = row.get(field)
-    if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise DataError(f"expected a string or an integer, found {shown(value)}", rule="type", field=field)
-    return str(value)
-
-
-def _listed(value: object, instance: str, field: str) -> list[Any] | tuple[Any, ...]:
-    if not isinstance(value, (list, tuple)):
-        raise DataError(f"expected a list, found {shown(value)}", rule="type", instance=instance, field=field)
+def _typed(value: Any, kinds: type | tuple[type, ...], what: str, instance: str | None, field: str) -> Any:
+    """A value of one of these types."""
+    if not isinstance(value, kinds) or (isinstance(value, bool) and kinds == IDENTITY):
+        raise DataError(f"expected {what}, found {shown(value)}", rule="type", instance=instance, field=field)
     return value
 
 
+def _identity(row: Mapping[str, Any], field: str) -> str:
+    return str(_typed(row.get(field), IDENTITY, "a string or an integer", None, field))
+
+
+def _listed(value: object, instance: str, field: str) -> Sequence[Any]:
+    listed: Sequence[Any] = _typed(value, (list, tuple), "a list", instance, field)
+    return listed
+
+
 def _words(value: object, instance: str, field: str) -> tuple[str, ...]:
-    words = _listed(value, instance, field)
-    for word in words:
-        if not isinstance(word, str):
-            message = f"expected tokens that are strings, found {shown(word)}"
-            raise DataError(message, rule="type", instance=instance, field=field)
-    return tuple(words)
+    return tuple(
+        _typed(word, str, "tokens that are strings", instance, field) for word in _listed(value, instance, field)
+    )
 
 
 def _question(value: object, instance: str, field: str) -> tuple[str, ...]:
     """Tokens of a query, () where there is none."""
-    if value is not None and not isinstance(value, str):
-        raise DataError(f"expected a string, found {shown(value)}", rule="type", instance=instance, field=field)
-    return tuple(tokens_of(value or ""))
+    return () if value is None else tuple(tokens_of(_typed(value, str, "a string", instance, field)))
 
 
 def _documents(row: Mapping[str, Any], instance: str) -> tuple[tuple[str, ...], list[list[list[str]]]]:
@@ -165,9 +164,7 @@ def _documents(row: Mapping[str, Any], instance: str) -> tuple[tuple[str, ...], 
             words = f"expected docid and text, found {shown(document)}"
             raise DataError(words, rule="type", instance=instance, field=field)
         name, text = document["docid"], document.get("text")
-        if not isinstance(text, str):
-            words = f"expected a string, found {shown(text)}"
-            raise DataError(words, rule="type", instance=instance, field=f"{field}.text")
+        text = _typed(text, str, "a string", instance, f"{field}.text")
         if name in names:
             words = f"expected each document once, found {shown(name)} again"
             raise DataError(words, rule="document-twice", instance=instance, field=field)

@@ -67,11 +67,13 @@ class DescribedPart:
         source: the paper that it is from.
         reads: fields of :class:`settings.ExplainSettings` that it reads beside those that all do.
         settings: its own: name -> setting; read as ``chunk.settings.more[name]``.
+        said: what a run's signature says of its settings, a format of them: ``"steps:{0.steps}"``.
     """
 
     source: ClassVar[str] = ""
     reads: ClassVar[tuple[str, ...]] = ()
     settings: ClassVar[Mapping[str, Setting]] = {}
+    said: ClassVar[str] = ""
 
     @classmethod
     def summary(cls) -> str:
@@ -80,8 +82,8 @@ class DescribedPart:
 
     @classmethod
     def words(cls, settings: Any) -> list[str]:
-        """Return what a run's signature says of its settings, such as ``["steps:300"]``; by default its own."""
-        return [f"{name}:{settings.more[name]}" for name in cls.settings]
+        """Return what a run's signature says of its settings, such as ``["steps:300"]``; by default `said`, its own."""
+        return [cls.said.format(settings)] * bool(cls.said) + [f"{name}:{settings.more[name]}" for name in cls.settings]
 
 
 class Method(DescribedPart, ABC):

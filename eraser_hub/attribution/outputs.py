@@ -17,29 +17,23 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from eraser_hub.metrics.fields import (
-    ERASED,
-    ERASED_ANSWERS,
-    HARD_FIELD,
-    LEAVE_ONE_OUT,
-    OBJECT_FIELDS,
-    OBJECT_NUMBERS,
-    PLAIN_NUMBERS,
-    SCORE_FIELDS,
-    SOFT_FIELDS,
-)
 from eraser_hub.records.atomic import replacing
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.locks import exclusive
 from eraser_hub.records.run_record import read_run, run_path
+from eraser_hub.schema.arrow import arrow_type
+from eraser_hub.schema.instance import AGAIN_FIELD, INSTANCE, OUTCOME_FIELD, QUOTES_FIELD
+from eraser_hub.schema.rows import ERASED_ANSWERS, PERTURBATION_ROW
 
 ROW_GROUP = 100  # predictions that are written to Parquet together
 FORMATS = (".jsonl", ".parquet")
-RATIONALE = [
-    ("docid", pa.string()),
-    (HARD_FIELD, pa.list_(pa.struct([("start_token", pa.int64()), ("end_token", pa.int64())]))),
-    *((soft.field, pa.list_(pa.float64())) for soft in SOFT_FIELDS.values()),
-]
+STOPPED = "a stopped run lies here: say `resume` to go on with it, or delete the file"
+# columns of Parquet in their order; what language models say besides stands in JSON lines alone
+INSTANCE_COLUMNS = [name for name in INSTANCE if name not in (OUTCOME_FIELD, QUOTES_FIELD, AGAIN_FIELD)]
+PAIR_COLUMNS = (
+    *("id", "pred_label", "answer_proba", *ERASED_ANSWERS, "rationale", "rationale_tokens", "ranked_tokens", "kd"),
+    *("pred_proba", "rationale_pred_proba", "non_rationale_pred_proba", "empty_pred_proba"),
+)
 
 
 def partial_path(out: Path) -> Path:
@@ -104,8 +98,7 @@ def refuse_stopped(out: Path) -> None:
     if path.is_file():
         with open(path, "rb") as file:
             if file.readline().endswith(b"\n"):  # else it was stopped before anything was done
-                words = "a stopped run lies here: say `resume` to go on with it, or delete the file"
-                raise DataError(words, rule="resume", file=path)
+                raise DataError(STOPPED, rule="resume", file=path)
 
 
 class Partial:
@@ -147,8 +140,7 @@ class Partial:
             message = "expected the settings of a stopped run, found something else"
             raise DataError(message, rule="resume", file=self.path, line=1)
         if not resume:
-            message = "a stopped run lies here: say `resume` to go on with it, or delete the file"
-            raise DataError(message, rule="resume", file=self.path)
+            raise DataError(STOPPED, rule="resume", file=self.path)
         words = differences(before, header)
         if words:
             message = f"the stopped run was made otherwise: {'; '.join(words)}"
@@ -232,62 +224,23 @@ def write_predictions(out: Path, lines: Iterable[str], labels: Sequence[str], ki
         if out.suffix == ".jsonl":
             with open(beside, "w", encoding="utf-8", newline="\n") as file:
                 file.writelines(f"{line}\n" for line in lines)
-        else:
-            _write_parquet(beside, map(orjson.loads, lines), labels, kind)
-
-
-def _write_parquet(path: Path, predictions: Iterator[dict[str, Any]], labels: Sequence[str], kind: str) -> None:
-    groups = iter(lambda: list(islice(predictions, ROW_GROUP)), [])
-    first = next(groups)
-    schema = prediction_schema(labels, kind, first[0])
-    with pq.ParquetWriter(path, schema) as writer:
-        for group in chain([first], groups):
-            writer.write_table(pa.Table.from_pylist(group, schema=schema))
+            return
+        predictions = map(orjson.loads, lines)
+        groups = iter(lambda: list(islice(predictions, ROW_GROUP)), [])
+        first = next(groups)
+        schema = prediction_schema(labels, kind, first[0])
+        with pq.ParquetWriter(beside, schema) as writer:
+            for group in chain([first], groups):
+                writer.write_table(pa.Table.from_pylist(group, schema=schema))
 
 
 def prediction_schema(labels: Sequence[str], kind: str, example: dict[str, Any]) -> pa.Schema:
     """The Arrow schema of predictions: probabilities by label as a struct, only the fields that ``example`` has."""
-    p = pa.struct([(label, pa.float64()) for label in labels])
-    if kind == "perturbation":
-        fields = _pair_fields(isinstance(example["pred_label"], str))
-    else:
-        pair = [(SCORE_FIELDS[side], p) for side in ERASED]
-        fields = {
-            "annotation_id": pa.string(),
-            "rationales": pa.list_(pa.struct([field for field in RATIONALE if field[0] in example["rationales"][0]])),
-            "classification": pa.string(),
-            "classification_scores": p,
-            **dict(pair),
-            "null_classification_scores": p,
-            "thresholded_scores": pa.list_(pa.struct([("threshold", pa.float64()), *pair])),
-            "tokens_to_flip": pa.int64(),
-            "random_rationales": pa.list_(pa.struct(pair)),
-            "occluded_scores": pa.list_(pa.struct([("occlusion_rate", pa.float64()), ("trial", pa.int64()), *pair])),
-            **{name: _object(name) for name in OBJECT_FIELDS},
-            LEAVE_ONE_OUT: pa.list_(pa.float64()),
-            **{name: pa.float64() for name in PLAIN_NUMBERS if name != "tokens_to_flip"},
-        }
-    return pa.schema([(name, kind_) for name, kind_ in fields.items() if name in example])
-
-
-def _object(name: str) -> pa.DataType:
-    """An object of numbers, and of what it says besides."""
-    numbers = [(number, pa.float64()) for number in OBJECT_NUMBERS[name]]
-    arrow = {int: pa.int64(), float: pa.float64(), str: pa.string()}
-    return pa.struct([*numbers, *((more, arrow[kind]) for more, kind in OBJECT_FIELDS[name].items())])
-
-
-def _pair_fields(answers: bool) -> dict[str, pa.DataType]:
-    """The fields of the perturbation benchmark's results; ``pred_label`` holds a class number, or an answer's words."""
-    probabilities = ("pred_proba", "rationale_pred_proba", "non_rationale_pred_proba", "empty_pred_proba")
-    return {
-        "id": pa.string(),
-        "pred_label": pa.string() if answers else pa.int64(),
-        "answer_proba": pa.float64(),
-        **dict.fromkeys(ERASED_ANSWERS, pa.string()),
-        "rationale": pa.list_(pa.list_(pa.int64())),
-        "rationale_tokens": pa.list_(pa.list_(pa.string())),
-        "ranked_tokens": pa.list_(pa.list_(pa.string())),
-        "kd": pa.list_(pa.float64()),
-        **{name: pa.list_(pa.float64()) for name in probabilities},
-    }
+    record, columns = (PERTURBATION_ROW, PAIR_COLUMNS) if kind == "perturbation" else (INSTANCE, INSTANCE_COLUMNS)
+    inner = {"rationales": example["rationales"][0]} if "rationales" in example else {}
+    types = {name: arrow_type(record[name], labels, inner.get(name, ())) for name in columns if name in example}
+    if "tokens_to_flip" in types:  # which may be any number where others wrote it
+        types["tokens_to_flip"] = pa.int64()
+    if isinstance(example.get("pred_label"), str):  # an answer's words
+        types["pred_label"] = pa.string()
+    return pa.schema(list(types.items()))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -46,12 +47,17 @@ from .outputs import (
 )
 from .runner import INFILLED, Runner
 from .settings import GIVEN, HUMAN, OWN, SPANS, ExplainSettings, parsed_settings, settings_for
-from .work import ChunkResult, Worker, explain_on_ray, infiller_of_job, model_of
+from .work import Worker, explain_on_ray, infiller_of_job, model_of
 
 if TYPE_CHECKING:
     from .transformers.infilling import Infiller
 
 OnProgress = Callable[[int, int], None]
+# what a report tells of the counts, in its order
+COUNTED = (
+    *("queries or first texts cut to half the window", "questions cut at their end"),
+    *(NEVER_FLIPPED, ALL_ZERO, NO_SPAN, INFILLED),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +68,7 @@ class ExplainPlan:
         job: with its query decided.
         settings: without what the dataset's results have no place for.
         split: the split, opened.
+        results: the file of each way of erasing.
         given: scores or rationales that come from elsewhere; None for a method's.
         bounds: of AOPC, from another run; None where they are looked for.
         words: what a reader of the results must know of the data.
@@ -70,16 +77,23 @@ class ExplainPlan:
     job: Job
     settings: ExplainSettings
     split: Split
-    given: Given | None
+    results: Mapping[str, Path]
+    given: Given | None = None
     words: tuple[str, ...] = ()
-    bounds: Given | None = None
+    bounds: KnownBounds | None = None
 
-    def instances(self) -> Iterator[Instance]:
-        """The instances to explain, with what comes from elsewhere: scores or rationales, and bounds of AOPC."""
+    def chunks(self, done: Container[int]) -> Iterator[tuple[int, list[Instance]]]:
+        """The open chunks, with what comes from elsewhere: scores or rationales, and bounds of AOPC."""
         instances: Iterator[Instance] = islice(self.split.instances(), self.job.limit)
-        for given in filter(None, (self.given, self.bounds)):
-            instances = given.put_on_all(instances)
-        return instances
+        if self.given is not None:
+            instances = self.given.put_on_all(instances)
+        if self.bounds is not None:
+            instances = map(self.bounds.put_on, instances)
+        return (chunk for chunk in chunks_of(instances, self.settings.chunk) if chunk[0] not in done)
+
+    def signature(self, operator: str) -> str:
+        """The signature of one way's result."""
+        return self.settings.by_operator(operator).signature(Path(self.job.model).name)
 
     def header(self, operator: str = "") -> dict[str, Any]:
         """What decides the results, as a run's record holds it: a stopped run with another header does not go on.
@@ -151,18 +165,8 @@ class RunReport:
                 f"{counts['texts longer than the window']} texts longer than the model's window went in as "
                 f"{counts['windows of those texts']} overlapping windows, probabilities averaged"
             )
-        for name in (
-            "queries or first texts cut to half the window",
-            "questions cut at their end",
-            NEVER_FLIPPED,
-            ALL_ZERO,
-            NO_SPAN,
-            INFILLED,
-        ):
-            if name in counts:
-                words.append(f"{counts[name]} {name}")
-        for name, value in self.notes.maxima.items():
-            words.append(f"{name}: {value:.2g}")
+        words += [f"{counts[name]} {name}" for name in COUNTED if name in counts]
+        words += [f"{name}: {value:.2g}" for name, value in self.notes.maxima.items()]
         return [*words, *self.notes.words, self.signature, *(signature for _, signature in self.others)]
 
 
@@ -199,20 +203,19 @@ def explain(
     Raises:
         DataError: wrong data, model or settings; a stopped run or a result that was made otherwise; too many inputs.
     """
-    results = _places(job, settings, out, engine)
+    results = places_of(settings, out)
+    _refuse(job, settings, engine)
     split = split_of(job, settings.seed)
     job, settings = settled(job, split), settings.for_kind(split.kind)
     if engine == "local":
         # before the data are read through: what is wrong with the model or its labels is said at once
         model = model_of(job, split.label_names) if model is None else model
         align_labels(model, split.label_names, job.labels)
-    plan = plan_of(job, settings, split)
-    if job.aopc_bounds_from is not None:
-        plan = replace(plan, bounds=known_bounds(job.aopc_bounds_from, plan))
+    plan = plan_of(job, settings, split, results)
     if not force:
         for operator, path in results.items():
             refuse_other(path, plan.header(operator), partial_path(out))
-    if resume and (report := _report_of(results, plan)) is not None:
+    if resume and (report := _report_of(plan)) is not None:
         return report
     infiller = infiller_of_job(job, settings.seed) if model is not None else None
     partial = Partial(out, plan.header(), resume)
@@ -220,70 +223,52 @@ def explain(
         resumed = sum(record["instances"] for record in partial.records())
         if max_inputs is not None or plan.settings.may_cost_much:
             on_cost(spell(_cost(plan, partial, model, infiller, max_inputs)))
-        start, inputs, passes = time.perf_counter(), 0, 0
-        for result in _results(plan, partial, model, infiller, workers, functools.partial(on_progress, 0)):
+        todo, on_passes = plan.chunks(partial.places), functools.partial(on_progress, 0)
+        start, done = time.perf_counter(), dict[str, Any](inputs=0, passes=0)
+        if model is None:
+            chunks = explain_on_ray(job, plan.settings, split, todo, workers, on_passes)
+        else:
+            worker = Worker(model, job, plan.settings, split.kind, on_passes, infiller)
+            chunks = itertools.starmap(worker.explain, todo)
+        for result in chunks:
             partial.append(result.number, result.lines, result.facts)
-            inputs += result.facts["inputs"]
-            passes += result.facts["passes"]
+            done = {name: number + result.facts[name] for name, number in done.items()}
             on_progress(result.facts["instances"], 0)
-        count, notes = _write_results(results, partial, plan)
-        notes.words = list(map(spell, notes.words))
-        report = _report(results, plan, (count, resumed, inputs, passes, time.perf_counter() - start), notes)
-        for operator, path in results.items():
-            _write_run(path, report, plan, operator)
+        report = _write_results(plan, partial, spell)
         partial.close(remove=True)
-        return report
+        return replace(report, resumed=resumed, **done, seconds=time.perf_counter() - start)
     finally:
         # a run that failed before its first chunk was done leaves nothing to go on with
         partial.close(remove=not partial.places)
 
 
-def _places(job: Job, settings: ExplainSettings, out: Path, engine: str) -> dict[str, Path]:
-    """The files of a run's results, by way of erasing.
-
-    Raises:
-        DataError: one that no result may take; an unknown engine; a masked language model of which the settings know
-            nothing.
-    """
-    results = results_of(out, settings)
-    for path in (out, *results.values()):
-        check_format(path, partial_path(out))
+def _refuse(job: Job, settings: ExplainSettings, engine: str) -> None:
+    """Refuse an unknown engine, and a masked language model of which the settings know nothing."""
     if engine not in get_args(Engine):
         words = f"expected one of {', '.join(get_args(Engine))}; found {engine!r}"
         raise DataError(words, argument="engine", rule="option-value")
     if bool(job.infill) != bool(settings.infill):
         words = "expected of the job and of the settings, found of one alone"
         raise DataError(words, argument="infill", rule="option-conflict")
-    return results
 
 
-def results_of(out: Path, settings: ExplainSettings) -> dict[str, Path]:
-    """The file of each way of erasing: ``out`` of a single one."""
-    if not settings.also_erase:
-        return {settings.erase: out}
-    return {operator: operator_path(out, operator) for operator in settings.operators}
-
-
-def known_bounds(path: Path, plan: ExplainPlan) -> KnownBounds:
-    """The bounds of AOPC that another run has found.
+def places_of(settings: ExplainSettings, out: Path) -> dict[str, Path]:
+    """The files of a run's results, by way of erasing: ``out`` of a single one.
 
     Raises:
-        DataError: they are of other inputs; or inputs are erased in several ways, or by drawing, each with bounds of
-            its own.
+        DataError: one that no result may take.
     """
-    if plan.settings.also_erase or plan.job.infill:
-        words = "infilling, which draws" if plan.job.infill else "several"
-        words = f"expected one way of erasing that draws nothing, found {words}"
-        raise DataError(words, argument="aopc_bounds_from", rule="option-conflict")
-    return KnownBounds(path, plan.header())
+    several = settings.also_erase
+    results = {operator: operator_path(out, operator) if several else out for operator in settings.operators}
+    for path in (out, *results.values()):
+        check_format(path, partial_path(out))
+    return results
 
 
 def split_of(job: Job, seed: int) -> Split:
     """The split of a job, or a sample of it."""
-    split = open_split(job.dataset, job.config, job.split)
-    return (
-        split if job.sample is None else split.sample(job.sample, seed if job.sample_seed is None else job.sample_seed)
-    )
+    split, own = open_split(job.dataset, job.config, job.split), job.sample_seed
+    return split if job.sample is None else split.sample(job.sample, seed if own is None else own)
 
 
 def settings_for_job(job: Job, paper: str, **options: Any) -> tuple[ExplainSettings, int | None]:
@@ -307,29 +292,6 @@ def settings_for_job(job: Job, paper: str, **options: Any) -> tuple[ExplainSetti
     return settings, rows.size
 
 
-def _open_chunks(plan: ExplainPlan, partial: Partial) -> Iterator[tuple[int, list[Instance]]]:
-    """The chunks that are not done yet."""
-    chunks = chunks_of(plan.instances(), plan.settings.chunk)
-    return (chunk for chunk in chunks if chunk[0] not in partial.places)
-
-
-def _results(
-    plan: ExplainPlan,
-    partial: Partial,
-    model: Adapter | None,
-    infiller: Infiller | None,
-    workers: int,
-    on_passes: Callable[[int], None],
-) -> Iterator[ChunkResult]:
-    """The open chunks, explained: by this process's model, or without one by workers of Ray."""
-    todo = _open_chunks(plan, partial)
-    if model is None:
-        folder = partial.path.with_name(partial.path.stem + ".ray")
-        return explain_on_ray(plan.job, plan.settings, plan.split, todo, folder, workers, on_passes)
-    worker = Worker(model, plan.job, plan.settings, plan.split.kind, on_passes, infiller)
-    return (worker.explain(*chunk) for chunk in todo)
-
-
 def _cost(
     plan: ExplainPlan, partial: Partial, model: Adapter | None, infiller: Infiller | None, max_inputs: int | None
 ) -> str:
@@ -340,7 +302,7 @@ def _cost(
     """
     settings, kind = plan.settings, plan.split.kind
     counts, first = Counter[str](), list[Instance]()
-    for _, chunk in _open_chunks(plan, partial):
+    for _, chunk in plan.chunks(partial.places):
         for one in chunk:
             counts.update(inputs_of(one, settings, kind))
         first = first or list(chunk[:PROBED])
@@ -351,38 +313,38 @@ def _cost(
     return cost_in_words(counts, seconds, None)
 
 
-def plan_of(job: Job, settings: ExplainSettings, split: Split) -> ExplainPlan:
+def plan_of(job: Job, settings: ExplainSettings, split: Split, results: Mapping[str, Path]) -> ExplainPlan:
     """Decide what the split decides.
 
     Raises:
-        DataError: settings that its results have no place for; an instance without scores where they come
-            from elsewhere.
+        DataError: settings that its results have no place for; an instance without scores where they come from
+            elsewhere; bounds of AOPC that are of other inputs, or where inputs are erased in several ways, or by
+            drawing, each with bounds of its own.
     """
-    by_paper = _words_on_paper(job, settings)
-    of_options = job.rationales or job.scores
-    if job.rationales == OWN or (settings.scores == OWN and not of_options):
+    words = list[str]()
+    given: Given | None = None
+    if job.rationales == OWN or (settings.scores == OWN and not job.rationales and job.scores is None):
         settings = replace(settings, method=SPANS, scores=OWN)
-        return ExplainPlan(job, settings.for_kind(split.kind), split, None, by_paper)
-    if job.rationales or settings.method == SPANS:
-        given: Given = given_rationales(job.rationales or HUMAN, split.kind)
+    elif job.rationales or settings.method == SPANS:
+        given = given_rationales(job.rationales or HUMAN, split.kind)
         settings = replace(settings, method=SPANS, scores=given.digest)
     elif job.scores is not None:
         given = GivenScores(job.scores)
         settings = replace(settings, method=GIVEN, scores=given.digest)
-    else:
-        return ExplainPlan(job, settings.for_kind(split.kind), split, None, by_paper)
-    words = given.check(islice(split.instances(), job.limit), partly=job.limit is not None)
-    return ExplainPlan(job, settings.for_kind(split.kind), split, given, tuple(filter(None, [words, *by_paper])))
-
-
-def _words_on_paper(job: Job, settings: ExplainSettings) -> tuple[str, ...]:
-    """What a reader of results made by a paper's preset must know."""
-    words = []
+    if given is not None:
+        words.append(given.check(islice(split.instances(), job.limit), partly=job.limit is not None))
     if settings.paper and training_facts(Path(job.model)).get("paper") != settings.paper:
         words.append(f"the model was not trained with `paper` {settings.paper}: taken as it is")
     if settings.bins not in ((), AOPC_THRESHOLDS):
         words.append("score takes these bins with `aopc_thresholds` " + " ".join(f"{rate:g}" for rate in settings.bins))
-    return tuple(words)
+    plan = ExplainPlan(job, settings.for_kind(split.kind), split, results, given, tuple(filter(None, words)))
+    if job.aopc_bounds_from is None:
+        return plan
+    if settings.also_erase or job.infill:
+        found = "infilling, which draws" if job.infill else "several"
+        message = f"expected one way of erasing that draws nothing, found {found}"
+        raise DataError(message, argument="aopc_bounds_from", rule="option-conflict")
+    return replace(plan, bounds=KnownBounds(job.aopc_bounds_from, plan.header()))
 
 
 def settled(job: Job, split: Split) -> Job:
@@ -409,8 +371,8 @@ def model_digest(model: str) -> str:
     return digest.hexdigest()
 
 
-def _write_results(results: Mapping[str, Path], partial: Partial, plan: ExplainPlan) -> tuple[int, Notes]:
-    """Gather the chunks' predictions into the results; gives the number of instances, and the notes."""
+def _write_results(plan: ExplainPlan, partial: Partial, spell: Callable[[str], str]) -> RunReport:
+    """Gather the chunks' predictions into the results, each with its record; gives the report, without its costs."""
     notes, count = Notes(words=list(plan.words)), 0
     labels: Sequence[str] = ()
     for record in partial.records():
@@ -419,53 +381,35 @@ def _write_results(results: Mapping[str, Path], partial: Partial, plan: ExplainP
         count += record["instances"]
     if not count:
         raise DataError(f"split {plan.job.split}: no instances to explain", rule="empty", file=plan.job.dataset)
-    for place, path in enumerate(results.values()):
-        write_predictions(path, _lines_of(partial, place), labels, plan.split.kind)
-    return count, notes
+    for place, path in enumerate(plan.results.values()):
+        sizes = ((record["predictions"], record["instances"]) for record in partial.records())
+        lines = (line for every, size in sizes for line in every[place * size : (place + 1) * size])
+        write_predictions(path, lines, labels, plan.split.kind)
+    notes.words = list(map(spell, notes.words))
+    for operator, path in plan.results.items():
+        facts = {"counts": notes.counts, "maxima": notes.maxima, "notes": notes.words}
+        head = {"signature": plan.signature(operator), **plan.header(operator), "instances": count}
+        write_run(path, {**head, **facts})
+    return _report(plan, count, notes)
 
 
-def _lines_of(partial: Partial, place: int) -> Iterator[str]:
-    """The predictions by one of the ways of erasing."""
-    for record in partial.records():
-        size = record["instances"]
-        yield from record["predictions"][place * size : (place + 1) * size]
+def _report(plan: ExplainPlan, count: int, notes: Notes) -> RunReport:
+    """The report of results for which this run did nothing."""
+    (out, first), *others = [(path, plan.signature(operator)) for operator, path in plan.results.items()]
+    return RunReport(out, count, count, 0, 0, 0.0, notes, first, tuple(others))
 
 
-def _report(
-    results: Mapping[str, Path], plan: ExplainPlan, counts: tuple[int, int, int, int, float], notes: Notes
-) -> RunReport:
-    """The report of a run, ``counts`` the numbers of :class:`RunReport` in its order."""
-    name = Path(plan.job.model).name
-    (out, first), *others = [
-        (path, plan.settings.by_operator(operator).signature(name)) for operator, path in results.items()
-    ]
-    return RunReport(out, *counts, notes, first, tuple(others))
-
-
-def _write_run(path: Path, report: RunReport, plan: ExplainPlan, operator: str) -> None:
-    facts = {
-        "signature": plan.settings.by_operator(operator).signature(Path(plan.job.model).name),
-        **plan.header(operator),
-        "instances": report.instances,
-        "counts": report.notes.counts,
-        "maxima": report.notes.maxima,
-        "notes": report.notes.words,
-    }
-    write_run(path, facts)
-
-
-def _report_of(results: Mapping[str, Path], plan: ExplainPlan) -> RunReport | None:
+def _report_of(plan: ExplainPlan) -> RunReport | None:
     """The report of results that are complete and were made like this; None where any is not there."""
     record = dict[str, Any]()
-    for operator, path in results.items():
+    for operator, path in plan.results.items():
         try:
             record = read_run(path) if path.is_file() else {}
         except DataError:
             return None
         if any(record.get(key) != value for key, value in orjson.loads(orjson.dumps(plan.header(operator))).items()):
             return None
-    notes = Notes(record["counts"], record["maxima"], record["notes"])
-    return _report(results, plan, (record["instances"], record["instances"], 0, 0, 0.0), notes)
+    return _report(plan, record["instances"], Notes(record["counts"], record["maxima"], record["notes"]))
 
 
 def draw_path(out: Path, draw: int) -> Path:
@@ -536,22 +480,19 @@ def explain_draws(
     outs: Sequence[Path],
     *,
     resume: bool = False,
-    force: bool = False,
     engine: str = "local",
-    workers: int = 2,
-    max_inputs: int | None = None,
-    spell: Callable[[str], str] = str,
-    on_cost: Callable[[str], None] = lambda words: None,
-    on_progress: OnProgress = lambda instances, passes: None,
+    **how: Any,
 ) -> list[RunReport]:
     """One file per path in ``outs``, the seed one higher each time; model and bounds of AOPC are opened and found once.
+
+    Args:
+        resume, engine, how: as of :func:`explain`.
 
     Raises:
         DataError: as :func:`explain` does; that a stopped run of any of the files lies there, before the first begins.
     """
     for out in outs:
-        for path in (out, *results_of(out, settings).values()):
-            check_format(path, partial_path(out))
+        places_of(settings, out)
         if not resume:
             refuse_stopped(out)
     model: Adapter | None = None
@@ -561,21 +502,9 @@ def explain_draws(
         model = model_of(job, split.label_names)
     job = replace(job, sample_seed=settings.seed)
     alike = not job.infill and not settings.also_erase  # words that are filled in differ from draw to draw
-    bounds = outs[0] if settings.aopc_bounds and alike else None
-    return [
-        explain(
-            replace(job, aopc_bounds_from=job.aopc_bounds_from or (bounds if draw else None)),
-            replace(settings, seed=settings.seed + draw),
-            out,
-            resume=resume,
-            force=force,
-            engine=engine,
-            workers=workers,
-            model=model,
-            max_inputs=max_inputs,
-            spell=spell,
-            on_cost=on_cost,
-            on_progress=on_progress,
-        )
-        for draw, out in enumerate(outs)
-    ]
+    bounds, reports = outs[0] if settings.aopc_bounds and alike else None, []
+    for draw, out in enumerate(outs):
+        own = replace(job, aopc_bounds_from=job.aopc_bounds_from or (bounds if draw else None))
+        seeded = replace(settings, seed=settings.seed + draw)
+        reports.append(explain(own, seeded, out, resume=resume, engine=engine, model=model, **how))
+    return reports

@@ -225,7 +225,7 @@ class Runner:
     def _run(self, encoded: Sequence[Encoded], units: Sequence[_Unit]) -> None:
         """Run units that stand longest first."""
         place = 0
-        before: tuple[Any, list[_Unit], list[str]] | None = None
+        before: tuple[Any, list[bytes], list[str]] | None = None
         while place < len(units):
             most = self.model.rows_for(units[place].size, self.batch_size)
             batch = list(units[place : place + max(1, int(most * self._share + 1e-9))])
@@ -241,11 +241,11 @@ class Runner:
                 continue
             # a GPU works on this batch while the one before is read and the one after is made ready
             if before is not None:
-                self._finish(*before)
-            before = outputs, batch, ids
+                self._keep(self.model.finish(before[0]), *before[1:])
+            before = outputs, [unit.key for unit in batch], ids
             place += len(batch)
         if before is not None:
-            self._finish(*before)
+            self._keep(self.model.finish(before[0]), *before[1:])
 
     def _ready(self, encoded: Sequence[Encoded], batch: Sequence[_Unit]) -> list[tuple[View, int]]:
         """A batch as the model takes it; views that were not kept are made again, each once."""
@@ -271,10 +271,6 @@ class Runner:
             # memory is given back by the caller: here the error still holds the tensors of the failed pass
             return False, None
 
-    def _finish(self, outputs: Any, batch: Sequence[_Unit], ids: Sequence[str]) -> None:
-        """Keep a batch's checked probabilities, in the dataset's order."""
-        self._keep(self.model.finish(outputs), [unit.key for unit in batch], ids)
-
     def take(self, outputs: Mapping[bytes, NDArray[np.float64]]) -> None:
         """Keep outputs that the model gave already, by a unit's key (:meth:`Adapter.ahead`), and count its passes.
 
@@ -285,6 +281,7 @@ class Runner:
             self._keep(np.stack([*sound.values()]), [*sound], [""] * len(sound))
 
     def _keep(self, outputs: Any, keys: Sequence[bytes], ids: Sequence[str]) -> None:
+        """Keep a batch's checked probabilities, in the dataset's order."""
         model = self.model
         values = check_probabilities(outputs, ids, len(model.label_names), model.description)
         self.counts.passes += len(keys)
@@ -306,7 +303,11 @@ def check_probabilities(output: object, ids: Sequence[str], classes: int, whose:
         DataError: no array of numbers, wrong shape, another number of labels, NaN, infinite or negative values, rows
             that do not sum to 1.
     """
-    values, rows = _array(output, whose, ids[0]), len(ids)
+    try:
+        values, rows = array_of(output), len(ids)
+    except (TypeError, ValueError):
+        words = f"{whose}: expected an array of numbers (inputs, labels), found {type(output).__name__}"
+        raise DataError(words, rule="model-output", instance=ids[0]) from None
     if values.ndim != 2 or len(values) != rows:
         words = f"{whose}: expected probabilities of shape ({rows}, {classes}), found {values.shape}"
         raise DataError(words, rule="model-output", instance=ids[0])
@@ -328,12 +329,3 @@ def check_probabilities(output: object, ids: Sequence[str], classes: int, whose:
         words = f"{whose}: expected non-negative probabilities that sum to 1, found {words}"
         raise DataError(words, rule="model-output", instance=ids[row])
     return values
-
-
-def _array(output: Any, whose: str, instance: str) -> NDArray[np.float64]:
-    """A model's output as numbers."""
-    try:
-        return array_of(output)
-    except (TypeError, ValueError):
-        words = f"{whose}: expected an array of numbers (inputs, labels), found {type(output).__name__}"
-        raise DataError(words, rule="model-output", instance=instance) from None

@@ -136,7 +136,7 @@ class ExplainSettings:
             if not good:
                 raise DataError(f"expected {expected}, found {shown(value)}", argument=name, rule="option-value")
         if self.units != "tokens" and not self.plays:
-            methods = " or ".join(name for name in METHODS if _method(name).plays)
+            methods = " or ".join(name for name, one in METHODS.items() if one.plays)
             measures = sorted((one for one in MEASURES.values() if one.by_units), key=_place)
             options = ", ".join([f"`method` {methods}", *(f"`{measure.asked}`" for measure in measures)])
             words = f"`units` {self.units}: expected beside one of {options}; all else goes by tokens"
@@ -148,7 +148,7 @@ class ExplainSettings:
         ways, rates, infill = self.operators, self.fidelity_rates, self.infill
         for way in ways:
             yield "erase", way in ERASE_MODES, f"one of {', '.join(ERASE_MODES)}", way
-        yield "erase", _different(ways), "each way once", ways
+        yield "erase", len(set(ways)) == len(ways), "each way once", ways
         yield "infill", bool(infill) or INFILL not in ways, "a masked language model to infill with", infill
         filled = INFILL in (*ways, self.scores_erase)
         yield "infill", not infill or filled, "`erase` infill beside it", infill
@@ -156,10 +156,11 @@ class ExplainSettings:
         yield "soft_masks", masked, "`soft_draws` beside it", self.soft_masks
         yield "soft_draws", self.soft_draws != 1, "0, or at least 2, whose spread can be told", self.soft_draws
         yield "distribution_texts", self.distribution_texts != 1, "0, or at least 2", self.distribution_texts
-        yield "kd", _shares(self.kd_of_sequences), "shares from 0 to 1", self.kd_of_sequences
-        yield "bins", _shares(self.bins) and _different(self.bins), "different shares from 0 to 1", self.bins
-        yield "fidelity_rates", _shares(rates), "shares from 0 to 1", rates
-        yield "fidelity_rates", _different(rates), "different shares", rates
+        yield "kd", _are_shares(self.kd_of_sequences), "shares from 0 to 1", self.kd_of_sequences
+        different = len(set(self.bins)) == len(self.bins)
+        yield "bins", _are_shares(self.bins) and different, "different shares from 0 to 1", self.bins
+        yield "fidelity_rates", _are_shares(rates), "shares from 0 to 1", rates
+        yield "fidelity_rates", len(set(rates)) == len(rates), "different shares", rates
         asked = bool(rates) or not self.fidelity_trials
         yield "fidelity_rates", asked, "at least one rate for the trials asked for", rates
 
@@ -169,8 +170,8 @@ class ExplainSettings:
         Raises:
             DataError: one that neither the method nor a measure has, or another type or range.
         """
-        asked = [*([] if self.method in (GIVEN, SPANS) else [_method(self.method)]), *self.measures]
-        own = {name: setting for part in asked for name, setting in part.settings.items()}
+        asked: tuple[type[DescribedPart] | None, ...] = (self.own_method, *self.measures)
+        own = {name: setting for part in asked if part is not None for name, setting in part.settings.items()}
         for name in self.more:
             if name not in own and name not in own_settings():
                 words = f"expected a setting of the method or of a measure, found {shown(name)}"
@@ -200,9 +201,14 @@ class ExplainSettings:
         return preset_of(self.paper).choices
 
     @property
+    def own_method(self) -> type[Method] | None:
+        """The method; None where scores or rationales come with the instances."""
+        return None if self.method in (GIVEN, SPANS) else METHODS[self.method]
+
+    @property
     def scores_erased(self) -> bool:
         """Whether the method's scores hang on how tokens are erased."""
-        return self.method not in (GIVEN, SPANS) and _method(self.method).erases
+        return self.own_method is not None and self.own_method.erases
 
     @property
     def measures(self) -> list[type[Measure]]:
@@ -217,8 +223,7 @@ class ExplainSettings:
 
     def signature(self, model: str = "") -> str:
         """Return every setting that decides the numbers, in one line (sacrebleu's manner)."""
-        spans, choices = self.method == SPANS, self.choices
-        method = None if self.method in (GIVEN, SPANS) else _method(self.method)
+        spans, choices, method = self.method == SPANS, self.choices, self.own_method
         own = [] if method is None else method.words(self)
         before = [one for one in self.measures if _place(one) < place_of(OCCLUDED_FIELD)]
         after = [one for one in self.measures if one not in before]
@@ -254,8 +259,8 @@ class ExplainSettings:
     @property
     def plays(self) -> bool:
         """Whether sets of units are erased: what ``units`` is for."""
-        plays = self.method not in (GIVEN, SPANS) and _method(self.method).plays
-        return plays or any(one.by_units for one in self.measures)
+        parts = [one.by_units for one in self.measures]
+        return any(parts if self.own_method is None else [self.own_method.plays, *parts])
 
     def for_kind(self, kind: str) -> ExplainSettings:
         """Return the settings for a kind of dataset, without what its results have no place for.
@@ -288,10 +293,6 @@ class ExplainSettings:
 
 def _conflict(name: str, words: str) -> DataError:
     return DataError(words, argument=name, rule="option-conflict")
-
-
-def _method(name: str) -> type[Method]:
-    return METHODS[name]
 
 
 def _place(measure: type[Measure]) -> int:
@@ -374,9 +375,5 @@ def settings_for(paper: str, config: str, embeddings: bool, selects: bool = Fals
     return ExplainSettings(**{name: value for name, value in values.items() if value not in (None, "")}, more=more)
 
 
-def _shares(rates: tuple[float, ...]) -> bool:
+def _are_shares(rates: tuple[float, ...]) -> bool:
     return all(0 <= rate <= 1 for rate in rates)
-
-
-def _different(values: tuple[float, ...] | tuple[str, ...]) -> bool:
-    return len(set(values)) == len(values)

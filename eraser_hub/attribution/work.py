@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import logging
 import os
-import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -15,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import orjson
 
-from eraser_hub.records.atomic import replacing
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.extras import need
 
@@ -115,13 +113,11 @@ def model_of(job: Job, label_names: Sequence[str]) -> Adapter:
     return model
 
 
-def infiller_of(
-    model: str | Path, seed: int, *, device: str | None = None, precision: str = "auto", trust_remote_code: bool = False
-) -> Infiller | None:
+def infiller_of(model: str | Path, seed: int, **how: Any) -> Infiller | None:
     """The masked language model that draws words for erased tokens; None where none is asked for.
 
     Args:
-        device, precision, trust_remote_code: as of :class:`Job`.
+        how: device, precision and trust_remote_code, as of :class:`Job`.
 
     Raises:
         DataError: missing packages; it cannot be opened, or is no masked language model.
@@ -131,13 +127,13 @@ def infiller_of(
     need("torch", "transformers")
     from .transformers.infilling import open_infiller
 
-    return open_infiller(str(model), seed, device=device, precision=precision, trust_remote_code=trust_remote_code)
+    return open_infiller(str(model), seed, **how)
 
 
 def infiller_of_job(job: Job, seed: int) -> Infiller | None:
     """Return :func:`infiller_of` a job."""
     how = {"device": job.device, "precision": job.precision, "trust_remote_code": job.trust_remote_code}
-    return infiller_of(job.infill, seed, **how)  # type: ignore[arg-type]
+    return infiller_of(job.infill, seed, **how)
 
 
 def limit_threads(threads: int) -> None:
@@ -159,9 +155,7 @@ def threads_here() -> int:
     return int(torch.get_num_threads())
 
 
-# --- the same chunks on Ray Data: Parquet in, one model per worker, Parquet out ---
-# The driver writes the open chunks to Parquet, one file a chunk; a worker writes its chunk's result as a file of its
-# own and renames it into place: Ray starts a killed worker anew, and a run that was stopped as a whole goes on.
+# --- the same chunks on Ray Data: one model per worker; Ray starts a killed worker anew, and asks it again ---
 
 CPUS_PER_WORKER = 0.5  # two whole-processor workers on two processors would leave none for the reader
 
@@ -171,14 +165,12 @@ def explain_on_ray(
     settings: ExplainSettings,
     split: Split,
     todo: Iterator[tuple[int, list[Instance]]],
-    folder: Path,
     workers: int,
     on_passes: Callable[[int], None],
 ) -> Iterator[ChunkResult]:
     """Explain open chunks with ``workers`` workers; yields results in any order.
 
     Args:
-        folder: where input and output lie during the run, on a file system that all workers see.
         on_passes: called with the number of forward passes of each chunk.
 
     Raises:
@@ -188,92 +180,43 @@ def explain_on_ray(
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     if workers < 1:
         raise DataError(f"expected at least 1, found {workers}", argument="workers", rule="option-value")
-    if not job.threads:
-        job = replace(job, threads=threads_here())
-    shutil.rmtree(folder, ignore_errors=True)
-    try:
-        items = _write_inputs(todo, folder)
-        for result in _results(items, job, settings, split, folder / "out", workers) if items else ():
-            on_passes(result.facts["passes"])
-            yield result
-    finally:
-        # the results are in the partial file by now; what is left here nobody would read again
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _write_inputs(todo: Iterator[tuple[int, list[Instance]]], folder: Path) -> list[dict[str, Any]]:
-    """The open chunks as Parquet files, one each; gives their numbers and paths."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    inputs = folder / "in"
-    inputs.mkdir(parents=True)
-    (folder / "out").mkdir()
-    items = []
-    for number, chunk in todo:
-        # predictions do not depend on gold rationales
-        rows = msgspec.json.encode(list(chunk)).decode()
-        path = inputs / f"{number:08d}.parquet"
-        pq.write_table(pa.table({"chunk": [number], "instances": [rows]}), path)
-        items.append({"chunk": number, "path": str(path.resolve())})
-    return items
-
-
-def _results(
-    items: list[dict[str, Any]], job: Job, settings: ExplainSettings, split: Split, folder: Path, workers: int
-) -> Iterator[ChunkResult]:
-    """Chunks as workers finish them."""
+    items = [{"chunk": number, "instances": msgspec.json.encode(chunk)} for number, chunk in todo]
+    if not items:
+        return
     import ray
     from ray.exceptions import RayError
 
+    job = job if job.threads else replace(job, threads=threads_here())
     starts = not ray.is_initialized()
     if starts:
         ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
-    context = ray.data.DataContext.get_current()
-    context.enable_progress_bars = False
+    ray.data.DataContext.get_current().enable_progress_bars = False
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     try:
-        results = (
-            ray.data.from_items(items, override_num_blocks=len(items))
-            .map_batches(
-                ChunkWorker,
-                fn_constructor_args=(job, settings, split.label_names, split.kind, folder.resolve()),
-                batch_size=1,
-                compute=ray.data.ActorPoolStrategy(size=min(workers, len(items))),
-                num_cpus=CPUS_PER_WORKER,
-            )
-            .iter_batches(batch_size=1, batch_format="pyarrow", prefetch_batches=0)
+        results = ray.data.from_items(items, override_num_blocks=len(items)).map_batches(
+            ChunkWorker,
+            fn_constructor_args=(job, settings, split.label_names, split.kind),
+            batch_size=1,
+            compute=ray.data.ActorPoolStrategy(size=min(workers, len(items))),
+            num_cpus=CPUS_PER_WORKER,
         )
-        try:
-            for batch in results:
-                number = batch["chunk"][0].as_py()
-                error, rule = batch["error"][0].as_py(), batch["rule"][0].as_py()
-                if error:
-                    raise DataError(error, rule=rule)
-                yield _read(folder, number)
-        except RayError as error:
-            raise DataError(f"a Ray worker failed: {str(error).strip().splitlines()[-1]}", rule="device") from error
+        for batch in results.iter_batches(batch_size=1, batch_format="pyarrow", prefetch_batches=0):
+            number, lines, facts, error, rule = orjson.loads(batch["result"][0].as_py())
+            if error:
+                raise DataError(error, rule=rule)
+            on_passes(facts["passes"])
+            yield ChunkResult(number, [line.encode("utf-8") for line in lines], facts)
+    except RayError as error:
+        raise DataError(f"a Ray worker failed: {str(error).strip().splitlines()[-1]}", rule="device") from error
     finally:
         if starts:
             ray.shutdown()
 
 
-def _read(folder: Path, number: int) -> ChunkResult:
-    """A chunk's result as its worker wrote it."""
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(folder / f"{number:08d}.parquet")
-    lines = [line.encode("utf-8") for line in table["prediction"].to_pylist()]
-    return ChunkResult(number, lines, orjson.loads(table.schema.metadata[b"facts"]))
-
-
 class ChunkWorker:
     """One worker of Ray's: it opens the model when it starts, and explains the chunks that it gets."""
 
-    def __init__(
-        self, job: Job, settings: ExplainSettings, label_names: tuple[str, ...], kind: str, folder: Path
-    ) -> None:
-        self.folder = folder
+    def __init__(self, job: Job, settings: ExplainSettings, label_names: tuple[str, ...], kind: str) -> None:
         self.error, self.rule = "", ""
         try:
             infiller = infiller_of_job(job, settings.seed)
@@ -282,20 +225,12 @@ class ChunkWorker:
             self.error, self.rule = str(error), error.rule
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
-        number = int(batch["chunk"][0])
+        lines, facts = list[str](), dict[str, Any]()
         if not self.error:
             try:
-                self._explain(number, Path(str(batch["path"][0])))
+                chunk = msgspec.json.decode(batch["instances"][0], type=list[Instance])
+                _, predictions, facts = self.worker.explain(0, chunk)
+                lines = [line.decode("utf-8") for line in predictions]
             except DataError as error:
                 self.error, self.rule = str(error), error.rule
-        return {"chunk": [number], "error": [self.error], "rule": [self.rule]}
-
-    def _explain(self, number: int, path: Path) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        chunk = msgspec.json.decode(pq.read_table(path)["instances"][0].as_py(), type=list[Instance])
-        result = self.worker.explain(number, chunk)
-        table = pa.table({"prediction": [line.decode("utf-8") for line in result.lines]})
-        with replacing(self.folder / f"{number:08d}.parquet") as beside:
-            pq.write_table(table.replace_schema_metadata({"facts": orjson.dumps(result.facts)}), beside)
+        return {"result": [orjson.dumps([int(batch["chunk"][0]), lines, facts, self.error, self.rule])]}

@@ -275,8 +275,3 @@ READ_BY_FAITHFULNESS = (
     *PLAIN_NUMBERS,
     "rationales",
 )
-# the objects, and what they say besides of how their numbers were found
-OBJECT_FIELDS = {
-    AOPC_BOUNDS: {"method": str, "beam": int},
-    SOFT_MASKS: {"draws": int, "standard_error": float},
-}

@@ -31,6 +31,7 @@ class AopcBounds(Measure):
 
     source = "Edin et al. 2025"
     asked, reads, fields = "aopc_bounds", ("units", "beam"), (AOPC_BOUNDS,)
+    said = "aopc-bounds:beam{0.beam}"
 
     def measure(self, chunk: Chunk) -> Fields:
         """Return the AOPC of each ranking, and the least and the greatest of all orders."""
@@ -57,11 +58,6 @@ class AopcBounds(Measure):
         beam = 2 * (units + settings.beam * units * (units - 1) // 2)
         search = 1 << units if units <= EXACT_UNITS else beam
         return 2 * units + (0 if one.aopc_bounds is not None else search)
-
-    @classmethod
-    def words(cls, settings: Any) -> list[str]:
-        """Return the beam."""
-        return [f"aopc-bounds:beam{settings.beam}"]
 
 
 class Bounds(NamedTuple):

@@ -31,6 +31,7 @@ class Distances(Measure):
 
     source = "Lee et al. 2018; Hase, Xie and Bansal 2021"
     asked, fields = "distribution_texts", (*DISTANCES, *ENTROPIES)
+    said = "distribution:{0.distribution_texts}"
     ranks = by_units = False
     gaussian: Gaussian | None = None
 
@@ -67,11 +68,6 @@ class Distances(Measure):
     def most_infilled(cls, one: Instance, units: int, settings: Any) -> int:
         """Return the erased ones."""
         return 2
-
-    @classmethod
-    def words(cls, settings: Any) -> list[str]:
-        """Return the number of training texts."""
-        return [f"distribution:{settings.distribution_texts}"]
 
 
 def training_texts(job: Job, settings: Any) -> Split:

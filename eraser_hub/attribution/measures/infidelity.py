@@ -23,6 +23,7 @@ class Infidelity(Measure):
 
     source = "Yeh et al. 2019"
     asked, reads, fields = "infidelity_draws", ("units",), ("infidelity", "infidelity_normalized")
+    said = "infidelity:{0.infidelity_draws}"
 
     def measure(self, chunk: Chunk) -> Fields:
         """Return both for each instance."""
@@ -37,13 +38,7 @@ class Infidelity(Measure):
     @classmethod
     def most_inputs(cls, one: Instance, units: int, settings: Any) -> int:
         """Return the perturbed inputs."""
-        draws: int = settings.infidelity_draws
-        return draws
-
-    @classmethod
-    def words(cls, settings: Any) -> list[str]:
-        """Return their number."""
-        return [f"infidelity:{settings.infidelity_draws}"]
+        return int(settings.infidelity_draws)
 
 
 def perturbed_sets(size: int, draws: int, random: np.random.Generator) -> Sets:

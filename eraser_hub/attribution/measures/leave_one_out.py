@@ -18,6 +18,7 @@ class LeaveOneOut(Measure):
 
     source = "Jain and Wallace 2019"
     asked, reads, fields = "leave_one_out", ("units",), (LEAVE_ONE_OUT,)
+    said = "leave-one-out"
 
     def measure(self, chunk: Chunk) -> Fields:
         """Return the value of each token."""
@@ -34,8 +35,3 @@ class LeaveOneOut(Measure):
     def most_inputs(cls, one: Instance, units: int, settings: Any) -> int:
         """Return one a unit."""
         return units
-
-    @classmethod
-    def words(cls, settings: Any) -> list[str]:
-        """Return its name."""
-        return ["leave-one-out"]

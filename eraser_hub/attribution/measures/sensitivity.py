@@ -25,6 +25,7 @@ class Sensitivity(Measure):
 
     source = "Yeh et al. 2019"
     asked, reads, fields = "sensitivity_draws", ("units",), ("sensitivity_max",)
+    said = "sensitivity:{0.sensitivity_draws}"
     by_way, scores_anew = False, True
 
     def measure(self, chunk: Chunk) -> Fields:
@@ -51,13 +52,7 @@ class Sensitivity(Measure):
     def most_inputs(cls, one: Instance, units: int, settings: Any) -> int:
         """Return for each perturbed input itself, and what the method takes for its scores."""
         method = METHODS.find(settings.method).most_inputs(one, units, settings)
-        inputs: int = settings.sensitivity_draws * (1 + method)
-        return inputs
-
-    @classmethod
-    def words(cls, settings: Any) -> list[str]:
-        """Return the number of perturbed inputs."""
-        return [f"sensitivity:{settings.sensitivity_draws}"]
+        return int(settings.sensitivity_draws * (1 + method))
 
 
 def sensitivity_max(scores: NDArray[np.float64], perturbed: Sequence[NDArray[np.float64]]) -> float:

@@ -27,6 +27,7 @@ class TokensToFlip(Measure):
 
     source = "Nguyen 2018, decision flip; paper 002"
     asked = "tokens_to_flip"
+    said = "flip:evidence-documents"
     fields = ("tokens_to_flip",)
     by_units = costly = False
 
@@ -62,11 +63,6 @@ class TokensToFlip(Measure):
     def most_inputs(cls, one: Instance, units: int, settings: Any) -> int:
         """Return one a token."""
         return one.bounds[-1]
-
-    @classmethod
-    def words(cls, settings: Any) -> list[str]:
-        """Return whose tokens count."""
-        return ["flip:evidence-documents"]
 
 
 def ranking_in_evidence(one: Instance, scores: NDArray[np.float64], ties: str) -> NDArray[np.int64]:

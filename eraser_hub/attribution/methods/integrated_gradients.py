@@ -17,17 +17,12 @@ class IntegratedGradients(InsideMethod):
 
     source = "Sundararajan, Taly and Yan 2017"
     reads = ("steps",)
+    said = "steps:{0.steps}|baseline:{0.choices.baseline}"
 
     @classmethod
     def most_inputs(cls, one: Instance, units: int, settings: Any) -> int:
         """Return a pass a step."""
-        steps: int = settings.steps
-        return steps
-
-    @classmethod
-    def words(cls, settings: Any) -> list[str]:
-        """Return the steps and where they begin."""
-        return [f"steps:{settings.steps}|baseline:{settings.choices.baseline}"]
+        return int(settings.steps)
 
 
 @cache

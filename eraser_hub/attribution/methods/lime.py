@@ -36,6 +36,7 @@ class Lime(Method):
 
     source = "Ribeiro, Singh and Guestrin 2016"
     reads = ("lime_samples", "lime_tokens")
+    said = "lime:N{0.lime_samples},K{0.lime_tokens}"
     erases = normalised = True
 
     def scores(self, chunk: Chunk) -> list[Scores]:
@@ -66,13 +67,7 @@ class Lime(Method):
     @classmethod
     def most_inputs(cls, one: Instance, units: int, settings: Any) -> int:
         """Return one a sample."""
-        samples: int = settings.lime_samples
-        return samples
-
-    @classmethod
-    def words(cls, settings: Any) -> list[str]:
-        """Return N and K."""
-        return [f"lime:N{settings.lime_samples},K{settings.lime_tokens}"]
+        return int(settings.lime_samples)
 
 
 def _features(documents: Sequence[Sequence[str]], kind: str, by_sequence: bool) -> tuple[NDArray[np.int64], list[int]]:

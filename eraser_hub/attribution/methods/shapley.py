@@ -15,6 +15,7 @@ class PermutationShapley(ShapleyMethod):
 
     source = "Castro, Gomez and Tejada 2009; Mitchell et al. 2022"
     reads = ("units", "shapley_draws")
+    said = "shapley:{0.shapley_draws}"
 
     def search(self, size: int, settings: Any, random: np.random.Generator) -> Search[Shapley]:
         """Return `permutation_shapley` of the run's draws."""
@@ -23,13 +24,7 @@ class PermutationShapley(ShapleyMethod):
     @classmethod
     def drawn_inputs(cls, units: int, settings: Any) -> int:
         """Return 2 (n - 1) a pair of permutations."""
-        inputs: int = 2 * settings.shapley_draws * (units - 1)
-        return inputs
-
-    @classmethod
-    def words(cls, settings: Any) -> list[str]:
-        """Return the permutations."""
-        return [f"shapley:{settings.shapley_draws}"]
+        return int(2 * settings.shapley_draws * (units - 1))
 
 
 def permutation_shapley(size: int, pairs: int, random: np.random.Generator) -> Search[Shapley]:

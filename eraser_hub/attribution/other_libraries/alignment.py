@@ -138,7 +138,8 @@ def align(row: Mapping[str, Any], tokenizer: Any, *, max_length: int | None = No
     windows = []
     for start in starts:
         part = slice(start, start + room)
-        labels = [_label(instance, owner) for owner in owners[part]]
+        gold = instance.rationale
+        labels = [IGNORED if gold is None else int(gold[document][at]) for document, at in owners[part]]
         windows.append(_window(template, kept, ids[part], owners[part], labels))
     lost = [place for place, pieces in zip(places, cut, strict=True) if not pieces]
     return Alignment(instance.id, windows, len(query) - len(kept), lost)
@@ -149,10 +150,6 @@ def _longest(tokenizer: Any, max_length: int | None) -> int:
         return max_length
     longest = getattr(tokenizer, "model_max_length", None)
     return DEFAULT_LENGTH if longest is None or longest > UNLIMITED else int(longest)
-
-
-def _label(instance: Instance, owner: tuple[int, int]) -> int:
-    return IGNORED if instance.rationale is None else int(instance.rationale[owner[0]][owner[1]])
 
 
 def _window(

@@ -138,11 +138,6 @@ def _lime(result: Any, label: Label) -> ForeignScores:
     return ForeignScores(np.array(values, dtype=np.float64), spans=spans, raw=text.raw_string(), whole=True)
 
 
-def _ferret(result: Any, label: Label) -> ForeignScores:
-    """``Explanation``: tokens and scores of the target that was explained."""
-    return ForeignScores(array_of(result.scores), list(result.tokens))
-
-
 def _inseq(result: Any, label: Label) -> ForeignScores:
     """The attribution of a generated text to its source, or to its prompt: summed over what was generated.
 
@@ -178,14 +173,9 @@ def _interpreto(result: Any, label: Label) -> ForeignScores:
     return ForeignScores(numbers, list(result.elements))
 
 
-def _captum_llm(result: Any, label: Label) -> ForeignScores:
-    """captum's ``LLMAttributionResult``: the whole answer's attribution to the prompt's tokens."""
-    return ForeignScores(array_of(result.seq_attr), list(result.input_tokens))
-
-
-def _captum_record(result: Any, label: Label) -> ForeignScores:
-    """captum's ``VisualizationDataRecord``."""
-    return ForeignScores(array_of(result.word_attributions), list(result.raw_input_ids))
+def _plain(scores: str, pieces: str) -> Callable[[Any, Label], ForeignScores]:
+    """A reader of one text's numbers and pieces, by their attributes."""
+    return lambda result, _: ForeignScores(array_of(getattr(result, scores)), list(getattr(result, pieces)))
 
 
 def _explainer(result: Any, label: Label) -> ForeignScores:
@@ -194,13 +184,14 @@ def _explainer(result: Any, label: Label) -> ForeignScores:
 
 
 READERS: tuple[tuple[Callable[[Any], bool], Callable[[Any, Label], ForeignScores]], ...] = (
-    (_has("seq_attr", "input_tokens"), _captum_llm),
-    (_has("word_attributions", "raw_input_ids"), _captum_record),
+    # captum's ``LLMAttributionResult``: the whole answer's attribution to the prompt's tokens; and its records
+    (_has("seq_attr", "input_tokens"), _plain("seq_attr", "input_tokens")),
+    (_has("word_attributions", "raw_input_ids"), _plain("word_attributions", "raw_input_ids")),
     (_has("sequence_attributions"), _inseq),
     (_has("source", "target", "source_attributions"), _inseq),
     (_has("attributions", "elements"), _interpreto),
     (_has("as_map", "domain_mapper"), _lime),
     (_has("values", "base_values", "data"), _shap),
-    (_has("tokens", "scores"), _ferret),
+    (_has("tokens", "scores"), _plain("scores", "tokens")),  # ferret: of the target that was explained
     (_has("word_attributions"), _explainer),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from eraser_hub.records.errors import DataError
@@ -10,7 +9,7 @@ from eraser_hub.records.errors import DataError
 from .multiple_choice import ChoiceModel
 from .question_answering import AnswerModel
 from .sequence_model import SequenceModel
-from .words import load_tokenizer, not_opened, silence
+from .words import open_network
 
 # the end of an architecture's name -> what it computes
 TASKS = {
@@ -25,51 +24,38 @@ def open_transformer(
     *,
     task: str = "auto",
     uses_query: bool = False,
-    window: int | None = None,
-    device: str | None = None,
-    precision: str = "auto",
-    trust_remote_code: bool = False,
     query_last: bool = False,
+    trust_remote_code: bool = False,
+    **how: Any,
 ) -> SequenceModel:
     """Open a local folder or Hub id as the adapter that its architecture asks for.
 
     Args:
-        name, task, window, device, precision, trust_remote_code: as for :func:`eraser_hub.attribution.open_model`.
-        query_last: a classifier reads it behind the text, as it was trained.
+        name, task, trust_remote_code: as for :func:`eraser_hub.attribution.open_model`.
         uses_query: show the query to a classifier; the other tasks have the query as a part of their input.
+        query_last: a classifier reads it behind the text, as it was trained.
+        how: window, device and precision, as for :func:`eraser_hub.attribution.open_model`.
 
     Raises:
         DataError: cannot be opened, or an architecture that classifies nothing.
     """
-    import transformers
+    asked = next((ending for ending, computes in TASKS.items() if computes == task), "")
 
-    silence()
-    try:
-        config = transformers.AutoConfig.from_pretrained(name, trust_remote_code=trust_remote_code)
-        tokenizer = load_tokenizer(name, trust_remote_code)
-        architecture = (config.architectures or ["an encoder without a task"])[0]
-        if task == "auto":
-            task = next((task for ending, task in TASKS.items() if architecture.endswith(ending)), "")
-        if not task:
+    def class_of(architecture: str) -> str:
+        ending = asked or next((ending for ending in TASKS if architecture.endswith(ending)), "")
+        if not ending:
             raise DataError(
                 f"expected a model for sequence classification, multiple choice or question answering, found "
                 f"{architecture}; fine-tune it first (eraser-hub train --model {name})",
                 rule="model",
             )
-        ending = next(ending for ending, name_of_task in TASKS.items() if name_of_task == task)
-        network = getattr(transformers, f"AutoModel{ending}").from_pretrained(name, trust_remote_code=trust_remote_code)
-    except DataError:
-        raise
-    except Exception as error:  # transformers raises many kinds; its first line names what is missing
-        raise not_opened(error, name) from error
-    more: dict[str, Any] = {
-        "window": window,
-        "device": device,
-        "precision": precision,
-        "description": f"{architecture} {Path(name).name}",
-    }
+        return f"AutoModel{ending}"
+
+    network, tokenizer, description = open_network(name, trust_remote_code, class_of)
+    how |= {"description": description}
+    task = task if asked else next(task for ending, task in TASKS.items() if description.split()[0].endswith(ending))
     if task == "multiple-choice":
-        return ChoiceModel(network, tokenizer, **more)
+        return ChoiceModel(network, tokenizer, **how)
     if task == "question-answering":
-        return AnswerModel(network, tokenizer, **more)
-    return SequenceModel(network, tokenizer, uses_query=uses_query, query_last=query_last, **more)
+        return AnswerModel(network, tokenizer, **how)
+    return SequenceModel(network, tokenizer, uses_query=uses_query, query_last=query_last, **how)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +23,7 @@ from eraser_hub.records.errors import DataError
 from .devices import doubled
 from .pieces import Pieces, Window
 from .sequence_model import SequenceModel
-from .words import load_tokenizer, not_opened, silence
+from .words import open_network
 
 BATCH_SIZE = 8  # windows of full length at a time: their outputs have a number for each word of the vocabulary
 
@@ -152,26 +151,21 @@ def _with_tokens(one: Instance, tokens: Sequence[str]) -> Instance:
     return replace(one, documents=documents, rationale=None, scores=None)
 
 
-def open_infiller(name: str, seed: int, *, device: str | None, precision: str, trust_remote_code: bool) -> Infiller:
+def open_infiller(name: str, seed: int, *, trust_remote_code: bool = False, **how: Any) -> Infiller:
     """Open a masked language model, a local folder or Hub id.
+
+    Args:
+        how: device and precision, as for :func:`eraser_hub.attribution.open_model`.
 
     Raises:
         DataError: it cannot be opened, or is no masked language model.
     """
-    import transformers
 
-    silence()
-    try:
-        config = transformers.AutoConfig.from_pretrained(name, trust_remote_code=trust_remote_code)
-        architecture = (config.architectures or ["an encoder without a task"])[0]
+    def class_of(architecture: str) -> str:
         if not architecture.endswith(("ForMaskedLM", "ForPreTraining")):
             words = f"expected a masked language model, found {architecture}"
             raise DataError(words, argument="infill", rule="model", file=name)
-        tokenizer = load_tokenizer(name, trust_remote_code)
-        network = transformers.AutoModelForMaskedLM.from_pretrained(name, trust_remote_code=trust_remote_code)
-    except DataError:
-        raise
-    except Exception as error:  # transformers raises many kinds; its first line names what is missing
-        raise not_opened(error, name) from error
-    description = f"{architecture} {Path(name).name}"
-    return Infiller(network, tokenizer, seed, device=device, precision=precision, description=description)
+        return "AutoModelForMaskedLM"
+
+    network, tokenizer, description = open_network(name, trust_remote_code, class_of)
+    return Infiller(network, tokenizer, seed, description=description, **how)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from eraser_hub.records.errors import DataError, first_line
@@ -38,6 +39,31 @@ def not_opened(error: Exception, name: str) -> DataError:
             file=name,
         )
     return DataError(f"cannot open the model: {first_line(error)}", rule="model", file=name)
+
+
+def open_network(name: str, trust_remote_code: bool, class_of: Callable[[str], str]) -> tuple[Any, Any, str]:
+    """A network from a local folder or Hub id, its tokenizer, and what to call it.
+
+    Args:
+        class_of: from the architecture to the class of transformers that opens it.
+
+    Raises:
+        DataError: it cannot be opened; what ``class_of`` refuses.
+    """
+    import transformers
+
+    silence()
+    try:
+        config = transformers.AutoConfig.from_pretrained(name, trust_remote_code=trust_remote_code)
+        tokenizer = load_tokenizer(name, trust_remote_code)
+        architecture = (config.architectures or ["an encoder without a task"])[0]
+        opens = getattr(transformers, class_of(architecture))
+        network = opens.from_pretrained(name, trust_remote_code=trust_remote_code)
+    except DataError:
+        raise
+    except Exception as error:  # transformers raises many kinds; its first line names what is missing
+        raise not_opened(error, name) from error
+    return network, tokenizer, f"{architecture} {Path(name).name}"
 
 
 @dataclass(frozen=True, slots=True)
