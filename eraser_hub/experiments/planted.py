@@ -20,6 +20,13 @@ from eraser_hub.attribution.measures.infidelity import perturbed_sets
 from eraser_hub.attribution.measures.sensitivity import sensitivity_max
 from eraser_hub.samples.plant import CUES, FIRST, LABELS, MODIFIERS, SECOND, planted
 
+Scores = NDArray[np.float64]
+Purposes = Callable[[str], np.random.Generator]  # the random numbers of a purpose
+Maker = Callable[[NDArray[np.bool_], str, np.random.Generator], Scores]
+
+NOISE = 0.01  # of scores that are to be equal but for ties
+PERTURBED = "perturbed"  # purpose of the random numbers that say which tokens are gone, as in `explain`
+PADDING = 4  # tokens beside each one that decides, in a longer explanation and in one of the wrong order
 LOGIT = 3.0
 SIGN = {word: sign for label, sign in zip(LABELS, (-1, 1), strict=True) for word in CUES[label]}
 TURN = {word: sign for way, sign in (("turned", -1), ("kept", 1)) for word in MODIFIERS[way]}
@@ -78,15 +85,6 @@ class PlantedModel:
         z = LOGIT * np.array([self.rule(tokens) for tokens in token_lists], dtype=np.float64)
         p = 1 / (1 + np.exp(-z))
         return np.stack([1 - p, p], axis=1)
-
-
-Scores = NDArray[np.float64]
-Purposes = Callable[[str], np.random.Generator]  # the random numbers of a purpose
-Maker = Callable[[NDArray[np.bool_], str, np.random.Generator], Scores]
-
-NOISE = 0.01  # of scores that are to be equal but for ties
-PERTURBED = "perturbed"  # purpose of the random numbers that say which tokens are gone, as in `explain`
-PADDING = 4  # tokens beside each one that decides, in a longer explanation and in one of the wrong order
 
 
 def true(deciding: NDArray[np.bool_], label: str, random: np.random.Generator) -> Scores:

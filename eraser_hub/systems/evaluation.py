@@ -58,14 +58,14 @@ def evaluate_on(
     return Evaluation(**figures_of(gold, guesses), instances=len(gold))
 
 
-class TextReader:
+class TextProbabilities:
     """Asks a model for probabilities of whole texts."""
 
     def __init__(self, model: Adapter) -> None:
         self.model = model
         self._runner, self._kept = Runner(model, "remove", BATCH_SIZE), 0
 
-    def probabilities(self, instances: Sequence[Instance]) -> NDArray[np.float64]:
+    def of(self, instances: Sequence[Instance]) -> NDArray[np.float64]:
         """Shape (instances, labels), in the order of the model's ``label_names``."""
         if self._runner.counts.inputs - self._kept > KEPT_RESULTS:
             self._runner.forget()
@@ -76,9 +76,9 @@ class TextReader:
 
 def guesses_of(model: Adapter, instances: Iterable[Instance]) -> Iterator[list[str]]:
     """The label that the model gives each instance, a chunk at a time."""
-    reader = TextReader(model)
+    probabilities = TextProbabilities(model)
     for _, chunk in chunks_of(map(model.seen, instances), CHUNK):
-        yield [model.label_names[place] for place in reader.probabilities(chunk).argmax(axis=1)]
+        yield [model.label_names[place] for place in probabilities.of(chunk).argmax(axis=1)]
 
 
 def hits_of(model: Adapter, instances: Sequence[Instance]) -> list[bool]:

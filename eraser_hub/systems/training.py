@@ -39,6 +39,15 @@ from .folder import unfinished
 from .recipe import ANSWERS, LARGEST_SEED, SUBSETS, Recipe, Say
 from .system import TrainedSystem, answering_systems, find_system
 
+# paper 004, Table 3
+REGIMES = {
+    ("full", "full"): "no-rationale",
+    ("full", "rationale"): "eval-rationale",
+    ("rationale", "rationale"): "train-eval-rationale",
+    ("subsets", "full"): "subsets-eval-full",
+    ("subsets", "rationale"): "subsets-eval-rationale",
+}
+
 
 def learns_answers(recipe: Recipe, system: TrainedSystem, data: Split) -> bool:
     """Return whether a model is to answer with words of the text: where asked for, and where answers are known.
@@ -126,16 +135,6 @@ def figures_of_answers(model: Adapter, part: Labelled) -> str:
     """F1 of a model's answers, in a line."""
     scores = [answer_f1(model.answer_text(model.encode(one))[0], gold) for one, gold in zip(*part, strict=True)]
     return f"answers: F1 {float(np.mean(scores)):.3f} ({len(scores)} instances)"
-
-
-# paper 004, Table 3
-REGIMES = {
-    ("full", "full"): "no-rationale",
-    ("full", "rationale"): "eval-rationale",
-    ("rationale", "rationale"): "train-eval-rationale",
-    ("subsets", "full"): "subsets-eval-full",
-    ("subsets", "rationale"): "subsets-eval-rationale",
-}
 
 
 def train_model(recipe: Recipe, out: Path, say: Say = silent, figures: bool = True) -> Iterator[str]:

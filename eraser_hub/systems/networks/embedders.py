@@ -22,6 +22,7 @@ from .readings import PAD, SPECIAL, Lexicon, PaddedReadings, SubwordLexicon, Voc
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
+CHUNKS = 64  # stretches of full length that go through an encoder together
 SPREAD = 0.1  # standard deviation of the vectors of words that a file does not have, near that of GloVe's elements
 
 
@@ -140,9 +141,6 @@ def keyed_vectors(path: Path, wanted: set[bytes]) -> dict[str, NDArray[np.float3
         raise DataError(message, rule="model", file=path, argument="embeddings")
     pairs = zip(words, table, strict=True)
     return {word: np.asarray(vector, np.float32) for word, vector in pairs if str(word).encode() in wanted}
-
-
-CHUNKS = 64  # stretches of full length that go through an encoder together
 
 
 class Embedder(nn.Module):

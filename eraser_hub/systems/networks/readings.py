@@ -23,6 +23,7 @@ from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.transformers.words import CutWords
 
 PAD, UNKNOWN, SEPARATOR = 0, 1, 2
+STAYS = -1  # in place of a token's number: a separator or a word of the query
 SPECIAL = ("[PAD]", "[UNK]", "[SEP]")
 
 
@@ -76,7 +77,6 @@ class SubwordLexicon:
 
 
 Lexicon = Vocabulary | SubwordLexicon  # :data:`PAD`, :data:`UNKNOWN` and :data:`SEPARATOR` are in each
-STAYS = -1  # in place of a token's number: a separator or a word of the query
 
 
 @dataclass(frozen=True, slots=True)

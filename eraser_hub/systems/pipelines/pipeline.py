@@ -21,7 +21,7 @@ from eraser_hub.attribution.adapter import Adapter, Encoded, Selection, View, al
 from eraser_hub.attribution.erasure import NONE, ranking, tokens_at, top
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.errors import DataError, shown
-from eraser_hub.systems.evaluation import TextReader
+from eraser_hub.systems.evaluation import TextProbabilities
 
 OTHER, EVIDENCE = SENTENCE_LABELS = ("other", "evidence")
 Labelled = tuple[list[Instance], list[str]]  # and their labels
@@ -116,12 +116,12 @@ class SentenceSelector(Selector):
 
     def __init__(self, identifier: Adapter, number: int) -> None:
         self.model, self.number = identifier, number
-        self._stage, self._column = TextReader(identifier), identifier.label_names.index(EVIDENCE)
+        self._probabilities, self._column = TextProbabilities(identifier), identifier.label_names.index(EVIDENCE)
 
     def select(self, instances: Sequence[Instance]) -> list[Selection]:
         sentences = [sentences_as_instances(one) for one in instances]
         flat = [sentence for each in sentences for sentence in each]
-        scores = self._stage.probabilities(flat)[:, self._column] if flat else np.zeros(0)
+        scores = self._probabilities.of(flat)[:, self._column] if flat else np.zeros(0)
         parts = np.split(scores, np.cumsum([len(each) for each in sentences])[:-1])
         return [self._best(one, part) for one, part in zip(instances, parts, strict=True)]
 
@@ -169,7 +169,7 @@ def best_window(scores: NDArray[np.float64], share: float) -> NDArray[np.int64]:
 
 
 @dataclass(slots=True)
-class WholeText(Encoded):
+class Whole(Encoded):
     """An instance; an erased one is the instance without the erased tokens, from which is selected anew."""
 
     instance: Instance
@@ -197,18 +197,18 @@ class RationalePipeline(Adapter):
     def __init__(self, selector: Selector, classifier: Adapter, *, uses_query: bool, description: str) -> None:
         super().__init__()
         align_labels(classifier, ())
-        self.selector, self._classifier = selector, TextReader(classifier)
+        self.selector, self._classifier = selector, TextProbabilities(classifier)
         self.label_names, self.uses_query, self.description = classifier.label_names, uses_query, description
         for stage in (selector.model, classifier):
             stage.notes = self.notes  # what happens in a stage happens in the pipeline
 
-    def encode(self, instance: Instance) -> WholeText:
-        return WholeText(instance)
+    def encode(self, instance: Instance) -> Whole:
+        return Whole(instance)
 
     def forward(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
         instances = [view.data for view, _ in units]
         extracts = map(extract, instances, self.selector.select(instances))
-        return self._classifier.probabilities(list(extracts))
+        return self._classifier.of(list(extracts))
 
     def selections(self, encoded: Sequence[Encoded]) -> list[Selection]:
         return self.selector.select([one.instance for one in encoded])

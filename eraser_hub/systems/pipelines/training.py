@@ -18,7 +18,7 @@ from eraser_hub.attribution.open import open_model
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError
 from eraser_hub.systems.data import Data, Labelled, Training, is_marked
-from eraser_hub.systems.evaluation import CHUNK, TextReader, figures_of
+from eraser_hub.systems.evaluation import CHUNK, TextProbabilities, figures_of
 from eraser_hub.systems.finetuning import finetune
 from eraser_hub.systems.folder import CHECKPOINT, saving, unfinished, write_facts
 from eraser_hub.systems.grid import Judged, best_of_grid
@@ -66,8 +66,8 @@ def _judged(folder: Path, data: Data) -> Judged:
     model = open_model(folder, precision="float32")
     align_labels(model, data.label_names)
     instances, labels = data.validation
-    reader, numbers = TextReader(model), [data.label_names.index(label) for label in labels]
-    parts = [reader.probabilities(instances[start : start + CHUNK]) for start in range(0, len(instances), CHUNK)]
+    asked, numbers = TextProbabilities(model), [data.label_names.index(label) for label in labels]
+    parts = [asked.of(instances[start : start + CHUNK]) for start in range(0, len(instances), CHUNK)]
     probabilities = np.concatenate(parts)
     right = probabilities[np.arange(len(numbers)), numbers]
     accuracy = figures_of(numbers, probabilities.argmax(axis=1).tolist())["accuracy"]
