@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -82,30 +83,38 @@ def compute(folder: Path) -> tuple[Callable[[], None], tuple[Path, ...]]:
     return run, (home,)
 
 
-def journey(name: str, folder: Path) -> set[tuple[str, str]]:
-    """Return the functions of one journey."""
-    if name == "compute":
-        return functions_of(*compute(folder))
+def words_of(name: str, folder: Path) -> tuple[str, ...]:
+    """Return a verb's words, which write below the folder."""
     data, hub, model = SAMPLES / "eraser" / "movies", folder / "hub", folder / "model"
-    build = ("build", "eraser", "--source", str(SAMPLES / "eraser"), "--config", "movies", "--out", str(hub))
-    train = ("train", "--dataset", str(hub / "eraser"), "--config", "movies", "--model", "logistic-regression")
-    words = {
-        "build": build,
+    return {
+        "build": ("build", "eraser", "--source", str(SAMPLES / "eraser"), "--config", "movies", "--out", str(hub)),
         "score": (
             *("score", "--data-dir", str(data), "--split", "val", "--results"),
             str(SAMPLES / "predictions" / "eraser" / "movies.val.jsonl"),
         ),
-        "train": (*train, "--out", str(model)),
+        "train": (
+            *("train", "--dataset", str(hub / "eraser"), "--config", "movies"),
+            *("--model", "logistic-regression", "--out", str(model)),
+        ),
         "explain": (
             *("explain", "--dataset", str(hub / "eraser"), "--config", "movies", "--split", "val", "--quiet"),
             *("--model", str(model), "--method", "occlusion", "--out", str(folder / "out.jsonl")),
         ),
-    }
-    before = {"train": [build], "explain": [build, words["train"]]}.get(name, [])
-    for step in before:
-        subprocess.run([sys.executable, "-m", "eraser_hub", *step], check=True, capture_output=True)
+    }[name]
+
+
+def journey(name: str, folder: Path) -> set[tuple[str, str]]:
+    """Return the functions of one journey, which was gone once before, so that all modules are there."""
+    if name == "compute":
+        return functions_of(*compute(folder))
+    for each in (folder / "first", folder / "second"):
+        for step in {"train": ["build"], "explain": ["build", "train"]}.get(name, []):
+            command = [sys.executable, "-m", "eraser_hub", *words_of(step, each)]
+            subprocess.run(command, check=True, capture_output=True)
+    with suppress(SystemExit):
+        verb(*words_of(name, folder / "first"))()
     folders = tuple(ROOT / each for each in ("eraser_hub", "metrics", "conversion", "datasets_scripts"))
-    return functions_of(verb(*words[name]), folders)
+    return functions_of(verb(*words_of(name, folder / "second")), folders)
 
 
 def main() -> None:
