@@ -60,7 +60,7 @@ def full(instance: int) -> Erased:
 
 
 def empty(instance: int) -> Erased:
-    """The input with every token erased (paper 004, equation 3: the null difference's second term)."""
+    """The input with every token erased (Carton et al. (2020), equation 3: the null difference's second term)."""
     return Erased(instance, NONE, keep=True)
 
 
@@ -144,7 +144,7 @@ def shifted_rationale(
 def occluded(
     random: np.random.Generator, positions: NDArray[np.int64], rate: float, each: bool = False
 ) -> NDArray[np.int64]:
-    """The rationale with a random ``rate`` of its tokens taken out (paper 004, section 5.2); ascending.
+    """The rationale with a random ``rate`` of its tokens taken out (Carton et al. (2020), section 5.2); ascending.
 
     Args:
         each: every token goes with that probability, by itself, as in the authors' code.

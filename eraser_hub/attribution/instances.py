@@ -109,7 +109,7 @@ class Instance:
         return replace(self, query=())
 
     def rationale_only(self) -> Instance:
-        """The documents reduced to the human rationale's tokens (paper 004, "rationale-only text").
+        """The documents reduced to the human rationale's tokens (Carton et al. (2020), "rationale-only text").
 
         Raises:
             DataError: the instance carries no rationale.

@@ -58,8 +58,8 @@ def _parts() -> Iterator[dict[str, str]]:
     from eraser_hub.publishing.spaces import metric_names, metrics_folder, space_card
 
     for sort, place in REGISTRIES.items():
-        if (registry := _registry(place)) is None:
-            continue
+        module, _, attribute = place.partition(":")
+        registry = getattr(importlib.import_module(module), attribute)
         for name in registry:
             yield _row(sort, name, registry.origin(name), _facts(registry, name))
     for name in metric_names():
@@ -73,17 +73,6 @@ def _row(sort: str, name: str, origin: str, facts: Mapping[str, str]) -> dict[st
     return {"sort": sort, "name": name, "origin": origin, **{key: facts.get(key, "") for key in COLUMNS[1:]}}
 
 
-def _registry(place: str) -> Registry[object] | None:
-    """The registry of that place; None where there is none."""
-    module, _, name = place.partition(":")
-    try:
-        return getattr(importlib.import_module(module), name, None)
-    except ModuleNotFoundError as error:
-        if error.name is not None and not module.startswith(error.name):
-            raise  # a library that the package needs
-        return None
-
-
 def _facts(registry: Registry[object], name: str) -> dict[str, str]:
     """What a part says of itself; what it lacks where it cannot be imported."""
     try:
@@ -91,6 +80,9 @@ def _facts(registry: Registry[object], name: str) -> dict[str, str]:
     except ModuleNotFoundError as error:
         return {"needs": f"{error.name}, which is not installed"}
     needs = getattr(part, "needs", ())
-    facts = {key: str(getattr(part, key, "")) for key in ("cost", "source")}
+    # the most inputs that a part takes stand in words where it counts them
+    cost = (inspect.getdoc(getattr(part, "most_inputs", None)) or "").partition("\n")[0]
+    source = getattr(part, "source", "") or getattr(part, "paper", "")
+    facts = {"cost": cost.removeprefix("Return ").rstrip("."), "source": source}
     about = (inspect.getdoc(part) or "").partition("\n")[0]
     return {"needs": needs if isinstance(needs, str) else ", ".join(map(str, needs)), "about": about, **facts}

@@ -27,7 +27,7 @@ def train(options: TrainOptions) -> None:
     """Train a classifier on a config, for `eraser-hub explain`.
 
     Baselines choose their hyperparameter by five folds of the training split; the same data and seed give the same
-    bytes. The three regimes of paper 004: trained and evaluated on full text, trained on full text and evaluated on
+    bytes. The three regimes of Carton 2020: trained and evaluated on full text, trained on full text and evaluated on
     rationales, trained and evaluated on rationales.
 
     Examples:

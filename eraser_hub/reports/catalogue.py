@@ -77,7 +77,7 @@ METRICS: dict[str, Metric] = {
         Metric("comprehensiveness_kl", "Comprehensiveness (KL)", FAITHFULNESS, "higher"),
         Metric("sufficiency_kl", "Sufficiency (KL)", FAITHFULNESS, "lower"),
         Metric("normalized_comprehensiveness", "Normalised comprehensiveness", FAITHFULNESS, "higher"),
-        # paper 004 turns sufficiency round: 1 minus the difference, so that higher is better
+        # Carton et al. (2020) turns sufficiency round: 1 minus the difference, so that higher is better
         Metric("normalized_sufficiency", "Normalised sufficiency", FAITHFULNESS, "higher"),
         Metric("sufficiency_slope", "Fidelity curve slope, sufficiency", FAITHFULNESS),
         Metric("comprehensiveness_slope", "Fidelity curve slope, comprehensiveness", FAITHFULNESS),

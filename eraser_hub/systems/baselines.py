@@ -1,6 +1,6 @@
 """Fit the papers' baselines: logistic regression and random forest over counted words, saved as skops files.
 
-Hyperparameters are scanned as paper 004 does (appendix A: C in 0.001 .. 1000, 16 .. 512 trees), by five folds of the
+Hyperparameters are scanned as Carton 2020 does (appendix A: C in 0.001 .. 1000, 16 .. 512 trees), by five folds of the
 training split, so that the validation split stays unseen.
 """
 
@@ -134,7 +134,7 @@ def fit_baseline(
 def fit_carton(
     system: Baseline, train: Labelled, validation: Labelled, subwords: Subwords, seed: int, say: Say
 ) -> tuple[Any, dict[str, Any]]:
-    """Fit every size of paper 004's code on ``train``; the first of the best accuracy on ``validation`` is kept.
+    """Fit every size of Carton 2020's code on ``train``; the first of the best accuracy on ``validation`` is kept.
 
     TfidfVectorizer and estimators with scikit-learn's defaults, but for a seed of the forest, which the code has not.
 

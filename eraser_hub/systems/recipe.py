@@ -50,7 +50,7 @@ class Recipe(Options):
             (baselines over sub-words, chosen by the validation split).
         tokenizer: `paper` carton2020: the tokenizer's folder or Hub id; by default roberta-base.
         train_on: full: the whole text; rationale: the human rationale's tokens alone; subsets: random ones (EVAL-X).
-        regimes: Train both ways and print paper 004's three regimes; the folder holds the model of `train_on`.
+        regimes: Train both ways and print Carton 2020's three regimes; the folder holds the model of `train_on`.
     """
 
     dataset: str

@@ -105,7 +105,7 @@ class Baseline(TrainedSystem):
         raise NotImplementedError
 
     def paper_estimator(self, size: float, seed: int) -> Any:
-        """Return an unfitted estimator as the code of paper 004 makes it."""
+        """Return an unfitted estimator as the code of Carton et al. (2020) makes it."""
         raise NotImplementedError
 
     def check(self, recipe: Recipe) -> None:

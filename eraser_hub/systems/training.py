@@ -39,7 +39,7 @@ from .folder import unfinished
 from .recipe import ANSWERS, LARGEST_SEED, SUBSETS, Recipe, Say
 from .system import TrainedSystem, answering_systems, find_system
 
-# paper 004, Table 3
+# Carton et al. (2020), Table 3
 REGIMES = {
     ("full", "full"): "no-rationale",
     ("full", "rationale"): "eval-rationale",
@@ -142,7 +142,7 @@ def train_model(recipe: Recipe, out: Path, say: Say = silent, figures: bool = Tr
 
     Args:
         recipe: what to train on what; with ``regimes`` it is trained the other way too, beside ``out``'s model, for
-            paper 004's three regimes.
+            Carton et al. (2020)'s three regimes.
         out: the model's folder; a model that lies there is replaced.
         say: called with lines of progress.
         figures: evaluate what was trained; where it is False the evaluation split serves validation alone.

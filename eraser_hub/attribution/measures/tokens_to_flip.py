@@ -25,7 +25,7 @@ class TokensToFlip(Measure):
     the answer is the exact first change also where probabilities do not fall steadily.
     """
 
-    source = "Nguyen 2018, decision flip; paper 002"
+    source = "Nguyen 2018, decision flip; Wang et al. (2022)"
     asked = "tokens_to_flip"
     said = "flip:evidence-documents"
     fields = ("tokens_to_flip",)

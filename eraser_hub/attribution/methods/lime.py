@@ -27,11 +27,11 @@ class Lime(Method):
     """LIME: the weights of a linear model of p over which tokens are present.
 
     Each of N samples erases a uniformly drawn number of tokens, as the lime package does; with K above 0, and fewer
-    than the text's tokens, it keeps K random ones (paper 002, appendix B.2: K = 10). The text itself is a sample too.
+    than the text's tokens, it keeps K random ones (Wang 2022, appendix B.2: K = 10). The text itself is a sample too.
     Samples are weighted by ``sqrt(exp(-d² / 25²))``, d the cosine distance to the text in hundredths, and fitted by
     ridge regression (alpha 1): lime's own kernel and fit. Which features are fitted:
     ``settings.choices.lime_features``. Of a pair, samples take turns to perturb one sequence and keep the other whole,
-    as paper 002 does.
+    as Wang et al. (2022) does.
     """
 
     source = "Ribeiro, Singh and Guestrin 2016"

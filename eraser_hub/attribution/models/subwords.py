@@ -1,4 +1,4 @@
-"""Texts as the sub-words of a tokenizer, for pipelines that count those (paper 004's linear and forest models)."""
+"""Texts as the sub-words of a tokenizer, for pipelines that count those (Carton 2020's linear and forest models)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from eraser_hub.records.extras import need
 
 @dataclass(frozen=True, slots=True)
 class Subwords:
-    """Cuts texts into sub-words, special tokens and padding up to ``longest`` included, as paper 004's code does.
+    """Cuts texts into sub-words, special tokens and padding up to ``longest`` included, as Carton 2020's code does.
 
     Attributes:
         tokenizer: of ``transformers``.

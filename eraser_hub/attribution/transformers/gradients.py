@@ -238,7 +238,7 @@ def deeplift(model: Differentiable, logit: Callable[..., Any], embedded: Any, mo
 def baseline_of(model: WindowModel, ids: Any) -> Any:
     """Embeddings from which integrated gradients start, by the paper's choice; None for zeros.
 
-    ``pads``: padding between the first and the last token (paper 002's code), with the model's own ids in place of the
+    ``pads``: padding between the first and the last token (Wang 2022's code), with the model's own ids in place of the
     authors' fixed ones, which are those of Chinese BERT alone.
     """
     import torch
@@ -449,7 +449,7 @@ def attention_scores(model: WindowModel, encoded: Sequence[Pieces]) -> list[NDAr
 def _attention_of(model: WindowModel, window: Window, matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     """The row of the CLS token, or of the last one, in a window's attention matrix, shape (places, places).
 
-    By paper 002's choice in reading comprehension: the mean of the question's rows, as shares of the passage's columns.
+    By Wang 2022's choice in reading comprehension: the mean of the question's rows, as shares of the passage's columns.
     """
     inside = model.inside(window, len(matrix))
     if model.gives_answers and model.choices.question_to_passage:

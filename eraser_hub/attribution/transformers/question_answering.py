@@ -1,7 +1,7 @@
 """Extractive question answering: scores of the passage's tokens for the predicted answer span (rankings for MAP).
 
 What is explained is p(start) · p(end) of the model's best span. Erased inputs change which spans there are, so there
-are no comprehensiveness and sufficiency for this task (paper 002, Table 6), and methods that erase are refused.
+are no comprehensiveness and sufficiency for this task (Wang 2022, Table 6), and methods that erase are refused.
 """
 
 from __future__ import annotations

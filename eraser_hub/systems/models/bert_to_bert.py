@@ -10,7 +10,7 @@ from eraser_hub.systems.system import NetworkSystem
 
 @dataclass(frozen=True, slots=True)
 class BertToBertHyper(Hyper):
-    """Of both stages of paper 000's BERT-to-BERT.
+    """Of both stages of DeYoung et al. (2020)'s BERT-to-BERT.
 
     Attributes:
         window: sub-words that go through the encoder together.

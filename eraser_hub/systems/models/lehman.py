@@ -1,4 +1,4 @@
-"""Lehman et al. (2019), as paper 000 trains it."""
+"""Lehman et al. (2019), as DeYoung et al. (2020) trains it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from eraser_hub.systems.system import NetworkSystem
 
 @dataclass(frozen=True, slots=True)
 class LehmanHyper(NetworkHyper):
-    """Of both stages of Lehman et al. (2019) as paper 000 trains them.
+    """Of both stages of Lehman et al. (2019) as DeYoung et al. (2020) trains them.
 
     Attributes:
         cell: of the recurrent layers.

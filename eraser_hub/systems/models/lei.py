@@ -1,4 +1,4 @@
-"""Lei et al. (2016), as paper 000 trains it."""
+"""Lei et al. (2016), as DeYoung et al. (2020) trains it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from eraser_hub.systems.system import NetworkSystem
 
 @dataclass(frozen=True, slots=True)
 class LeiHyper(NetworkHyper):
-    """Of Lei et al. (2016) as paper 000 trains it.
+    """Of Lei et al. (2016) as DeYoung et al. (2020) trains it.
 
     Attributes:
         sparsity: weight of the share of tokens that are selected.

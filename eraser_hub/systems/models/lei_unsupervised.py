@@ -1,4 +1,4 @@
-"""Lei et al. (2016), as paper 000 trains it without rationales."""
+"""Lei et al. (2016), as DeYoung et al. (2020) trains it without rationales."""
 
 from eraser_hub.systems.models.lei import LeiHyper, LeiSystem
 

@@ -9,7 +9,7 @@ from eraser_hub.systems.system import CARTON, Baseline
 
 
 class LogisticRegressionSystem(Baseline):
-    """Logistic regression over counted words or characters; C is chosen as paper 004 does (appendix A)."""
+    """Logistic regression over counted words or characters; C is chosen as Carton et al. (2020) does (appendix A)."""
 
     paper = "Carton et al. (2020)"
     size, words = "C", "C"

@@ -8,7 +8,7 @@ from eraser_hub.systems.system import Baseline
 
 
 class RandomForestSystem(Baseline):
-    """A random forest over counted words or characters; its trees are chosen as paper 004 does (appendix A)."""
+    """A random forest over counted words or characters; its trees are chosen as Carton 2020 does (appendix A)."""
 
     paper = "Carton et al. (2020)"
     size, words = "n_estimators", "trees"

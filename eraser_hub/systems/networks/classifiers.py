@@ -181,7 +181,7 @@ def pooled(states: Tensor, weights: Tensor) -> Tensor:
 
 
 class AdditiveClassifier(TokenNetwork):
-    """A bidirectional LSTM, dropout, additive attention, a layer of ReLU, dropout, logits (paper 000, C.1 and C.2)."""
+    """A bidirectional LSTM, dropout, additive attention, a layer of ReLU, dropout, logits (DeYoung 2020, C.1 and C.2)."""
 
     attends = True
 
@@ -204,7 +204,7 @@ class AdditiveClassifier(TokenNetwork):
 
 
 class LastStateClassifier(TokenNetwork):
-    """A bidirectional LSTM and logits of its last states (paper 004, appendix B)."""
+    """A bidirectional LSTM and logits of its last states (Carton et al. (2020), appendix B)."""
 
     def __init__(self, embedder: Embedder, hyper: NetworkHyper, shape: Shape) -> None:
         super().__init__(embedder, hyper, shape)
@@ -218,7 +218,7 @@ class LastStateClassifier(TokenNetwork):
 
 
 class LstmClassifier(TokenNetwork):
-    """An LSTM for each text, a layer of tanh over its last states, logits (paper 002, appendix B.2 and Figure 2).
+    """An LSTM for each text, a layer of tanh over its last states, logits (Wang 2022, appendix B.2 and Figure 2).
 
     The attention of a word is the product of its state with that layer's output, divided by the sum over its text. Such
     products have signs, and so may the sum: weights may be negative, and a negative sum turns a text's ranking round.

@@ -179,7 +179,7 @@ class EncoderEmbedder(Embedder):
     """The last states of a transformers encoder at each word's first sub-word.
 
     A text longer than the window goes in as stretches of whole words one after the other, each with its own special
-    tokens and positions from the start: the LSTM behind it sees them as one text (paper 000, section 6.2).
+    tokens and positions from the start: the LSTM behind it sees them as one text (DeYoung et al. (2020), section 6.2).
 
     Args:
         window: sub-words in a stretch, special tokens included.

@@ -1,6 +1,6 @@
-"""Lei et al. (2016), Rationalizing neural predictions, as paper 000 builds and trains it (section 6.1, appendix C.1).
+"""Lei et al. (2016), Rationalizing neural predictions, as DeYoung builds and trains it (section 6.1, appendix C.1).
 
-A generator gives each token a probability to be selected; an encoder (paper 000 says decoder) classifies what is
+A generator gives each token a probability to be selected; an encoder (DeYoung 2020 says decoder) classifies what is
 selected, and sees nothing else: the other tokens are cut out of its input. In training the selection is a draw, and the
 generator learns by REINFORCE: the draw's log-probability is weighed by the encoder's loss, the share of tokens that it
 selects and the share of neighbours of which one is selected. In use a token is selected whose probability is above one

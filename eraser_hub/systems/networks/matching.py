@@ -23,7 +23,7 @@ class Matching(TokenNetwork):
 
     At each word of the first one attention goes over the second, whose weighted states an LSTM reads together with the
     word's own. The attention of word j over question words i is softmax over i of v . tanh(W_q h_i + W_p h_j + W_m
-    m_{j-1}), m the reading LSTM's state. The importance of word j is paper 002's equation 5: the mean over question
+    m_{j-1}), m the reading LSTM's state. The importance of word j is Wang 2022's equation 5: the mean over question
     words i of h_i . m_j, divided by its sum over the text's words. (The paper's sum runs over question words, by which
     every word would have the same importance; its code divides by the passage's sum.)
     """

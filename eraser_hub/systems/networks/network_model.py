@@ -157,7 +157,7 @@ class NetworkModel(Adapter):
     def _gradients(
         self, encoded: Sequence[Encoded], columns: Sequence[int], method: str, steps: int
     ) -> list[NDArray[np.float64]]:
-        """Along the embedder's vectors: for an encoder its last states, as in the code of paper 000."""
+        """Along the embedder's vectors: for an encoder its last states, as in the code of DeYoung et al. (2020)."""
         batch = self._batch(encoded)
         with torch.no_grad():
             vectors = self.network.embedder(batch)
@@ -229,7 +229,7 @@ class AnswerNetwork(NetworkModel):
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
     ) -> list[NDArray[np.float64]]:
         rows = super().scores(method, encoded, targets, steps)
-        # with the sum's own sign, as in the code of paper 002: a negative one reverses the ranking
+        # with the sum's own sign, as in the code of Wang et al. (2022): a negative one reverses the ranking
         return [row / (row.sum() or 1) for row in rows] if self._of_logits(method) else rows
 
     def _of_logits(self, method: str) -> bool:
@@ -239,7 +239,7 @@ class AnswerNetwork(NetworkModel):
         return [(best.first, best.last) for best in map(self.answer, encoded)]
 
     def explained_output(self, logits: Tensor, places: Tensor, method: str) -> Tensor:
-        """p(start) p(end), or by paper 002's choice for integrated gradients the mean of both logits."""
+        """p(start) p(end), or by Wang et al. (2022)'s choice for integrated gradients the mean of both logits."""
         if self._of_logits(method):
             return logits.gather(2, places[..., None])[..., 0].mean(dim=1)
         return torch.softmax(logits, dim=-1).gather(2, places[..., None])[..., 0].prod(dim=1)
