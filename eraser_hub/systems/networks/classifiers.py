@@ -181,7 +181,7 @@ def pooled(states: Tensor, weights: Tensor) -> Tensor:
 
 
 class AdditiveClassifier(TokenNetwork):
-    """A bidirectional LSTM, dropout, additive attention, a layer of ReLU, dropout, logits (DeYoung 2020, C.1 and C.2)."""
+    """A bidirectional LSTM, dropout, additive attention, a layer of ReLU, dropout, logits (DeYoung 2020, C)."""
 
     attends = True
 
