@@ -14,12 +14,12 @@ from pathlib import Path
 import yaml
 
 from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion.dataset import EVAL_YAML, Headline
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.built import BuiltDataset, open_built
 from eraser_hub.records.errors import DataError
 
 from .card import first_paragraph
-from .dataset import EVAL_YAML, Headline
 
 FRAMEWORK = "eraser-hub"
 # a task of this split goes by the config's name alone

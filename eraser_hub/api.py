@@ -479,7 +479,9 @@ def board(arguments: BoardArguments) -> BoardResult:
 
 
 @overload
-def explain(model: Any, data: Place, *, out: Place, **settings: Any) -> list[RunReport]: ...
+def explain(  # pyright: ignore[reportOverlappingOverload]  # a string is a sequence
+    model: Any, data: Place, *, out: Place, **settings: Any
+) -> list[RunReport]: ...
 @overload
 def explain(model: Any, data: Sequence[Any], **settings: Any) -> list[dict[str, Any]]: ...
 def explain(model: Any, data: Any, *, out: Place | None = None, **settings: Any) -> Any:

@@ -215,7 +215,7 @@ def _with_zeros(part: Part, used: Used) -> Part:
         columns[name] = np.append(getattr(p, name), size)
         columns[f"{name}_scores"] = np.append(getattr(p, f"{name}_scores"), np.zeros(np.maximum(size, 0).sum()))
     number = {name: at for at, name in enumerate(p.docids)}
-    codes = np.array([number.setdefault(r.docids[code], len(number)) for code in doc.tolist()], dtype=np.int64)
+    codes = np.array([number.setdefault(str(r.docids[code]), len(number)) for code in doc.tolist()], dtype=np.int64)
     columns |= {"instance": np.append(p.instance, joined.row[annotation]), "doc": np.append(p.doc, codes)}
     more = replace(p, docids=list(number), **columns)  # type: ignore[arg-type]
     return replace(part, p=more, joined=joined._replace(doc=np.append(joined.doc, doc)))

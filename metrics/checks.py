@@ -181,7 +181,7 @@ def check_probabilities(p: Predictions, matrix: np.ndarray, rows: np.ndarray, fi
     tell(other, message="expected the labels of classification_scores, found others", rule="constant")
     values = np.where(named, matrix, 0.0)
     with np.errstate(invalid="ignore"):
-        unsound = present & ((values < 0) | ~np.isfinite(values)).any(axis=1)
+        unsound = np.asarray(present & ((values < 0) | ~np.isfinite(values)).any(axis=1))
         total = values.sum(axis=1)
         off = present & ~unsound & (np.abs(total - 1) > PROBABILITY_SLACK)
 

@@ -49,12 +49,12 @@ class BilingualPerturbationVerbs(SmallDataset):
     }
     notes = NOTES
     related = ("id", "sample_type", "rel_ids", "original_id", "has_gold")
-    find = staticmethod(find_sources)
-    look_at_row = staticmethod(look_at_row)
-    look_at_rows = staticmethod(look_at_relations)
-    leaks = staticmethod(repeated_texts)
-    stats = staticmethod(tables)
-    card_tables = staticmethod(card_tables)
+    find = staticmethod(find_sources)  # pyright: ignore[reportAssignmentType]
+    look_at_row = staticmethod(look_at_row)  # pyright: ignore[reportAssignmentType]
+    look_at_rows = staticmethod(look_at_relations)  # pyright: ignore[reportAssignmentType]
+    leaks = staticmethod(repeated_texts)  # pyright: ignore[reportAssignmentType]
+    stats = staticmethod(tables)  # pyright: ignore[reportAssignmentType]
+    card_tables = staticmethod(card_tables)  # pyright: ignore[reportAssignmentType]
 
     def splits(self, files: Mapping[str, Path]) -> Iterable[str]:
         """Return the one split; the files are the public and the gold one."""

@@ -21,10 +21,10 @@ from .statistics import eraser_statistics
 class EraserVerbs(Verbs):
     """Each verb stands in a module of its own."""
 
-    build = staticmethod(build_eraser)
-    export = staticmethod(export_eraser)
-    check = staticmethod(check_eraser)
-    stats = staticmethod(eraser_statistics)
+    build = staticmethod(build_eraser)  # pyright: ignore[reportAssignmentType]
+    export = staticmethod(export_eraser)  # pyright: ignore[reportAssignmentType]
+    check = staticmethod(check_eraser)  # pyright: ignore[reportAssignmentType]
+    stats = staticmethod(eraser_statistics)  # pyright: ignore[reportAssignmentType]
 
     def is_built(self, folder: Path) -> bool:
         """Return whether it holds anything but raw files: the errors then say what is amiss with it."""

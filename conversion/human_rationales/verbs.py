@@ -60,9 +60,9 @@ class HumanRationalesVerbs(SmallDataset):
         "empty mask": "the comment has no token",
     }
 
-    find = staticmethod(find_human_rationales)
-    stats = staticmethod(tables)
-    card_tables = staticmethod(card_tables)
+    find = staticmethod(find_human_rationales)  # pyright: ignore[reportAssignmentType]
+    stats = staticmethod(tables)  # pyright: ignore[reportAssignmentType]
+    card_tables = staticmethod(card_tables)  # pyright: ignore[reportAssignmentType]
 
     def read(self, config: str, sources: Sources, notes: list[str]) -> ConfigTables:
         """Read a configuration; a split whose trees are all neutral has no rows, and a note says so."""

@@ -176,7 +176,8 @@ class CompareArguments(AgainstArguments):
         from .comparison import Inference
 
         values: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(Inference)}
-        inference = Inference(**values | {"primary": tuple(as_list(self.primary) or ())})
+        values["primary"] = tuple(as_list(self.primary) or ())
+        inference = Inference(**values)
         try:
             inference.check()
         except ValueError as error:

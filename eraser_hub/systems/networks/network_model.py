@@ -195,7 +195,10 @@ class AnswerNetwork(NetworkModel):
 
     has_labels = False
     gives_answers = True
-    provides = frozenset({"gradients", "embeddings", "attention"})
+
+    @property
+    def provides(self) -> frozenset[str]:  # type: ignore[override]  # no probabilities of labels
+        return frozenset({"gradients", "embeddings", "attention"})
 
     def __init__(self, network: TokenNetwork, label_names: Sequence[str], **more: Any) -> None:
         super().__init__(network, (), **{**more, "uses_query": True})
