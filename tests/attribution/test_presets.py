@@ -482,10 +482,10 @@ def test_a_model_of_carton_s_is_trained_and_explained(hub, tokenizer_folder, tmp
     assert "paper:eraser|method:lime|kd:0.1|" in done.stderr and "--aopc-thresholds 0.003 0.01" in done.stderr
     for paper, more, rule, mention in (
         ("carton2020", ("--tokenizer", str(tmp_path)), "model", "tokenizer"),
-        ("carton2020", ("--tokenizer", tokenizer_folder, "--eval-split", ""), "option-missing", "--eval-split"),
-        ("eraser", ("--tokenizer", tokenizer_folder), "option-conflict", "--tokenizer"),
+        ("carton2020", ("--tokenizer", tokenizer_folder, "--eval-split", ""), "option-missing", "`eval_split`"),
+        ("eraser", ("--tokenizer", tokenizer_folder), "option-conflict", "tokenizer"),
     ):
-        with refused(rule, mention, "--paper carton2020" if rule != "model" else ""):
+        with refused(rule, mention, "`paper` carton2020" if rule != "model" else ""):
             raise call(*words, "--paper", paper, *more, verb="train").exception
     job = Job(str(hub), "movies", "val", str(tmp_path / "m"), limit=2)
     with refused("unsupported", "`method` coefficients", "LogisticRegression"):
