@@ -7,7 +7,7 @@ without them. What a system is made of is named by its place, ``package.module:n
 
 from __future__ import annotations
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -100,13 +100,13 @@ class Baseline(TrainedSystem):
     sizes: ClassVar[tuple[float, ...]]
     words: ClassVar[str]
 
+    @abstractmethod
     def estimator(self, size: float, seed: int, warm: bool = False) -> Any:
         """Return an unfitted estimator; ``warm``: a further fit goes on from the one before."""
-        raise NotImplementedError
 
+    @abstractmethod
     def paper_estimator(self, size: float, seed: int) -> Any:
         """Return an unfitted estimator as the code of Carton et al. (2020) makes it."""
-        raise NotImplementedError
 
     def check(self, recipe: Recipe) -> None:
         super().check(recipe)
