@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 import importlib
 import io
 import os
+import pkgutil
 import sys
 from typing import Annotated
 
@@ -59,9 +61,20 @@ def _register(names: tuple[str, ...] = VERBS) -> None:
     present = {command.name for command in app.registered_commands}
     for verb in names:
         if verb not in present:
-            function = "import_corpus" if verb == "import" else verb.replace("-", "_")
-            module = importlib.import_module(f"eraser_hub.cli.{function}")
-            app.command(name=verb)(getattr(module, function))
+            module = importlib.import_module(f"eraser_hub.cli.{_function(verb)}")
+            app.command(name=verb)(getattr(module, _function(verb)))
+
+
+def _list_verbs() -> None:
+    """Give the app every verb's words alone, which the help of all shows: read, because to import them takes longer."""
+    for verb in VERBS:
+        body = ast.parse(pkgutil.get_data("eraser_hub.cli", f"{_function(verb)}.py") or b"").body
+        words = [ast.get_docstring(each) for each in body if getattr(each, "name", "") == _function(verb)]
+        app.command(name=verb, help=words[0])(lambda: None)
+
+
+def _function(verb: str) -> str:
+    return "import_corpus" if verb == "import" else verb.replace("-", "_")
 
 
 def _spellings(verb: str) -> dict[str, str]:
@@ -82,11 +95,14 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a locale without this character shows its number
             stream.reconfigure(errors="backslashreplace")
-    # Only the verb that is asked for is imported, unless it is the help of all.
+    # only the verb that is asked for is imported
     asked = [word for word in sys.argv[1:] if not word.startswith("-")]
     verb = asked[0] if asked and asked[0] in VERBS else ""
     try:
-        _register((verb,) if verb else VERBS)
+        if verb:
+            _register((verb,))
+        else:
+            _list_verbs()
         app()
     except DataError as error:
         typer.echo(error.text(_spellings(verb) if verb else {}), err=True)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import typer
 
-from eraser_hub import api
 from eraser_hub.asking.settings import AskArguments
 from eraser_hub.records.errors import printable
 
@@ -45,6 +44,8 @@ def ask(options: AskOptions) -> None:
         eraser-hub ask --dataset hub/eraser --config movies --endpoint URL --model NAME \
 --again redacted,alone,random --out quotes.jsonl
     """
+    from eraser_hub import api
+
     if options.dry_run:
         from eraser_hub.asking.run import dry_run
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from eraser_hub import api
 from eraser_hub.scoring.options import CompareArguments
 
 from .usage import TableFormat, print_tables, say, spelled, takes
@@ -38,6 +37,7 @@ def compare(options: CompareOptions) -> None:
 
         eraser-hub compare --data-dir corpora/movies --results ours=a1.jsonl,a2.jsonl,a3.jsonl --results theirs=b.jsonl
     """
+    from eraser_hub import api
     from eraser_hub.scoring.tables import comparison_tables
 
     settings = {one.name: getattr(options, one.name) for one in fields(CompareArguments)}

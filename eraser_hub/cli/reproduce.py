@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eraser_hub import api
 from eraser_hub.experiments.plans import ReproduceArguments
 
 from .usage import TableFormat, call, print_tables, say, spelled, takes
@@ -31,6 +30,8 @@ def reproduce(options: ReproduceOptions) -> None:
 
         eraser-hub reproduce --table eraser-4 --config movies --encoder bert-base-uncased --format latex
     """
+    from eraser_hub import api
+
     tables = call(api.reproduce, options, say=say)
     for table in tables.tables:
         table.notes = list(map(spelled, table.notes))

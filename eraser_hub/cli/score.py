@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eraser_hub import api
 from eraser_hub.records.options import UsageError
 from eraser_hub.scoring.options import ScoreArguments
 
@@ -50,6 +49,8 @@ def score(options: ScoreOptions) -> None:
         eraser-hub score --data-dir corpora/movies --split val --results predictions.jsonl
         --iou-thresholds 0.1 --iou-thresholds 0.5 --confidence-level 0.95 --by classification
     """
+    from eraser_hub import api
+
     if options.eval_results is not None:
         from eraser_hub.publishing.eval_results import check_model
 

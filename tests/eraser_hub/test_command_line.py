@@ -71,12 +71,36 @@ def test_bad_data_is_one_line_and_exit_status_1(monkeypatch, capsys, error, text
         raise error
 
     monkeypatch.setattr(door, "app", fail)
-    monkeypatch.setattr(door, "_register", lambda names: None)
+    monkeypatch.setattr(door, "_list_verbs", lambda: None)
     with pytest.raises(SystemExit) as stopped:
         door.main()
     assert stopped.value.code == 1
     out, err = capsys.readouterr()
     assert (out, err.strip()) == ("", text)
+
+
+def test_the_help_of_all_verbs_imports_none_of_them():
+    done = run("--help")
+    code = (
+        "import sys; sys.argv[1:] = ['--help']; from eraser_hub.__main__ import main\ntry: main()\nexcept SystemExit: "
+    )
+    code += "print(*sorted(name for name in sys.modules if name.startswith('eraser_hub.')), file=sys.stderr)"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    assert told.stderr.split() == [
+        *("eraser_hub.__main__", "eraser_hub.cli", "eraser_hub.records", "eraser_hub.records.errors"),
+        *("eraser_hub.records.extras", "eraser_hub.records.rules", "eraser_hub.records.splits", "eraser_hub.version"),
+    ]
+    code = "import sys; sys.argv[1:] = ['--help']; import eraser_hub.__main__ as door; door._register(); door.app()"
+    whole = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    assert whole.stdout.partition("COMMAND")[2] == told.stdout.partition("COMMAND")[2] != ""
+
+
+def test_the_help_of_a_verb_waits_for_no_other():
+    code = (
+        "import sys, eraser_hub.cli.score; print('eraser_hub.api' in sys.modules, 'eraser_hub.asking' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.split() == ["False", "False"]
 
 
 def test_importing_a_verb_imports_nothing_heavy():
