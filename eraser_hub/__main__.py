@@ -69,8 +69,8 @@ def _list_verbs() -> None:
     """Give the app every verb's words alone, which the help of all shows: read, because to import them takes longer."""
     for verb in VERBS:
         body = ast.parse(pkgutil.get_data("eraser_hub.cli", f"{_function(verb)}.py") or b"").body
-        words = [ast.get_docstring(each) for each in body if getattr(each, "name", "") == _function(verb)]
-        app.command(name=verb, help=words[0])(lambda: None)
+        words = {each.name: ast.get_docstring(each) for each in body if isinstance(each, ast.FunctionDef)}
+        app.command(name=verb, help=words[_function(verb)])(lambda: None)
 
 
 def _function(verb: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from types import MappingProxyType
@@ -14,7 +13,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from eraser_hub.records.errors import DataError, printable, respelled, visible
-from eraser_hub.records.options import Option, UsageError, options_of
+from eraser_hub.records.options import Option, UsageError, merged, options_of
 from eraser_hub.records.tables import FORMATS, FormatName, Tables
 
 Values = TypeVar("Values")
@@ -34,11 +33,8 @@ def takes(options: type[Values], *more: type) -> Callable[[Callable[..., None]],
         more: dataclasses whose further fields are options too; the function takes the values of those that somebody
             gave, or that have a default, as a dictionary.
     """
-    own, others = options_of(options), dict[str, Option]()
-    for name, each in (pair for one in more for pair in options_of(one).items()):
-        if name not in own:
-            others.setdefault(name, _argument(each))
-    described = {name: each for name, each in {**own, **others}.items() if not each.python_only}
+    described = {name: each for name, each in merged(options, *more).items() if not each.python_only}
+    others = described.keys() - options_of(options)
     names = _spellings(described)
     parameters = [
         inspect.Parameter(
@@ -58,9 +54,9 @@ def takes(options: type[Values], *more: type) -> Callable[[Callable[..., None]],
             try:
                 values = {name: _parsed(name, described[name], value) for name, value in values.items()}
                 values = {name: value for name, value in values.items() if value is not None}
-                further = {name: values.pop(name) for name in others.keys() & values}
+                further = {name: values.pop(name) for name in others & values.keys()}
                 for name, value in further.items():
-                    others[name].check(name, value)
+                    described[name].check(name, value)
                 chosen_options = options(**values)
             except DataError as error:
                 raise _bad_usage(error) from None
@@ -74,13 +70,6 @@ def takes(options: type[Values], *more: type) -> Callable[[Callable[..., None]],
         return with_options
 
     return verb
-
-
-def _argument(option: Option) -> Option:
-    """A field of a library's dataclass as an option: None where somebody else decides unless it is said."""
-    words = option.help.replace("``", "")
-    option = replace(option, help=words[0].upper() + words[1:])
-    return replace(option, default=None, optional=True) if option.open else option
 
 
 def _spellings(described: Mapping[str, Option]) -> dict[str, str]:

@@ -80,7 +80,6 @@ def test_bad_data_is_one_line_and_exit_status_1(monkeypatch, capsys, error, text
 
 
 def test_the_help_of_all_verbs_imports_none_of_them():
-    done = run("--help")
     code = (
         "import sys; sys.argv[1:] = ['--help']; from eraser_hub.__main__ import main\ntry: main()\nexcept SystemExit: "
     )
