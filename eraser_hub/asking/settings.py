@@ -8,7 +8,18 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from eraser_hub.records.errors import shown
-from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options, Split, UsageError
+from eraser_hub.records.options import (
+    AtLeastOne,
+    Config,
+    DatasetPlace,
+    Force,
+    NotNegative,
+    Option,
+    Options,
+    Resume,
+    Split,
+    UsageError,
+)
 
 from .answers import QUOTED
 
@@ -105,8 +116,8 @@ class AskJob:
         simulate_endpoint: of the second model; "" for the first one's.
     """
 
-    dataset: str
-    config: str | None = None
+    dataset: DatasetPlace
+    config: Config = None
     split: str = "test"
     limit: int | None = None
     prompt: Path | None = None
@@ -118,10 +129,8 @@ class AskArguments(AskSettings):
     """Everything that asking for a split needs.
 
     Attributes:
-        dataset: Dataset folder (hub/eraser), Hub id or hf:// path.
         endpoint: Base URL of an OpenAI-compatible server, such as http://localhost:8000/v1.
         out: Predictions: a file ending in .jsonl.
-        config: Config; by default the dataset's default config.
         prompt: A jinja2 file in place of the config's prompt.
         concurrency: Requests at a time.
         simulate_endpoint: Of that model; by default the first one's.
@@ -130,15 +139,13 @@ class AskArguments(AskSettings):
         cache: Where answers are kept; by default $XDG_CACHE_HOME/eraser-hub/ask.
         limit: Ask about the first so many instances.
         budget: Most tokens that may be paid.
-        resume: Go on with a stopped run.
-        force: Replace a result that was made otherwise.
         on_progress: Called with the number of instances that are done.
     """
 
-    dataset: str
+    dataset: DatasetPlace
     endpoint: str
     out: Path
-    config: str | None = None
+    config: Config = None
     split: Split = "test"
     prompt: Path | None = None  # type: ignore[assignment]
     concurrency: AtLeastOne = 8
@@ -148,8 +155,8 @@ class AskArguments(AskSettings):
     cache: Path | None = None
     limit: AtLeastOne | None = None
     budget: AtLeastOne | None = None
-    resume: bool = False
-    force: bool = False
+    resume: Resume = False
+    force: Force = False
     on_progress: Annotated[Callable[[int], None] | None, Option(python_only=True)] = None
 
     def job(self) -> AskJob:

@@ -7,7 +7,19 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from eraser_hub.records.operators import ERASE_MODES
-from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options, Revision, Split, UsageError
+from eraser_hub.records.options import (
+    AtLeastOne,
+    Config,
+    DatasetPlace,
+    Force,
+    NotNegative,
+    Option,
+    Options,
+    Resume,
+    Revision,
+    Split,
+    UsageError,
+)
 
 Task = Literal["auto", "classification", "multiple-choice", "question-answering"]
 Engine = Literal["local", "ray"]
@@ -19,7 +31,6 @@ class Job:
     """What is explained by what.
 
     Attributes:
-        dataset: dataset folder (hub/eraser), Hub id or hf:// path.
         config: config; None: the dataset's default config.
         model: model folder of `eraser-hub train`, .skops file, or transformers id.
         task: transformers: what the model computes; auto: by its architecture.
@@ -45,7 +56,7 @@ class Job:
         distribution_split: the split that the model was trained on, whose texts its states are fitted on.
     """
 
-    dataset: str
+    dataset: DatasetPlace
     config: str | None
     split: Split
     model: str
@@ -73,10 +84,8 @@ class ExplainArguments(Options):
     """What a run is told beside its :class:`Job` and its :class:`settings.ExplainSettings`.
 
     Attributes:
-        dataset: Dataset folder (hub/eraser), Hub id or hf:// path.
         model: Model folder of `eraser-hub train`, .skops file, or transformers id.
         out: Predictions: a file ending in .jsonl or .parquet.
-        config: Config; by default the dataset's default config.
         method: The attribution method; by default occlusion.
         draws: A `method` that is drawn by chance: so many files, OUT.draw-01.jsonl, ...
         erase: How tokens are erased: remove (the default), mask, pad or infill; several with commas between write a
@@ -85,14 +94,12 @@ class ExplainArguments(Options):
         max_inputs: Refuse a run that may take more inputs of the model.
         engine: local, or ray.
         workers: `engine` ray: workers, each with a model.
-        resume: Go on with a stopped run.
-        force: Replace a result that was made otherwise.
     """
 
-    dataset: str
+    dataset: DatasetPlace
     model: str
     out: Path
-    config: str | None = None
+    config: Config = None
     split: Split = "test"
     method: str | None = None
     draws: AtLeastOne = 1
@@ -102,8 +109,8 @@ class ExplainArguments(Options):
     engine: Engine = "local"
     workers: AtLeastOne = 2
     revision: Revision = None
-    resume: bool = False
-    force: bool = False
+    resume: Resume = False
+    force: Force = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -6,8 +6,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from eraser_hub.records.options import NotNegative, Option, Options, Revision, Seed, Split
-from eraser_hub.systems.recipe import Recipe, Say
+from eraser_hub.records.options import (
+    Config,
+    DatasetPlace,
+    NotNegative,
+    Option,
+    Options,
+    Progress,
+    Revision,
+    Seed,
+    Split,
+)
+from eraser_hub.systems.recipe import Recipe
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,11 +53,10 @@ class ReproduceArguments(ReproducePlan):
     """What is reproduced, of which state of the dataset.
 
     Attributes:
-        say: Called with each line of progress.
     """
 
     revision: Revision = None
-    say: Annotated[Say | None, Option(python_only=True)] = None
+    say: Progress = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,11 +64,9 @@ class RoarPlan(Options):
     """What is removed from what.
 
     Attributes:
-        dataset: Dataset folder (hub/eraser), Hub id or hf:// path.
         model: What to train, as of `train`: logistic-regression, bilstm, an encoder, ..
         method: Whose scores rank the tokens, as of `explain`.
         out: Folder for models, predictions and reduced texts; a stopped run goes on there.
-        config: Config; by default the dataset's default config.
         train_split: Split to train on.
         bins: Shares of the tokens to remove; by default 1, 5, 10, 20 and 50 per cent.
         limit: So many texts of either split, drawn by seed with each label's share.
@@ -67,11 +74,11 @@ class RoarPlan(Options):
         max_steps: Networks: stop after so many steps (0: by epochs).
     """
 
-    dataset: str
+    dataset: DatasetPlace
     model: str
     method: str
     out: Path
-    config: str | None = None
+    config: Config = None
     split: Split = "test"
     train_split: str = "train"
     bins: Annotated[tuple[float, ...] | None, Option(commas=True, percent=True)] = None

@@ -7,7 +7,17 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options, Revision, Seed
+from eraser_hub.records.options import (
+    AtLeastOne,
+    Config,
+    DatasetPlace,
+    NotNegative,
+    Option,
+    Options,
+    Progress,
+    Revision,
+    Seed,
+)
 
 Task = Literal["auto", "classification", "multiple-choice", "question-answering"]
 CLASSIFICATION: Final = "classification"
@@ -23,8 +33,6 @@ class Recipe(Options):
     """What to train on what.
 
     Attributes:
-        dataset: Dataset folder (hub/eraser), Hub id or hf:// path.
-        config: Config; by default the dataset's default config.
         split: Split to train on.
         eval_split: Split to evaluate on; by default validation, if labelled and not trained on; '' for none.
         model: A system of :data:`eraser_hub.systems.system.SYSTEMS`, or a transformers folder or Hub id to fine-tune.
@@ -53,8 +61,8 @@ class Recipe(Options):
         regimes: Train both ways and print Carton 2020's three regimes; the folder holds the model of `train_on`.
     """
 
-    dataset: str
-    config: str | None = None
+    dataset: DatasetPlace
+    config: Config = None
     split: str = "train"
     eval_split: str | None = None
     model: str
@@ -99,9 +107,8 @@ class TrainArguments(Recipe):
 
     Attributes:
         out: Folder for the model.
-        say: Called with each line of progress.
     """
 
     out: Path
     revision: Revision = None
-    say: Annotated[Say | None, Option(python_only=True)] = None
+    say: Progress = None
