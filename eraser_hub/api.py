@@ -18,9 +18,10 @@ from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.experiments.plans import ReproduceArguments
 from eraser_hub.publishing.options import PublishArguments, ServeArguments
+from eraser_hub.records.arguments import Revision
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.hub import at_revision, place_of
-from eraser_hub.records.options import Option, Options, Revision, UsageError, as_list, keywords, shows
+from eraser_hub.records.options import Option, Options, UsageError, as_list, keywords, shows
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.reports.options import BoardArguments, ReportArguments
 from eraser_hub.scoring.options import CompareArguments, ScoreArguments

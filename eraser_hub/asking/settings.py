@@ -7,19 +7,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Literal
 
+from eraser_hub.records.arguments import Config, DatasetPlace, Force, Resume, Split
 from eraser_hub.records.errors import shown
-from eraser_hub.records.options import (
-    AtLeastOne,
-    Config,
-    DatasetPlace,
-    Force,
-    NotNegative,
-    Option,
-    Options,
-    Resume,
-    Split,
-    UsageError,
-)
+from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options, UsageError
 
 from .answers import QUOTED
 

@@ -6,20 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
+from eraser_hub.records.arguments import Config, DatasetPlace, Force, Resume, Revision, Split
 from eraser_hub.records.operators import ERASE_MODES
-from eraser_hub.records.options import (
-    AtLeastOne,
-    Config,
-    DatasetPlace,
-    Force,
-    NotNegative,
-    Option,
-    Options,
-    Resume,
-    Revision,
-    Split,
-    UsageError,
-)
+from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options, UsageError
 
 Task = Literal["auto", "classification", "multiple-choice", "question-answering"]
 Engine = Literal["local", "ray"]

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from eraser_hub.records.options import Options, Revision, UsageError
+from eraser_hub.records.arguments import Revision
+from eraser_hub.records.options import Options, UsageError
 
 from .usage import say, takes
 

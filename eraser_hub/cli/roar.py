@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from eraser_hub.experiments.plans import RoarPlan
+from eraser_hub.records.arguments import Revision
 from eraser_hub.records.hub import at_revision
-from eraser_hub.records.options import Revision
 
 from .usage import TableFormat, print_tables, say, takes
 

@@ -6,17 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from eraser_hub.records.options import (
-    Config,
-    DatasetPlace,
-    NotNegative,
-    Option,
-    Options,
-    Progress,
-    Revision,
-    Seed,
-    Split,
-)
+from eraser_hub.records.arguments import Config, DatasetPlace, Progress, Revision, Split
+from eraser_hub.records.options import NotNegative, Option, Options, Seed
 from eraser_hub.systems.recipe import Recipe
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from eraser_hub.records.options import AtLeastOne, Option, Options, Revision, Seed, Split, UsageError
+from eraser_hub.records.arguments import Revision, Split
+from eraser_hub.records.options import AtLeastOne, Option, Options, Seed, UsageError
 from eraser_hub.scoring.options import ClusterBy, OnlyPredicted
 
 Several = str | Sequence[str] | None

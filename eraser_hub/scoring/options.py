@@ -7,8 +7,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from eraser_hub.records.arguments import Revision, Split
 from eraser_hub.records.hub import at_revision
-from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options, Revision, Seed, Split, UsageError
+from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options, Seed, UsageError
 
 if TYPE_CHECKING:  # the command line reads the declarations without waiting for numpy
     from .comparison import Inference

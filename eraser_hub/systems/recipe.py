@@ -7,17 +7,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from eraser_hub.records.options import (
-    AtLeastOne,
-    Config,
-    DatasetPlace,
-    NotNegative,
-    Option,
-    Options,
-    Progress,
-    Revision,
-    Seed,
-)
+from eraser_hub.records.arguments import Config, DatasetPlace, Progress, Revision
+from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options, Seed
 
 Task = Literal["auto", "classification", "multiple-choice", "question-answering"]
 CLASSIFICATION: Final = "classification"
