@@ -71,7 +71,7 @@ class BuildArguments(Options):
     config: Configs = None
     out: Place = "hub"
     num_proc: Annotated[int, Option(min=1)] = 1
-    include_backup_records: Annotated[bool, Option(negatable=True)] = False
+    include_backup_records: bool = False
     progress: bool = True
 
     def __post_init__(self) -> None:

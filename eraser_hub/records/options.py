@@ -67,8 +67,10 @@ class Option:
         help: its words; by default those in the docstring.
         min, max: of a number.
         name: at the command line, where it is not the field's.
+        aliases: further spellings of the command line, which no help shows.
+        old: spellings of earlier releases: they work, and a line on stderr names the new one.
+        settable: at the command line a pair of ``--set NAME=VALUE``; its own option works, too, as an old spelling.
         positional: stands at the command line without a name.
-        negatable: a switch that is off has a ``no`` too; one that is on, or undecided, always has.
         python_only: no option of the command line.
         commas: at the command line one option holds all of its values, with commas between.
         percent: at the command line shares are per cent.
@@ -87,8 +89,10 @@ class Option:
     min: float | None = None
     max: float | None = None
     name: str = ""
+    aliases: tuple[str, ...] = ()
+    old: tuple[str, ...] = ()
+    settable: bool = False
     positional: bool = False
-    negatable: bool = False
     python_only: bool = False
     commas: bool = False
     percent: bool = False
