@@ -605,23 +605,9 @@ def ask(arguments: AskArguments) -> AskReport:
     from eraser_hub.records.extras import need
 
     need("openai", "rapidfuzz")
-    from eraser_hub.asking.cache import Cache, default_folder
     from eraser_hub.asking.run import ask as run
 
-    return run(
-        arguments.job(),
-        arguments.settings(),
-        arguments.endpoint,
-        arguments.out,
-        Cache(arguments.cache or default_folder()),
-        concurrency=arguments.concurrency,
-        attempts=arguments.attempts,
-        timeout=arguments.timeout,
-        budget=arguments.budget,
-        resume=arguments.resume,
-        force=arguments.force,
-        on_progress=arguments.on_progress,
-    )
+    return run(arguments)
 
 
 @keywords(ReproduceArguments)

@@ -58,7 +58,7 @@ class AskSettings(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not _some_of(self.again, AGAIN):
+        if not set(self.again) <= set(AGAIN) or len(set(self.again)) < len(self.again):
             words = f"expected some of {', '.join(AGAIN)}, each once, found {shown(','.join(self.again))}"
             raise UsageError(words, rule="option-value", argument="again")
         if self.samples and not self.again:
@@ -76,16 +76,12 @@ class AskSettings(Options):
             f"model:{self.model}|prompt:{self.prompt}|shots:{self.shots}|temperature:{self.temperature:g}",
             f"seed:{self.seed}|max_tokens:{self.max_tokens}|structured:{self.structured}",
             f"quotes:{self.threshold:g},{self.several}",
-            f"eraser-hub:{__version__}",
         ]
-        if self.answer != QUOTED:
-            parts.insert(-1, f"answer:{self.answer}")
-        if self.again:
-            sampled = f",samples:{self.samples}@{self.sample_temperature:g}" if self.samples else ""
-            parts.insert(-1, f"again:{','.join(self.again)}{sampled}")
-        if self.simulate_with:
-            parts.insert(-1, f"simulated:{self.simulate_with}")
-        return "|".join(parts)
+        sampled = f",samples:{self.samples}@{self.sample_temperature:g}" if self.samples else ""
+        parts += [f"answer:{self.answer}"] if self.answer != QUOTED else []
+        parts += [f"again:{','.join(self.again)}{sampled}"] if self.again else []
+        parts += [f"simulated:{self.simulate_with}"] if self.simulate_with else []
+        return "|".join([*parts, f"eraser-hub:{__version__}"])
 
     @property
     def requests(self) -> int:
@@ -95,7 +91,7 @@ class AskSettings(Options):
 
 @dataclass(frozen=True, slots=True)
 class AskJob:
-    """What is asked about.
+    """What is asked about, where nobody is asked: see `AskArguments`.
 
     Attributes:
         dataset: folder (``hub/eraser``) or Hub id.
@@ -103,15 +99,13 @@ class AskJob:
         split: its split.
         limit: the first so many instances; None for all.
         prompt: a file in place of the config's prompt.
-        simulate_endpoint: of the second model; "" for the first one's.
     """
 
-    dataset: DatasetPlace
-    config: Config = None
+    dataset: str
+    config: str | None = None
     split: str = "test"
     limit: int | None = None
     prompt: Path | None = None
-    simulate_endpoint: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,15 +143,7 @@ class AskArguments(AskSettings):
     force: Force = False
     on_progress: Annotated[Callable[[int], None] | None, Option(python_only=True)] = None
 
-    def job(self) -> AskJob:
-        """Return what is asked about."""
-        return AskJob(self.dataset, self.config, self.split, self.limit, self.prompt, self.simulate_endpoint)
-
     def settings(self) -> AskSettings:
         """Return what decides the answers, but for the data."""
         names = (field.name for field in fields(AskSettings))
         return AskSettings(**{name: getattr(self, name) for name in names if name != "prompt"})
-
-
-def _some_of(values: tuple[str, ...], allowed: tuple[str, ...]) -> bool:
-    return len(set(values)) == len(values) and set(values) <= set(allowed)

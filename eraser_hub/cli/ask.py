@@ -49,7 +49,7 @@ def ask(options: AskOptions) -> None:
     if options.dry_run:
         from eraser_hub.asking.run import dry_run
 
-        for part in dry_run(options.job(), options.settings()):
+        for part in dry_run(options, options.settings()):
             for line in part.split("\n"):
                 typer.echo(printable(spelled(line)))
         return
