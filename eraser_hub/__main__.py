@@ -28,7 +28,8 @@ PANELS = {
     "Publishing": ("publish", "serve"),
 }
 VERBS = tuple(verb for verbs in PANELS.values() for verb in verbs)
-EXPERIMENTS = ("reproduce", "roar", "benchmark-scores")  # verbs below `experiment`; each was one of its own before
+EXPERIMENTS = ("reproduce", "roar", "benchmark-scores")  # below `experiment`; 2.0 had them beside the other verbs
+COMMANDS = (*(verb for verb in VERBS if verb != "experiment"), *(f"experiment {name}" for name in EXPERIMENTS))
 
 # records are objects by the thousand and no cycles: to look for cycles as often as Python does is 5 to 8 % of `score`
 COLLECTOR = (50_000, 20, 20)
@@ -72,10 +73,10 @@ def _register(verb: str, app: typer.Typer = app) -> None:
         group = typer.Typer(name=verb, help=EXPERIMENT_HELP, no_args_is_help=True, rich_markup_mode="markdown")
         for each in EXPERIMENTS:
             _register(each, group)
-        app.add_typer(group)
+        app.add_typer(group, rich_help_panel=_panel(verb))
     else:
         module = importlib.import_module(f"eraser_hub.cli.{_function(verb)}")
-        add_verb(app, verb, getattr(module, _function(verb)))
+        add_verb(app, verb, getattr(module, _function(verb)), panel=_panel(verb))
 
 
 def _list_verbs() -> None:
@@ -91,6 +92,10 @@ def _help(verb: str) -> str | None:
     body = ast.parse(pkgutil.get_data("eraser_hub.cli", f"{_function(verb)}.py") or b"").body
     words = {each.name: ast.get_docstring(each) for each in body if isinstance(each, ast.FunctionDef)}
     return words[_function(verb)]
+
+
+def _panel(verb: str) -> str | None:
+    return next((panel for panel, verbs in PANELS.items() if verb in verbs), None)
 
 
 def _function(verb: str) -> str:

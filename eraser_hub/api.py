@@ -325,22 +325,22 @@ def score(arguments: ScoreArguments) -> Scores:
     from eraser_hub.conversion.download.addresses import local_file
     from eraser_hub.scoring.score import score as run
 
-    source, settings = arguments.source, arguments.settings()
+    source, settings = arguments.scored_split, arguments.settings()
     if source.holds_pairs:
         arguments.refuse_odd(settings)
-    return run(source, local_file(arguments.results), settings, arguments.num_proc)
+    return run(source, local_file(arguments.predictions), settings, arguments.num_proc)
 
 
-@shows(CompareArguments, without=["results"])
+@shows(CompareArguments, without=["predictions"])
 def compare(*systems: Any, names: Sequence[str] | None = None, **settings: Any) -> dict[str, Any]:
     """Compare systems on the same split, score by score.
 
     Args:
         systems: two or more: files of predictions (``FILE``, ``NAME=FILE``, or ``NAME=FILE,FILE,..`` for runs of one
-            system), which need ``dataset`` and ``config``, or ``data_dir``; or what
+            system), which need ``dataset`` and ``config``, or ``source``; or what
             :func:`eraser_hub.scoring.comparison.compare` takes: results of ``compute(.., per_instance=True)``, or
             statistics.
-        names: of the latter, whose further arguments are ``n_resamples``, ``seed``, ``confidence_level``, ``adjust``,
+        names: of the latter, whose further arguments are ``resamples``, ``seed``, ``confidence_level``, ``adjust``,
             ``primary``, ``equivalence`` and ``cluster_by``.
 
     Returns:
@@ -353,7 +353,7 @@ def compare(*systems: Any, names: Sequence[str] | None = None, **settings: Any) 
         >>> from eraser_hub import compare, samples
         >>> folder = samples.path("predictions", "eraser")
         >>> one, other = folder / "movies.val.jsonl", folder / "movies.val.baseline.jsonl"
-        >>> result = compare(one, other, dataset="hub/eraser", config="movies", split="val", n_resamples=100)
+        >>> result = compare(one, other, dataset="hub/eraser", config="movies", split="val", resamples=100)
         >>> [(pair["first"], pair["second"]) for pair in result["comparisons"]]
         [('movies.val', 'movies.val.baseline')]
     """
@@ -361,18 +361,22 @@ def compare(*systems: Any, names: Sequence[str] | None = None, **settings: Any) 
     from eraser_hub.scoring.comparison import compare_files
     from eraser_hub.scoring.runs import named_systems
 
+    if "n_resamples" in settings:  # 2.0's name
+        settings["resamples"] = settings.pop("n_resamples")
     if not any(isinstance(system, str | os.PathLike) for system in systems):
+        if "resamples" in settings:
+            settings["n_resamples"] = settings.pop("resamples")
         return run(*systems, names=names, **settings)
     if names is not None:
         message = "of files NAME=FILE names a system"
         raise UsageError(message, rule="option-conflict", argument="names")
-    arguments = CompareArguments(results=[os.fspath(system) for system in systems], **settings)
+    arguments = CompareArguments(predictions=[os.fspath(system) for system in systems], **settings)
     inference, scoring = arguments.inference(), arguments.settings()
-    named = named_systems(arguments.results, ways=True)
+    named = named_systems(arguments.predictions, ways=True)
     if len(named) < 2:
         message = "expected the predictions of at least two systems"
-        raise UsageError(message, rule="option-missing", argument="results")
-    return compare_files(arguments.source, named, scoring, inference)
+        raise UsageError(message, rule="option-missing", argument="predictions")
+    return compare_files(arguments.scored_split, named, scoring, inference)
 
 
 @keywords(ReportArguments)

@@ -25,20 +25,26 @@ class AskSettings(Options):
 
     Attributes:
         model: The model's name, as the server knows it.
+        shots: Examples from the split train, drawn by the seed.
+        again: Ask again, of: redacted, removed (without the quotes), alone (with nothing else), random (other spans
+            redacted).
+
+    Prompt and answers:
+        prompt: The prompt's name and digest.
+        answer: quotes; offsets or tokens (places by number); highlighted (copies with <r>..</r>).
         temperature: Of the model's answers.
         seed: Seed of all that is drawn.
         max_tokens: Most tokens of an answer.
         structured: auto: ask for a JSON schema where the server takes it; schema; none.
-        shots: Examples from the split train, drawn by the seed.
+
+    Quotes:
         threshold: Least similarity of a quote that is not in the text as it is.
         several: A quote that stands in several places: nearest (to the others), or all.
-        prompt: The prompt's name and digest.
-        again: Ask again, of: redacted, removed (without the quotes), alone (with nothing else), random (other spans
-            redacted).
+
+    Further questions:
         samples: `again`: so many answers for probabilities, where there are no log-probabilities.
         sample_temperature: Of these.
         simulate_with: Another model, which is asked for the label by the quotes alone.
-        answer: quotes; offsets or tokens (places by number); highlighted (copies with <r>..</r>).
     """
 
     model: str
@@ -115,14 +121,22 @@ class AskArguments(AskSettings):
     Attributes:
         endpoint: Base URL of an OpenAI-compatible server, such as http://localhost:8000/v1.
         out: Predictions: a file ending in .jsonl.
+
+    Prompt and answers:
         prompt: A jinja2 file in place of the config's prompt.
-        concurrency: Requests at a time.
+
+    Further questions:
         simulate_endpoint: Of that model; by default the first one's.
+
+    Requests:
+        concurrency: Requests at a time.
         attempts: How often a request is sent before it counts as failed.
         timeout: Seconds that an answer may take.
         cache: Where answers are kept; by default $XDG_CACHE_HOME/eraser-hub/ask.
         limit: Ask about the first so many instances.
         budget: Most tokens that may be paid.
+
+    Run:
         on_progress: Called with the number of instances that are done.
     """
 

@@ -19,6 +19,8 @@ class AskOptions(AskArguments):
 
     Attributes:
         dry_run: Print two prompts and the estimated tokens; ask nothing.
+
+    Run:
         quiet: No progress bar.
     """
 

@@ -21,6 +21,8 @@ class ExplainOptions(ExplainArguments):
     """The options of ``eraser-hub explain`` beside those of :class:`Job` and :class:`ExplainSettings`.
 
     Attributes:
+
+    Run:
         quiet: No progress.
     """
 

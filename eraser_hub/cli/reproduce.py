@@ -26,9 +26,9 @@ def reproduce(options: ReproduceOptions) -> None:
 
     Examples:
 
-        eraser-hub reproduce --table eraser-3 --config movies --fast
+        eraser-hub experiment reproduce --table eraser-3 --config movies --fast
 
-        eraser-hub reproduce --table eraser-4 --config movies --encoder bert-base-uncased --format latex
+        eraser-hub experiment reproduce --table eraser-4 --config movies --encoder bert-base-uncased --format latex
     """
     from eraser_hub import api
 

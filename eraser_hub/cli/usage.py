@@ -79,7 +79,7 @@ def takes(options: type[Values], *more: type) -> Callable[[Callable[..., None]],
     return verb
 
 
-def add_verb(app: typer.Typer, verb: str, function: Callable[..., None], hidden: bool = False) -> None:
+def add_verb(app: typer.Typer, verb: str, function: Callable[..., None], panel: str | None = None) -> None:
     """Give an app a verb, whose options' earlier spellings work as well."""
     earlier = getattr(function, "earlier", {})
 
@@ -87,7 +87,7 @@ def add_verb(app: typer.Typer, verb: str, function: Callable[..., None], hidden:
         def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
             return super().parse_args(ctx, list(_renamed(args, earlier)))
 
-    app.command(name=verb, cls=Verb, hidden=hidden)(function)
+    app.command(name=verb, cls=Verb, rich_help_panel=panel)(function)
 
 
 def earlier_spellings(described: Mapping[str, Option]) -> dict[str, tuple[str, bool]]:
@@ -151,6 +151,8 @@ def _setting(field: str, option: Option, text: str) -> Any:
 def _spellings(described: Mapping[str, Option]) -> dict[str, str]:
     """Argument -> its option, in capitals without one; with and without the stroke behind a word of Python's."""
     named = {field: _spelling(field, option) for field, option in described.items()}
+    for field, option in described.items():
+        named |= {name.replace("-", "_"): named[field] for name in (*option.aliases, *option.old)}
     return {**named, **{field.removesuffix("_"): name for field, name in named.items()}}
 
 
@@ -203,7 +205,7 @@ def _say_setting(context: typer.Context, parameter: typer.CallbackParam, value: 
 
 def _announce(context: typer.Context, parameter: typer.CallbackParam, value: Any) -> Any:
     source = context.get_parameter_source(parameter.name or "")
-    if source is not None and source.name == "DEFAULT":
+    if source is not None and source.name == "DEFAULT" and not context.resilient_parsing:
         say(f"{parameter.name}: {value} ({parameter.opts[0]} names another)")
     return value
 

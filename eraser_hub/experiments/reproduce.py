@@ -192,10 +192,10 @@ class Work:
 
     def _annotators(self) -> Figures:
         """Agreement of the annotators of a release's human-performance files."""
-        corpus = Path(self.plan.corpora) / self.plan.config if self.plan.corpora else None
+        corpus = Path(self.plan.source) / self.plan.config if self.plan.source else None
         cells, note = human_agreement(open_built(self.plan.dataset), self.plan.config, corpus)
         if not cells:
-            words = note or "expected human_performance*.jsonl of the release in `corpora` FOLDER/CONFIG, found none"
+            words = note or "expected human_performance*.jsonl of the release in `source` FOLDER/CONFIG, found none"
             raise DataError(words, rule="file-missing", file=corpus)
         self.notes.append(note)
         return {key: cell.value for key, cell in cells.items()}

@@ -15,7 +15,7 @@ import pytest
 
 import eraser_hub
 from eraser_hub import api
-from eraser_hub.__main__ import VERBS
+from eraser_hub.__main__ import COMMANDS
 from eraser_hub.attribution.job import ExplainArguments, Job
 from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.records.options import merged
@@ -56,7 +56,7 @@ def test_each_is_public_and_says_what_it_takes_and_returns(name):
     [
         (eraser_hub.explain, (ExplainArguments, Job, ExplainSettings), {"dataset"}),
         (eraser_hub.explain_texts, (ExplainSettings,), set()),
-        (eraser_hub.compare, (CompareArguments,), {"results"}),
+        (eraser_hub.compare, (CompareArguments,), {"predictions"}),
     ],
 )
 def test_settings_stand_in_the_signature_with_type_and_default(function, declarations, without):
@@ -127,4 +127,4 @@ def test_explain_is_callable_after_every_module_was_imported():
 
 
 def test_a_verb_of_each_function():
-    assert set(PUBLIC) - {"load"} <= set(VERBS)
+    assert set(PUBLIC) - {"load"} <= {command.split()[-1] for command in COMMANDS}
