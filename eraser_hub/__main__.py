@@ -67,7 +67,8 @@ def _register(verb: str, app: typer.Typer = app) -> None:
     """Give an app a verb, unless it has it already."""
     from eraser_hub.cli.usage import add_verb
 
-    if verb in {command.name for command in (*app.registered_commands, *app.registered_groups)}:
+    names = [command.name for command in app.registered_commands] + [group.name for group in app.registered_groups]
+    if verb in names:
         return
     if verb == "experiment":
         group = typer.Typer(name=verb, help=EXPERIMENT_HELP, no_args_is_help=True, rich_markup_mode="markdown")

@@ -92,7 +92,7 @@ def add_verb(app: typer.Typer, verb: str, function: Callable[..., None], panel: 
 
 def earlier_spellings(described: Mapping[str, Option]) -> dict[str, tuple[str, bool]]:
     """Return each hidden spelling -> its option, and whether a line on stderr says so."""
-    spellings = {}
+    spellings: dict[str, tuple[str, bool]] = {}
     for field, option in described.items():
         names = {True: option.old, False: option.aliases}
         spelling = _spelling(field, option)
