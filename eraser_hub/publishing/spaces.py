@@ -208,16 +208,12 @@ def _imports(path: Path, parts: Parts, folders: Mapping[str, Path], errors: list
         if not isinstance(node, ast.Import | ast.ImportFrom):
             continue
         wrong, target = [], _target(node, parts)
+        file = path if target is None else _file(target, folders)
         if isinstance(node, ast.Import) or (target is None and not node.level):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
-            wrong = [
-                f"imports {name}, which a Space does not install"
-                for name in names
-                if name.partition(".")[0] not in _INSTALLED
-            ]
-        elif target is None or (
-            not _file(target, folders).exists() and _file(target, folders).with_suffix("").is_dir()
-        ):
+            foreign = (name for name in names if name.partition(".")[0] not in _INSTALLED)
+            wrong = [f"imports {name}, which a Space does not install" for name in foreign]
+        elif target is None or (not file.exists() and file.with_suffix("").is_dir()):
             wrong = ["expected `from .leaf import name`"]
         elif not _FROM.match(lines[node.lineno - 1]):
             wrong = ["an import inside a block, or broken before its names, is not read by evaluate's loader"]
