@@ -11,7 +11,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,14 @@ OUT_OF_MEMORY = (
     "alloc_failed",
     "could not create a memory object",
 )
+
+
+class ProbabilityModel(Protocol):
+    """The least a model must do."""
+
+    def predict_proba(self, token_lists: list[list[str]]) -> NDArray[np.float64]:
+        """Probabilities, shape (number of token lists, number of classes), each row summing to 1."""
+        ...
 
 
 def array_of(numbers: Any) -> NDArray[np.float64]:

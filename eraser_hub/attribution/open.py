@@ -12,9 +12,8 @@ from typing import Any, ClassVar, get_args
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.registry import Registry
 
-from .adapter import Adapter
+from .adapter import Adapter, ProbabilityModel
 from .job import Task
-from .models.plain_model import ProbabilityModel
 
 # a folder in a model's while it is trained, and a file there while it is written
 UNFINISHED, SAVING = ".training", "saving"

@@ -430,7 +430,7 @@ class Pieces:
 
 
 def test_carton_s_features_are_tf_idf_of_padded_pieces():
-    from eraser_hub.attribution.models.subwords import Subwords
+    from eraser_hub.attribution.adapters.scikit_learn import Subwords
     from eraser_hub.systems.baselines import fit_carton
     from eraser_hub.systems.system import SYSTEMS
 

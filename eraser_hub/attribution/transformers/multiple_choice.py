@@ -74,7 +74,7 @@ class ChoiceModel(SequenceModel):
     provides = frozenset({"probabilities", "gradients", "embeddings"})
 
     def __init__(self, network: Any, tokenizer: Any, **more: Any) -> None:
-        super().__init__(network, tokenizer, uses_query=True, **more)
+        super().__init__(network, tokenizer, **{**more, "uses_query": True, "query_last": False})
         self.label_names = ()
 
     def encode(self, instance: Instance) -> CutChoices:  # type: ignore[override]

@@ -67,7 +67,7 @@ class AnswerModel(SequenceModel):
     provides = frozenset({"gradients", "embeddings", "attention"})
 
     def __init__(self, network: Any, tokenizer: Any, **more: Any) -> None:
-        super().__init__(network, tokenizer, uses_query=True, **more)
+        super().__init__(network, tokenizer, **{**more, "uses_query": True, "query_last": False})
         self.label_names = ()
 
     def start(self, units: Sequence[tuple[View, int]]) -> Any:

@@ -14,11 +14,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.attribution.adapter import Notes
-from eraser_hub.attribution.instances import Instance
-from eraser_hub.attribution.methods.integrated_gradients import points_of
 from eraser_hub.papers.presets import Choices
 from eraser_hub.records.errors import DataError
+
+from ..adapter import Notes
+from ..instances import Instance
+from ..methods.integrated_gradients import points_of
 
 
 class LinearPipeline(Protocol):
