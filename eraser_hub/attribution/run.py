@@ -25,9 +25,9 @@ from eraser_hub.records.options import UsageError
 from eraser_hub.records.run_record import read_run, write_run
 
 from .adapter import Adapter, Notes, align_labels
-from .attribution import ALL_ZERO
 from .costs import PROBED, cost_in_words, inputs_of, seconds_of
 from .dataset import Split, kd_of, open_split, queries_differ
+from .engine import ALL_ZERO
 from .given import Given, GivenScores, GoldRationales, KnownBounds, given_rationales
 from .instances import Instance, chunks_of
 from .job import Engine, ExplainArguments, Job

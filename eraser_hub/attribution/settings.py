@@ -30,10 +30,20 @@ GIVEN = "given"  # no method of ours: the scores come with the instances
 SPANS = "rationales"  # no scores at all: the rationales come with the instances
 HUMAN, OWN = "human", "model"  # of whom they are, where no file holds them
 TARGETS = ("predicted", "gold")
+THRESHOLDED = "thresholded_scores"
 FIDELITY_RATES = tuple(round(0.05 * step, 2) for step in range(21))
 # the fields that a prediction may have beside its erased inputs, in the order in which it is written
 FIELDS: tuple[str, ...] = (
-    *("tokens_to_flip", "random_rationales", OCCLUDED_FIELD, *DISTANCES, *ENTROPIES, AOPC_BOUNDS, SOFT_MASKS),
+    *(
+        THRESHOLDED,
+        "tokens_to_flip",
+        "random_rationales",
+        OCCLUDED_FIELD,
+        *DISTANCES,
+        *ENTROPIES,
+        AOPC_BOUNDS,
+        SOFT_MASKS,
+    ),
     *(LEAVE_ONE_OUT, "infidelity", "infidelity_normalized", "sensitivity_max"),
 )
 

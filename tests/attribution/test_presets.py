@@ -11,7 +11,7 @@ import pytest
 
 from eraser_hub.attribution import Instance, explain_instances, explain_texts, open_model
 from eraser_hub.attribution.adapter import align_labels
-from eraser_hub.attribution.attribution import _shares
+from eraser_hub.attribution.engine import _shares
 from eraser_hub.attribution.erasure import Erased, occluded, tokens_at, top
 from eraser_hub.attribution.methods.integrated_gradients import points_of
 from eraser_hub.attribution.runner import Runner
