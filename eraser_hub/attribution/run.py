@@ -91,10 +91,6 @@ class ExplainPlan:
             instances = map(self.bounds.put_on, instances)
         return (chunk for chunk in chunks_of(instances, self.settings.chunk) if chunk[0] not in done)
 
-    def signature(self, operator: str) -> str:
-        """The signature of one way's result."""
-        return self.settings.by_operator(operator).signature(Path(self.job.model).name)
-
     def header(self, operator: str = "") -> dict[str, Any]:
         """What decides the results, as a run's record holds it: a stopped run with another header does not go on.
 
@@ -205,7 +201,9 @@ def explain(
     """
     results = places_of(settings, out)
     _refuse(job, settings, engine)
-    split = split_of(job, settings.seed)
+    split, seed = open_split(job.dataset, job.config, job.split), job.sample_seed
+    if job.sample is not None:
+        split = split.sample(job.sample, settings.seed if seed is None else seed)
     job, settings = settled(job, split), settings.for_kind(split.kind)
     if engine == "local":
         # before the data are read through: what is wrong with the model or its labels is said at once
@@ -263,12 +261,6 @@ def places_of(settings: ExplainSettings, out: Path) -> dict[str, Path]:
     for path in (out, *results.values()):
         check_format(path, partial_path(out))
     return results
-
-
-def split_of(job: Job, seed: int) -> Split:
-    """The split of a job, or a sample of it."""
-    split, own = open_split(job.dataset, job.config, job.split), job.sample_seed
-    return split if job.sample is None else split.sample(job.sample, seed if own is None else own)
 
 
 def settings_for_job(job: Job, paper: str, **options: Any) -> tuple[ExplainSettings, int | None]:
@@ -388,14 +380,17 @@ def _write_results(plan: ExplainPlan, partial: Partial, spell: Callable[[str], s
     notes.words = list(map(spell, notes.words))
     for operator, path in plan.results.items():
         facts = {"counts": notes.counts, "maxima": notes.maxima, "notes": notes.words}
-        head = {"signature": plan.signature(operator), **plan.header(operator), "instances": count}
+        signature = plan.settings.by_operator(operator).signature(Path(plan.job.model).name)
+        head = {"signature": signature, **plan.header(operator), "instances": count}
         write_run(path, {**head, **facts})
     return _report(plan, count, notes)
 
 
 def _report(plan: ExplainPlan, count: int, notes: Notes) -> RunReport:
     """The report of results for which this run did nothing."""
-    (out, first), *others = [(path, plan.signature(operator)) for operator, path in plan.results.items()]
+    settings, model = plan.settings, Path(plan.job.model).name
+    ways = [(path, settings.by_operator(operator).signature(model)) for operator, path in plan.results.items()]
+    (out, first), *others = ways
     return RunReport(out, count, count, 0, 0, 0.0, notes, first, tuple(others))
 
 

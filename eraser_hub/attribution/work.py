@@ -97,16 +97,8 @@ def model_of(job: Job, label_names: Sequence[str]) -> Adapter:
     """
     if job.threads:
         limit_threads(job.threads)
-    model = open_model(
-        job.model,
-        task=job.task,
-        trust_pickle=job.trust_pickle,
-        uses_query=job.query,
-        window=job.window,
-        device=job.device,
-        precision=job.precision,
-        trust_remote_code=job.trust_remote_code,
-    )
+    names = ("task", "trust_pickle", "trust_remote_code", "window", "device", "precision")
+    model = open_model(job.model, uses_query=job.query, **{name: getattr(job, name) for name in names})
     if job.threads:
         limit_threads(job.threads)  # once more: opening the model has loaded libraries with threads of their own
     align_labels(model, label_names, job.labels)

@@ -19,7 +19,9 @@ from ..open import Opener, Opening
 
 
 @dataclass(slots=True)
-class _Tokens(Encoded):
+class CutTokens(Encoded):
+    """An instance as a list of tokens, and what stands for an erased one."""
+
     instance: Instance
     tokens: list[str]
     query: list[str]
@@ -72,7 +74,7 @@ class PlainModel(Adapter):
     def encode(self, instance: Instance) -> Encoded:
         query = list(instance.query) if self.uses_query else []
         mask, pad = getattr(self.model, "mask_token", None), getattr(self.model, "pad_token", None)
-        return _Tokens(instance, instance.tokens, query, mask, pad)
+        return CutTokens(instance, instance.tokens, query, mask, pad)
 
     def forward(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
         if self._separate:

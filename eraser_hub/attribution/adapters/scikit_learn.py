@@ -25,7 +25,7 @@ from eraser_hub.records.extras import need
 from ..adapter import Adapter, Encoded, View
 from ..instances import Instance
 from ..open import TOKENIZER, Opener, Opening
-from .plain import erase_tokens
+from .plain import CutTokens
 
 # single characters that no vocabulary of words or n-grams holds: a word more, and no evidence
 MASK, PAD = "�", "␀"
@@ -206,19 +206,6 @@ class _Bag(Encoded):
         return View((hashlib.blake2b(ids.tobytes(), digest_size=16).digest(),), (len(ids),), ids)
 
 
-@dataclass(slots=True)
-class _Text(Encoded):
-    instance: Instance
-    tokens: list[str]
-    query: list[str]
-    joiner: str
-
-    def view(self, kept: NDArray[np.bool_], erase: str) -> View:
-        text = self.joiner.join([*self.query, *erase_tokens(self.tokens, kept, erase, MASK, PAD)])
-        key = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-        return View((key,), (len(text),), text)
-
-
 class PipelineModel(Adapter):
     """A fitted scikit-learn pipeline over strings."""
 
@@ -251,7 +238,7 @@ class PipelineModel(Adapter):
     def encode(self, instance: Instance) -> Encoded:
         query = list(instance.query) if self.uses_query else []
         if self.vocabulary is None:
-            return _Text(instance, instance.tokens, query, self.joiner)
+            return CutTokens(instance, instance.tokens, query, MASK, PAD)
         ids = self._ids(instance.tokens)
         order = np.argsort(ids, kind="stable")[np.count_nonzero(ids < 0) :]
         mask, pad = self._ids([MASK, PAD]).tolist()
@@ -282,7 +269,7 @@ class PipelineModel(Adapter):
 
     def forward(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
         if self.vocabulary is None:
-            texts = [view.data for view, _ in units]
+            texts = [self.joiner.join([*view.data[1], *view.data[0]]) for view, _ in units]
             return np.asarray(self.pipeline.predict_proba(texts if self.subwords is None else self.subwords(texts)))
         features = self.matrix([view.data for view, _ in units])
         for step in self.steps[1:-1]:
