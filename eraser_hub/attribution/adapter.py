@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -185,7 +185,7 @@ class Adapter(ABC):
 
     def seen(self, instance: Instance) -> Instance:
         """The instance as the model sees it: without the query where it does not read one."""
-        return instance if self.uses_query else instance.without_query()
+        return instance if self.uses_query else replace(instance, query=())
 
     def batches(self, sizes: Sequence[int], batch_size: int) -> Iterator[list[int]]:
         """Numbers of units of these sizes in batches of like length, longest first; of one if the model does not pad.

@@ -8,7 +8,7 @@ same bytes as one that runs through.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -262,16 +262,17 @@ def _erased_sets(number: int, chunk: Chunk) -> list[tuple[str, dict[str, Any], N
         (THRESHOLDED, {"threshold": rate}, erasure.top(chunk.scores[number], rate, settings.choices.ties))
         for rate in settings.bins
     ]
-    random = chunk.random(one, f"against chance: {settings.random_kind}")
-    for _ in range(settings.random_draws):
-        if settings.random_kind == "spans":
-            drawn = erasure.shifted_rationale(random, hard, one.bounds)
-        else:
-            drawn = erasure.random_rationale(random, one.bounds[-1], len(hard))
-        sets.append(("random_rationales", {}, drawn))
-    random, each = chunk.random(one, "fidelity"), settings.choices.occlusion == "each"
-    for rate in settings.fidelity_rates if settings.fidelity_trials else ():
-        for trial in range(settings.fidelity_trials):
+    if settings.random_draws:
+        random = chunk.random(one, f"against chance: {settings.random_kind}")
+        for _ in range(settings.random_draws):
+            if settings.random_kind == "spans":
+                drawn = erasure.shifted_rationale(random, hard, one.bounds)
+            else:
+                drawn = erasure.random_rationale(random, one.bounds[-1], len(hard))
+            sets.append(("random_rationales", {}, drawn))
+    if settings.fidelity_trials:
+        random, each = chunk.random(one, "fidelity"), settings.choices.occlusion == "each"
+        for rate, trial in product(settings.fidelity_rates, range(settings.fidelity_trials)):
             occluded = erasure.occluded(random, hard, rate, each)
             sets.append((OCCLUDED_FIELD, {"occlusion_rate": rate, "trial": trial}, occluded))
     return sets

@@ -47,7 +47,7 @@ from .outputs import (
 )
 from .runner import INFILLED, Runner
 from .settings import GIVEN, HUMAN, OWN, SPANS, ExplainSettings, parsed_settings, settings_for
-from .work import Worker, explain_on_ray, infiller_of_job, model_of
+from .work import Worker, explain_on_ray, infiller_of, model_of
 
 if TYPE_CHECKING:
     from .transformers.infilling import Infiller
@@ -200,7 +200,12 @@ def explain(
         DataError: wrong data, model or settings; a stopped run or a result that was made otherwise; too many inputs.
     """
     results = places_of(settings, out)
-    _refuse(job, settings, engine)
+    if engine not in get_args(Engine):
+        words = f"expected one of {', '.join(get_args(Engine))}; found {engine!r}"
+        raise DataError(words, argument="engine", rule="option-value")
+    if bool(job.infill) != bool(settings.infill):
+        words = "expected of the job and of the settings, found of one alone"
+        raise DataError(words, argument="infill", rule="option-conflict")
     split, seed = open_split(job.dataset, job.config, job.split), job.sample_seed
     if job.sample is not None:
         split = split.sample(job.sample, settings.seed if seed is None else seed)
@@ -215,7 +220,7 @@ def explain(
             refuse_other(path, plan.header(operator), partial_path(out))
     if resume and (report := _report_of(plan)) is not None:
         return report
-    infiller = infiller_of_job(job, settings.seed) if model is not None else None
+    infiller = infiller_of(job.infill, settings.seed, job) if model is not None else None
     partial = Partial(out, plan.header(), resume)
     try:
         resumed = sum(record["instances"] for record in partial.records())
@@ -238,16 +243,6 @@ def explain(
     finally:
         # a run that failed before its first chunk was done leaves nothing to go on with
         partial.close(remove=not partial.places)
-
-
-def _refuse(job: Job, settings: ExplainSettings, engine: str) -> None:
-    """Refuse an unknown engine, and a masked language model of which the settings know nothing."""
-    if engine not in get_args(Engine):
-        words = f"expected one of {', '.join(get_args(Engine))}; found {engine!r}"
-        raise DataError(words, argument="engine", rule="option-value")
-    if bool(job.infill) != bool(settings.infill):
-        words = "expected of the job and of the settings, found of one alone"
-        raise DataError(words, argument="infill", rule="option-conflict")
 
 
 def places_of(settings: ExplainSettings, out: Path) -> dict[str, Path]:
@@ -378,12 +373,12 @@ def _write_results(plan: ExplainPlan, partial: Partial, spell: Callable[[str], s
         lines = (line for every, size in sizes for line in every[place * size : (place + 1) * size])
         write_predictions(path, lines, labels, plan.split.kind)
     notes.words = list(map(spell, notes.words))
-    for operator, path in plan.results.items():
+    report = _report(plan, count, notes)
+    ways = [(report.out, report.signature), *report.others]
+    for operator, (path, signature) in zip(plan.results, ways, strict=True):
         facts = {"counts": notes.counts, "maxima": notes.maxima, "notes": notes.words}
-        signature = plan.settings.by_operator(operator).signature(Path(plan.job.model).name)
-        head = {"signature": signature, **plan.header(operator), "instances": count}
-        write_run(path, {**head, **facts})
-    return _report(plan, count, notes)
+        write_run(path, {"signature": signature, **plan.header(operator), "instances": count, **facts})
+    return report
 
 
 def _report(plan: ExplainPlan, count: int, notes: Notes) -> RunReport:

@@ -34,17 +34,8 @@ THRESHOLDED = "thresholded_scores"
 FIDELITY_RATES = tuple(round(0.05 * step, 2) for step in range(21))
 # the fields that a prediction may have beside its erased inputs, in the order in which it is written
 FIELDS: tuple[str, ...] = (
-    *(
-        THRESHOLDED,
-        "tokens_to_flip",
-        "random_rationales",
-        OCCLUDED_FIELD,
-        *DISTANCES,
-        *ENTROPIES,
-        AOPC_BOUNDS,
-        SOFT_MASKS,
-    ),
-    *(LEAVE_ONE_OUT, "infidelity", "infidelity_normalized", "sensitivity_max"),
+    *(THRESHOLDED, "tokens_to_flip", "random_rationales", OCCLUDED_FIELD, *DISTANCES, *ENTROPIES),
+    *(AOPC_BOUNDS, SOFT_MASKS, LEAVE_ONE_OUT, "infidelity", "infidelity_normalized", "sensitivity_max"),
 )
 
 Share = Annotated[float, Option(min=0, max=1)]
@@ -235,36 +226,31 @@ class ExplainSettings:
         """Return every setting that decides the numbers, in one line (sacrebleu's manner)."""
         spans, choices, method = self.method == SPANS, self.choices, self.own_method
         own = [] if method is None else method.words(self)
-        plays = method is not None and method.plays
         before = [one for one in self.measures if _place(one) < place_of(OCCLUDED_FIELD)]
         after = [one for one in self.measures if one not in before]
-        shares = ",".join(f"{share:g}" for share in self.kd_of_sequences or (self.kd,))
-        fidelity = f"fidelity:{self.fidelity_trials}x{len(self.fidelity_rates)},{choices.occlusion}"
-        parts = [
-            self.paper and f"paper:{self.paper}",
-            f"rationales:{self.scores}" if spans else f"method:{self.method}",
-            "" if spans or self.target == "predicted" else f"target:{self.target}",
-            "" if spans else f"kd:{shares}",
-            f"erase:{','.join(self.operators)}",
-            f"seed:{self.seed}",
-            self.scores_erase and f"scores-erase:{self.scores_erase}",
-            self.infill and f"infill:{self.infill}",
-            "bins:" + ",".join(f"{rate:g}" for rate in self.bins) if self.bins else "",
-            *([] if plays else own),
-            "" if spans or not self.scores else f"scores:{self.scores}",
-            f"random-draws:{self.random_draws},{self.random_kind}" if self.random_draws else "",
-            *(words for one in before for words in one.words(self)),
-            fidelity if self.fidelity_trials else "",
-            *(words for one in after if not one.by_units for words in one.words(self)),
-            *(own if plays else []),
-            *(words for one in after if one.by_units for words in one.words(self)),
-            f"units:{self.units}" if self.plays and self.units != "tokens" else "",
-            choices.filler and f"filler:{choices.filler}",
-            model and f"model:{model}",
-            f"ties:{'position' if choices.ties == 'first' else 'last-position'}",
-            f"eraser-hub:{__version__}",
-        ]
-        return "|".join(filter(None, parts))
+        parts = [f"paper:{self.paper}"] if self.paper else []
+        parts += [f"rationales:{self.scores}"] if spans else [f"method:{self.method}"]
+        if not spans:
+            parts += [] if self.target == "predicted" else [f"target:{self.target}"]
+            parts.append("kd:" + ",".join(f"{share:g}" for share in self.kd_of_sequences or (self.kd,)))
+        parts += [f"erase:{','.join(self.operators)}", f"seed:{self.seed}"]
+        parts += [f"scores-erase:{self.scores_erase}"] if self.scores_erase else []
+        parts += [f"infill:{self.infill}"] if self.infill else []
+        parts += ["bins:" + ",".join(f"{rate:g}" for rate in self.bins)] if self.bins else []
+        parts += [] if method is None or method.plays else own
+        parts += [f"scores:{self.scores}"] if self.scores and not spans else []
+        parts += [f"random-draws:{self.random_draws},{self.random_kind}"] if self.random_draws else []
+        parts += [words for one in before for words in one.words(self)]
+        if self.fidelity_trials:
+            parts.append(f"fidelity:{self.fidelity_trials}x{len(self.fidelity_rates)},{choices.occlusion}")
+        parts += [words for one in after if not one.by_units for words in one.words(self)]
+        parts += own if method is not None and method.plays else []
+        parts += [words for one in after if one.by_units for words in one.words(self)]
+        parts += [f"units:{self.units}"] if self.plays and self.units != "tokens" else []
+        parts += [f"filler:{choices.filler}"] if choices.filler else []
+        parts += [f"model:{model}"] if model else []
+        ties = "position" if choices.ties == "first" else "last-position"
+        return "|".join([*parts, f"ties:{ties}", f"eraser-hub:{__version__}"])
 
     @property
     def may_cost_much(self) -> bool:

@@ -105,11 +105,11 @@ def model_of(job: Job, label_names: Sequence[str]) -> Adapter:
     return model
 
 
-def infiller_of(model: str | Path, seed: int, **how: Any) -> Infiller | None:
+def infiller_of(model: str | Path, seed: int, job: Job | None = None) -> Infiller | None:
     """The masked language model that draws words for erased tokens; None where none is asked for.
 
     Args:
-        how: device, precision and trust_remote_code, as of :class:`Job`.
+        job: which says device, precision and trust_remote_code.
 
     Raises:
         DataError: missing packages; it cannot be opened, or is no masked language model.
@@ -119,13 +119,8 @@ def infiller_of(model: str | Path, seed: int, **how: Any) -> Infiller | None:
     need("torch", "transformers")
     from .transformers.infilling import open_infiller
 
-    return open_infiller(str(model), seed, **how)
-
-
-def infiller_of_job(job: Job, seed: int) -> Infiller | None:
-    """Return :func:`infiller_of` a job."""
-    how = {"device": job.device, "precision": job.precision, "trust_remote_code": job.trust_remote_code}
-    return infiller_of(job.infill, seed, **how)
+    names = ("device", "precision", "trust_remote_code") if job is not None else ()
+    return open_infiller(str(model), seed, **{name: getattr(job, name) for name in names})
 
 
 def limit_threads(threads: int) -> None:
@@ -211,7 +206,7 @@ class ChunkWorker:
     def __init__(self, job: Job, settings: ExplainSettings, label_names: tuple[str, ...], kind: str) -> None:
         self.error, self.rule = "", ""
         try:
-            infiller = infiller_of_job(job, settings.seed)
+            infiller = infiller_of(job.infill, settings.seed, job)
             self.worker = Worker(model_of(job, label_names), job, settings, kind, infiller=infiller)
         except DataError as error:  # told to the driver, which raises it: Ray would start the worker again and again
             self.error, self.rule = str(error), error.rule

@@ -30,6 +30,7 @@ from .plain import CutTokens
 # single characters that no vocabulary of words or n-grams holds: a word more, and no evidence
 MASK, PAD = "�", "␀"
 BLANK_SPLIT = "[^ ]+"
+FILE = "model.skops"  # in a model's folder
 SCHEMA = "schema.json"  # of a skops archive
 # what a random forest needs beyond scikit-learn's own types; its arrays are checked after opening
 TREE = "sklearn.tree._tree.Tree"
@@ -278,16 +279,13 @@ class PipelineModel(Adapter):
 
     @property
     def provides(self) -> frozenset[str]:  # type: ignore[override]  # the pipeline's steps decide
-        # features of sub-words are no words' or characters', to which coefficients could be traced
-        linear = self.subwords is None and hasattr(self.steps[-1], "coef_") and hasattr(self.steps[0], "vocabulary_")
-        own = ["coefficients"] * linear + ["gradients"] * (linear and self._sums_counts())
-        return frozenset(["probabilities", *own])
-
-    def _sums_counts(self) -> bool:
-        """Whether the model is softmax or sigmoid of a linear function of token counts (no tf-idf norm between)."""
         counts, estimator = self.steps[0], self.steps[-1]
+        # features of sub-words are no words' or characters', to which coefficients could be traced
+        linear = self.subwords is None and hasattr(estimator, "coef_") and hasattr(counts, "vocabulary_")
+        # softmax or sigmoid of a linear function of token counts (no tf-idf norm between)
         names = [type(step).__name__ for step in self.steps]
-        return names == ["CountVectorizer", "LogisticRegression"] and not counts.binary and hasattr(estimator, "coef_")
+        sums_counts = linear and names == ["CountVectorizer", "LogisticRegression"] and not counts.binary
+        return frozenset(["probabilities", *["coefficients"] * linear, *["gradients"] * sums_counts])
 
     def scores(
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
@@ -308,7 +306,7 @@ class PipelineOpener(Opener):
     def opens(cls, opening: Opening) -> bool:
         if opening.path is None:
             return wants_strings(opening.model)
-        return "network" not in opening.facts and _file(opening.path).is_file()
+        return "network" not in opening.facts and ((opening.path / FILE).is_file() or opening.path.is_file())
 
     @classmethod
     def open(cls, opening: Opening) -> Adapter:
@@ -316,7 +314,8 @@ class PipelineOpener(Opener):
         if opening.path is None:
             return PipelineModel(opening.model, uses_query=asks)
         need("sklearn", "skops")
-        file, longest = _file(opening.path), facts.get("longest")
+        longest, file = facts.get("longest"), opening.path / FILE
+        file = file if file.is_file() else opening.path
         subwords = None if longest is None else subwords_of(file.parent / TOKENIZER, longest)
         pipeline = load_pipeline(file, opening.trust_pickle)
         return PipelineModel(pipeline, uses_query=asks, joiner=facts.get("joiner", " "), subwords=subwords)
@@ -324,8 +323,3 @@ class PipelineOpener(Opener):
     @classmethod
     def embeds(cls, opening: Opening) -> bool:
         return False
-
-
-def _file(model: Path) -> Path:
-    """Return the file of a pipeline."""
-    return model / "model.skops" if (model / "model.skops").is_file() else model

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -86,7 +86,7 @@ class ChoiceModel(SequenceModel):
         if self.label_names and len(answers) != len(self.label_names):
             words = f"expected {len(self.label_names)} answers between {SEPARATOR}, found {len(answers)}"
             raise DataError(words, rule="length", instance=instance.id, field="query")
-        question = super().encode(instance.without_query())
+        question = super().encode(replace(instance, query=()))
         cut = [
             np.asarray([piece for word in self.words.cut(answer) for piece in word], dtype=np.int64)
             for answer in answers
