@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from eraser_hub.records.operators import ERASE_MODES
-from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options, Revision, Split, UsageError
+from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options, Revision, Split
 
 Task = Literal["auto", "classification", "multiple-choice", "question-answering"]
 Engine = Literal["local", "ray"]
@@ -104,10 +104,3 @@ class ExplainArguments(Options):
     revision: Revision = None
     resume: bool = False
     force: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for pair in self.more:
-            if "=" not in pair:
-                words = f"expected NAME=VALUE, found {pair!r}"
-                raise UsageError(words, rule="option-value", argument="more")

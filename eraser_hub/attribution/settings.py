@@ -311,13 +311,14 @@ def parsed_settings(pairs: Iterable[str]) -> dict[str, Any]:
     """Return the settings that plug-ins declare, from ``NAME=VALUE`` each.
 
     Raises:
-        UsageError: a name that none of them has.
+        UsageError: no such pair, or a name that none of them has.
     """
     declared, values = own_settings() if pairs else {}, {}
-    for name, _, text in (pair.partition("=") for pair in pairs):
-        if name not in declared:
-            words = f"expected one of {', '.join(declared)}, found {name!r}"
-            raise UsageError(words, rule="option-value", argument="more")
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals or name not in declared:
+            words = f"one of {', '.join(declared)}, found {name!r}" if equals else f"NAME=VALUE, found {pair!r}"
+            raise UsageError(f"expected {words}", rule="option-value", argument="more")
         values[name] = declared[name].parsed(text)
     return values
 

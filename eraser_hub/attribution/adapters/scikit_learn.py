@@ -290,13 +290,10 @@ class PipelineModel(Adapter):
     def scores(
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
     ) -> list[NDArray[np.float64]]:
-        from ._linear import coefficient_scores, gradient_scores
+        from ._linear import token_scores
 
-        compute = coefficient_scores if method == "coefficients" else gradient_scores
-        return [
-            compute(self, one.instance, self.column(target), method, steps)
-            for one, target in zip(encoded, targets, strict=True)
-        ]
+        pairs = zip(encoded, targets, strict=True)
+        return [token_scores(self, one.instance, self.column(target), method, steps) for one, target in pairs]
 
 
 class PipelineOpener(Opener):
