@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 
 from eraser_hub.records.arguments import Config, DatasetPlace, Force, Resume, Revision, Split
 from eraser_hub.records.operators import ERASE_MODES
-from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options, UsageError
+    resume: Resume = False
+    force: Force = False
 
 Task = Literal["auto", "classification", "multiple-choice", "question-answering"]
 Engine = Literal["local", "ray"]
@@ -98,6 +99,7 @@ class ExplainArguments(Options):
     engine: Engine = "local"
     workers: AtLeastOne = 2
     revision: Revision = None
+<<<<<<< HEAD
     resume: Resume = False
     force: Force = False
 
@@ -107,3 +109,7 @@ class ExplainArguments(Options):
             if "=" not in pair:
                 words = f"expected NAME=VALUE, found {pair!r}"
                 raise UsageError(words, rule="option-value", argument="more")
+=======
+    resume: bool = False
+    force: bool = False
+>>>>>>> w-attr

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from eraser_hub.records.arguments import Revision, Split
 from eraser_hub.records.hub import at_revision
-from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options, Seed, UsageError
+from eraser_hub.records.options import NotNegative, Option, Options, Seed, UsageError
 
 if TYPE_CHECKING:  # the command line reads the declarations without waiting for numpy
     from .comparison import Inference
