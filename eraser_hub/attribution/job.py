@@ -8,8 +8,7 @@ from typing import Annotated, Literal
 
 from eraser_hub.records.arguments import Config, DatasetPlace, Force, Resume, Revision, Split
 from eraser_hub.records.operators import ERASE_MODES
-    resume: Resume = False
-    force: Force = False
+from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options
 
 Task = Literal["auto", "classification", "multiple-choice", "question-answering"]
 Engine = Literal["local", "ray"]
@@ -99,17 +98,5 @@ class ExplainArguments(Options):
     engine: Engine = "local"
     workers: AtLeastOne = 2
     revision: Revision = None
-<<<<<<< HEAD
     resume: Resume = False
     force: Force = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for pair in self.more:
-            if "=" not in pair:
-                words = f"expected NAME=VALUE, found {pair!r}"
-                raise UsageError(words, rule="option-value", argument="more")
-=======
-    resume: bool = False
-    force: bool = False
->>>>>>> w-attr

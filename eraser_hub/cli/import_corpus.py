@@ -40,8 +40,8 @@ class ImportOptions(Options):
         id: A column of ids; by default SPLIT_LINE.
 
     Splits and tokens:
-        split: SPLIT=FILE, SPLIT=SPLIT of the dataset, or SPLIT=20% of the texts of `source`; repeat it. The file `source`
-            is the split train.
+        split: SPLIT=FILE, SPLIT=SPLIT of the dataset, or SPLIT=20% of the texts of `source`; repeat it. The file
+            `source` is the split train.
         annotators: Several annotators: groups (an evidence group each), or majority.
         tokenizer: How `text` is cut: whitespace, characters, or a tokenizer's folder; else at U+0020.
         config: The configuration of a dataset, where it has several.

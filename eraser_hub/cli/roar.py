@@ -28,7 +28,8 @@ def roar(options: RoarOptions) -> None:
 
     Examples:
 
-        eraser-hub experiment roar --dataset hub/eraser --config movies --model logistic-regression --method occlusion --out roar
+        eraser-hub experiment roar --dataset hub/eraser --config movies --model logistic-regression --method occlusion
+        --out roar
     """
     from eraser_hub.experiments.roar import roar as run
     from eraser_hub.experiments.roar import roar_tables

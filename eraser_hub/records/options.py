@@ -183,7 +183,8 @@ def _described(options: type) -> dict[str, Option]:
         option = _typed(hints[field.name])
         default = REQUIRED if field.default is MISSING else field.default
         default = default if field.default_factory is MISSING else field.default_factory()
-        option = replace(option, help=option.help or help_, group=group or option.group, default=default, hint=plain[field.name])
+        words_ = {"help": option.help or help_, "group": group or option.group}
+        option = replace(option, default=default, hint=plain[field.name], **words_)
         described[field.name] = option
         assert described[field.name].help, f"{options.__name__}.{field.name}: an option without help"
     assert not words, f"{options.__name__}: {', '.join(words)}: no such field"

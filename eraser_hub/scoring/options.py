@@ -155,9 +155,9 @@ class CompareArguments(AgainstArguments):
     """Which systems are compared, and how.
 
     Attributes:
-        predictions: A system's predictions, FILE or NAME=FILE (a file, https:// or hf://); several runs of one (seeds) as
-            NAME=FILE,FILE,..; files of several ways of erasing are told apart by their run records; give two systems or
-            more.
+        predictions: A system's predictions, FILE or NAME=FILE (a file, https:// or hf://), or NAME=FILE,FILE,.. for
+            several runs (seeds) of a system; give two systems or more. Files of several erase operators are
+            distinguished by their run records.
         primary: A score declared in advance: the family, in place of the headline scores; repeat for several.
 
     Uncertainty:
