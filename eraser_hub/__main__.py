@@ -9,6 +9,7 @@ import io
 import os
 import pkgutil
 import sys
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -63,21 +64,20 @@ def _root(
     """
 
 
-def _register(verb: str, app: typer.Typer = app) -> None:
-    """Give an app a verb, unless it has it already."""
+def _register(verbs: Sequence[str] = VERBS, app: typer.Typer = app) -> None:
+    """Give an app these verbs; those that it has already stay as they are."""
     from eraser_hub.cli.usage import add_verb
 
-    names = [command.name for command in app.registered_commands] + [group.name for group in app.registered_groups]
-    if verb in names:
-        return
-    if verb == "experiment":
-        group = typer.Typer(name=verb, help=EXPERIMENT_HELP, no_args_is_help=True, rich_markup_mode="markdown")
-        for each in EXPERIMENTS:
-            _register(each, group)
-        app.add_typer(group, rich_help_panel=_panel(verb))
-    else:
-        module = importlib.import_module(f"eraser_hub.cli.{_function(verb)}")
-        add_verb(app, verb, getattr(module, _function(verb)), panel=_panel(verb))
+    present = [command.name for command in app.registered_commands] + [group.name for group in app.registered_groups]
+    for verb in (each for each in verbs if each not in present):
+        panel = next((panel for panel, names in PANELS.items() if verb in names), None)
+        if verb == "experiment":
+            group = typer.Typer(name=verb, help=EXPERIMENT_HELP, no_args_is_help=True, rich_markup_mode="markdown")
+            _register(EXPERIMENTS, group)
+            app.add_typer(group, rich_help_panel=panel)
+        else:
+            module = importlib.import_module(f"eraser_hub.cli.{_function(verb)}")
+            add_verb(app, verb, getattr(module, _function(verb)), panel)
 
 
 def _list_verbs() -> None:
@@ -93,10 +93,6 @@ def _help(verb: str) -> str | None:
     body = ast.parse(pkgutil.get_data("eraser_hub.cli", f"{_function(verb)}.py") or b"").body
     words = {each.name: ast.get_docstring(each) for each in body if isinstance(each, ast.FunctionDef)}
     return words[_function(verb)]
-
-
-def _panel(verb: str) -> str | None:
-    return next((panel for panel, verbs in PANELS.items() if verb in verbs), None)
 
 
 def _function(verb: str) -> str:
@@ -140,7 +136,7 @@ def main() -> None:
     verb = _asked_verb()
     try:
         if verb:
-            _register(verb)  # it alone is imported
+            _register((verb,))  # it alone is imported
         else:
             _list_verbs()
         app()

@@ -537,7 +537,7 @@ def explain(
 
         beside: dict[str, Any] = {"queries": queries, "label_names": label_names, "on_passes": on_passes}
         return explain_texts(model, data, **beside, **settings)
-    from eraser_hub.attribution.run import explain_draws, planned_runs
+    from eraser_hub.attribution.run import explain_runs, planned_runs
 
     if out is None:
         raise UsageError("expected the file of predictions", rule="option-missing", argument="out")
@@ -547,7 +547,7 @@ def explain(
     own = {name: settings.pop(name) for name in ExplainArguments.__dataclass_fields__.keys() & settings}
     runs = planned_runs(ExplainArguments(dataset=_in_hub(data), model=os.fspath(model), out=Path(out), **own), settings)
     how = {name: own[name] for name in ("resume", "force", "engine", "workers", "max_inputs") if name in own}
-    return explain_draws(runs.job, runs.settings, runs.outs, **how)
+    return explain_runs(runs.job, runs.runs, **how)
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,7 +172,11 @@ def _typer_option(field: str, option: Option, names: Mapping[str, str]) -> Any:
     kind: Any = option.kind if option.kind in (bool, int, float, Path) and not option.commas else str
     kind = list[kind] if option.many and not option.commas else kind
     kind = kind | None if option.optional or option.default in (None, ()) else kind
-    words: dict[str, Any] = {"help": respelled(option.help, names), "rich_help_panel": option.group or None}
+    default = _typed_default(option)
+    text = respelled(option.help, names)
+    if default not in (None, "", inspect.Parameter.empty) and not isinstance(default, bool):
+        text = f"{text.removesuffix('.')} (default: {default})."
+    words: dict[str, Any] = {"help": text, "rich_help_panel": option.group or None, "show_default": False}
     words |= {"min": option.min, "max": option.max} if kind is not str else {}
     words["metavar"] = _metavar(option)
     words["callback"] = _announce if option.announced else _say_setting if option.settable else None
@@ -183,7 +187,6 @@ def _typer_option(field: str, option: Option, names: Mapping[str, str]) -> Any:
     if option.kind is bool and option.default is not False:
         off = f"/--no-{name.removeprefix('--')}"
         name = f" {off}" if option.default is True else f"{name}{off}"
-        words["show_default"] = False
     return Annotated[kind, typer.Option(name, hidden=option.settable, **words)]
 
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from eraser_hub.attribution.dataset import open_split
 from eraser_hub.attribution.job import Job
-from eraser_hub.attribution.run import draw_path, explain_draws, settings_for_job
+from eraser_hub.attribution.run import draw_path, explain_runs, seeded_runs, settings_for_job
 from eraser_hub.attribution.settings import HUMAN as HUMAN_RATIONALES
 from eraser_hub.conversion.eraser.human_agreement import human_agreement
 from eraser_hub.metrics.normalized_fidelity import NormalizedFidelity
@@ -128,7 +128,9 @@ class Work:
         draws = 1 if method != "random" else sizes.FAST_RANDOM_DRAWS if plan.fast else sizes.RANDOM_DRAWS
         out = self.out / f"{name}.predictions.jsonl"
         outs = [out] if draws == 1 else [draw_path(out, draw) for draw in range(1, draws + 1)]
-        for line in (line for report in explain_draws(job, settings, outs, resume=True) for line in report.lines()):
+        for line in (
+            line for report in explain_runs(job, seeded_runs(settings, outs), resume=True) for line in report.lines()
+        ):
             self.say(line)
         if draws > 1:
             self.notes.append(f"random rankings: the mean of {draws} draws, without an interval")

@@ -147,7 +147,7 @@ class Option:
 # options that several functions have
 AtLeastOne = Annotated[int, Option(min=1)]
 NotNegative = Annotated[int, Option(min=0)]
-Seed = Annotated[int, Option(min=0, help="Seed of all that is drawn.")]
+Seed = Annotated[int, Option(min=0, help="Seed of all random draws.")]
 
 
 class Options:
@@ -183,9 +183,8 @@ def _described(options: type) -> dict[str, Option]:
         option = _typed(hints[field.name])
         default = REQUIRED if field.default is MISSING else field.default
         default = default if field.default_factory is MISSING else field.default_factory()
-        words_ = {"help": option.help or help_, "group": group or option.group}
-        option = replace(option, default=default, hint=plain[field.name], **words_)
-        described[field.name] = option
+        option = replace(option, help=option.help or help_, group=group or option.group)
+        described[field.name] = replace(option, default=default, hint=plain[field.name])
         assert described[field.name].help, f"{options.__name__}.{field.name}: an option without help"
     assert not words, f"{options.__name__}: {', '.join(words)}: no such field"
     return described

@@ -92,7 +92,7 @@ def test_options_are_what_their_types_say():
     for wrong in ("--boards 0", "--wood elm", "--no-open", "--watch x", "--holes some"):
         assert run(app, ["--width", "2", *wrong.split()]).exit_code == 2
     said = " ".join(run(app, ["--help"], env={"COLUMNS": "120"}).output.split())
-    assert "as many as --width needs" in said and "[default: 10,7]" in said
+    assert "as many as --width needs" in said and "(default: 10,7)." in said
 
 
 @dataclass(frozen=True, kw_only=True)

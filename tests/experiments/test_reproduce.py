@@ -107,7 +107,7 @@ def test_rows_run_and_those_that_cannot_say_why(hub, tmp_path, only):
 
 def test_a_run_goes_on_where_it_stopped(hub, tmp_path, only, monkeypatch):
     only("eraser-4", "glove-lstm")
-    real, calls = measured.explain_draws, []
+    real, calls = measured.explain_runs, []
 
     def stopping(job, settings, outs, **how):
         calls.append(settings.method)
@@ -115,10 +115,10 @@ def test_a_run_goes_on_where_it_stopped(hub, tmp_path, only, monkeypatch):
             raise KeyboardInterrupt
         return real(job, settings, outs, **how)
 
-    monkeypatch.setattr(measured, "explain_draws", stopping)
+    monkeypatch.setattr(measured, "explain_runs", stopping)
     with pytest.raises(KeyboardInterrupt):
         reproduce(replace(plan(hub, "eraser-4"), out=tmp_path / "out"), lambda words: None)
-    monkeypatch.setattr(measured, "explain_draws", real)
+    monkeypatch.setattr(measured, "explain_runs", real)
     weights = tmp_path / "out" / "models" / "glove-lstm" / "weights.safetensors"
     before, said = weights.stat().st_mtime_ns, list[str]()
     (table,) = reproduce(replace(plan(hub, "eraser-4"), out=tmp_path / "out"), said.append).tables

@@ -30,6 +30,7 @@ class Distances(Measure):
     """Mahalanobis distances of the whole and the erased inputs' states from training texts', and entropies."""
 
     source = "Lee et al. 2018; Hase, Xie and Bansal 2021"
+    default = 200
     asked, fields = "distribution_texts", (*DISTANCES, *ENTROPIES)
     said = "distribution:{0.distribution_texts}"
     ranks = by_units = False

@@ -35,6 +35,7 @@ class SoftScores(Measure):
     """Soft comprehensiveness and sufficiency, normalised: erasure by chance, likelier where a unit matters more."""
 
     source = "Zhao and Aletras 2023"
+    default = 50
     asked, reads, fields = "soft_draws", ("units", "soft_masks"), (SOFT_MASKS,)
 
     def measure(self, chunk: Chunk) -> Fields:
