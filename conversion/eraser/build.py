@@ -33,21 +33,11 @@ import pyarrow as pa
 from tqdm import tqdm
 
 from eraser_hub.conversion.arrays import numbers, numpy_values, strings
-from eraser_hub.conversion.card import content_version, verify_folder, with_picture
-from eraser_hub.conversion.croissant import write_croissant
-from eraser_hub.conversion.dataset import (
-    FORMAT,
-    RELEASE,
-    BuildOptions,
-    BuildResult,
-    each_of,
-    keep_others,
-    standing,
-    write_release,
-)
+from eraser_hub.conversion.card import content_version
+from eraser_hub.conversion.dataset import FORMAT, RELEASE, BuildOptions, BuildResult, each_of, standing
 from eraser_hub.conversion.download.fetch import NotReleased
 from eraser_hub.conversion.download.http import Unreachable
-from eraser_hub.conversion.leaderboard import write_eval_yaml
+from eraser_hub.conversion.finish import finish_build
 from eraser_hub.conversion.licenses import built_name, license_notes
 from eraser_hub.conversion.offsets import in_first_order
 from eraser_hub.conversion.parquet import FileFacts, write_parquet
@@ -91,7 +81,6 @@ def build_eraser(source: Path | None, configs: Sequence[str] | None, out: Path, 
             corpus.config.name: [str(corpus.folder.resolve()), fingerprint(corpus.folder)] for corpus in corpora
         },
     }
-    release = target / RELEASE
     with rebuilding(target, key) as folder:
         _clear(folder, names)
         parts, errors = _build_all(corpora, folder, options)
@@ -103,15 +92,11 @@ def build_eraser(source: Path | None, configs: Sequence[str] | None, out: Path, 
         entries = kept | {name: part.entry for name, part in parts.items()}
         shutil.rmtree(folder / PARTS, ignore_errors=True)
         entries = {name: entries[name] for name in _in_order(entries)}
-        facts = facts_of(entries, entries, release)
-        write_release(folder, entries)
-        card = with_picture(eraser_card(entries, facts), "eraser", folder)
-        (folder / "README.md").write_text(card, encoding="utf-8")
-        verify_folder(folder, SCHEMA, {name: config.label_names for name, config in facts.items()})
+        facts = facts_of(entries, entries, target / RELEASE)
         digests = {path: digest for part in parts.values() for path, digest in part.digests.items()}
-        write_croissant(folder, "eraser", digests)
-        write_eval_yaml(folder, "eraser")
-        keep_others(target, folder, (*CONFIGS, *facts, *BESIDE_CONFIGS))
+        labels = {name: config.label_names for name, config in facts.items()}
+        folders = (*CONFIGS, *facts, *BESIDE_CONFIGS)
+        finish_build(target, folder, SCHEMA, entries, lambda: eraser_card(entries, facts), folders, labels, digests)
     rows = {name: {split: of["num_examples"] for split, of in entries[name]["splits"].items()} for name in parts}
     notes += [note for part in parts.values() for note in part.notes]
     return BuildResult(target, rows, notes, {name: failed[name] for name in _in_order(failed)})

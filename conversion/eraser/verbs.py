@@ -9,7 +9,7 @@ from eraser_hub.conversion.dataset import Verbs
 from eraser_hub.records.built import open_built
 
 from .build import build_eraser
-from .check import check_eraser
+from .check import EraserRules
 from .configs import CONFIGS
 from .export import export_eraser
 from .own import own_folders
@@ -18,12 +18,11 @@ from .sources import is_raw
 from .statistics import eraser_statistics
 
 
-class EraserVerbs(Verbs):
+class EraserVerbs(EraserRules, Verbs):
     """Each verb stands in a module of its own."""
 
     build = staticmethod(build_eraser)  # pyright: ignore[reportAssignmentType]
     export = staticmethod(export_eraser)  # pyright: ignore[reportAssignmentType]
-    check = staticmethod(check_eraser)  # pyright: ignore[reportAssignmentType]
     stats = staticmethod(eraser_statistics)  # pyright: ignore[reportAssignmentType]
 
     def is_built(self, folder: Path) -> bool:
