@@ -22,8 +22,6 @@ from eraser_hub.records.errors import DataError, first_line, shown
 from eraser_hub.records.lines import reading
 from eraser_hub.version import __version__
 
-from .features import features_of, yaml_features
-
 if TYPE_CHECKING:
     from datasets import DatasetInfo
 
@@ -85,6 +83,34 @@ def with_configs(
     }
 
 
+def yaml_features(schema: pa.Schema, labels: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
+    """The features as a card's ``dataset_info`` spells them, in the dialect that datasets 3.6 and newer both read.
+
+    Args:
+        schema: the columns.
+        labels: column -> label names, of the ClassLabel columns.
+    """
+    features = []
+    for column in schema:
+        if column.name in labels:
+            names = {str(number): name for number, name in enumerate(labels[column.name])}
+            features.append({"name": column.name, "dtype": {"class_label": {"names": names}}})
+        else:
+            features.append({"name": column.name, **_yaml_type(column.type)})
+    return features
+
+
+def _yaml_type(kind: pa.DataType) -> dict[str, Any]:
+    if pa.types.is_list(kind):
+        inner = kind.value_type
+        if pa.types.is_struct(inner):
+            return {"list": [{"name": field.name, **_yaml_type(field.type)} for field in inner]}
+        if pa.types.is_list(inner):
+            return {"list": _yaml_type(inner)}
+        return {"list": _yaml_type(inner)["dtype"]}
+    return {"dtype": "float32" if kind == pa.float32() else str(kind)}
+
+
 class ConfigWords(NamedTuple):
     """What is said of a configuration.
 
@@ -104,9 +130,9 @@ class ConfigWords(NamedTuple):
 
     def dataset_info(self, schema: pa.Schema, **more: Any) -> DatasetInfo:
         """Return them as a builder of `datasets` has them (imports datasets)."""
-        from datasets import DatasetInfo
+        from datasets import DatasetInfo, Features
 
-        features = features_of(schema, self.label_names)
+        features = Features._from_yaml_list(yaml_features(schema, self.label_names))
         of = {"homepage": self.homepage, "license": self.license, "citation": self.citation}
         return DatasetInfo(description=self.description, features=features, **of, **more)
 

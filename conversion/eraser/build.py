@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -51,13 +51,22 @@ from eraser_hub.version import __version__
 
 from .card import eraser_card
 from .configs import CONFIGS, annotators_file
-from .corpus import CorpusFolder, Skipped, SplitFile, look_into
+from .corpus import (
+    BESIDE,
+    CorpusFolder,
+    Skipped,
+    SplitFile,
+    chosen_configs,
+    config_of,
+    corpus_folder,
+    fingerprint,
+    look_into,
+)
 from .documents import read_documents
 from .own import BESIDE_CONFIGS
 from .release import ConfigFacts, facts_of
 from .rows import NumberedRows
 from .schema import ANNOTATORS, SCHEMA
-from .sources import BESIDE, chosen_configs, config_of, corpus_folder, fingerprint
 from .splits import BATCH_BYTES, arranged, exceptions, joined, read_split, split_facts, table_five, with_backup
 
 PARTS = ".parts"
@@ -213,10 +222,12 @@ class _ConfigBuild:
     """
 
     def __init__(self, corpus: CorpusFolder, folder: Path, progress: bool) -> None:
-        self.corpus, self.config, self.folder, self.progress = corpus, corpus.config, folder, progress
+        self.corpus, self.config, self.folder = corpus, corpus.config, folder
+        self.bar = partial(_bar, shown=progress)
         self.digests: dict[str, str] = {}
         lines = corpus.folder / "docs.jsonl"
-        with self._bar("documents", lines.stat().st_size if lines.is_file() else 0, "B", ": ") as bar:
+        size = lines.stat().st_size if lines.is_file() else 0
+        with self.bar(f"{self.config.name}: documents", size, "B") as bar:
             self.documents = read_documents(corpus.folder, bar.update)
         self.entries: dict[str, dict[str, Any]] = {}
         self.file_bytes = 0
@@ -224,19 +235,20 @@ class _ConfigBuild:
         self.records: list[tuple[str, int, str]] = []
         self.notes: list[str] = []
 
-    def _bar(self, what: str, total: int, unit: str, mark: str = "/") -> tqdm[Any]:
-        return _bar(f"{self.config.name}{mark}{what}", total, unit, self.progress)
-
     def write(self, name: str, schema: pa.Schema, batches: Iterable[pa.Table | pa.RecordBatch]) -> FileFacts:
         """Write a Parquet file, ``name`` being its path in the folder, unless a stopped run has finished it."""
         path, parts = self.folder / name, self.folder / PARTS / self.config.name
         remembered = parts / f"{path.name}.json"
-        facts = _finished(path, remembered)
-        if facts is None:
-            facts = write_parquet(parts / path.name, schema, batches)
-            path.parent.mkdir(exist_ok=True)
-            (parts / path.name).replace(path)
-            atomic_write(remembered, json.dumps(facts.as_json()).encode())
+        with suppress(OSError, ValueError, TypeError):
+            facts = FileFacts(**json.loads(remembered.read_bytes()))
+            # a machine that went down may have kept the size and lost the contents
+            if path.stat().st_size == facts.file_bytes and file_digest(path) == facts.sha256:
+                self.digests[name] = facts.sha256
+                return facts
+        facts = write_parquet(parts / path.name, schema, batches)
+        path.parent.mkdir(exist_ok=True)
+        (parts / path.name).replace(path)
+        atomic_write(remembered, json.dumps(asdict(facts)).encode())
         self.digests[name] = facts.sha256
         return facts
 
@@ -259,8 +271,7 @@ class _ConfigBuild:
             columns = [strings(splits), numbers(np.array(positions, np.int32)), strings(records)]
             table = pa.Table.from_arrays(columns, schema=RECORDS)
             self.write(f"documents/{self.config.name}.records.parquet", RECORDS, [table])
-        self._keep_annotators()
-        self._keep_licenses()
+        self._keep_files()
         return BuiltConfig(self._entry(others, skipped), self.digests, [*map(str, skipped), *self.notes])
 
     def _entry(self, others: dict[str, Any], skipped: Sequence[Skipped]) -> dict[str, Any]:
@@ -289,29 +300,25 @@ class _ConfigBuild:
             **({"licenses": [path.name for path in self.corpus.licenses]} if self.corpus.licenses else {}),
         }
 
-    def _keep_licenses(self) -> None:
-        """Take over a release's licence files, and note each that reads otherwise than the card."""
-        for path in self.corpus.licenses:
-            copy = self.folder / built_name(self.config.name, path.name)
-            copy.parent.mkdir(exist_ok=True)
-            shutil.copyfile(path, copy)
+    def _keep_files(self) -> None:
+        """Take over the licence files (each that reads otherwise than the card is noted), and the annotators' masks of a
+        corpus of one's own."""
+        copies = {path: built_name(self.config.name, path.name) for path in self.corpus.licenses}
+        for path in copies:
             self.notes += license_notes(self.config.name, self.config.license, path)
-
-    def _keep_annotators(self) -> None:
-        """Take over the annotators' masks of a corpus of one's own, where it has any."""
-        name = annotators_file(self.config.name)
-        path, copy = self.corpus.folder / name, self.folder / name
-        if self.config.corpus_yaml and os.path.lexists(path):
+        masks = annotators_file(self.config.name)
+        if self.config.corpus_yaml and os.path.lexists(path := self.corpus.folder / masks):
             for _ in batches([path], ANNOTATORS.names, kinds=ANNOTATORS, whole=ANNOTATORS.names):
                 pass  # read to the end, which refuses a damaged file
-            copy.parent.mkdir(exist_ok=True)
-            shutil.copyfile(path, copy)
-            self.digests[name] = file_digest(path)
+            copies[path], self.digests[masks] = masks, file_digest(path)
+        for path, name in copies.items():
+            (self.folder / name).parent.mkdir(exist_ok=True)
+            shutil.copyfile(path, self.folder / name)
 
     def _read_rows(self, file: SplitFile, backup: Path | None) -> tuple[NumberedRows, int]:
         """A split's rows, and how many of them stand in its own file; the others stand in its ``backup`` alone."""
         runs = []
-        with self._bar(f"{file.split}: reading", file.path.stat().st_size, "B") as bar:
+        with self.bar(f"{self.config.name}/{file.split}: reading", file.path.stat().st_size, "B") as bar:
             for run in read_split(file.path, self.config, self.documents):
                 runs.append(run)
                 bar.update(int(run.sizes.sum()))
@@ -325,7 +332,7 @@ class _ConfigBuild:
         facts = split_facts(rows, inclusive=self.config.sentence_end_inclusive)
         shards = arranged(rows, self.documents)
         written = []
-        with self._bar(f"{file.split}: writing", len(rows), "rows") as bar:
+        with self.bar(f"{self.config.name}/{file.split}: writing", len(rows), "rows") as bar:
             for number, shard in enumerate(shards):
                 name = f"{self.config.name}/{file.split}-{number:05d}-of-{len(shards):05d}.parquet"
                 written.append(self.write(name, SCHEMA, shard.tables(rows, self.documents)))
@@ -375,16 +382,6 @@ class _ConfigBuild:
             "final_newline": documents.final_newline,
             "in_order": bool(in_order),
         }
-
-
-def _finished(path: Path, remembered: Path) -> FileFacts | None:
-    """The facts of a file that an earlier run that was stopped wrote, if it is whole."""
-    try:
-        facts = FileFacts(**json.loads(remembered.read_bytes()))
-        # a machine that went down may have kept the size and lost the contents
-        return facts if path.stat().st_size == facts.file_bytes and file_digest(path) == facts.sha256 else None
-    except (OSError, ValueError, TypeError):
-        return None
 
 
 def _build_config(

@@ -27,11 +27,11 @@ from eraser_hub.records.tables import Cell, Table, Tables
 
 from .check import MAIN_SPLITS
 from .configs import CONFIGS, EraserConfig, annotators_file
+from .corpus import corpus_folder
 from .flat_rows import FlatRows
 from .human_agreement import human_agreement, kept_agreement
 from .release import configs_of
 from .schema import SCHEMA
-from .sources import corpus_folder
 
 # config -> whether the query counts, by what the printed lengths come to
 COUNTS_QUERY = {"movies": False, "multirc": True, "fever": True, "esnli": False}

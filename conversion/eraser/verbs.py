@@ -11,10 +11,10 @@ from eraser_hub.records.built import open_built
 from .build import build_eraser
 from .check import EraserRules
 from .configs import CONFIGS
+from .corpus import is_raw
 from .export import export_eraser
 from .own import own_folders
 from .release import configs_of
-from .sources import is_raw
 from .statistics import eraser_statistics
 
 

@@ -14,8 +14,7 @@ from eraser_hub.metrics.token_rows import runs_of_mask
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.rules import Rule
 
-from .cells import literal
-from .texts import Span, Text
+from .texts import Span, Text, literal
 
 MASK, SPANS, QUOTES = "mask", "spans", "quotes"
 TOKENS, CHARACTERS, SENTENCES = "tokens", "characters", "sentences"
