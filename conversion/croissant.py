@@ -43,8 +43,12 @@ def write_croissant(folder: Path, name: str, digests: Mapping[str, str] | None =
     built = open_built(folder)
     card = built.card
     url = card.get("homepage") or f"https://huggingface.co/datasets/{name}"
+    named = card.get("license")
+    licenses = [name for name in (named if isinstance(named, list) else [named]) if isinstance(name, str)]
+    known = [name for name in licenses if name not in ("other", "unknown")]
     facts = {
-        "license": _licenses(card.get("license")),
+        # the addresses of those that the card names by the Hub's short names
+        "license": [name if "://" in name else f"https://choosealicense.com/licenses/{name}/" for name in known],
         "url": url,
         "citeAs": card.get("citation"),
         "keywords": [str(tag) for tag in card.get("tags") or []],
@@ -173,13 +177,6 @@ def _field(config: str, path: list[str], kind: pa.DataType, labels: Mapping[str,
         field |= {"isArray": True, "arrayShape": "-1"}
         field["source"]["transform"] = [{"jsonPath": f"$[*].{'.'.join(path[1:])}"}]
     return field
-
-
-def _licenses(value: object) -> list[str]:
-    """The addresses of the licences that the card names by the Hub's short names."""
-    names = value if isinstance(value, list) else [value]
-    known = [name for name in names if isinstance(name, str) and name not in ("other", "unknown")]
-    return [name if "://" in name else f"https://choosealicense.com/licenses/{name}/" for name in known]
 
 
 def dataset_version(card: Mapping[str, Any]) -> str:

@@ -127,16 +127,6 @@ def _leaves(rows: pa.Table | pa.RecordBatch) -> Iterator[tuple[str, pa.Array]]:
             yield path, values
 
 
-def arrow_bytes(rows: pa.Table) -> int:
-    """Bytes of the rows in Arrow, dictionaries counted as if each value stood where it is named."""
-    total: int = rows.nbytes
-    for _, values in _leaves(rows):
-        if pa.types.is_dictionary(values.type):
-            sizes = pc.binary_length(values.dictionary).take(values.indices)
-            total += (pc.sum(sizes).as_py() or 0) + 4 * len(values) - values.nbytes
-    return total
-
-
 def write_parquet(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch | pa.Table]) -> FileFacts:
     """Write the batches, a row group each, into ``path`` (a file of that name is replaced); the facts of the file.
 
@@ -166,7 +156,11 @@ def write_parquet(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatc
             # compression runs outside of the interpreter's lock, while the next batch is made
             writing = thread.submit(writer.write_table, table, row_group_size=ROWS_A_GROUP)
             num_rows += table.num_rows
-            num_bytes += arrow_bytes(table)
+            num_bytes += table.nbytes
+            for _, values in _leaves(table):
+                if pa.types.is_dictionary(values.type):  # counted as if each value stood where it is named
+                    sizes = pc.binary_length(values.dictionary).take(values.indices)
+                    num_bytes += (pc.sum(sizes).as_py() or 0) + 4 * len(values) - values.nbytes
         if writing is not None:
             writing.result()
     return FileFacts(num_rows, num_bytes, path.stat().st_size, file_digest(path))

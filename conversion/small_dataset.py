@@ -22,7 +22,7 @@ from eraser_hub.records.built import BuiltDataset, batches, open_built, read_car
 from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import DataError
 
-from .card import CARDS, ConfigWords, card_text, config_info, content_version, with_configs
+from .card import CARDS, ConfigWords, card_text, content_version, with_configs
 from .checks import CheckRules, SplitCheck, Tally, UniqueStrings
 from .dataset import (
     RELEASE,
@@ -203,13 +203,12 @@ class SmallDataset(CheckRules, Verbs):
             columns = list(zip(*tables.records, strict=True))
             records = pa.table([pa.array(c, t.type) for c, t in zip(columns, RECORDS, strict=True)], schema=RECORDS)
             write_parquet(folder / "records" / f"{config}.parquet", RECORDS, [records])
-        return config_info(
+        return self.words[config].entry(
             config,
-            self.words[config],
             self.schema,
-            version=content_version(facts.sha256 for facts in written.values()),
-            splits={split: (facts.num_bytes, facts.num_rows) for split, facts in written.items()},
-            download_size=sum(facts.file_bytes for facts in written.values()),
+            content_version(facts.sha256 for facts in written.values()),
+            {split: (facts.num_bytes, facts.num_rows) for split, facts in written.items()},
+            sum(facts.file_bytes for facts in written.values()),
         )
 
     def _card(self, infos: Sequence[Mapping[str, Any]], folder: Path) -> str:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from eraser_hub.records.errors import DataError, raise_all, shown
 
-from .configs import TEXT_COLUMNS, PerturbationConfig
+from .configs import PerturbationConfig
 from .format import Example, Record, check_inside
 
 SCHEMA = pa.schema(
@@ -50,18 +50,13 @@ def row_of(example: Example, config: PerturbationConfig) -> dict[str, Any]:
     if example.rationale_ids is not None and num_tokens:
         marked = sum(len({i for chosen in sets for i in chosen}) for sets in example.rationale_ids)
         ratio = marked / num_tokens
+    alike = ("id", "sample_type", "rel_ids", "original_id", "label", "answer", "rationale_ids")
     return {
-        "id": example.id,
+        **{name: getattr(example, name) for name in alike},
+        **example.texts,
         "language": config.language,
         "task": config.task,
-        **{column: example.texts.get(column) for column in TEXT_COLUMNS},
         "tokens": tokens,
-        "sample_type": example.sample_type,
-        "rel_ids": example.rel_ids,
-        "original_id": example.original_id,
-        "label": example.label,
-        "answer": example.answer,
-        "rationale_ids": example.rationale_ids,
         "has_gold": example.gold is not None,
         "num_tokens": num_tokens,
         "rationale_ratio": ratio,

@@ -301,8 +301,7 @@ class _ConfigBuild:
         }
 
     def _keep_files(self) -> None:
-        """Take over the licence files (each that reads otherwise than the card is noted), and the annotators' masks of a
-        corpus of one's own."""
+        """Take over licence files (a note on each that reads otherwise than the card), and the annotators' masks."""
         copies = {path: built_name(self.config.name, path.name) for path in self.corpus.licenses}
         for path in copies:
             self.notes += license_notes(self.config.name, self.config.license, path)
@@ -315,19 +314,17 @@ class _ConfigBuild:
             (self.folder / name).parent.mkdir(exist_ok=True)
             shutil.copyfile(path, self.folder / name)
 
-    def _read_rows(self, file: SplitFile, backup: Path | None) -> tuple[NumberedRows, int]:
-        """A split's rows, and how many of them stand in its own file; the others stand in its ``backup`` alone."""
+    def _split(self, file: SplitFile, backup: Path | None) -> None:
+        """Write a split's files."""
         runs = []
         with self.bar(f"{self.config.name}/{file.split}: reading", file.path.stat().st_size, "B") as bar:
             for run in read_split(file.path, self.config, self.documents):
                 runs.append(run)
                 bar.update(int(run.sizes.sum()))
         rows = joined(runs)
-        return rows if backup is None else with_backup(rows, backup, self.config, self.documents), len(rows)
-
-    def _split(self, file: SplitFile, backup: Path | None) -> None:
-        """Write a split's files."""
-        rows, lines = self._read_rows(file, backup)
+        lines = len(rows)  # those behind stand in the backup alone
+        if backup is not None:
+            rows = with_backup(rows, backup, self.config, self.documents)
         self.notes += _kept_keys(file.path, rows)
         facts = split_facts(rows, inclusive=self.config.sentence_end_inclusive)
         shards = arranged(rows, self.documents)

@@ -95,7 +95,10 @@ def look_into(folder: Path, config: EraserConfig) -> CorpusFolder:
         if split in splits:
             message = f"expected one file for the split {split}, found this one and {splits[split].path}"
             raise DataError(message, rule="file-twice", file=path)
-        splits[split] = _split_file(split, path)
+        first = _first_line(path)
+        if first is None:
+            raise DataError("expected annotations, found an empty file", rule="empty", file=path)
+        splits[split] = SplitFile(split, path, is_double_encoded(first), ends_of(path)["final_newline"])
     if not splits:
         message = "expected annotation files (train.jsonl, val.jsonl, test.jsonl), found none"
         raise DataError(message, rule="file-missing", file=folder)
@@ -158,13 +161,6 @@ def _why_not_annotations(path: Path, surely: bool) -> str | None:
     except DataError as error:  # boolq's dev_data.jsonl
         return f"is another format (its first line: {error.field or 'the record'}: {error.message})"
     return None
-
-
-def _split_file(split: str, path: Path) -> SplitFile:
-    first = _first_line(path)
-    if first is None:
-        raise DataError("expected annotations, found an empty file", rule="empty", file=path)
-    return SplitFile(split, path, is_double_encoded(first), ends_of(path)["final_newline"])
 
 
 # -- where it lies ----------------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
-"""A row's text as tokens and sentences, with the place of each token in the text it was cut from; and what else stands in
-its cells: labels, lists that a CSV holds as text, columns below columns.
+"""A row's text as tokens and sentences, with the place of each token in the text it was cut from; and the other cells:
+labels, lists that a CSV holds as text, columns below columns.
 
 Tokens are parted by U+0020 and sentences by line ends, as everywhere; a tokenizer cuts text from elsewhere.
 """
