@@ -14,11 +14,10 @@ from eraser_hub.metrics.tokens import sentence_sizes, tokens_of
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.options import shows
 
-from .adapter import Adapter, align_labels
+from .adapter import Adapter, ProbabilityModel, align_labels
 from .engine import explain_instances
 from .given import with_scores
 from .instances import Instance
-from .models.plain_model import ProbabilityModel
 from .open import open_model
 from .settings import GIVEN, OWN, SPANS, ExplainSettings, settings_for
 from .work import infiller_of

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from eraser_hub.records.arguments import Config, DatasetPlace, Force, Resume, Revision, Split
 from eraser_hub.records.operators import ERASE_MODES
-from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options, UsageError
+from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options
 
 Task = Literal["auto", "classification", "multiple-choice", "question-answering"]
 Engine = Literal["local", "ray"]
@@ -100,10 +100,3 @@ class ExplainArguments(Options):
     revision: Revision = None
     resume: Resume = False
     force: Force = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for pair in self.more:
-            if "=" not in pair:
-                words = f"expected NAME=VALUE, found {pair!r}"
-                raise UsageError(words, rule="option-value", argument="more")

@@ -25,9 +25,9 @@ from eraser_hub.records.options import UsageError
 from eraser_hub.records.run_record import read_run, write_run
 
 from .adapter import Adapter, Notes, align_labels
-from .attribution import ALL_ZERO
 from .costs import PROBED, cost_in_words, inputs_of, seconds_of
 from .dataset import Split, kd_of, open_split, queries_differ
+from .engine import ALL_ZERO
 from .given import Given, GivenScores, GoldRationales, KnownBounds, given_rationales
 from .instances import Instance, chunks_of
 from .job import Engine, ExplainArguments, Job
@@ -47,7 +47,7 @@ from .outputs import (
 )
 from .runner import INFILLED, Runner
 from .settings import GIVEN, HUMAN, OWN, SPANS, ExplainSettings, parsed_settings, settings_for
-from .work import Worker, explain_on_ray, infiller_of_job, model_of
+from .work import Worker, explain_on_ray, infiller_of, model_of
 
 if TYPE_CHECKING:
     from .transformers.infilling import Infiller
@@ -90,10 +90,6 @@ class ExplainPlan:
         if self.bounds is not None:
             instances = map(self.bounds.put_on, instances)
         return (chunk for chunk in chunks_of(instances, self.settings.chunk) if chunk[0] not in done)
-
-    def signature(self, operator: str) -> str:
-        """The signature of one way's result."""
-        return self.settings.by_operator(operator).signature(Path(self.job.model).name)
 
     def header(self, operator: str = "") -> dict[str, Any]:
         """What decides the results, as a run's record holds it: a stopped run with another header does not go on.
@@ -205,10 +201,11 @@ def explain(
     """
     results = places_of(settings, out)
     _refuse(job, settings, engine)
-    split = split_of(job, settings.seed)
+    split, seed = open_split(job.dataset, job.config, job.split), job.sample_seed
+    if job.sample is not None:
+        split = split.sample(job.sample, settings.seed if seed is None else seed)
     job, settings = settled(job, split), settings.for_kind(split.kind)
-    if engine == "local":
-        # before the data are read through: what is wrong with the model or its labels is said at once
+    if engine == "local":  # before the data are read through: what is wrong with model or labels is said at once
         model = model_of(job, split.label_names) if model is None else model
         align_labels(model, split.label_names, job.labels)
     plan = plan_of(job, settings, split, results)
@@ -217,7 +214,7 @@ def explain(
             refuse_other(path, plan.header(operator), partial_path(out))
     if resume and (report := _report_of(plan)) is not None:
         return report
-    infiller = infiller_of_job(job, settings.seed) if model is not None else None
+    infiller = infiller_of(job.infill, settings.seed, job) if model is not None else None
     partial = Partial(out, plan.header(), resume)
     try:
         resumed = sum(record["instances"] for record in partial.records())
@@ -238,8 +235,7 @@ def explain(
         partial.close(remove=True)
         return replace(report, resumed=resumed, **done, seconds=time.perf_counter() - start)
     finally:
-        # a run that failed before its first chunk was done leaves nothing to go on with
-        partial.close(remove=not partial.places)
+        partial.close(remove=not partial.places)  # a run that failed in its first chunk leaves nothing to go on with
 
 
 def _refuse(job: Job, settings: ExplainSettings, engine: str) -> None:
@@ -263,12 +259,6 @@ def places_of(settings: ExplainSettings, out: Path) -> dict[str, Path]:
     for path in (out, *results.values()):
         check_format(path, partial_path(out))
     return results
-
-
-def split_of(job: Job, seed: int) -> Split:
-    """The split of a job, or a sample of it."""
-    split, own = open_split(job.dataset, job.config, job.split), job.sample_seed
-    return split if job.sample is None else split.sample(job.sample, seed if own is None else own)
 
 
 def settings_for_job(job: Job, paper: str, **options: Any) -> tuple[ExplainSettings, int | None]:
@@ -386,16 +376,19 @@ def _write_results(plan: ExplainPlan, partial: Partial, spell: Callable[[str], s
         lines = (line for every, size in sizes for line in every[place * size : (place + 1) * size])
         write_predictions(path, lines, labels, plan.split.kind)
     notes.words = list(map(spell, notes.words))
-    for operator, path in plan.results.items():
+    report = _report(plan, count, notes)
+    ways = [(report.out, report.signature), *report.others]
+    for operator, (path, signature) in zip(plan.results, ways, strict=True):
         facts = {"counts": notes.counts, "maxima": notes.maxima, "notes": notes.words}
-        head = {"signature": plan.signature(operator), **plan.header(operator), "instances": count}
-        write_run(path, {**head, **facts})
-    return _report(plan, count, notes)
+        write_run(path, {"signature": signature, **plan.header(operator), "instances": count, **facts})
+    return report
 
 
 def _report(plan: ExplainPlan, count: int, notes: Notes) -> RunReport:
     """The report of results for which this run did nothing."""
-    (out, first), *others = [(path, plan.signature(operator)) for operator, path in plan.results.items()]
+    settings, model = plan.settings, Path(plan.job.model).name
+    ways = [(path, settings.by_operator(operator).signature(model)) for operator, path in plan.results.items()]
+    (out, first), *others = ways
     return RunReport(out, count, count, 0, 0, 0.0, notes, first, tuple(others))
 
 

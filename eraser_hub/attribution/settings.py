@@ -30,11 +30,12 @@ GIVEN = "given"  # no method of ours: the scores come with the instances
 SPANS = "rationales"  # no scores at all: the rationales come with the instances
 HUMAN, OWN = "human", "model"  # of whom they are, where no file holds them
 TARGETS = ("predicted", "gold")
+THRESHOLDED = "thresholded_scores"
 FIDELITY_RATES = tuple(round(0.05 * step, 2) for step in range(21))
 # the fields that a prediction may have beside its erased inputs, in the order in which it is written
 FIELDS: tuple[str, ...] = (
-    *("tokens_to_flip", "random_rationales", OCCLUDED_FIELD, *DISTANCES, *ENTROPIES, AOPC_BOUNDS, SOFT_MASKS),
-    *(LEAVE_ONE_OUT, "infidelity", "infidelity_normalized", "sensitivity_max"),
+    *(THRESHOLDED, "tokens_to_flip", "random_rationales", OCCLUDED_FIELD, *DISTANCES, *ENTROPIES),
+    *(AOPC_BOUNDS, SOFT_MASKS, LEAVE_ONE_OUT, "infidelity", "infidelity_normalized", "sensitivity_max"),
 )
 
 Share = Annotated[float, Option(min=0, max=1)]
@@ -310,13 +311,14 @@ def parsed_settings(pairs: Iterable[str]) -> dict[str, Any]:
     """Return the settings that plug-ins declare, from ``NAME=VALUE`` each.
 
     Raises:
-        UsageError: a name that none of them has.
+        UsageError: no such pair, or a name that none of them has.
     """
     declared, values = own_settings() if pairs else {}, {}
-    for name, _, text in (pair.partition("=") for pair in pairs):
-        if name not in declared:
-            words = f"expected one of {', '.join(declared)}, found {name!r}"
-            raise UsageError(words, rule="option-value", argument="more")
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals or name not in declared:
+            words = f"one of {', '.join(declared)}, found {name!r}" if equals else f"NAME=VALUE, found {pair!r}"
+            raise UsageError(f"expected {words}", rule="option-value", argument="more")
         values[name] = declared[name].parsed(text)
     return values
 

@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.attribution.adapter import Adapter, align_labels
+from eraser_hub.attribution.adapters.plain import PlainModel
 from eraser_hub.attribution.engine import explain_instances
 from eraser_hub.attribution.erasure import generator
 from eraser_hub.attribution.given import with_scores
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.attribution.models.plain_model import PlainModel
 from eraser_hub.attribution.settings import GIVEN, ExplainSettings
 from eraser_hub.metrics.eraser_agreement import EraserAgreement
 from eraser_hub.metrics.eraser_faithfulness import EraserFaithfulness

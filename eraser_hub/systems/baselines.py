@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eraser_hub.attribution.adapters.scikit_learn import BLANK_SPLIT, Subwords, save_pipeline, subwords_of
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.attribution.models.sklearn_model import BLANK_SPLIT, save_pipeline
-from eraser_hub.attribution.models.subwords import Subwords, subwords_of
 from eraser_hub.attribution.open import TOKENIZER
 from eraser_hub.papers.presets import preset
 from eraser_hub.records.atomic import replacing

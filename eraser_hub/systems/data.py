@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -108,7 +108,7 @@ def examples(
     if rationale_only:
         rows = (one.rationale_only() for one in rows)
     if not uses_query:
-        rows = (one.without_query() for one in rows)
+        rows = (replace(one, query=()) for one in rows)
     instances = list(rows)
     if not instances:
         words = "expected labelled instances, found none"

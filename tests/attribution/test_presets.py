@@ -11,7 +11,7 @@ import pytest
 
 from eraser_hub.attribution import Instance, explain_instances, explain_texts, open_model
 from eraser_hub.attribution.adapter import align_labels
-from eraser_hub.attribution.attribution import _shares
+from eraser_hub.attribution.engine import _shares
 from eraser_hub.attribution.erasure import Erased, occluded, tokens_at, top
 from eraser_hub.attribution.methods.integrated_gradients import points_of
 from eraser_hub.attribution.runner import Runner
@@ -430,7 +430,7 @@ class Pieces:
 
 
 def test_carton_s_features_are_tf_idf_of_padded_pieces():
-    from eraser_hub.attribution.models.subwords import Subwords
+    from eraser_hub.attribution.adapters.scikit_learn import Subwords
     from eraser_hub.systems.baselines import fit_carton
     from eraser_hub.systems.system import SYSTEMS
 

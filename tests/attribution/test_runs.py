@@ -20,10 +20,10 @@ import pytest
 pytest.importorskip("sklearn")
 from typer.testing import CliRunner
 
+from eraser_hub.attribution.adapters.scikit_learn import load_pipeline, save_pipeline
 from eraser_hub.attribution.dataset import open_split, stratified
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.job import Job
-from eraser_hub.attribution.models.sklearn_model import load_pipeline, save_pipeline
 from eraser_hub.attribution.outputs import Partial, partial_path
 from eraser_hub.attribution.run import explain, explain_draws, model_digest
 from eraser_hub.attribution.settings import ExplainSettings

@@ -16,7 +16,7 @@ from ..measure import Fields, Measure
 class LeaveOneOut(Measure):
     """p of the label minus p without it, of each unit; the tokens of a sentence share its value."""
 
-    source = "Jain and Wallace 2019"
+    source = "Li, Monroe and Jurafsky 2016; Jain and Wallace 2019, the correlation"
     asked, reads, fields = "leave_one_out", ("units",), (LEAVE_ONE_OUT,)
     said = "leave-one-out"
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..attribution import attribute
 from ..chunk import Chunk
+from ..engine import attribute
 from ..instances import Instance
 from ..measure import Fields, Measure
 from ..method import METHODS
