@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from eraser_hub.schema.instance import HARD_FIELD, SOFT_FIELDS
+
 from .agreement_scores import SENTENCES_BY_SPANS, SOFT, add_prf, add_spans, group_coverage
 from .checks import Used, check_documents, check_own_documents, check_scores
-from .fields import HARD_FIELD, SOFT_FIELDS
 from .joining import evidence_of, number_keys, pairs, touched_sentences, unsaid_sentences
 from .offences import InputError
 from .parts import LeftOut, Part, Parts

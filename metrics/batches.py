@@ -19,13 +19,13 @@ import evaluate
 
 from eraser_hub.schema.arrow import features
 from eraser_hub.schema.record import Record
+from eraser_hub.schema.rows import ID_FIELDS
 
 from .cells import Row
 from .clusters import AUTO, AnnotationColumns, clustered
-from .fields import HEADLINE, ID_FIELDS
 from .offences import Offences, cut
 from .pool import Statistics
-from .results import breakdown_note, report
+from .results import HEADLINE, breakdown_note, report
 from .rows import rows_of
 from .sources import PaperSource
 from .unknown_fields import UnknownFields, nearly

@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from .fields import (
+from eraser_hub.schema.instance import (
     ERASED,
     HARD_FIELD,
     LEAVE_ONE_OUT,
@@ -22,6 +22,7 @@ from .fields import (
     SCORE_FIELDS,
     SOFT_FIELDS,
 )
+
 from .flat import Predictions, References
 from .joining import DocumentLengths, Join, pairs
 from .offences import MOST_TOLD, Offences

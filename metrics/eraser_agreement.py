@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 import evaluate
 
+from eraser_hub.schema.instance import INSTANCE
+from eraser_hub.schema.rows import ANNOTATION
+
 from .agreement import Agreement, AgreementSettings
 from .agreement_scores import described
 from .batches import Measured
 from .checks import Classes, name_labels
-from .fields import ANNOTATION, INSTANCE
 from .flat import Predictions, References
 from .instances import InstanceBatches
 from .joining import DocumentLengths

@@ -16,12 +16,15 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from .fields import AOPC_THRESHOLDS as AOPC_THRESHOLDS
-from .fields import DISTANCES, ENTROPIES
+from eraser_hub.schema.instance import DISTANCES, ENTROPIES
+
 from .pool import Column, Described, Pool, divide
 from .pool import info_of as described_info
 
 Floats = npt.NDArray[np.float64]
+
+# shares of the tokens at which the area over the perturbation curve is measured
+AOPC_THRESHOLDS: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.5)
 
 # thresholds this close are one: 0.1 + 0.2 is 0.3
 SAME_THRESHOLD = 1e-9

@@ -10,6 +10,16 @@ from dataclasses import replace
 
 import numpy as np
 
+from eraser_hub.schema.instance import (
+    DISTANCES,
+    ENTROPIES,
+    ERASED,
+    LIST_FIELDS,
+    NUMBER_FIELDS,
+    SCORE_FIELDS,
+    SOFT_FIELDS,
+)
+
 from .checks import Classes, check_thresholds
 from .erasure import (
     add_curve,
@@ -23,7 +33,6 @@ from .erasure import (
     threshold_columns,
     tokens_to_flip_ratio,
 )
-from .fields import DISTANCES, ENTROPIES, ERASED, LIST_FIELDS, NUMBER_FIELDS, SCORE_FIELDS, SOFT_FIELDS
 from .flat import Predictions
 from .parts import LeftOut, Part, Parts
 from .pool import Pool

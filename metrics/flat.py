@@ -14,8 +14,7 @@ from typing import ClassVar, TypeVar
 
 import numpy as np
 
-from .columns import FlatColumns
-from .fields import (
+from eraser_hub.schema.instance import (
     ANSWERED,
     ERASED,
     HARD_FIELD,
@@ -27,6 +26,8 @@ from .fields import (
     SCORE_FIELDS,
     SOFT_FIELDS,
 )
+
+from .columns import FlatColumns
 
 Item = TypeVar("Item")
 

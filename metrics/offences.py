@@ -11,6 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 MOST_TOLD = 10
+# how a caller asks that annotations without an instance be left out
+ONLY_PREDICTED = "only_predicted=True"
 LONGEST_LINE = 1000  # characters: an id or a label may be of any length
 
 

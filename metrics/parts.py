@@ -12,10 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from .checks import OptionalFields
-from .fields import ONLY_PREDICTED
 from .flat import Picked, Predictions, References, Words, blank
 from .joining import DocumentLengths, Join
-from .offences import InputError, Offences, Rows, Rules
+from .offences import ONLY_PREDICTED, InputError, Offences, Rows, Rules
 from .pool import Pool, Statistics
 
 # rules, in the order in which they are told, see `offences.Rules`

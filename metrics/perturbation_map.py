@@ -8,9 +8,10 @@ from functools import partial
 import evaluate
 import numpy as np
 
+from eraser_hub.schema.rows import PERTURBATION_RECORD, PERTURBATION_ROW
+
 from .batches import Batches, Measured
 from .cells import Row, as_list, as_number
-from .fields import PERTURBATION_RECORD, PERTURBATION_ROW
 from .offences import InputError, Offences
 from .pool import Statistics, divide, info_of
 from .presets import WANG2022, check_paper

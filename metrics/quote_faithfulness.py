@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import evaluate
 
+from eraser_hub.schema.instance import AGAIN_FIELD, INSTANCE, OUTCOME_FIELD, QUOTES_FIELD
+from eraser_hub.schema.rows import ANNOTATION
+
 from .batches import Batches, Measured
 from .cells import Row, as_list
-from .fields import AGAIN_FIELD, ANNOTATION, INSTANCE, OUTCOME_FIELD, QUOTES_FIELD
 from .offences import InputError, Offences
 from .pool import Described, info_of
 from .quotes import AGAIN, quote_statistics

@@ -9,10 +9,12 @@ from typing import Any
 import evaluate
 import numpy as np
 
+from eraser_hub.schema.instance import PROBABILITY_SLACK
+from eraser_hub.schema.rows import ERASED_ANSWERS, PERTURBATION_RECORD, PERTURBATION_ROW, PROBABILITIES
+
 from .answer_f1 import answer_f1
 from .batches import Batches, Measured
 from .cells import Row, as_list, as_number, as_scalar
-from .fields import ERASED_ANSWERS, PERTURBATION_RECORD, PERTURBATION_ROW, PROBABILITIES, PROBABILITY_SLACK
 from .offences import InputError, Offences
 from .pool import Described, Pool, info_of
 from .presets import WANG2022, check_paper

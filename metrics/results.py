@@ -17,6 +17,16 @@ from .resampling import CI_METHODS, DEFAULT_LEVEL, DEFAULT_RESAMPLES, cautions, 
 
 # equal to the package's own version (a test holds them together); a Space has no package to ask
 VERSION = "3.0.0"
+# module -> the scores that it is judged by: `compare` corrects its p-values over these, all others are exploratory
+HEADLINE = {
+    "eraser_agreement": ("token_macro_f1", "iou_macro_f1", "auprc", "sentence_macro_f1"),
+    "eraser_faithfulness": ("comprehensiveness_aopc", "sufficiency_aopc", "macro_f1"),
+    "perturbation_map": ("map",),
+    "rationale_set_agreement": ("token_f1",),
+    "normalized_fidelity": ("normalized_sufficiency", "normalized_comprehensiveness"),
+    "annotator_agreement": ("cohen_kappa",),
+    "quote_faithfulness": ("in_text",),
+}
 
 
 def plain(value: object) -> object:

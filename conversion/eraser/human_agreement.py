@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from eraser_hub.metrics.annotators import agreement
-from eraser_hub.metrics.fields import HARD_FIELD
 from eraser_hub.metrics.tokens import mask, sentence_sizes
 from eraser_hub.records.built import BuiltDataset, batches
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.predictions import instances
 from eraser_hub.records.tables import Cell
+from eraser_hub.schema.instance import HARD_FIELD
 
 from .schema import ANNOTATORS, SCHEMA
 

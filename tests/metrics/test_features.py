@@ -11,10 +11,10 @@ import pytest
 
 from eraser_hub.metrics.eraser_agreement import EraserAgreement
 from eraser_hub.metrics.eraser_faithfulness import EraserFaithfulness
-from eraser_hub.metrics.fields import LIST_FIELDS, NUMBER_FIELDS, SCORE_FIELDS, SOFT_FIELDS
 from eraser_hub.metrics.perturbation_map import PerturbationMap
 from eraser_hub.metrics.rationale_set_agreement import RationaleSetAgreement
 from eraser_hub.publishing.spaces import metric_names
+from eraser_hub.schema.instance import LIST_FIELDS, NUMBER_FIELDS, SCORE_FIELDS, SOFT_FIELDS
 
 
 def fits(value: Any, feature: Any) -> bool:
