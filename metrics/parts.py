@@ -6,14 +6,14 @@ Whoever has all predictions at hand matches them as one part.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from .checks import OptionalFields
 from .flat import Picked, Predictions, References, Words, blank
-from .joining import DocumentLengths, Join
+from .joining import DocumentLengths, Part
 from .offences import ONLY_PREDICTED, InputError, Offences, Rows, Rules
 from .pool import Pool, Statistics
 
@@ -42,41 +42,19 @@ def fields_of(several: Sequence[LeftOut]) -> str:
     return " or ".join(dict.fromkeys(field for _, field in several))
 
 
-@dataclass(frozen=True)
-class Part:
-    """Some instances and their annotations.
-
-    Attributes:
-        p: the instances.
-        r: their annotations, in the references' order.
-        rows: the place of each among all annotations.
-        joined: which belongs to which.
-        documents: asked about by an annotation's place in ``r``.
-        sides: what offences call the rows of both.
-    """
-
-    p: Predictions
-    r: References
-    rows: np.ndarray
-    joined: Join
-    documents: DocumentLengths
-    sides: dict[str, Rows]
-
-
 class Parts:
     """What the parts have in common: the references, and what one part must know of those before it.
 
     Args:
         r: the references; None where there are none: then every instance stands for itself.
-        documents: the references'.
         rules: where what is wrong is told: `FIELDS` are the rules of this class.
         lines: what offences call each annotation; by default its row.
         only_predicted: annotations without an instance are left out, and are no offence.
+        documents: the references', where these do not hold them.
 
     Attributes:
         fields: the optional fields there are.
         instances, answered: how many instances there are, and how many of them are answers.
-        strange: there are instances, and none has the id of an annotation.
         option: how a caller asks for ``only_predicted``.
     """
 
@@ -85,14 +63,13 @@ class Parts:
     def __init__(
         self,
         r: References | None,
-        documents: DocumentLengths | None,
         rules: Rules,
         lines: Sequence[int] | None = None,
         only_predicted: bool = False,
+        documents: DocumentLengths | None = None,
     ) -> None:
         self.r, self.rules, self.only_predicted = r, rules, only_predicted
         self.instances = self.answered = 0
-        self.strange = False
         self.documents = documents or DocumentLengths(r or blank(References, ()))
         self.fields = OptionalFields(rules["fields"])
         self.first: Rows | None = None
@@ -140,14 +117,10 @@ class Parts:
         reference = np.where(annotation < 0, -1, np.searchsorted(rows, annotation))
         row = np.full(rows.size, -1, dtype=np.int64)
         row[reference[reference >= 0]] = np.flatnonzero(reference >= 0)
-        doc = np.append(self.documents.number(p.docids), -1)[p.doc]
-        documents = self.documents.at(rows)
         r = blank(References, p.ids) if self.r is None else self.r.take(rows)
         whole = Rows(Picked(self.whole.numbers, rows), Picked(self.whole.ids, rows))
-        sides = {"prediction": side, "reference": whole}
-        part = Part(p, r, rows, Join(row, reference, doc, documents.n_docs), documents, sides)
-        self.rules.sides.update(part.sides)
-        return part
+        self.rules.sides |= {"prediction": side, "reference": whole}
+        return Part(p, r, rows, row, reference, self.documents, side.numbers)
 
     def _rows(self, ids: Sequence[str]) -> np.ndarray:
         """The annotation of each instance; -1 where none has its id. Each id is expected once."""
@@ -187,8 +160,8 @@ class Parts:
         self.rules.sides["reference"] = self.whole
         ids, unknown = self.r.ids, self.rules["unknown ids"]
         missing, total = np.flatnonzero(np.frombuffer(self.seen, dtype=np.uint8) == 0), len(ids)
-        self.strange = missing.size == total and unknown.total == self.instances
-        if self.strange:
+        strange = missing.size == total and unknown.total == self.instances
+        if strange:
             unknown.forget()
             message = (
                 f"none of the {self.instances:,} ids occurs among the {total:,} annotations (ids like {ids[0]!r}): "
