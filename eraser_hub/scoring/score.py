@@ -25,8 +25,8 @@ from eraser_hub.metrics.offences import Offences, Rules
 from eraser_hub.metrics.parts import DOCUMENTS, FIELDS, LENGTHS, THRESHOLDS, Parts, fields_of, left_out_said
 from eraser_hub.metrics.pool import Pool, Statistics
 from eraser_hub.metrics.rankings import check_policy
-from eraser_hub.metrics.resampling import cautions, intervals
-from eraser_hub.metrics.results import assemble, breakdown_note, plain, resampling_settings, signature
+from eraser_hub.metrics.resampling import cautions
+from eraser_hub.metrics.results import breakdown_note, plain, report
 from eraser_hub.metrics.unknown_fields import UnknownFields
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.predictions import instances
@@ -174,15 +174,18 @@ class _Instances:
         s, common = self.settings, dict(made_by)
         if name != QUOTES:
             common |= ({"strict": True} if s.strict else {}) | ({"paper": s.paper} if s.paper else {})
-        common |= resampling_settings(statistics, s.confidence_level, s.n_resamples, s.seed, s.ci_method, s.by)
-        return assemble(
+        return report(
             statistics,
-            signature=signature(name if name == QUOTES else f"eraser_{name}", common),
-            per_instance=s.per_instance,
+            name if name == QUOTES else f"eraser_{name}",
+            common,
             by_values=self._by_values(),
-            by=s.by,
-            bounds=intervals(statistics, s.confidence_level, s.n_resamples, s.seed, s.ci_method),
             extra=extra,
+            per_instance=s.per_instance,
+            confidence_level=s.confidence_level,
+            n_resamples=s.n_resamples,
+            seed=s.seed,
+            ci_method=s.ci_method,
+            by=s.by,
         )
 
     def _by_values(self) -> list[object] | None:
@@ -217,9 +220,9 @@ class _Instances:
         result: dict[str, object] = {}
         s, used = self.settings, self.parts.fields.used
         a, f = scores.blocks.get("agreement", {}), scores.blocks.get("faithfulness", {})
-        report = classification_report(self.faithfulness.pool)
-        if "classification" in used and ("full" in used or report is not None):
-            part: dict[str, object] = {"accuracy": f.get("accuracy"), "prf": report}
+        per_label = classification_report(self.faithfulness.pool)
+        if "classification" in used and ("full" in used or per_label is not None):
+            part: dict[str, object] = {"accuracy": f.get("accuracy"), "prf": per_label}
             for side in ("comprehensiveness", "sufficiency"):
                 for end in ("", "_entropy", "_kl", "_aopc", "_aopc_points"):
                     part[f"{side}{end}"] = f.get(f"{side}{end}")
