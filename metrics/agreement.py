@@ -130,8 +130,7 @@ class Agreement:
         said = ~self.unsaid[part.rows[owner]]
         long = part.documents.lengths(part.rows[owner], doc)[1] > 1
         self.short += int((said & ~long).sum())
-        counted: np.ndarray = said & long
-        return counted
+        return np.asarray(said & long)
 
     def _add_rankings(self, part: Part) -> None:
         p, r, settings, owner = part.p, part.r, self.settings, part.owner
@@ -180,7 +179,7 @@ class Agreement:
             told["shuffles"] = s.shuffles
         return told | self.parts.signature_settings()
 
-    def left_out(self) -> list[LeftOut]:
+    def left_out(self) -> LeftOut:
         """The scores that these predictions do not give, each with the field that it would take."""
         used, by_spans = self.parts.fields.used, self.sentences_by_spans
         soft, sentence = (field.field for field in SOFT_FIELDS.values())
@@ -190,7 +189,7 @@ class Agreement:
             ("sentence" in used, "sentence AUPRC, AP, ROC-AUC" if by_spans else "sentence scores", sentence),
             (not self.settings.shuffles or "soft" in used or "sentence" in used, "the random baseline", soft),
         ]
-        return [LeftOut(scores, field) for there, scores, field in needs if not there]
+        return {scores: field for there, scores, field in needs if not there}
 
     def notes(self) -> list[str]:
         """A line for whatever else sentence scores leave out."""

@@ -47,8 +47,7 @@ def drop(full: Floats, erased: Floats, label: np.ndarray) -> Floats:
     [0.25]
     """
     rows = np.arange(label.size)
-    lost: Floats = full[rows, label] - erased[rows, label]
-    return lost
+    return np.asarray(full[rows, label] - erased[rows, label])
 
 
 def entropy(p: Floats) -> Floats:
@@ -73,8 +72,7 @@ def kl_divergence(erased: Floats, full: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         p, q = (rows / rows.sum(axis=1, keepdims=True) for rows in (erased, full))
         terms = np.where(p > 0, np.where(q > 0, p * (np.log(p) - np.log(q)), np.inf), 0.0)
-    divergence: Floats = terms.sum(axis=1)
-    return divergence
+    return np.asarray(terms.sum(axis=1))
 
 
 def aopc(full: Floats, erased: Floats, label: np.ndarray) -> Floats:
@@ -85,8 +83,7 @@ def aopc(full: Floats, erased: Floats, label: np.ndarray) -> Floats:
     """
     rows = np.arange(label.size)
     left: Floats = np.take_along_axis(erased, label[:, None, None], axis=2)[:, :, 0]
-    lost: Floats = full[rows, label][:, None] - left
-    return lost
+    return np.asarray(full[rows, label][:, None] - left)
 
 
 def tokens_to_flip_ratio(tokens: np.ndarray, evidence_tokens: np.ndarray) -> np.ndarray:

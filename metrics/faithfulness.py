@@ -161,7 +161,7 @@ class Faithfulness:
                 own = annotation, drop(full, erased, label), aopc(full, draws, label)
                 self.drawn.setdefault(side, []).append(own)
 
-    def left_out(self) -> list[LeftOut]:
+    def left_out(self) -> LeftOut:
         """The scores that these predictions do not give, each with the field that it would take."""
         used = self.parts.fields.used
         needs = {side: (side in used, SCORE_FIELDS[side]) for side in ERASED}
@@ -179,7 +179,7 @@ class Faithfulness:
                 lacking = [name for name in bounds if name not in used]
                 lacking += [] if area in used or "thresholds" in used else [area]
                 needs[f"naopc_{side}"] = not lacking, NUMBER_FIELDS[lacking[0]].field if lacking else ""
-        return [LeftOut(scores, field) for scores, (there, field) in needs.items() if not there]
+        return {scores: field for scores, (there, field) in needs.items() if not there}
 
     def finish(self) -> None:
         """Settle which labels count."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -24,22 +23,19 @@ LENGTHS = ("lengths",)
 THRESHOLDS = ("thresholds",)
 
 
-class LeftOut(NamedTuple):
-    """Scores that the predictions do not give, and the field that they would take."""
-
-    scores: str
-    field: str
+# scores that the predictions do not give -> the field that they would take
+LeftOut = Mapping[str, str]
 
 
-def left_out_said(several: Sequence[LeftOut]) -> list[str]:
+def left_out_said(scores: LeftOut) -> list[str]:
     """One line that says what is left out, or none."""
-    told = "; ".join(f"{scores} (no {field})" for scores, field in several)
+    told = "; ".join(f"{score} (no {field})" for score, field in scores.items())
     return [f"left out: {told}"] if told else []
 
 
-def fields_of(several: Sequence[LeftOut]) -> str:
+def fields_of(scores: LeftOut) -> str:
     """The fields, any of which would be scored, in words."""
-    return " or ".join(dict.fromkeys(field for _, field in several))
+    return " or ".join(dict.fromkeys(scores.values()))
 
 
 class Parts:
@@ -183,7 +179,7 @@ class Parts:
         seen = np.flatnonzero(np.frombuffer(self.seen, dtype=np.uint8))
         return None if seen.size == len(self.r.ids) else seen
 
-    def statistics(self, pool: Pool, ids: Sequence[str], left_out: Sequence[LeftOut], where: str = "") -> Statistics:
+    def statistics(self, pool: Pool, ids: Sequence[str], left_out: LeftOut, where: str = "") -> Statistics:
         """Return the statistics of the annotations that are scored.
 
         Args:

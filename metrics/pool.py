@@ -187,11 +187,6 @@ class Pool:
         real = ~np.isnan(values)
         self.add(Mean(key), {"sum": np.where(real, values, 0.0), "count": real}, owner, key)
 
-    def values(self) -> np.ndarray:
-        """float64 (annotations, columns), or (1, columns)."""
-        rows = 1 if self.totals else self.n
-        return np.stack([*self.columns.values()], axis=1) if self.columns else np.zeros((rows, 0))
-
     def finalize(self, sums: np.ndarray) -> dict[str, np.ndarray]:
         """Scores of sums (..., columns): {key: (...)}, or (..., T)."""
         places = {name: place for place, name in enumerate(self.columns)}
@@ -206,6 +201,7 @@ class Pool:
         Args:
             per_instance: with each annotation's own scores.
         """
-        values = self.values()
+        none = np.zeros((1 if self.totals else self.n, 0))
+        values = np.stack([*self.columns.values()], axis=1) if self.columns else none
         scores = self.finalize(values) if per_instance else {}
         return Statistics(ids, values, self.finalize, scores, list(self.columns))

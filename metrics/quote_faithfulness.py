@@ -17,7 +17,7 @@ from .quotes import AGAIN, quote_statistics
 from .results import scored_of
 from .rows import CellReader, RowColumns, by_id, check_partners
 from .sources import ERASER
-from .tokens import sentence_sizes
+from .tokens import tokens_of
 
 SCORES: Described = {
     "in_text": (True, 0.0, 1.0),
@@ -43,7 +43,7 @@ def _sizes(reader: CellReader) -> dict[str, int]:
         if reader.expect(known, field, "docid and text", document):
             docid = document.get("docid")
             if reader.expect(isinstance(docid, str | int), f"{field}.docid", "a string", docid):
-                sizes[str(docid)] = sum(sentence_sizes(document["text"]))
+                sizes[str(docid)] = len(tokens_of(document["text"]))
     return sizes
 
 

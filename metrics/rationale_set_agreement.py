@@ -17,11 +17,10 @@ from .batches import Batches, Measured
 from .cells import Row, as_list, as_number, as_scalar
 from .offences import InputError, Offences
 from .pool import Described, Pool, info_of
-from .presets import WANG2022, check_paper
 from .rationale_sets import new_p, set_scores
 from .results import scored_of
 from .rows import CellReader, RowColumns, by_id, joined, optional_fields
-from .sources import FINE_GRAINED
+from .sources import FINE_GRAINED, WANG2022, check_paper
 
 SCORES: Described = {
     "token_f1": (True, 0.0, 1.0),

@@ -101,7 +101,7 @@ class _Instances:
         self._read(num_proc)
         gold, s = self.gold, self.settings
         gathered: dict[str, Agreement | Faithfulness] = {"agreement": self.agreement, "faithfulness": self.faithfulness}
-        left_out = [lacking for own in gathered.values() for lacking in own.left_out()]
+        left_out = {**self.agreement.left_out(), **self.faithfulness.left_out()}
         statistics = {
             name: _statistics(own.pool, gold, s, self.parts.scored)
             for name, own in gathered.items()
