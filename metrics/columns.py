@@ -6,6 +6,7 @@ to look like is declared in `schema`; who is at fault is looked for by `faults` 
 
 from __future__ import annotations
 
+import dataclasses
 from array import array
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import chain
@@ -51,6 +52,7 @@ class UnsuitedError(ValueError):
     """Values that the flat arrays do not know."""
 
 
+@dataclasses.dataclass
 class FlatColumns:
     """Flat arrays of n records.
 
@@ -65,15 +67,14 @@ class FlatColumns:
         tables: path of probabilities -> what makes of {label: its column} a matrix, see `ScoreTable.matrix`.
     """
 
-    def __init__(self) -> None:
-        self.n = 0
-        self.ids: list[str] = []
-        self.sizes: dict[str, np.ndarray] = {}
-        self.values: dict[str, np.ndarray] = {}
-        self.words: dict[str, list[str]] = {}
-        self.labels: list[str] = []
-        self.texts: dict[str, TextSizes] = {}
-        self.tables: dict[str, Callable[[dict[str, int]], np.ndarray]] = {}
+    n: int = 0
+    ids: list[str] = dataclasses.field(default_factory=list)
+    sizes: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
+    values: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
+    words: dict[str, list[str]] = dataclasses.field(default_factory=dict)
+    labels: list[str] = dataclasses.field(default_factory=list)
+    texts: dict[str, TextSizes] = dataclasses.field(default_factory=dict)
+    tables: dict[str, Callable[[dict[str, int]], np.ndarray]] = dataclasses.field(default_factory=dict)
 
 
 def as_array(values: array[int] | array[float]) -> np.ndarray:
@@ -181,14 +182,11 @@ class Level:
             self.columns = {name: [one.get(name) for one in objects] for name in record}
         self._inner: dict[str, Level] = {}
 
-    def __getitem__(self, name: str) -> Sequence[Any]:
-        return self.columns[name]
-
     def inner(self, name: str) -> Level:
         """Return the records that are a field's values, or stand in its lists, one after another."""
         if name not in self._inner:
             field = self.record[name]
-            values: Sequence[Any] = list(filter(None, self[name]))
+            values: Sequence[Any] = list(filter(None, self.columns[name]))
             for _ in range(field.depth):
                 values = list(chain.from_iterable(values))
             self._inner[name] = Level(values, field.record or {}, self.columns_of)
@@ -251,7 +249,7 @@ class ObjectColumns:
         for field in level.record.values():
             path = f"{before}{field.name}"
             if path in self.paths:
-                values = level[field.name]
+                values = level.columns[field.name]
                 if there is not None:
                     held = iter(values)
                     values = [next(held) if one else None for one in there]
@@ -336,15 +334,16 @@ class ObjectColumns:
 
     def finish(self) -> FlatColumns:
         """Return all that was added."""
-        columns = FlatColumns()
-        columns.n, columns.ids = len(self.ids), self.ids
-        columns.sizes = {path: as_array(sizes) for path, sizes in self.sizes.items()}
-        columns.values = {path: as_array(values) for path, values in (self.integers | self.floats).items()}
-        columns.words = {path: list(codes) for path, codes in self.words.items()}
-        columns.texts = {path: TextSizes.concatenate(several) for path, several in self.texts.items()}
-        columns.tables = {path: table.matrix for path, table in self.tables.items()}
-        columns.labels = list(dict.fromkeys(chain.from_iterable(self.layouts)))
-        return columns
+        return FlatColumns(
+            len(self.ids),
+            self.ids,
+            {path: as_array(sizes) for path, sizes in self.sizes.items()},
+            {path: as_array(values) for path, values in (self.integers | self.floats).items()},
+            {path: list(codes) for path, codes in self.words.items()},
+            list(dict.fromkeys(chain.from_iterable(self.layouts))),
+            {path: TextSizes.concatenate(several) for path, several in self.texts.items()},
+            {path: table.matrix for path, table in self.tables.items()},
+        )
 
 
 def _all_texts(values: Sequence[Any]) -> bool:
