@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from array import array
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -20,29 +21,18 @@ from .cells import as_list, as_scalar
 from .offences import cut
 from .tokens import TextSizes, text_sizes
 
-TYPES: Mapping[str, frozenset[type]] = {
-    kind: frozenset((*types, type(None)))
-    for kind, types in {
-        "text": (str,),
-        "id": (str, int),
-        "label": (str, int),
-        "whole": (int,),
-        "number": (int, float),
-        "flag": (bool,),
-        "probabilities": (dict,),
-        "record": (dict,),
-    }.items()
+# kind -> what messages call a value of it, and its types
+KINDS: Mapping[str, tuple[str, tuple[type, ...]]] = {
+    "text": ("a string", (str,)),
+    "id": ("a string or an integer", (str, int)),
+    "label": ("a label", (str, int)),
+    "whole": ("an integer", (int,)),
+    "number": ("a number", (int, float)),
+    "flag": ("true or false", (bool,)),
+    "probabilities": ("an object of label: probability", (dict,)),
+    "record": ("an object", (dict,)),
 }
-NOUNS = {
-    "text": "a string",
-    "id": "a string or an integer",
-    "label": "a label",
-    "whole": "an integer",
-    "number": "a number",
-    "flag": "true or false",
-    "probabilities": "an object of label: probability",
-    "record": "an object",
-}
+TYPES = {kind: frozenset((*types, type(None))) for kind, (_, types) in KINDS.items()}
 NUMBERS = frozenset((int, float))
 LISTS = frozenset((list, type(None)))
 LARGEST = int(np.finfo(float).max)
@@ -209,31 +199,13 @@ class ObjectColumns:
         self.paths = frozenset(paths)
         self.texts: dict[str, list[TextSizes]] = {path: [] for path in texts}
         self.unknown, self.ids = False, list[str]()
-        self.integers: dict[str, array[int]] = {}
-        self.floats: dict[str, array[float]] = {}
-        self.sizes: dict[str, array[int]] = {}
-        self.words: dict[str, dict[str, int]] = {}
+        self.integers: dict[str, array[int]] = defaultdict(lambda: array("q"))
+        self.floats: dict[str, array[float]] = defaultdict(lambda: array("d"))
+        self.sizes: dict[str, array[int]] = defaultdict(lambda: array("q"))
+        self.words: dict[str, dict[str, int]] = defaultdict(dict)
         self.layouts: dict[tuple[str, ...], int] = {}
-        self.tables: dict[str, ScoreTable] = {}
-        self._prepare(record, "")
-
-    def _prepare(self, record: Record, before: str) -> None:
-        for field in record.values():
-            path = f"{before}{field.name}"
-            if path not in self.paths:
-                continue
-            for depth in range(field.depth):
-                self.sizes[path + "[]" * depth] = array("q")
-            if field.record is not None:
-                self._prepare(field.record, f"{path}.")
-            elif field.kind == "probabilities":
-                self.tables[path] = ScoreTable(self.layouts)
-            elif field.kind == "number":
-                self.floats[path] = array("d")
-            else:
-                self.integers[path] = array("q")
-                if field.kind != "whole":
-                    self.words[path] = {}
+        self.tables: dict[str, ScoreTable] = defaultdict(lambda: ScoreTable(self.layouts))
+        self.add(Level([], record))  # so that each field has its arrays
 
     def add(self, level: Level, before: str = "", there: Sequence[bool] | None = None) -> None:
         """Append records; after an UnsuitedError what was gathered is of no use.
@@ -276,11 +248,10 @@ class ObjectColumns:
             self.add(typed.inner(field.name) if typed else Level(values, field.record), f"{path}.")
         else:
             held = [value for value in values if value is not None]
-            if not held:
-                absent = array("d", [np.nan]) * len(values)
+            if not held:  # of these records numbers are read, and nothing else
                 for name in field.record:
-                    if f"{path}.{name}" in self.floats:
-                        self.floats[f"{path}.{name}"].extend(absent)
+                    if f"{path}.{name}" in self.paths:
+                        self.floats[f"{path}.{name}"].extend(array("d", [np.nan]) * len(values))
                 return None
             inner = typed.inner(field.name) if typed else Level(held, field.record)
             self.add(inner, f"{path}.", [value is not None for value in values])
@@ -303,7 +274,12 @@ class ObjectColumns:
         if field.kind == "probabilities":
             self.tables[path].add(values)
         elif field.kind == "number":
-            self._add_floats(self.floats[path], values)
+            absent = values.count(None)
+            some = [np.nan if value is None else value for value in values] if absent < len(values) else []
+            try:
+                self.floats[path].fromlist(some or [np.nan] * absent)  # appends all or nothing
+            except OverflowError:  # whoever checks ranges refuses it
+                self.floats[path].fromlist([np.inf if abs(value) > LARGEST else value for value in some])
         elif field.kind == "whole":
             try:
                 self.integers[path].fromlist([-1 if value is None else value for value in values])
@@ -320,17 +296,6 @@ class ObjectColumns:
             self.integers[path].fromlist(
                 [-1 if v is None or v == -1 else codes.setdefault(v, len(codes)) for v in values]
             )
-
-    @staticmethod
-    def _add_floats(out: array[float], values: Sequence[Any]) -> None:
-        if values.count(None) == len(values):
-            out.extend(array("d", [np.nan]) * len(values))
-            return
-        for value in values:
-            try:
-                out.append(np.nan if value is None else value)
-            except OverflowError:  # whoever checks ranges refuses it
-                out.append(np.inf)
 
     def finish(self) -> FlatColumns:
         """Return all that was added."""
@@ -399,7 +364,7 @@ def faults(row: Mapping[str, Any], record: Record, where: str = "") -> Iterator[
         if value is not None:
             yield from _faults(value, field, path, field.depth)
         elif field.required:
-            yield path, f"expected {NOUNS[field.kind]}, found None", "type"
+            yield path, f"expected {KINDS[field.kind][0]}, found None", "type"
 
 
 def _faults(value: Any, field: Field, path: str, depth: int) -> Iterator[tuple[str, str, str]]:
@@ -415,7 +380,7 @@ def _faults(value: Any, field: Field, path: str, depth: int) -> Iterator[tuple[s
     except UnsuitedError:
         known = None
     if known is None:
-        yield path, f"expected {NOUNS[field.kind]}, found {cut(value)}", "type"
+        yield path, f"expected {KINDS[field.kind][0]}, found {cut(value)}", "type"
     elif field.record is not None:
         yield from faults(known, field.record, f"{path}.")
     elif field.kind == "probabilities":
