@@ -95,7 +95,7 @@ class Agreement:
             check_documents(part, used, self.rules["documents"])
         if self.rules.broken():
             return
-        self.pool.at(part.rows)
+        self.pool.rows = part.rows
         if "hard" in used:
             self._add_spans(part)
         if used & SOFT_FIELDS.keys():

@@ -135,16 +135,6 @@ def _owners(sizes: np.ndarray, places: np.ndarray) -> np.ndarray:
     return np.searchsorted(np.cumsum(np.maximum(sizes, 0)), places, side="right")
 
 
-def check_covered(part: Part, name: str, offences: Offences) -> None:
-    """Soft scores for every document with evidence; ``name`` is one of `schema.instance.SOFT_FIELDS`."""
-    wanted, present = np.unique(part.evidence), getattr(part.p, name) >= 0
-    lacking = wanted[~np.isin(wanted, part.rationale[present])]
-    owner, doc = np.divmod(lacking, part.width)
-    message = "expected scores for document {!r}, which has evidence; found none"
-    names, field = [part.r.docids[number] for number in doc[:MOST_TOLD]], f"rationales.{SOFT_FIELDS[name].field}"
-    offences.say_all("prediction", part.row[owner], field, lambda k: message.format(names[k]), "score-missing")
-
-
 def check_probabilities(p: Predictions, matrix: np.ndarray, rows: np.ndarray, field: str, offences: Offences) -> None:
     """Each given row of {label: p} names the predicted label, holds p in [0, 1] and sums to 1 (within 1e-3).
 
@@ -347,9 +337,12 @@ def check_documents(part: Part, used: Set[str], offences: Offences) -> None:
     tokens, sentences = part.documents.lengths(part.rows[r.group_instance[r.group]], r.doc)
     check_references(r, tokens, sentences if used & {"sentence", "hard"} else None, offences)
     check_rationales(part, part.lengths[0], offences)
-    for name in SOFT_FIELDS:
-        if name in used:
-            check_covered(part, name, offences)
+    message = "expected scores for document {!r}, which has evidence; found none"
+    for name in (name for name in SOFT_FIELDS if name in used):
+        wanted, present = np.unique(part.evidence), getattr(part.p, name) >= 0
+        owner, doc = np.divmod(wanted[~np.isin(wanted, part.rationale[present])], part.width)
+        said = [message.format(r.docids[number]) for number in doc[:MOST_TOLD]]
+        offences.say_all("prediction", part.row[owner], FIELDS[name], said.__getitem__, "score-missing")
 
 
 class Classes:

@@ -234,7 +234,8 @@ class ObjectColumns:
         for depth in range(field.depth):
             if typed is None and not {*map(type, values)} <= LISTS:
                 values = [_as_list_of(field, value) for value in values]
-            self.sizes[path + "[]" * depth].fromlist(_lengths(values))
+            lengths = map(len, values) if not _has_none(values) else (-1 if one is None else len(one) for one in values)
+            self.sizes[path + "[]" * depth].fromlist([*lengths])
             if depth + 1 == field.depth and field.record is None:
                 return self._add_numbers(path, values, typed is not None)
             values = list(chain.from_iterable(value for value in values if value is not None))
@@ -324,13 +325,6 @@ def _has_none(values: Sequence[Any]) -> bool:
         return None in values
     except ValueError:  # an array is compared item by item
         return any(value is None for value in values)
-
-
-def _lengths(lists: Sequence[Any]) -> list[int]:
-    """Return the lengths of lists; -1 for None."""
-    if not _has_none(lists):
-        return list(map(len, lists))
-    return [-1 if one is None else len(one) for one in lists]
 
 
 def _sizes_of(texts: Sequence[str]) -> TextSizes:

@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from eraser_hub.schema.instance import DISTANCES, ENTROPIES
+from eraser_hub.schema.instance import DISTANCES, ENTROPIES, ERASED
 
 from .pool import Column, Described, Pool, divide
 from .pool import info_of as described_info
@@ -235,25 +235,16 @@ def classification_report(pool: Pool) -> dict[str, object] | None:
 DESCRIBED: Described = {
     "comprehensiveness": (True, -1.0, 1.0),
     "sufficiency": (False, -1.0, 1.0),
-    "comprehensiveness_entropy": (None, None, None),
-    "sufficiency_entropy": (None, None, None),
+    **dict.fromkeys(("comprehensiveness_entropy", "sufficiency_entropy"), (None, None, None)),
     "comprehensiveness_kl": (True, 0.0, None),
     "sufficiency_kl": (False, 0.0, None),
-    "comprehensiveness_aopc": (True, -1.0, 1.0),
-    "sufficiency_aopc": (False, -1.0, 1.0),
-    "comprehensiveness_aopc_points": (True, -1.0, 1.0),
-    "sufficiency_aopc_points": (False, -1.0, 1.0),
-    "accuracy": (True, 0.0, 1.0),
-    "macro_f1": (True, 0.0, 1.0),
+    **{f"{side}_aopc{end}": (side == ERASED[0], -1.0, 1.0) for end in ("", "_points") for side in ERASED},
+    **dict.fromkeys(("accuracy", "macro_f1"), (True, 0.0, 1.0)),
     "tokens_to_flip_ratio": (False, 0.0, None),
-    "naopc_comprehensiveness": (True, None, None),
-    "naopc_sufficiency": (False, None, None),
-    "soft_comprehensiveness": (True, 0.0, 1.0),
-    "soft_sufficiency": (True, 0.0, 1.0),
+    **{f"naopc_{side}": (side == ERASED[0], None, None) for side in ERASED},
+    **{f"soft_{side}": (True, 0.0, 1.0) for side in ERASED},
     "tau_loo": (True, -1.0, 1.0),
-    "sensitivity_max": (False, 0.0, None),
-    "infidelity": (False, 0.0, None),
-    "infidelity_normalized": (False, 0.0, None),
+    **dict.fromkeys(("sensitivity_max", "infidelity", "infidelity_normalized"), (False, 0.0, None)),
     **dict.fromkeys((*DISTANCES, *ENTROPIES), (None, 0.0, None)),
 }
 

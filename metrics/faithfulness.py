@@ -91,12 +91,12 @@ class Faithfulness:
         self.classes.check(p, used)
         if self.rules.broken("labels"):
             return
-        pool.at(part.rows)
+        pool.rows = part.rows
         if self.classes.gold and "classification" in used:
             self._add_labels(part)
         # annotations that were given no answer have no probabilities
         answered = np.flatnonzero(p.answered[part.row])
-        pool.at(part.rows[answered])
+        pool.rows = part.rows[answered]
         rows = part.row[answered]
         label, full = p.classification[rows], np.nan_to_num(p.full[rows], nan=0.0)
         for side in ERASED:

@@ -298,21 +298,14 @@ def _merged(vocabularies: Sequence[Sequence[str]]) -> tuple[list[str], list[np.n
     return list(codes), maps
 
 
-def concatenate(parts: Sequence[Record], coded: Mapping[str, str] | None = None) -> Record:
-    """Several records as one, in order.
-
-    Args:
-        parts: at least one.
-        coded: array of codes -> the vocabulary that it speaks of, which is merged; by default the record's own.
-    """
+def concatenate(parts: Sequence[Record]) -> Record:
+    """Several records (at least one) as one, in order."""
     if len(parts) == 1:
         return parts[0]
     kind = type(parts[0])
-    if coded is None:
-        coded = kind.CODED
     vocabularies = {
         name: _merged([getattr(part, name) for part in parts])
-        for name in {*coded.values(), *(["labels"] if kind.LABELLED else [])}
+        for name in {*kind.CODED.values(), *(["labels"] if kind.LABELLED else [])}
     }
     values: dict[str, Sequence[str] | np.ndarray] = {}
     for item in fields(kind):
@@ -324,8 +317,8 @@ def concatenate(parts: Sequence[Record], coded: Mapping[str, str] | None = None)
         if not isinstance(columns[0], np.ndarray):
             values[name] = [word for column in columns for word in column]
             continue
-        if name in coded:
-            maps = vocabularies[coded[name]][1]
+        if name in kind.CODED:
+            maps = vocabularies[kind.CODED[name]][1]
             columns = [codes[column] for codes, column in zip(maps, columns, strict=True)]
         elif name in kind.SHIFTED:
             before = np.cumsum([0, *(len(getattr(part, kind.SHIFTED[name])) for part in parts[:-1])])

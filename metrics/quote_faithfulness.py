@@ -20,15 +20,10 @@ from .sources import ERASER
 from .tokens import tokens_of
 
 SCORES: Described = {
-    "in_text": (True, 0.0, 1.0),
-    "exact": (True, 0.0, 1.0),
-    "normalised": (None, 0.0, 1.0),
-    "fuzzy": (None, 0.0, 1.0),
-    "ambiguous": (None, 0.0, 1.0),
-    "invented": (False, 0.0, 1.0),
-    "instances_with_invented": (False, 0.0, 1.0),
-    "quotes_per_instance": (None, 0.0, None),
-    "quote_length": (None, 0.0, None),
+    **dict.fromkeys(("in_text", "exact"), (True, 0.0, 1.0)),
+    **dict.fromkeys(("normalised", "fuzzy", "ambiguous"), (None, 0.0, 1.0)),
+    **dict.fromkeys(("invented", "instances_with_invented"), (False, 0.0, 1.0)),
+    **dict.fromkeys(("quotes_per_instance", "quote_length"), (None, 0.0, None)),
     "coverage": (None, 0.0, 1.0),
     "answered": (True, 0.0, 1.0),
     **{key: (None if kind == "random" else True, 0.0, 1.0) for kind, (key, _) in AGAIN.items()},

@@ -22,20 +22,15 @@ from .results import scored_of
 from .rows import CellReader, RowColumns, by_id, joined, optional_fields
 from .sources import FINE_GRAINED, WANG2022, check_paper
 
+SETS = ("token_f1", "token_f1_single", "iou_f1")
 SCORES: Described = {
-    "token_f1": (True, 0.0, 1.0),
-    "token_f1_single": (True, 0.0, 1.0),
-    "iou_f1": (True, 0.0, 1.0),
+    **dict.fromkeys(SETS, (True, 0.0, 1.0)),
     "sufficiency": (False, -1.0, 1.0),
     "comprehensiveness": (True, -1.0, 1.0),
-    "new_p": (True, 0.0, 1.0),
-    "accuracy_rationale": (True, 0.0, 1.0),
+    **dict.fromkeys(("new_p", "accuracy_rationale"), (True, 0.0, 1.0)),
     "accuracy_no_rationale": (False, 0.0, 1.0),
     "answer_f1": (True, 0.0, 1.0),
 }
-
-
-SETS = ("token_f1", "token_f1_single", "iou_f1")
 
 
 @dataclass
