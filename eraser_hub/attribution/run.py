@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import orjson
 
-from eraser_hub.metrics.fields import AOPC_THRESHOLDS
+from eraser_hub.metrics.erasure import AOPC_THRESHOLDS
 from eraser_hub.papers.presets import preset
 from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import DataError
