@@ -14,9 +14,9 @@ import orjson
 
 from eraser_hub.attribution.dataset import Split, open_split
 from eraser_hub.attribution.outputs import Partial, check_format, refuse_other, write_predictions
-from eraser_hub.metrics.fields import AGAIN_FIELD
 from eraser_hub.records.errors import MOST_SHOWN, DataError, shown
 from eraser_hub.records.run_record import write_run
+from eraser_hub.schema.instance import AGAIN_FIELD
 
 from .again import SIMULATED, changed, erased_fields, flags_of, random_flags, shares, standard_error, with_quotes_alone
 from .alignment import Quote

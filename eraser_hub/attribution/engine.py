@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.metrics.fields import ERASED_ANSWERS, HARD_FIELD, OCCLUDED_FIELD, SOFT_FIELDS
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.rules import Rule
+from eraser_hub.schema.instance import HARD_FIELD, OCCLUDED_FIELD, SOFT_FIELDS
+from eraser_hub.schema.rows import ERASED_ANSWERS
 
 from . import erasure
 from .adapter import Adapter, Notes

@@ -12,13 +12,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.metrics.fields import AOPC_BOUNDS, HARD_FIELD, SOFT_FIELDS
 from eraser_hub.metrics.tokens import mask
 from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import MOST_SHOWN, DataError, DataErrors, shown
 from eraser_hub.records.predictions import instances, plain_rows
 from eraser_hub.records.rules import Rule
 from eraser_hub.records.run_record import read_run, run_path
+from eraser_hub.schema.instance import AOPC_BOUNDS, HARD_FIELD, SOFT_FIELDS
 
 from .adapter import array_of
 from .instances import Instance, in_any

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import orjson
 
-from eraser_hub.metrics.fields import AOPC_THRESHOLDS
+from eraser_hub.metrics.erasure import AOPC_THRESHOLDS
 from eraser_hub.papers.presets import preset
 from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import DataError
@@ -201,18 +201,12 @@ def explain(
         DataError: wrong data, model or settings; a stopped run or a result that was made otherwise; too many inputs.
     """
     results = places_of(settings, out)
-    if engine not in get_args(Engine):
-        words = f"expected one of {', '.join(get_args(Engine))}; found {engine!r}"
-        raise DataError(words, argument="engine", rule="option-value")
-    if bool(job.infill) != bool(settings.infill):
-        words = "expected of the job and of the settings, found of one alone"
-        raise DataError(words, argument="infill", rule="option-conflict")
+    _refuse(job, settings, engine)
     split, seed = open_split(job.dataset, job.config, job.split), job.sample_seed
     if job.sample is not None:
         split = split.sample(job.sample, settings.seed if seed is None else seed)
     job, settings = settled(job, split), settings.for_kind(split.kind)
-    if engine == "local":
-        # before the data are read through: what is wrong with the model or its labels is said at once
+    if engine == "local":  # before the data are read through: what is wrong with model or labels is said at once
         model = model_of(job, split.label_names) if model is None else model
         align_labels(model, split.label_names, job.labels)
     plan = plan_of(job, settings, split, results)
@@ -242,8 +236,17 @@ def explain(
         partial.close(remove=True)
         return replace(report, resumed=resumed, **done, seconds=time.perf_counter() - start)
     finally:
-        # a run that failed before its first chunk was done leaves nothing to go on with
-        partial.close(remove=not partial.places)
+        partial.close(remove=not partial.places)  # a run that failed in its first chunk leaves nothing to go on with
+
+
+def _refuse(job: Job, settings: ExplainSettings, engine: str) -> None:
+    """Refuse an unknown engine, and a masked language model of which the settings know nothing."""
+    if engine not in get_args(Engine):
+        words = f"expected one of {', '.join(get_args(Engine))}; found {engine!r}"
+        raise DataError(words, argument="engine", rule="option-value")
+    if bool(job.infill) != bool(settings.infill):
+        words = "expected of the job and of the settings, found of one alone"
+        raise DataError(words, argument="infill", rule="option-conflict")
 
 
 def places_of(settings: ExplainSettings, out: Path) -> dict[str, Path]:

@@ -28,13 +28,13 @@ from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.settings import GIVEN, ExplainSettings
 from eraser_hub.metrics.eraser_agreement import EraserAgreement
 from eraser_hub.metrics.eraser_faithfulness import EraserFaithfulness
-from eraser_hub.metrics.fields import AOPC_BOUNDS
 from eraser_hub.metrics.normalized_fidelity import NormalizedFidelity
 from eraser_hub.metrics.pool import Pool
 from eraser_hub.metrics.resampling import intervals
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.tables import Cell, Table, Tables
 from eraser_hub.samples.plant import KD, KINDS, LABELS
+from eraser_hub.schema.instance import AOPC_BOUNDS
 from eraser_hub.systems.recipe import Say
 from eraser_hub.version import __version__
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
-from eraser_hub.metrics.presets import PAPERS
+from eraser_hub.metrics.sources import PAPERS
 
 PRESETS = PAPERS
 

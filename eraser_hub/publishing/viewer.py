@@ -271,7 +271,7 @@ def _settle(column: Column, rows: int) -> None:
 
 
 def _note(check: str, why: str, *examples: str, count: int | None = None) -> Finding:
-    return Finding(check, "note", len(examples) if count is None else count, examples, why)
+    return Finding(check, "note", len(examples) if count is None else count, examples, why=why)
 
 
 def _folder_findings(folder: Path) -> Iterator[Finding]:
@@ -295,7 +295,7 @@ def _file_findings(paths: Sequence[Path]) -> Iterator[Finding]:
             if group.total_byte_size > LARGEST_READ and not indexed:
                 large.append(f"{path.name}, row group {number}: {group.total_byte_size:,} bytes and no page index")
     if large:
-        yield Finding("row groups", "violation", len(large), tuple(large[:5]), "the viewer reads at most 300 MB")
+        yield Finding("row groups", "violation", len(large), tuple(large[:5]), why="the viewer reads at most 300 MB")
     elif unindexed:
         yield _note("page index", "row groups without one are read whole", count=unindexed)
     size = sum(path.stat().st_size for path in paths)
@@ -309,11 +309,11 @@ def _statistics_findings(columns: Sequence[Column], schema: pa.Schema) -> Iterat
         if column.kind in ("int", "list length", "string length") and bounds and bounds[1] == bounds[0] + 1:
             # no violation: the values are the data's own, and none is changed for the viewer's sake
             example = f"{column.name}: {column.kind} from {bounds[0]:g} to {bounds[1]:g}"
-            yield Finding("statistics", "quirk", 1, (example,), f"{example}; {BIN_BUG}")
+            yield Finding("statistics", "quirk", 1, (example,), why=f"{example}; {BIN_BUG}")
         if column.digits_alone and column.kind == "string length":
             numbers = f"every value is a number of {DATE_DIGITS[0]} to {DATE_DIGITS[1]} digits"
             why = f"{column.name}: {numbers}, which the viewer takes for a date"
-            yield Finding("dates", "quirk", 1, (column.name,), why)
+            yield Finding("dates", "quirk", 1, (column.name,), why=why)
     counted = {column.name for column in columns}
     without = [name for name in schema.names if name not in counted]
     if without:

@@ -170,7 +170,7 @@ def _strings(level: Level, absent: object) -> int:
     """Count the strings, keys included, that the JSON of typed objects holds when no key stands there twice."""
     count = 0
     for name, field in level.record.items():
-        values = level[name]
+        values = level.columns[name]
         there = len(values) if all(values) else len(values) - values.count(absent)
         count += there
         if there and field.record is not None:
@@ -292,7 +292,7 @@ def _read(path: Path, start: int, end: int, strict: bool = False) -> tuple[Predi
                 offences.take(own)
             columns.add(level)
             count = lines.numbers[-1]
-            quoted = quoted or level[QUOTES_FIELD].count(None) < len(level[QUOTES_FIELD])
+            quoted = quoted or level.columns[QUOTES_FIELD].count(None) < len(level.columns[QUOTES_FIELD])
             del level  # its memory, still in the processor's cache, holds the next ones
     except UnsuitedError:
         if strict:

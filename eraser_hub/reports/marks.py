@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
-from eraser_hub.metrics.fields import QUOTES_FIELD
 from eraser_hub.metrics.tokens import mask, sentences_of
 from eraser_hub.records.built import label_name
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.rules import Rule
+from eraser_hub.schema.instance import QUOTES_FIELD
 from eraser_hub.scoring.runs import System
 
 T = TypeVar("T")

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.metrics.fields import SOFT_FIELDS
 from eraser_hub.metrics.rank_correlation import kendall_tau, top_overlap
+from eraser_hub.schema.instance import SOFT_FIELDS
 from eraser_hub.scoring.leaks import interval_over_documents
 from eraser_hub.scoring.settings import ScoreSettings
 

@@ -18,10 +18,9 @@ import numpy as np
 
 from eraser_hub.metrics.agreement_scores import SENTENCES_BY_SPANS
 from eraser_hub.metrics.clusters import AUTO, NONE, numbered
-from eraser_hub.metrics.fields import HEADLINE
 from eraser_hub.metrics.pool import Finalize, Pool, Statistics
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL, check_settings, few, intervals
-from eraser_hub.metrics.results import signature
+from eraser_hub.metrics.results import HEADLINE, signature
 from eraser_hub.records.errors import MOST_SHOWN, DataError, shown
 
 from .operators import operator_notes, sensitivity, unlike_ways

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from eraser_hub.metrics.fields import SCORE_FIELDS
 from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.run_record import signature_of_run
+from eraser_hub.schema.instance import SCORE_FIELDS
 
 from .leaks import interval_over_documents
 from .modules import read_predictions

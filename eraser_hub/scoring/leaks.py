@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.metrics.clusters import AUTO, NONE, by_items, numbered
-from eraser_hub.metrics.parts import Part
+from eraser_hub.metrics.joining import Part
 from eraser_hub.metrics.pool import Pool
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL, intervals
 
@@ -210,12 +210,12 @@ class Masks:
 
     def add(self, part: Part) -> None:
         """Take up instances that have a label; a rationale in a document that its annotation does not list is none."""
-        p, annotation = part.p, part.rows[part.joined.reference]
+        p, annotation = part.p, part.rows[part.reference]
         labelled = np.flatnonzero(p.classification >= 0).tolist()
         of = {at: self.documents.get(int(annotation[at]), {}) for at in labelled}
         masks = {at: np.zeros(max((end for _, end in own.values()), default=0), dtype=bool) for at, own in of.items()}
         rationale = np.repeat(np.arange(p.hard.size), np.maximum(p.hard, 0))
-        spans = (p.instance[rationale], part.joined.doc[rationale], p.start, p.end)
+        spans = (p.instance[rationale], part.doc[rationale], p.start, p.end)
         for at, document, start, end in zip(*(column.tolist() for column in spans), strict=True):
             place = of.get(at, {}).get(document)
             if place is not None:

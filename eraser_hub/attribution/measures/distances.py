@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.metrics.fields import DISTANCES, ENTROPIES
 from eraser_hub.records.errors import DataError
+from eraser_hub.schema.instance import DISTANCES, ENTROPIES
 
 from ..adapter import Adapter, Notes
 from ..chunk import Chunk

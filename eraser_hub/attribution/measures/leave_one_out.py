@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from eraser_hub.metrics.fields import LEAVE_ONE_OUT
+from eraser_hub.schema.instance import LEAVE_ONE_OUT
 
 from ..chunk import Chunk, Game, Scores, Search
 from ..instances import Instance
