@@ -113,7 +113,7 @@ class _Instances:
         if not statistics:
             lacking = f"nothing to score: expected {fields_of(left_out)}, found none of them"
             raise DataError(lacking, rule="score-missing", file=self.path)
-        leak, leak_note = (None, "") if self.masks is None else self.masks.leak(s)
+        leak, leak_note = ({}, "") if self.masks is None else self.masks.leak(s)
         notes = [self.unknown.note(), *left_out_said(left_out), *self.agreement.notes(), gold.note, leak_note]
         notes += ["" if quotes is None else quotes.note, *self._notes(statistics)]
         answered = ", ".join({str(own["answered"]) for own in made_by.values() if "answered" in own})
@@ -135,7 +135,7 @@ class _Instances:
             scores.add(self._result(name, own, made_by[name], extra), name)
         if s.confidence_level is not None or s.n_resamples is not None:
             scores.cautions = [line for own in statistics.values() for line in cautions(own)]
-        scores.add({} if leak is None else leak.flat)
+        scores.add(leak)
         self._add_fidelity(scores)
         scores.signatures += [scores.run] if scores.run else []
         scores.reference = self._reference_keys(scores)
