@@ -13,7 +13,7 @@ from eraser_hub.scoring.operators import operator_notes, sensitivity
 from eraser_hub.scoring.scores import Scores
 from eraser_hub.scoring.settings import ScoreSettings
 
-from .curves import aopc_figures, distribution_figures, fidelity_figures, fidelity_figures_by_class
+from .curves import aopc_figures, distribution_figures, fidelity_figures
 from .report_tables import (
     Block,
     Note,
@@ -178,8 +178,7 @@ def aopc_section(scored: Sequence[Scores], chance: Sequence[Scores]) -> Section:
 
 def fidelity_section(systems: Sequence[Scores]) -> Section:
     """The curves of every system whose predictions hold them, with the slopes and the reading of Table 4."""
-    figures = [*fidelity_figures(systems), *fidelity_figures_by_class(systems)]
-    section = Section("fidelity-section", "Fidelity curves", figures=figures)
+    section = Section("fidelity-section", "Fidelity curves", figures=fidelity_figures(systems))
     rows = []
     for system in systems:
         reading = system.scores.get("reading")
