@@ -108,11 +108,7 @@ class Cell:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values; an interval where there is one."""
-        values: dict[str, Any] = {
-            "value": self.plain,
-            "printed": self.printed,
-            "difference": self.difference,
-        }
+        values: dict[str, Any] = {"value": self.plain, "printed": self.printed, "difference": self.difference}
         return values | ({"low": self.low, "high": self.high} if self.interval else {})
 
 

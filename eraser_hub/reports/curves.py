@@ -65,8 +65,8 @@ def _chance(draws: Sequence[Series]) -> list[Series]:
     mean = tuple(sum(column) / len(column) for column in columns)
     several = len(same) > 1
     name = f"random (mean of {len(same)} draws)" if several else "random"
-    band = (tuple(map(min, columns)), tuple(map(max, columns))) if several else (None, None)
-    return [Series(name, draws[0].x, mean, *band, chance=True)]
+    low, high = (tuple(map(end, columns)) if several else None for end in (min, max))
+    return [Series(name, draws[0].x, mean, low, high, chance=True)]
 
 
 def fidelity_figures(systems: Sequence[Scores]) -> list[Figure]:

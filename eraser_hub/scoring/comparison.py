@@ -477,11 +477,7 @@ def compare_files(
 
 
 def _of_instances(
-    systems: Sequence[System],
-    scored: Mapping[Path, Scores],
-    result: Mapping[str, Any],
-    ways: int,
-    inference: Inference,
+    systems: Sequence[System], scored: Mapping[Path, Scores], result: Mapping[str, Any], ways: int, inference: Inference
 ) -> dict[str, Any]:
     """What a comparison of ERASER instances says besides."""
     more: dict[str, Any] = {}

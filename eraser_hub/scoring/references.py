@@ -13,14 +13,7 @@ from msgspec import UNSET
 
 from eraser_hub.metrics.checks import name_labels
 from eraser_hub.metrics.clusters import Clusters
-from eraser_hub.metrics.flat import (
-    EVIDENCE_COLUMNS,
-    REFERENCE_FIELDS,
-    References,
-    Words,
-    blank,
-    concatenate,
-)
+from eraser_hub.metrics.flat import EVIDENCE_COLUMNS, REFERENCE_FIELDS, References, Words, blank, concatenate
 from eraser_hub.metrics.flatten import REFERENCE, flatten_rows
 from eraser_hub.metrics.joining import DocumentLengths, by_documents
 from eraser_hub.metrics.offences import Offences, Rows, cut
@@ -137,11 +130,18 @@ def ids_of_splits(source: ScoredSplit) -> Iterator[tuple[str, set[str]]]:
             ids = (table.column(name).to_pylist() for table in batches(files, [name]))
             yield split, {str(name) for several in ids for name in several}
         return
+    for path in sorted(source.corpus.glob("*.jsonl")):
+        if held := _ids(path):
+            yield path.stem, held
+
+
+def _ids(path: Path) -> set[str]:
+    """The ids of a file of annotations; none of one that holds something else."""
     from eraser_hub.conversion.eraser.format import read_annotations
 
-    for path in sorted(source.corpus.glob("*.jsonl")):
-        with suppress(DataError):
-            yield path.stem, {str(one.annotation_id) for run in read_annotations(path) for one in run.records}
+    with suppress(DataError):
+        return {str(one.annotation_id) for run in read_annotations(path) for one in run.records}
+    return set()
 
 
 def backup_said(source: ScoredSplit, unknown: set[str]) -> str:
@@ -153,15 +153,8 @@ def backup_said(source: ScoredSplit, unknown: set[str]) -> str:
             skipped = release.get("configs", {}).get(source.built_config, {}).get("skipped", ())
             return f"the release has a backup, {name}: {flag}" if name in str(skipped) else ""
         return ""
-    from eraser_hub.conversion.eraser.format import read_annotations
-
-    path = source.corpus / name
-    if not path.is_file():
-        return ""
-    with suppress(DataError):
-        held = {str(one.annotation_id) for run in read_annotations(path) for one in run.records} & unknown
-        return f"{len(held):,} of them stand in {name} alone: {flag}" if held else ""
-    return ""
+    held = _ids(source.corpus / name) & unknown
+    return f"{len(held):,} of them stand in {name} alone: {flag}" if held else ""
 
 
 # ------------------------------------------------------------------------------------------------------------- a corpus
