@@ -19,11 +19,11 @@ from eraser_hub.scoring.settings import ScoreSettings
 
 from .documents import browse
 from .marks import MarkedInstance, mark, marked_by
-from .method_agreement import agreement_section
 from .page import ReportContent, json_text, write_report
 from .pair_marks import lost_partners, marked_pair, pairs_of
 from .report_tables import Section, instance_values
 from .sections import (
+    agreement_section,
     aopc_section,
     class_section,
     comparison_section,

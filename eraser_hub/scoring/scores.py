@@ -167,7 +167,14 @@ class Scores:
         Raises:
             DataError: the file cannot be written; nothing half-written stays behind.
         """
-        write_scores(Path(path), self.as_json())
+        path = Path(path)
+        data = json_bytes(self.as_json())
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            atomic_write(path, data)
+        except OSError as error:
+            words = f"cannot be written: {error.strerror or error}"
+            raise DataError(words, rule="file-unreadable", file=path) from None
 
     def table(self) -> Tables:
         """A table of each block, with intervals, and one of its breakdown where there is one."""
@@ -262,13 +269,3 @@ def json_bytes(scores: Mapping[str, Any]) -> bytes:
     """Scores as JSON; NaN and infinity become null."""
     # orjson writes null for both
     return orjson.dumps(scores, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-
-
-def write_scores(path: Path, scores: Mapping[str, Any]) -> None:
-    """Write scores as JSON; errors as of `Scores.save`."""
-    data = json_bytes(scores)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        atomic_write(path, data)
-    except OSError as error:
-        raise DataError(f"cannot be written: {error.strerror or error}", rule="file-unreadable", file=path) from None
