@@ -269,6 +269,9 @@ def compare_blocks(
             keys[first, second] |= _pair(level[first], level[second], shared, inference)
     family = inference.family(list(keys[pairs[0]]))
     tests = _correct(keys, family, inference)
+    few_clusters = [
+        f"{name}: {line}" for level in levels for name, runs in level.items() for run in runs for line in few(run)
+    ]
     whole = max((level[names[0]][0] for level in levels), key=lambda statistics: len(statistics.ids))
     return {
         "instances": len(whole.ids),
@@ -278,7 +281,7 @@ def compare_blocks(
         **({"spread": spread} if spread else {}),
         "comparisons": [{"first": first, "second": second, "keys": keys[first, second]} for first, second in pairs],
         "left_out": {name: own for name, own in left_out.items() if own},
-        "notes": [*_notes(whole.n_clusters, tests, inference, bool(spread)), *_few(levels)],
+        "notes": [*_notes(whole.n_clusters, tests, inference, bool(spread)), *dict.fromkeys(few_clusters)],
         "signature": _signature(whole, family, tests, names, inference),
     }
 
@@ -315,11 +318,6 @@ def _notes(clusters: int, tests: int, inference: Inference, several: bool) -> li
         needed = math.ceil(strictest / ALPHA) - 1
         return [f"no star is possible: {tests} tests need {needed} resamples or more, not {inference.n_resamples}"]
     return []
-
-
-def _few(levels: Sequence[Mapping[str, Sequence[Statistics]]]) -> list[str]:
-    lines = [f"{name}: {line}" for level in levels for name, runs in level.items() for run in runs for line in few(run)]
-    return list(dict.fromkeys(lines))
 
 
 def _signature(whole: Statistics, family: Sequence[str], tests: int, names: Sequence[str], inference: Inference) -> str:

@@ -170,7 +170,10 @@ class _Instances:
         self, name: str, statistics: Statistics, made_by: Mapping[str, object], extra: Mapping[str, object]
     ) -> dict[str, object]:
         """A block's flat result, as the evaluate module returns it."""
-        s, common = self.settings, dict(made_by)
+        s, common, scored = self.settings, dict(made_by), self.parts.scored
+        by_values = None if s.by is None else self.gold(s.by)
+        if by_values is not None and scored is not None:
+            by_values = [by_values[row] for row in scored.tolist()]
         if name != QUOTES:
             common |= ({"strict": True} if s.strict else {}) | ({"paper": s.paper} if s.paper else {})
         common |= resampling_settings(statistics, s.confidence_level, s.n_resamples, s.seed, s.ci_method, s.by)
@@ -178,18 +181,11 @@ class _Instances:
             statistics,
             signature=signature(name if name == QUOTES else f"eraser_{name}", common),
             per_instance=s.per_instance,
-            by_values=self._by_values(),
+            by_values=by_values,
             by=s.by,
             bounds=intervals(statistics, s.confidence_level, s.n_resamples, s.seed, s.ci_method),
             extra=extra,
         )
-
-    def _by_values(self) -> list[object] | None:
-        """The value of each scored annotation in the column to break scores down by."""
-        if self.settings.by is None:
-            return None
-        values = self.gold(self.settings.by)
-        return values if self.parts.scored is None else [values[row] for row in self.parts.scored.tolist()]
 
     def _notes(self, statistics: Mapping[str, Statistics]) -> list[str]:
         """Which annotations were scored, and what a breakdown leaves out."""
@@ -226,7 +222,9 @@ class _Instances:
             part["aopc_thresholds"] = f.get("aopc_thresholds")
             result["classification_scores"] = part
         if used.hard:
-            result["iou_scores"] = [_iou(a, threshold, s.main_iou) for threshold in dict.fromkeys(s.iou_thresholds)]
+            result["iou_scores"] = [
+                _iou(a, threshold, s.agreement.main_iou) for threshold in s.agreement.iou_thresholds
+            ]
             for name, key in (("rationale_prf", "exact"), ("token_prf", "token")):
                 result[name] = {f"instance_{kind}": _prf(a, f"{key}_{kind}") for kind in ("micro", "macro")}
         for name, prefix, there in (
