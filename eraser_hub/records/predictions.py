@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 from types import GenericAlias
@@ -257,7 +257,8 @@ def _shared(path: Path, ranges: Iterator[tuple[int, int]], count: int) -> Iterat
     with process_pool(count) as pool:
         try:
             for own in ranges:
-                waiting.append((own, _unless_broken(pool.submit, _read, path, *own)))
+                submit = cast("Callable[[], Future[_Read]]", partial(pool.submit, _read, path, *own))
+                waiting.append((own, _unless_broken(submit)))
                 if len(waiting) > count:
                     yield _awaited(path, *waiting.popleft())
             while waiting:
@@ -270,10 +271,10 @@ def _awaited(path: Path, own: tuple[int, int], future: Future[_Read] | None) -> 
     return (future and _unless_broken(future.result)) or _read(path, *own)
 
 
-def _unless_broken(call: Callable[..., Result], *arguments: object) -> Result | None:
+def _unless_broken(call: Callable[[], Result]) -> Result | None:
     """What the call returns; None where the pool of processes is broken."""
     with suppress(BrokenProcessPool):
-        return call(*arguments)
+        return call()
     return None
 
 
