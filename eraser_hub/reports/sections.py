@@ -10,7 +10,7 @@ from eraser_hub.metrics.resampling import DEFAULT_LEVEL, DEFAULT_RESAMPLES
 from eraser_hub.scoring.comparison import Inference, compare_scores
 from eraser_hub.scoring.evaluators import EVALUATED
 from eraser_hub.scoring.leaks import CHANCE, SHAPE
-from eraser_hub.scoring.method_agreement import TOP_SHARE, Agreement, agreement_of, overlap_of_tops, soft_scores_of
+from eraser_hub.scoring.method_agreement import TOP_SHARE, RankAgreement, agreement_of, overlap_of_tops, soft_scores_of
 from eraser_hub.scoring.operators import operator_notes, sensitivity
 from eraser_hub.scoring.scores import Scores
 from eraser_hub.scoring.settings import ScoreSettings
@@ -245,7 +245,7 @@ def agreement_section(
     return section
 
 
-def _agreement(agreement: Agreement | None) -> ShownCell:
+def _agreement(agreement: RankAgreement | None) -> ShownCell:
     if agreement is None:
         return ShownCell(number(None))
     return ShownCell(number(agreement.mean), f"{interval_text(agreement.interval)} n {agreement.instances}".strip())

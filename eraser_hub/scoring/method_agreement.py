@@ -27,7 +27,7 @@ Rankings = Mapping[str, tuple[Docids, NDArray[np.float64]]]
 Measure = Callable[[NDArray[np.float64], NDArray[np.float64]], float]
 
 
-class Agreement(NamedTuple):
+class RankAgreement(NamedTuple):
     """How far two systems agree.
 
     Attributes:
@@ -72,7 +72,7 @@ def values_of(measure: Measure, pairs: Sequence[tuple[Rankings, Rankings]]) -> t
 
 def agreement_of(
     measure: Measure, first: Sequence[Rankings], second: Sequence[Rankings], settings: ScoreSettings
-) -> Agreement | None:
+) -> RankAgreement | None:
     """How far two systems agree, or the runs of one; None where no instance tells.
 
     Args:
@@ -86,4 +86,4 @@ def agreement_of(
     if not values:
         return None
     interval = interval_over_documents(np.array(values), docids, settings)
-    return Agreement(math.fsum(values) / len(values), interval, len(values))
+    return RankAgreement(math.fsum(values) / len(values), interval, len(values))
