@@ -114,7 +114,7 @@ class _Instances:
         if not statistics:
             lacking = f"nothing to score: expected {fields_of(left_out)}, found none of them"
             raise DataError(lacking, rule="score-missing", file=self.path)
-        leak, leak_note = (None, "") if self.masks is None else self.masks.leak(s)
+        leak, leak_note = ({}, "") if self.masks is None else self.masks.leak(s)
         notes = [self.unknown.note(), *left_out_said(left_out), *self.agreement.notes(), gold.note, leak_note]
         notes += ["" if quotes is None else quotes.note, *self._notes(statistics)]
         answered = ", ".join({str(own["answered"]) for own in made_by.values() if "answered" in own})
@@ -136,7 +136,7 @@ class _Instances:
             scores.add(self._result(name, own, made_by[name], extra), name)
         if s.confidence_level is not None or s.n_resamples is not None:
             scores.cautions = [line for own in statistics.values() for line in cautions(own)]
-        scores.add({} if leak is None else leak.flat)
+        scores.add(leak)
         self._add_fidelity(scores)
         scores.signatures += [scores.run] if scores.run else []
         scores.reference = self._reference_keys(scores)
@@ -171,14 +171,17 @@ class _Instances:
         self, name: str, statistics: Statistics, made_by: Mapping[str, object], extra: Mapping[str, object]
     ) -> dict[str, object]:
         """A block's flat result, as the evaluate module returns it."""
-        s, common = self.settings, dict(made_by)
+        s, common, scored = self.settings, dict(made_by), self.parts.scored
+        by_values = None if s.by is None else self.gold(s.by)
+        if by_values is not None and scored is not None:
+            by_values = [by_values[row] for row in scored.tolist()]
         if name != QUOTES:
             common |= ({"strict": True} if s.strict else {}) | ({"paper": s.paper} if s.paper else {})
         return report(
             statistics,
             name if name == QUOTES else f"eraser_{name}",
             common,
-            by_values=self._by_values(),
+            by_values=by_values,
             extra=extra,
             per_instance=s.per_instance,
             confidence_level=s.confidence_level,
@@ -187,13 +190,6 @@ class _Instances:
             ci_method=s.ci_method,
             by=s.by,
         )
-
-    def _by_values(self) -> list[object] | None:
-        """The value of each scored annotation in the column to break scores down by."""
-        if self.settings.by is None:
-            return None
-        values = self.gold(self.settings.by)
-        return values if self.parts.scored is None else [values[row] for row in self.parts.scored.tolist()]
 
     def _notes(self, statistics: Mapping[str, Statistics]) -> list[str]:
         """Which annotations were scored, and what a breakdown leaves out."""
@@ -229,7 +225,9 @@ class _Instances:
             part["aopc_thresholds"] = f.get("aopc_thresholds")
             result["classification_scores"] = part
         if "hard" in used:
-            result["iou_scores"] = [_iou(a, threshold, s.main_iou) for threshold in dict.fromkeys(s.iou_thresholds)]
+            result["iou_scores"] = [
+                _iou(a, threshold, s.agreement.main_iou) for threshold in s.agreement.iou_thresholds
+            ]
             for name, key in (("rationale_prf", "exact"), ("token_prf", "token")):
                 result[name] = {f"instance_{kind}": _prf(a, f"{key}_{kind}") for kind in ("micro", "macro")}
         for name, prefix, there in (
