@@ -41,17 +41,20 @@ from eraser_hub.version import __version__
 from .plans import BenchmarkPlan
 from .planted import (
     CANDIDATES,
+    LEARNED,
     PADDING,
     PERTURBED,
     TRUE,
+    Learned,
     PlantedModel,
     deciding_of,
+    learned,
     planted_instances,
     planted_rows,
+    said_of,
     sensitivity,
     true,
 )
-from .trained_models import LEARNED, Learned, learned, said_of
 
 # the scores that are asked, beside every one of eraser_faithfulness that has a direction
 FIDELITY = ("normalized_sufficiency", "normalized_comprehensiveness")

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from eraser_hub.__main__ import _register, app
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.experiments.plans import ReproducePlan
-from eraser_hub.experiments.rows import HUMAN, TABLES, PrintedRows, Row
+from eraser_hub.experiments.rows import FAST, HUMAN, TABLES, PrintedRows, Row
 from eraser_hub.reports.board_lines import read_score_file
 from eraser_hub.samples.plant import plant
 
@@ -24,8 +24,7 @@ pytestmark = needs("torch")
 
 @pytest.fixture(autouse=True, scope="module")
 def _late_imports() -> None:
-    global fast, measured, answer, file_name, with_interval, reproduce
-    from eraser_hub.experiments import fast
+    global measured, answer, file_name, with_interval, reproduce
     from eraser_hub.experiments import reproduce as measured
     from eraser_hub.experiments.reproduce import answer, file_name, reproduce, with_interval
 
@@ -49,8 +48,8 @@ def hub(tmp_path_factory) -> Path:
 def tiny(monkeypatch):
     """Sizes that take seconds."""
     models = ("lei", "lei-unsupervised", "lehman", "glove-lstm", "bilstm")
-    monkeypatch.setattr(fast, "RECIPES", {model: {"epochs": 1.0, "hyper": TINY} for model in models})
-    monkeypatch.setattr(fast, "SAMPLE", 8)
+    recipes = {model: {"epochs": 1.0, "hyper": TINY} for model in models}
+    monkeypatch.setattr(measured, "FAST", replace(FAST, recipes=recipes, sample=8))
 
 
 @pytest.fixture
