@@ -146,8 +146,8 @@ def fit_carton(
 
     vectoriser = TfidfVectorizer()
     seen = vectoriser.fit_transform(subwords([text_of(one) for one in train[0]]))
-    vars(vectoriser).pop("_stop_words_id", None)  # as above
     unseen = vectoriser.transform(subwords([text_of(one) for one in validation[0]]))
+    vars(vectoriser).pop("_stop_words_id", None)  # as above; `transform` sets it, too
     gold, best, size, kept = np.asarray(validation[1]), -1.0, 0.0, None
     with threadpool_limits(1):
         for value in preset(CARTON).training[system.words]:
