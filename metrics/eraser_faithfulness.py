@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import evaluate
 import numpy as np
 
-from eraser_hub.schema.instance import INSTANCE, READ_BY_FAITHFULNESS
+from eraser_hub.schema.instance import AOPC_THRESHOLDS, INSTANCE, READ_BY_FAITHFULNESS
 from eraser_hub.schema.rows import ANNOTATION
 
 from .batches import Measured
 from .checks import check_rationales, name_labels
-from .erasure import AOPC_THRESHOLDS, info_of
+from .erasure import info_of
 from .faithfulness import Faithfulness
 from .flat import Predictions, References
 from .instances import InstanceBatches

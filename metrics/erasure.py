@@ -23,9 +23,6 @@ from .pool import info_of as described_info
 
 Floats = npt.NDArray[np.float64]
 
-# shares of the tokens at which the area over the perturbation curve is measured
-AOPC_THRESHOLDS: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.5)
-
 # thresholds this close are one: 0.1 + 0.2 is 0.3
 SAME_THRESHOLD = 1e-9
 # so are the bounds of an AOPC: what is between them is rounding

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import orjson
 
-from eraser_hub.metrics.erasure import AOPC_THRESHOLDS
 from eraser_hub.papers.presets import preset
 from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import DataError
@@ -23,6 +22,7 @@ from eraser_hub.records.hub import at_revision
 from eraser_hub.records.operators import operator_path
 from eraser_hub.records.options import UsageError
 from eraser_hub.records.run_record import read_run, write_run
+from eraser_hub.schema.instance import AOPC_THRESHOLDS
 
 from .adapter import Adapter, Notes, align_labels
 from .costs import PROBED, cost_in_words, inputs_of, seconds_of

@@ -6,11 +6,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from eraser_hub.metrics.erasure import AOPC_THRESHOLDS
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.operators import ERASE_MODES, INFILL
 from eraser_hub.records.options import AtLeastOne, NotNegative, Option, UsageError, options_of
-from eraser_hub.schema.instance import AOPC_BOUNDS, DISTANCES, ENTROPIES, LEAVE_ONE_OUT, OCCLUDED_FIELD, SOFT_MASKS
+from eraser_hub.schema.instance import (
+    AOPC_BOUNDS,
+    AOPC_THRESHOLDS,
+    DISTANCES,
+    ENTROPIES,
+    LEAVE_ONE_OUT,
+    OCCLUDED_FIELD,
+    SOFT_MASKS,
+)
 from eraser_hub.version import __version__
 
 from .measure import MEASURES, Measure

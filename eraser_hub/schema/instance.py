@@ -219,6 +219,8 @@ LIST_FIELDS = {
 }
 # the matrices with a column per label
 LABELLED = (*SCORE_FIELDS, *(f"{entry}_{side}" for _, entry in LIST_FIELDS.values() for side in ERASED))
+# shares of the tokens at which the area over the perturbation curve is measured (DeYoung et al. 2020)
+AOPC_THRESHOLDS: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.5)
 OCCLUDED_FIELD, OUTCOME_FIELD, QUOTES_FIELD, AGAIN_FIELD = "occluded_scores", "outcome", "quotes", "asked_again"
 AOPC_BOUNDS, SOFT_MASKS, LEAVE_ONE_OUT = "aopc_bounds", "soft_scores", "leave_one_out"
 DISTANCES, ENTROPIES = (tuple(f"{what}_{where}" for where in _INPUTS) for what in ("distance", "entropy"))

@@ -19,7 +19,7 @@ from eraser_hub.metrics.agreement import Agreement
 from eraser_hub.metrics.agreement_scores import PRF, SOFT, suffix
 from eraser_hub.metrics.checks import name_labels
 from eraser_hub.metrics.clusters import clustered
-from eraser_hub.metrics.erasure import AOPC_THRESHOLDS, classification_report
+from eraser_hub.metrics.erasure import classification_report
 from eraser_hub.metrics.faithfulness import Faithfulness
 from eraser_hub.metrics.offences import Offences, Rules
 from eraser_hub.metrics.parts import DOCUMENTS, FIELDS, LENGTHS, THRESHOLDS, Parts, fields_of, left_out_said
@@ -32,7 +32,7 @@ from eraser_hub.records.errors import DataError
 from eraser_hub.records.predictions import instances
 from eraser_hub.records.predictions import parts as parts_of
 from eraser_hub.records.run_record import signature_of_run
-from eraser_hub.schema.instance import SCORE_FIELDS
+from eraser_hub.schema.instance import AOPC_THRESHOLDS, SCORE_FIELDS
 
 from .leaks import Masks
 from .modules import module_result, score_records

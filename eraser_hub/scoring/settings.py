@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 from eraser_hub.metrics.agreement import AgreementSettings
 from eraser_hub.metrics.clusters import AUTO, NONE
-from eraser_hub.metrics.erasure import AOPC_THRESHOLDS
 from eraser_hub.metrics.rankings import check_policy
 from eraser_hub.metrics.resampling import CI_METHODS, DEFAULT_LEVEL, DEFAULT_RESAMPLES, check_settings
 from eraser_hub.metrics.sources import PAPERS, check_paper
 from eraser_hub.records.errors import DataError
+from eraser_hub.schema.instance import AOPC_THRESHOLDS
 
 
 @dataclass(frozen=True)

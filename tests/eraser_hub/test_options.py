@@ -39,7 +39,9 @@ def test_fields_are_options_and_their_words_the_help():
     assert run(app, ["--width", "2", "--deep"]).exit_code == 0
     assert seen == [Sizes(2.0, True, "box")] and chosen(seen[0], "width name") == {"width": 2.0, "name": "box"}
     said = " ".join(run(app, ["--help"], env={"COLUMNS": "120"}).output.split())
-    assert all(words in said for words in ("In metres: a number of them.", "Whether it is.", "Its name."))
+    assert all(
+        words in said for words in ("In metres: a number of them.", "Whether it is.", "Its name (default: box).")
+    )
     assert run(app, []).exit_code == 2, "a field without a default has to be given"
 
 

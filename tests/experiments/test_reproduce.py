@@ -108,11 +108,11 @@ def test_a_run_goes_on_where_it_stopped(hub, tmp_path, only, monkeypatch):
     only("eraser-4", "glove-lstm")
     real, calls = measured.explain_runs, []
 
-    def stopping(job, settings, outs, **how):
-        calls.append(settings.method)
+    def stopping(job, runs, **how):
+        calls.append(runs[0][0].method)
         if len(calls) == 3:
             raise KeyboardInterrupt
-        return real(job, settings, outs, **how)
+        return real(job, runs, **how)
 
     monkeypatch.setattr(measured, "explain_runs", stopping)
     with pytest.raises(KeyboardInterrupt):
@@ -190,7 +190,7 @@ def test_human_rationales_under_models(hub, tmp_path, only):
 def test_annotators_of_the_release(samples, tmp_path):
     HUB_DATASETS["eraser"].build(["movies"], source=samples / "eraser", out=tmp_path / "hub")
     own = ReproducePlan(
-        table="eraser-2", dataset=str(tmp_path / "hub" / "eraser"), config="movies", corpora=str(samples / "eraser")
+        table="eraser-2", dataset=str(tmp_path / "hub" / "eraser"), config="movies", source=str(samples / "eraser")
     )
     (table,) = reproduce(replace(own, out=tmp_path / "out"), print).tables
     ((_, cells),) = table.rows
