@@ -114,19 +114,6 @@ def _asked_verb() -> str:
     return verb if verb in VERBS else ""
 
 
-def _spellings(verb: str) -> dict[str, str]:
-    """Return how a verb spells the arguments of the Python call: options with their dashes, others in capitals."""
-    command = typer.main.get_command(app)
-    for name in (verb, *sys.argv):
-        command = getattr(command, "commands", {}).get(name, command)
-    named = {
-        p.name: p.opts[0] if p.opts[0].startswith("-") else getattr(p, "metavar", None) or p.name.upper()
-        for p in command.params
-        if p.name
-    }
-    return {**named, **{name.removesuffix("_"): spelling for name, spelling in named.items()}}
-
-
 def main() -> None:
     """Run the command line; a DataError becomes its message on stderr and exit status 1, without a traceback."""
     gc.set_threshold(*COLLECTOR)
@@ -141,7 +128,9 @@ def main() -> None:
             _list_verbs()
         app()
     except DataError as error:
-        typer.echo(error.text(_spellings(verb) if verb else {}), err=True)
+        from eraser_hub.cli.usage import spellings
+
+        typer.echo(error.text(spellings()), err=True)
         sys.exit(1)
     except ModuleNotFoundError as error:
         if (lacking := missing_extra(error)) is None:

@@ -6,6 +6,7 @@ An import inside a function counts, as does one below ``if TYPE_CHECKING``.
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -166,3 +167,52 @@ def test_the_rules_see_what_they_are_for(tmp_path):
         ("eraser_hub.scoring.types", "Alone"),
         ("typing", "TYPE_CHECKING"),
     ]
+
+
+def replaced_words() -> set[str]:
+    """The words that the table of CONTRIBUTING.md replaces."""
+    table = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## Vocabulary")[2].partition("\n## ")[0]
+    rows = [line.split("|") for line in table.splitlines() if line.startswith("| ")]
+    return {word for row in rows for word in re.findall(r"`(\w+)`", row[3])}
+
+
+def names_defined(module: ast.Module) -> Iterator[str]:
+    """The names that a module gives to functions, classes, arguments and variables."""
+    for node in ast.walk(module):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr
+
+
+# names that files or users of 2.0 hold
+CONTRACT = {"GIVEN"}
+
+
+def test_no_name_is_of_the_replaced_words():
+    words = replaced_words()
+    assert {"strangers", "told", "ways"} <= words
+    odd = []
+    for module, path in modules().items():
+        for name in set(names_defined(tree(path))) - CONTRACT:
+            parts = {part.lower() for part in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)}
+            odd += [f"{module}:{name}"] * bool(parts & words)
+    assert not odd
+
+
+OPENINGS = ("What ", "Whether ", "How ", "Where ", "Who ", "That ", "As ", "Of ")
+
+
+def test_docstrings_begin_with_a_verb_or_a_noun():
+    odd = []
+    for module, path in modules().items():
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module):
+                text = ast.get_docstring(node) or ""
+                odd += [f"{module}:{getattr(node, 'name', '')}"] * text.startswith(OPENINGS)
+                odd += [f"{module}: {phrase}" for phrase in REFUSED_PHRASES if phrase in text]
+    assert not odd

@@ -97,7 +97,7 @@ def earlier_spellings(described: Mapping[str, Option]) -> dict[str, tuple[str, b
         names = {True: option.old, False: option.aliases}
         spelling = _spelling(field, option)
         spellings |= {f"--{name}": (spelling, line) for line in names for name in names[line]}
-        if option.kind is bool and option.default is not None:  # says what holds anyway
+        if option.kind is bool and option.default is not None and not option.settable:  # says what holds anyway
             spellings[spelling if option.default else f"--no-{spelling.removeprefix('--')}"] = ("", False)
     return spellings
 
@@ -158,7 +158,9 @@ def _spellings(described: Mapping[str, Option]) -> dict[str, str]:
 
 def _spelling(field: str, option: Option) -> str:
     name = option.name or field.removesuffix("_")
-    return name.upper() if option.positional else f"--{name.replace('_', '-')}"
+    if option.positional:
+        return option.name or name.upper()
+    return f"--set {field}" if option.settable else f"--{name.replace('_', '-')}"
 
 
 def _bad_usage(error: DataError) -> typer.BadParameter:
@@ -180,7 +182,7 @@ def _typer_option(field: str, option: Option, names: Mapping[str, str]) -> Any:
     words |= {"min": option.min, "max": option.max} if kind is not str else {}
     words["metavar"] = _metavar(option)
     words["callback"] = _announce if option.announced else _say_setting if option.settable else None
-    name = names[field]
+    name = f"--{(option.name or field).replace('_', '-')}" if option.settable else names[field]
     if option.positional:
         words["metavar"] = option.name or None
         return Annotated[kind, typer.Argument(**words)]
@@ -202,7 +204,7 @@ def _say_setting(context: typer.Context, parameter: typer.CallbackParam, value: 
     """Say how a setting is given today, where it was given as an option of its own."""
     source = context.get_parameter_source(parameter.name or "")
     if source is not None and source.name == "COMMANDLINE":
-        say(f"{parameter.opts[0]} is --set {parameter.name}=.. now")
+        say(f"{parameter.opts[0]} is --set {parameter.name}={str(value).lower()} now")
     return value
 
 
@@ -244,6 +246,11 @@ def call(function: Callable[..., Result], options: object, **more: Any) -> Resul
     names = inspect.signature(function).parameters
     taken = {name: getattr(options, name) for name in names if hasattr(options, name)}
     return function(**{**taken, **more})
+
+
+def spellings() -> Mapping[str, str]:
+    """Return how the verb that runs spells the arguments of the Python call: argument -> option."""
+    return _SPELLINGS.get()
 
 
 def spelled(words: str) -> str:
