@@ -11,7 +11,7 @@ SCHEMA := $(BIN)/check-jsonschema --quiet --builtin-schema
 PYTEST := $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile
 
 .PHONY: help quickstart test unit quick slow test-fast test-changed lint types bench bench-inference matrix explain-table \
-        reference docs browser screenshots pictures attack mutation clean
+        reference docs browser screenshots pictures figures attack mutation clean
 .DEFAULT_GOAL := help
 
 help:
@@ -29,6 +29,7 @@ help:
 	@echo "make reference      docs/reference.md and docs/commands.md out of docstrings and declarations"
 	@echo "make screenshots    pictures of every page, for looking at (build/screenshots) and for the cards"
 	@echo "make pictures       the pictures of README.md and docs/, anew"
+	@echo "make figures        the figures of docs/results.md out of docs/results/*.csv"
 	@echo "make matrix         the wheel on every Python at hand (PYTHONS), with the newest and the oldest dependencies"
 	@echo "make mutation       small faults in the metrics' kernels, and whether their tests find them"
 	@echo "make attack N=5000  hostile input for every verb and module, kills, requests to serve; findings in attack.md"
@@ -68,6 +69,9 @@ screenshots: $(VENV)/.installed-test browser
 # docs/images: the pictures of README.md and of the pages
 pictures: $(VENV)/.installed-test browser
 	$(BIN)/python -m tools.pictures documents
+
+figures: $(VENV)/.installed
+	$(BIN)/python -m tools.figures
 
 # Two passes, so that the few long tests (installations, Ray, browsers) do not stand behind one another at the end.
 test: quick slow
