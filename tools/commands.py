@@ -87,16 +87,21 @@ def _meaning(parameter: Any) -> str:
     if "|" in metavar:
         words.append("One of " + ", ".join(f"`{one}`" for one in metavar.strip("[]").split("|")) + ".")
     kind = parameter if hasattr(parameter, "min") else parameter.type
-    low, high = getattr(kind, "min", None), getattr(kind, "max", None)
-    if low is not None or high is not None:
-        words.append(f"From {low} to {high}." if None not in (low, high) else f"At {'least' if high is None else 'most'} "
-                     f"{low if high is None else high}.")
+    words.append(_range(getattr(kind, "min", None), getattr(kind, "max", None)))
     default = parameter.default
     if parameter.required:
         words.append("Required.")
     elif default not in (None, False, (), [], "") and not callable(default):
         words.append(f"Default: `{'yes' if default is True else default}`.")
     return " ".join(filter(None, words))
+
+
+def _range(low: float | None, high: float | None) -> str:
+    if low is None and high is None:
+        return ""
+    if low is not None and high is not None:
+        return f"From {low} to {high}."
+    return f"At most {high}." if low is None else f"At least {low}."
 
 
 def _cell(text: str) -> str:

@@ -88,7 +88,8 @@ def draw(name: str) -> str:
         left = MARGIN + (number % COLUMNS) * (width + GAP)
         parts.append(_panel(figure, panel, within[panel], rows if figure.shared else within[panel], left, top, width))
         top += max(lines[number // COLUMNS]) if number % COLUMNS == COLUMNS - 1 else 0
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img">'
+    size = f'viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">'
     return "\n".join([head, f"<title>{escape(figure.title)}</title>", f"<style>{STYLE}</style>", *parts, "</svg>", ""])
 
 
@@ -109,7 +110,9 @@ def _panel(
     number_width = 44
     start, end = left + figure.label, left + width - number_width
     numbers = [*_numbers(scaled), *([] if figure.reference is None else [figure.reference])]
-    low, high = (min(numbers), max(numbers)) if min(numbers) < max(numbers) else (min(numbers) - 0.5, max(numbers) + 0.5)
+    low, high = (
+        (min(numbers), max(numbers)) if min(numbers) < max(numbers) else (min(numbers) - 0.5, max(numbers) + 0.5)
+    )
 
     def at(value: float) -> float:
         if figure.logarithmic:
@@ -121,13 +124,14 @@ def _panel(
     lines = [low, high] if figure.reference is None else [figure.reference, low, high]
     drawn: list[float] = []
     for value in lines:
+        x = f"{at(value):.1f}"
         if any(abs(at(value) - at(other)) < 26 for other in drawn):
             continue  # its number would lie on another's
         drawn.append(value)
-        parts.append(f'<line class="grid" x1="{at(value):.1f}" x2="{at(value):.1f}" y1="{top + 24:.1f}" y2="{bottom:.1f}"/>')
         parts.append(
-            f'<text class="quiet" text-anchor="middle" x="{at(value):.1f}" y="{bottom + 12:.1f}">{_short(value)}</text>'
+            f'<line class="grid" x1="{at(value):.1f}" x2="{at(value):.1f}" y1="{top + 24:.1f}" y2="{bottom:.1f}"/>'
         )
+        parts.append(f'<text class="quiet" text-anchor="middle" x="{x}" y="{bottom + 12:.1f}">{_short(value)}</text>')
     for place, row in enumerate(rows):
         y = top + HEAD + LINE * place + 4
         parts.append(f'<text x="{left:.1f}" y="{y + 4:.1f}">{escape(row[figure.row])}</text>')

@@ -30,6 +30,8 @@ from ..source_copy import ROOT, copy_source
 TOP = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md")
 PAGES = (*(ROOT / name for name in TOP), *sorted((ROOT / "docs").glob("*.md")))
 BLOCK = re.compile(r"(?:^`([\w./-]+)`:\n\n)?^(````?)(\w+)\n(.*?)^\2$", re.MULTILINE | re.DOTALL)
+# GitHub leads these from the README's place to the repository's own pages
+WORKFLOW = re.compile(r"\.\./\.\./actions/workflows/([\w-]+\.yml)(?:/badge\.svg)?")
 PLACE = re.compile(r"`((?:\w+/)+\w+\.py)(?::(\w+))?`")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FOLDERS = {path.name for path in ROOT.iterdir() if path.is_dir()}
@@ -178,7 +180,8 @@ def test_links_lead_somewhere(page: Path) -> None:
     lost = []
     for link in LINK.findall(page.read_text(encoding="utf-8")):
         path, _, anchor = link.partition("#")
-        target = page.parent / path if path else page
+        workflow = WORKFLOW.fullmatch(path)
+        target = ROOT / ".github" / "workflows" / workflow[1] if workflow else page.parent / path if path else page
         if "://" not in link and (not target.exists() or (anchor and anchor not in anchors(target))):
             lost.append(link)
     assert not lost
