@@ -64,10 +64,10 @@ def _description(text: str) -> str:
 
 
 def _folded(line: str) -> str:
-    """A command of more than 100 columns, continued on further lines."""
+    """A command of more than 80 columns, continued on further lines."""
     rows = [""]
     for word in re.split(r" (?=-|$)", line):
-        if rows[-1] and len(rows[-1]) + len(word) > 96:
+        if rows[-1] and len(rows[-1]) + len(word) > 76:
             rows.append(f"    {word}")
         else:
             rows[-1] += f" {word}" if rows[-1] else word

@@ -32,6 +32,10 @@ LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 FENCE = re.compile(r"^(````?).*?^\1$", re.MULTILINE | re.DOTALL)
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 
+CELL = re.compile(r"<td\b[^>]*>.*?</td>", re.DOTALL)
+BREAK = re.compile(r"[,_/.](?=[^,_/.]{2})")
+LONG = re.compile(r"<code>([^<]{27,})</code>")
+
 
 def shown_pages() -> dict[str, str]:
     """Return the file that each page and picture outside docs/ shows, by its place in the site."""
@@ -97,8 +101,15 @@ def api_page() -> str:
 
 
 def on_page_content(page_html: str, page: Any, config: Any, files: Any) -> str:
-    """Set the formulas in MathML."""
-    return FORMULA.sub(lambda match: mathml(html.unescape(match[2]), block=match[1] == "div"), page_html)
+    """Set the formulas in MathML, and let long names in tables break."""
+    text = FORMULA.sub(lambda match: mathml(html.unescape(match[2]), block=match[1] == "div"), page_html)
+    return CELL.sub(lambda cell: LONG.sub(breakable, cell[0]), text)
+
+
+def breakable(name: re.Match[str]) -> str:
+    """Return a long name in a table with places where it may break."""
+    words = BREAK.sub(lambda sign: f"{sign[0]}<wbr>", name[1])
+    return f'<code class="long">{words}</code>'
 
 
 def mathml(formula: str, block: bool) -> str:
