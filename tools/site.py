@@ -33,6 +33,8 @@ FENCE = re.compile(r"^(````?).*?^\1$", re.MULTILINE | re.DOTALL)
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 
 CELL = re.compile(r"<td\b[^>]*>.*?</td>", re.DOTALL)
+# what a build fills in
+FILLED = re.compile(r"^<!-- [\w ]+ -->$", re.MULTILINE)
 BREAK = re.compile(r"[,_/.](?=[^,_/.]{2})")
 LONG = re.compile(r"<code>([^<]{27,})</code>")
 
@@ -71,7 +73,14 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
         target = places.get(file) or FOLDERS.get(file) or file.removeprefix("docs/")
         return f"{match[1]}{posixpath.relpath(target, posixpath.dirname(place) or '.')}{mark}{anchor}{match[3]}"
 
-    return outside_code(markdown, lambda text: LINK.sub(moved, text))
+    text = filled_card(markdown, Path(place).stem) if place.startswith("cards/") else markdown
+    return outside_code(text, lambda part: LINK.sub(moved, part))
+
+
+def filled_card(markdown: str, name: str) -> str:
+    """Return a dataset's card as a page: with its picture, and a line for what a build writes."""
+    pictured = re.sub(r"<!-- picture: (.*?) -->", rf"![\1]({name}.png)", markdown)
+    return FILLED.sub("*`eraser-hub build` completes this part for the data that it builds.*", pictured)
 
 
 def outside_code(markdown: str, change: Any) -> str:
