@@ -115,9 +115,9 @@ $(VENV)/.installed-docs: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --editable ".[docs]"
 	@touch $@
 
-# DISABLE_MKDOCS_2_WARNING: a notice of the theme's authors, of another program
+# NO_MKDOCS_2_WARNING: a notice of the theme's authors, of another program
 docs: $(VENV)/.installed-docs
-	DISABLE_MKDOCS_2_WARNING=true $(BIN)/python -m mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
