@@ -125,4 +125,11 @@ def mathml(formula: str, block: bool) -> str:
     """Return a TeX formula as MathML."""
     from latex2mathml.converter import convert
 
-    return convert(formula.strip(), display="block" if block else "inline")
+    drawn = convert(formula.strip(), display="block" if block else "inline")
+    return f'<div class="formula" tabindex="0">{drawn}</div>' if block else drawn
+
+
+def on_post_page(output: str, page: Any, config: Any) -> str:
+    """Name the dialog of the search for screen readers."""
+    search = 'data-md-component="search" role="dialog"'
+    return output.replace(search, f'{search} aria-label="Search"')

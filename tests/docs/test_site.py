@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from functools import partial
 from html.parser import HTMLParser
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -98,19 +99,43 @@ class Quiet(SimpleHTTPRequestHandler):
         """Write nothing."""
 
 
-@pytest.mark.browser
-@pytest.mark.parametrize("page", ["index", "first-hour", "scores", "results", "reference", "commands"])
-def test_a_browser_asks_no_other_host(site: Path, browser: Any, page: str) -> None:
+@pytest.fixture(scope="module")
+def origin(site: Path) -> Iterator[str]:
+    """The address of a server of the site."""
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site))) as server:
         Thread(target=server.serve_forever, daemon=True).start()
-        origin = f"http://127.0.0.1:{server.server_port}/"
-        browser.get(f"{origin}{page}.html")
-        names = browser.execute_script("return performance.getEntriesByType('resource').map((entry) => entry.name)")
+        yield f"http://127.0.0.1:{server.server_port}/"
         server.shutdown()
+
+
+PAGES = pytest.mark.parametrize("page", ["index", "first-hour", "scores", "results", "reference", "commands"])
+
+
+@pytest.mark.browser
+@PAGES
+def test_a_browser_asks_no_other_host(origin: str, browser: Any, page: str) -> None:
+    browser.get(f"{origin}{page}.html")
+    names = browser.execute_script("return performance.getEntriesByType('resource').map((entry) => entry.name)")
     assert names and [name for name in names if not name.startswith((origin, "data:", "blob:"))] == []
     assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
 
 
+@pytest.mark.browser
+@PAGES
+def test_a_page_fits_its_window_and_everybody_can_use_it(
+    origin: str, browser: Any, page: str, serious_findings: Callable[[Any], list[str]]
+) -> None:
+    from tools.browser import VIEWS, view_as
+
+    for width, scheme in VIEWS:
+        view_as(browser, width, scheme)
+        browser.get(f"{origin}{page}.html")
+        assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth"), (width, scheme)
+        assert serious_findings(browser) == [], (width, scheme)
+
+
 def test_a_formula_becomes_mathml() -> None:
     pytest.importorskip("latex2mathml")
-    assert mathml(r"\frac{a}{b}", block=True).startswith("<math") and "<mfrac>" in mathml(r"\frac{a}{b}", block=False)
+    inline, block = (mathml(r"\frac{a}{b}", block=block) for block in (False, True))
+    assert inline.startswith("<math") and "<mfrac>" in inline
+    assert block.startswith('<div class="formula" tabindex="0"><math') and 'display="block"' in block
