@@ -170,7 +170,7 @@ def transformer(which: str, shape: Shape) -> tuple[Any, Single]:
 
 def linear(shape: Shape) -> tuple[Any, Single]:
     """Logistic regression over counted words, and the bare pipeline on one input."""
-    from eraser_hub.attribution.models.sklearn_model import PipelineModel
+    from eraser_hub.attribution.adapters.scikit_learn import PipelineModel
     from eraser_hub.systems.baselines import pipeline_for, text_of
     from eraser_hub.systems.system import SYSTEMS
 

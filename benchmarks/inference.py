@@ -25,9 +25,9 @@ import numpy as np
 
 from eraser_hub.metrics.eraser_agreement import EraserAgreement
 from eraser_hub.metrics.eraser_faithfulness import EraserFaithfulness
-from eraser_hub.metrics.fields import HEADLINE
 from eraser_hub.metrics.pool import Finalize, Statistics
 from eraser_hub.metrics.resampling import bootstrap_weights, bounds_of, jackknife
+from eraser_hub.metrics.results import HEADLINE
 from eraser_hub.metrics.token_rows import runs
 from eraser_hub.scoring.comparison import restricted
 from eraser_hub.scoring.paired_tests import ALPHA, Pair, holm, paired_bootstrap, randomisation

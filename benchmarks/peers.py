@@ -65,7 +65,7 @@ def label_of(model: Model, inputs: Any) -> int:
 def ours(model: Model, method: str) -> Explain:
     """`explain` without the erased inputs that it makes of the scores."""
     from eraser_hub.attribution import erasure
-    from eraser_hub.attribution.attribution import attribute
+    from eraser_hub.attribution.engine import attribute
     from eraser_hub.attribution.instances import Instance
     from eraser_hub.attribution.runner import Runner
     from eraser_hub.attribution.settings import ExplainSettings

@@ -20,9 +20,8 @@ from typing import NamedTuple, ParamSpec
 
 import openai
 
-from eraser_hub.asking.cache import Cache
 from eraser_hub.asking.run import AskJob, ask, plan_of
-from eraser_hub.asking.settings import AskSettings
+from eraser_hub.asking.settings import AskArguments, AskSettings
 from eraser_hub.conversion import HUB_DATASETS
 from tests.conftest import CORPORA
 
@@ -78,16 +77,17 @@ def _bare_client(endpoint: str, prompts: Sequence[Messages], concurrency: int) -
 
 def measure(job: AskJob, concurrency: int, latency: float, runs: int, folder: Path) -> tuple[list[Took], list[Took]]:
     """What the bare client and `ask` took, run by run in turn; prompts are made beforehand for the former alone."""
-    settings = AskSettings("scripted")
-    plan = plan_of(job, settings)
+    plan = plan_of(job, AskSettings("scripted"))
     prompts = [plan.messages(question) for question in plan.questions()]
     bare, whole = list[Took](), list[Took]()
     with server(latency) as endpoint:
         for number in range(-1, runs):  # the first imports and compiles
             few = replace(job, limit=8) if number < 0 else job
-            out, cache = folder / f"{number}.jsonl", Cache(folder / f"cache{number}")
+            out, cache = folder / f"{number}.jsonl", folder / f"cache{number}"
+            place = {"dataset": few.dataset, "config": few.config, "split": few.split, "limit": few.limit}
+            how = {"endpoint": endpoint, "out": out, "cache": cache, "concurrency": concurrency, **place}
             one = _timed(_bare_client, endpoint, prompts[: few.limit], concurrency)
-            other = _timed(ask, few, settings, endpoint, out, cache, concurrency=concurrency)
+            other = _timed(ask, AskArguments("scripted", **how))
             if number >= 0:
                 bare.append(one)
                 whole.append(other)

@@ -22,8 +22,6 @@ from eraser_hub.records.errors import DataError, first_line, shown
 from eraser_hub.records.lines import reading
 from eraser_hub.version import __version__
 
-from .features import features_of, yaml_features
-
 if TYPE_CHECKING:
     from datasets import DatasetInfo
 
@@ -85,6 +83,34 @@ def with_configs(
     }
 
 
+def yaml_features(schema: pa.Schema, labels: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
+    """The features as a card's ``dataset_info`` spells them, in the dialect that datasets 3.6 and newer both read.
+
+    Args:
+        schema: the columns.
+        labels: column -> label names, of the ClassLabel columns.
+    """
+    features = []
+    for column in schema:
+        if column.name in labels:
+            names = {str(number): name for number, name in enumerate(labels[column.name])}
+            features.append({"name": column.name, "dtype": {"class_label": {"names": names}}})
+        else:
+            features.append({"name": column.name, **_yaml_type(column.type)})
+    return features
+
+
+def _yaml_type(kind: pa.DataType) -> dict[str, Any]:
+    if pa.types.is_list(kind):
+        inner = kind.value_type
+        if pa.types.is_struct(inner):
+            return {"list": [{"name": field.name, **_yaml_type(field.type)} for field in inner]}
+        if pa.types.is_list(inner):
+            return {"list": _yaml_type(inner)}
+        return {"list": _yaml_type(inner)["dtype"]}
+    return {"dtype": "float32" if kind == pa.float32() else str(kind)}
+
+
 class ConfigWords(NamedTuple):
     """What is said of a configuration.
 
@@ -104,35 +130,36 @@ class ConfigWords(NamedTuple):
 
     def dataset_info(self, schema: pa.Schema, **more: Any) -> DatasetInfo:
         """Return them as a builder of `datasets` has them (imports datasets)."""
-        from datasets import DatasetInfo
+        from datasets import DatasetInfo, Features
 
-        features = features_of(schema, self.label_names)
+        features = Features._from_yaml_list(yaml_features(schema, self.label_names))
         of = {"homepage": self.homepage, "license": self.license, "citation": self.citation}
         return DatasetInfo(description=self.description, features=features, **of, **more)
 
+    def entry(
+        self, name: str, schema: pa.Schema, version: str, splits: Mapping[str, tuple[int, int]], download_size: int
+    ) -> dict[str, Any]:
+        """Return the config's entry of a card's ``dataset_info``.
 
-def config_info(
-    name: str,
-    words: ConfigWords,
-    schema: pa.Schema,
-    *,
-    version: str,
-    splits: Mapping[str, tuple[int, int]],
-    download_size: int,
-) -> dict[str, Any]:
-    """Return a config's entry of ``dataset_info``; ``splits``: of each the bytes of its rows in Arrow, and the rows."""
-    return {
-        "config_name": name,
-        "description": words.description,
-        "citation": words.citation,
-        **({"homepage": words.homepage} if words.homepage else {}),
-        "license": words.license,
-        "version": version,
-        "features": yaml_features(schema, words.label_names),
-        "splits": [{"name": key, "num_bytes": size, "num_examples": rows} for key, (size, rows) in splits.items()],
-        "download_size": download_size,
-        "dataset_size": sum(size for size, _ in splits.values()),
-    }
+        Args:
+            name: the config.
+            schema: its columns.
+            version: see `content_version`.
+            splits: of each the bytes of its rows in Arrow, and the rows.
+            download_size: the bytes of its files.
+        """
+        return {
+            "config_name": name,
+            "description": self.description,
+            "citation": self.citation,
+            **({"homepage": self.homepage} if self.homepage else {}),
+            "license": self.license,
+            "version": version,
+            "features": yaml_features(schema, self.label_names),
+            "splits": [{"name": key, "num_bytes": size, "num_examples": rows} for key, (size, rows) in splits.items()],
+            "download_size": download_size,
+            "dataset_size": sum(size for size, _ in splits.values()),
+        }
 
 
 def card_text(metadata: Mapping[str, Any], prose: str) -> str:
@@ -192,7 +219,12 @@ def card_faults(built: BuiltDataset, config: str, schema: pa.Schema) -> Iterator
     for split, paths in files.items():
         rows = 0
         for path in paths:
-            there, count = _footer(path)
+            try:
+                with reading(path), pq.ParquetFile(path) as file:
+                    there, count = file.schema_arrow, file.metadata.num_rows
+            except (pa.ArrowException, OSError, UnicodeError, OverflowError) as error:
+                message = f"cannot be read as Parquet ({first_line(error)})"
+                raise DataError(message, rule="syntax", file=path) from None
             rows += count
             for difference in _schema_differences(schema, there):
                 yield DataError(difference, rule="check", file=path)
@@ -201,14 +233,6 @@ def card_faults(built: BuiltDataset, config: str, schema: pa.Schema) -> Iterator
                 yield DataError(message, rule="check", file=path)
         if split in declared and declared[split] != rows:
             yield DataError(f"expected {declared[split]} rows, found {rows}", rule="check", field=split)
-
-
-def _footer(path: Path) -> tuple[pa.Schema, int]:
-    try:
-        with reading(path), pq.ParquetFile(path) as file:
-            return file.schema_arrow, file.metadata.num_rows
-    except (pa.ArrowException, OSError, UnicodeError, OverflowError) as error:
-        raise DataError(f"cannot be read as Parquet ({first_line(error)})", rule="syntax", file=path) from None
 
 
 def _schema_differences(expected: pa.Schema, there: pa.Schema) -> Iterator[str]:

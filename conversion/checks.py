@@ -1,15 +1,17 @@
 """What every dataset's integrity report is made of: tallies, findings, listed quirks, and the built folder's own card.
 
-A dataset plugs in by handing `check_folder` its `CheckRules`: which columns to read, what to look at in each batch of
-rows, and which findings are known quirks of the release. Memory is bounded by a batch, plus the ids of a configuration.
+A dataset's verbs are `CheckRules`: which columns to read, what to look at in each batch of rows, and which findings are
+known quirks of the release. Memory is bounded by a batch, plus the ids of a configuration.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, Protocol
 
 import pyarrow as pa
@@ -35,20 +37,15 @@ class Finding:
         check: its name, e.g. ``evidence text``.
         level: ``violation``; ``quirk`` when the release is known for it; ``note`` when it is no fault.
         count: how many records, spans or documents.
-        examples: a few, in words.
         why: for a quirk or note, what is known about it.
+        examples: a few, in words.
     """
 
     check: str
     level: Level
     count: int
+    why: str = field(default="", kw_only=True)
     examples: tuple[str, ...] = ()
-    why: str = ""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
-        values = asdict(self)
-        return values | {"examples": list(values.pop("examples"))}
 
 
 @dataclass(slots=True)
@@ -115,10 +112,8 @@ class Report:
             "dataset": self.dataset,
             "folder": str(self.folder),
             "violations": self.violations,
-            "splits": [
-                asdict(split) | {"findings": [finding.as_dict() for finding in split.findings]} for split in self.splits
-            ],
-            "leakage": [finding.as_dict() for finding in self.leakage],
+            "splits": [asdict(split) for split in self.splits],
+            "leakage": [asdict(finding) for finding in self.leakage],
         }
 
 
@@ -154,31 +149,61 @@ class SplitCheck(Protocol):
         """Look at what only the whole split shows."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckRules:
-    """How a dataset is checked.
+class CheckRules(ABC):
+    """The `check` of a dataset's verbs: what is looked at in its splits, and which findings are no violations.
 
     Attributes:
-        dataset: its name.
-        columns: the columns to read.
-        split: makes the check of one (config, split).
-        across: looks at all splits of a configuration: (config, its checks by split, a tally).
+        schema: of every file.
+        columns: the columns to read; all by default.
+        whole: those that hold no null; see `records.built.batches`.
         quirks: (config, split, check) -> what is known; ``*`` stands for any config or split.
         notes: check -> what is known; a finding of these checks is no violation anywhere.
-        kinds: a schema that says of what kind the columns are; see `records.built.batches`.
-        whole: the columns that hold no null; see there.
     """
 
-    dataset: str
-    columns: tuple[str, ...]
-    split: Callable[[str, str], SplitCheck]
-    across: Callable[[str, Mapping[str, Any], Tally], None] | None = None
-    quirks: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
-    notes: Mapping[str, str] = field(default_factory=dict)
-    kinds: pa.Schema | None = None
+    schema: pa.Schema
+    columns: tuple[str, ...] = ()
     whole: tuple[str, ...] = ()
+    quirks: Mapping[tuple[str, str, str], str] = MappingProxyType({})
+    notes: Mapping[str, str] = MappingProxyType({})
 
-    def findings(self, config: str, split: str, tally: Tally) -> list[Finding]:
+    @abstractmethod
+    def split_check(self, built: BuiltDataset, config: str, leakage: bool) -> SplitCheck:
+        """Return what looks at one split of a configuration; ``leakage``: `leaks` will be asked."""
+
+    def across(self, built: BuiltDataset, config: str, checks: Mapping[str, Any], tally: Tally) -> None:  # noqa: B027
+        """Look at all splits of a configuration: ``checks`` are those that looked at each."""
+
+    def leaks(self, built: BuiltDataset, config: str, splits: Mapping[str, Any]) -> Iterable[Finding]:
+        """Return what stands several times; see `repeated`."""
+        return ()
+
+    def check(self, folder: Path, configs: Sequence[str] | None = None, leakage: bool = False) -> Report:
+        """Return the integrity report of a built folder, its card against its Parquet files included.
+
+        Raises:
+            DataError: the folder, its card or a Parquet file cannot be read; an unknown configuration.
+        """
+        built = open_built(folder)
+        report = Report(built.folder.name, folder)
+        for config in built.chosen(configs):
+            checks: dict[str, SplitCheck] = {}
+            for split, paths in built.splits(config).items():
+                check, tally = self.split_check(built, config, leakage), Tally()
+                for batch in batches(paths, self.columns or self.schema.names, kinds=self.schema, whole=self.whole):
+                    check.batch(batch, tally)
+                check.finish(tally)
+                checks[split] = check
+                findings = self._findings(config, split, tally)
+                report.splits.append(SplitReport(config, split, check.rows, check.documents, findings))
+            tally = Tally()
+            self.across(built, config, checks, tally)
+            _card_agrees(built, config, tally)
+            if findings := self._findings(config, "all", tally):
+                report.splits.append(SplitReport(config, "all", sum(c.rows for c in checks.values()), None, findings))
+            report.leakage += self.leaks(built, config, checks) if leakage else ()
+        return report
+
+    def _findings(self, config: str, split: str, tally: Tally) -> list[Finding]:
         """The tally as findings, each with its level; violations first."""
         findings = []
         for check, count in tally.counts.items():
@@ -186,44 +211,8 @@ class CheckRules:
             quirk = next((self.quirks[key] for key in keys if key in self.quirks), "")
             level: Level = "quirk" if quirk else "note" if check in self.notes else "violation"
             why = quirk or self.notes.get(check, "")
-            findings.append(Finding(check, level, count, tuple(tally.examples[check]), why))
+            findings.append(Finding(check, level, count, tuple(tally.examples[check]), why=why))
         return sorted(findings, key=lambda item: ("violation", "quirk", "note").index(item.level))
-
-
-def check_folder(
-    folder: Path, rules: CheckRules, configs: Sequence[str] | None = None
-) -> tuple[Report, dict[str, dict[str, Any]]]:
-    """Check a built dataset folder by ``rules``, and its card against its Parquet files.
-
-    Returns:
-        the report, and config -> split -> the checks that looked at it (for what else is to be asked of them).
-
-    Raises:
-        DataError: the folder, its card or a Parquet file cannot be read; an unknown configuration.
-    """
-    built = open_built(folder)
-    report = Report(rules.dataset, folder)
-    seen: dict[str, dict[str, Any]] = {}
-    for config in built.chosen(configs):
-        checks: dict[str, Any] = {}
-        for split, paths in built.splits(config).items():
-            check, tally = rules.split(config, split), Tally()
-            for batch in batches(paths, rules.columns, kinds=rules.kinds, whole=rules.whole):
-                check.batch(batch, tally)
-            check.finish(tally)
-            checks[split] = check
-            report.splits.append(
-                SplitReport(config, split, check.rows, check.documents, rules.findings(config, split, tally))
-            )
-        tally = Tally()
-        if rules.across is not None:
-            rules.across(config, checks, tally)
-        _card_agrees(built, config, tally)
-        findings = rules.findings(config, "all", tally)
-        if findings:
-            report.splits.append(SplitReport(config, "all", sum(c.rows for c in checks.values()), None, findings))
-        seen[config] = checks
-    return report, seen
 
 
 class UniqueStrings:

@@ -40,25 +40,21 @@ def write_croissant(folder: Path, name: str, digests: Mapping[str, str] | None =
     Raises:
         DataError: no card, a card without configs, a config without files.
     """
-    path = Path(folder) / CROISSANT
-    text = json.dumps(croissant(Path(folder), name, digests or {}), ensure_ascii=False, indent=1)
-    atomic_write(path, (text + "\n").encode())
-    return path
-
-
-def croissant(folder: Path, name: str, digests: Mapping[str, str]) -> dict[str, Any]:
-    """The metadata as a JSON object; see `write_croissant`."""
     built = open_built(folder)
     card = built.card
     url = card.get("homepage") or f"https://huggingface.co/datasets/{name}"
+    named = card.get("license")
+    licenses = [name for name in (named if isinstance(named, list) else [named]) if isinstance(name, str)]
+    known = [name for name in licenses if name not in ("other", "unknown")]
     facts = {
-        "license": _licenses(card.get("license")),
+        # the addresses of those that the card names by the Hub's short names
+        "license": [name if "://" in name else f"https://choosealicense.com/licenses/{name}/" for name in known],
         "url": url,
         "citeAs": card.get("citation"),
         "keywords": [str(tag) for tag in card.get("tags") or []],
         "inLanguage": card.get("language"),
     }
-    return {
+    metadata = {
         "@context": json.loads(CONTEXT.read_text(encoding="utf-8")),
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.1",
@@ -67,13 +63,12 @@ def croissant(folder: Path, name: str, digests: Mapping[str, str]) -> dict[str, 
         "version": dataset_version(card),
         **{key: value for key, value in facts.items() if value},
         "isLiveDataset": False,
-        "distribution": [
-            _repository(url),
-            *(_file_object(folder, path, digests) for path in _data_files(folder)),
-            *map(_file_set, built.configs),
-        ],
+        "distribution": list(_distribution(built, url, digests or {})),
         "recordSet": [part for config in built.configs for part in _record_sets(built, config, name)],
     }
+    path = Path(folder) / CROISSANT
+    atomic_write(path, (json.dumps(metadata, ensure_ascii=False, indent=1) + "\n").encode())
+    return path
 
 
 def verify_digests(folder: Path) -> None:
@@ -121,35 +116,42 @@ def _node(kind: str, identifier: str, **rest: Any) -> dict[str, Any]:
     return {"@type": f"cr:{kind}", "@id": identifier, "name": identifier, **rest}
 
 
-def _repository(url: str) -> dict[str, Any]:
-    """What holds the files. Offline it is the folder: ``mlcroissant.Dataset(path, mapping={"repo": folder})``."""
+def _distribution(built: BuiltDataset, url: str, digests: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """What holds the files (offline the folder: ``mlcroissant.Dataset(path, mapping={"repo": folder})``), each file,
+    and the files of each config together."""
     # a repository has no one digest; the files below have theirs
     no_digest = "https://github.com/mlcommons/croissant/issues/80"
-    facts = {"description": "The repository.", "contentUrl": url, "encodingFormat": "git+https", "sha256": no_digest}
-    return _node("FileObject", "repo", **facts)
-
-
-def _file_object(folder: Path, path: str, digests: Mapping[str, str]) -> dict[str, Any]:
-    return _node(
-        "FileObject",
-        path,
-        contentUrl=path,
-        contentSize=f"{(folder / path).stat().st_size} B",
-        encodingFormat="application/json" if path.endswith(".json") else PARQUET,
-        sha256=digests.get(path) or file_digest(folder / path),
-    )
-
-
-def _file_set(config: str) -> dict[str, Any]:
-    held = {"containedIn": {"@id": "repo"}, "encodingFormat": PARQUET, "includes": f"{config}/*.parquet"}
-    return _node("FileSet", f"parquet-files-of-{config}", **held)
+    about = {"description": "The repository.", "contentUrl": url, "encodingFormat": "git+https", "sha256": no_digest}
+    yield _node("FileObject", "repo", **about)
+    for path in _data_files(built.folder):
+        yield _node(
+            "FileObject",
+            path,
+            contentUrl=path,
+            contentSize=f"{(built.folder / path).stat().st_size} B",
+            encodingFormat="application/json" if path.endswith(".json") else PARQUET,
+            sha256=digests.get(path) or file_digest(built.folder / path),
+        )
+    for config in built.configs:
+        held = {"containedIn": {"@id": "repo"}, "encodingFormat": PARQUET, "includes": f"{config}/*.parquet"}
+        yield _node("FileSet", f"parquet-files-of-{config}", **held)
 
 
 def _record_sets(built: BuiltDataset, config: str, name: str) -> Iterator[dict[str, Any]]:
     """The label names of a config, a set a column, and its rows."""
     splits, labels = built.splits(config), built.class_labels(config)
     for column, names in labels.items():
-        yield _label_set(config, column, names)
+        identifier = f"{config}_{column}_labels"
+        index, label = f"{identifier}/index", f"{identifier}/name"
+        yield _node(
+            "RecordSet",
+            identifier,
+            description=f"The names of {column} in {config}.",
+            dataType="sc:Enumeration",
+            key={"@id": index},
+            field=[_node("Field", index, dataType="sc:Integer"), _node("Field", label, dataType="sc:Text")],
+            data=[{index: number, label: words} for number, words in enumerate(names)],
+        )
     schema = pq.read_schema(next(iter(splits.values()))[0])
     fields = [_field(config, [column.name], column.type, labels) for column in schema]
     yield _node("RecordSet", config, description=f"{name}, config {config}: {', '.join(splits)}.", field=fields)
@@ -168,41 +170,13 @@ def _field(config: str, path: list[str], kind: pa.DataType, labels: Mapping[str,
     if pa.types.is_struct(kind):
         field["subField"] = [_field(config, [*path, part.name], part.type, {}) for part in kind]
         return field
-    field["dataType"] = _data_type(kind)
+    kinds = {"Boolean": pa.types.is_boolean, "Integer": pa.types.is_integer, "Float": pa.types.is_floating}
+    field["dataType"] = f"sc:{next((name for name, fits in kinds.items() if fits(kind)), 'Text')}"
     field["source"] = {"fileSet": {"@id": f"parquet-files-of-{config}"}, "extract": {"column": path[0]}}
     if len(path) > 1:  # one value per struct of the list
         field |= {"isArray": True, "arrayShape": "-1"}
         field["source"]["transform"] = [{"jsonPath": f"$[*].{'.'.join(path[1:])}"}]
     return field
-
-
-def _data_type(kind: pa.DataType) -> str:
-    if pa.types.is_boolean(kind):
-        return "sc:Boolean"
-    if pa.types.is_integer(kind):
-        return "sc:Integer"
-    return "sc:Float" if pa.types.is_floating(kind) else "sc:Text"
-
-
-def _label_set(config: str, column: str, names: Sequence[str]) -> dict[str, Any]:
-    identifier = f"{config}_{column}_labels"
-    index, name = f"{identifier}/index", f"{identifier}/name"
-    return _node(
-        "RecordSet",
-        identifier,
-        description=f"The names of {column} in {config}.",
-        dataType="sc:Enumeration",
-        key={"@id": index},
-        field=[_node("Field", index, dataType="sc:Integer"), _node("Field", name, dataType="sc:Text")],
-        data=[{index: number, name: label} for number, label in enumerate(names)],
-    )
-
-
-def _licenses(value: object) -> list[str]:
-    """The addresses of the licences that the card names by the Hub's short names."""
-    names = value if isinstance(value, list) else [value]
-    known = [name for name in names if isinstance(name, str) and name not in ("other", "unknown")]
-    return [name if "://" in name else f"https://choosealicense.com/licenses/{name}/" for name in known]
 
 
 def dataset_version(card: Mapping[str, Any]) -> str:

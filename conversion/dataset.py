@@ -7,7 +7,6 @@ A dataset is a folder in ``conversion/``: a `HubDataset` named ``DATASET`` in it
 from __future__ import annotations
 
 import importlib
-import json
 import os
 import tempfile
 from abc import ABC, abstractmethod
@@ -15,12 +14,11 @@ from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
-from eraser_hub.records.atomic import carry_over
 from eraser_hub.records.errors import BusyError, DataError, DataErrors, raise_all, shown
 from eraser_hub.records.json_lines import strict_object
 from eraser_hub.records.lines import reading
@@ -247,7 +245,7 @@ class HubDataset:
         """
         with self._built(Path(folder), configs) as built:
             report = self.verbs().check(built, configs, leakage)
-        report.folder = Path(folder)
+        report.dataset, report.folder = self.name, Path(folder)
         return report
 
     def stats(self, folder: Path, configs: Sequence[str] | None = None) -> Tables:
@@ -296,33 +294,8 @@ def standing(target: Path, entry: type[msgspec.Struct]) -> dict[str, Any]:
         raise DataError(message, rule="file-exists", file=target) from None
 
 
-def keep_others(target: Path, folder: Path, folders: Collection[str]) -> None:
-    """Give ``folder``, which is to take ``target``'s place, what people put there beside the files of a build.
-
-    Args:
-        target: the built folder that stands.
-        folder: the new one, which is finished.
-        folders: those that a build writes Parquet into.
-    """
-
-    def is_built(path: PurePath) -> bool:
-        if len(path.parts) == 1:
-            return path.name in ("README.md", RELEASE, CROISSANT, EVAL_YAML, f"{target.name}.png")
-        if len(path.parts) == 2 and path.parts[0] == LICENSES:
-            return True
-        return len(path.parts) == 2 and path.parts[0] in folders and path.suffix == ".parquet"
-
-    carry_over(target, folder, is_built)
-
-
-def write_release(folder: Path, configs: Mapping[str, Any]) -> None:
-    """Write ``release.json``: config -> what its rows cannot hold."""
-    text = json.dumps({"format": FORMAT, "configs": dict(configs)}, ensure_ascii=False, indent=1)
-    (folder / RELEASE).write_text(text + "\n", encoding="utf-8")
-
-
 def read_release(folder: Path, entry: type[msgspec.Struct]) -> dict[str, Any]:
-    """What `write_release` wrote: config -> what its rows cannot hold.
+    """What a build wrote there: config -> what its rows cannot hold.
 
     Args:
         folder: the built folder.

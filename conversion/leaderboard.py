@@ -8,7 +8,6 @@ format says that lower is better: the description does, in words.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
@@ -45,45 +44,36 @@ def task_category(name: str, config: str) -> str:
     return HUB_DATASETS[name].tasks.get(config, "text-classification")
 
 
-def tasks(name: str, built: BuiltDataset) -> Iterator[dict[str, str]]:
-    """The entries of ``tasks``: id, config and split of each headline of each split that is ranked.
-
-    Raises:
-        DataError: two of them have one id.
-    """
-    ids: set[str] = set()
-    for config in built.configs:
-        for split in filter(ranked, built.splits(config)):
-            for headline in HEADLINES[name]:
-                identifier = task_id(config, split, headline)
-                if identifier in ids:
-                    message = f"two tasks have the id {identifier}: rename a config"
-                    raise DataError(message, rule="id-twice", file=built.folder)
-                ids.add(identifier)
-                yield {"id": identifier, "config": config, "split": split}
-
-
 def eval_yaml(name: str, built: BuiltDataset) -> str:
-    """The text of ``eval.yaml``.
+    """The text of ``eval.yaml``: the id, config and split of each headline of each split that is ranked.
 
     Args:
         name: the dataset, one of `HEADLINES`.
         built: its folder, whose card is finished.
+
+    Raises:
+        DataError: two tasks have one id.
     """
-    headlines = HEADLINES[name]
+    headlines, tasks = HEADLINES[name], dict[str, dict[str, str]]()
+    for config in built.configs:
+        for split in filter(ranked, built.splits(config)):
+            for identifier in (task_id(config, split, headline) for headline in headlines):
+                if identifier in tasks:
+                    message = f"two tasks have the id {identifier}: rename a config"
+                    raise DataError(message, rule="id-twice", file=built.folder)
+                tasks[identifier] = {"id": identifier, "config": config, "split": split}
     scores = ", ".join(each.name if each.name == each.key else f"{each.name} ({each.key})" for each in headlines)
-    lower = [f"{headline.name}: lower is better." for headline in headlines if headline.lower]
     words = [
         _LINK.sub(r"\1", first_paragraph(built.prose)).replace("**", "").replace("*", ""),
         f"Tasks are CONFIG_SCORE on the split {PLAIN_SPLIT} and CONFIG_SPLIT_SCORE on others but train;",
         f"scores: {scores}.",
-        *lower,
+        *(f"{headline.name}: lower is better." for headline in headlines if headline.lower),
     ]
     content = {
         "name": str(built.card.get("pretty_name") or name),
         "description": " ".join(words),
         "evaluation_framework": FRAMEWORK,
-        "tasks": list(tasks(name, built)),
+        "tasks": list(tasks.values()),
     }
     return yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
 

@@ -12,7 +12,7 @@ import contextlib
 import itertools
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from os.path import commonprefix
 from pathlib import Path
 from typing import Any
@@ -45,10 +45,6 @@ class FileFacts:
     num_bytes: int
     file_bytes: int
     sha256: str
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain JSON."""
-        return asdict(self)
 
 
 def writer_options(sample: pa.Table | pa.RecordBatch) -> dict[str, Any]:
@@ -118,30 +114,17 @@ def _alike(values: pa.StringArray) -> float:
 
 def _leaves(rows: pa.Table | pa.RecordBatch) -> Iterator[tuple[str, pa.Array]]:
     """The columns that Parquet stores, by their paths there."""
-    for name, column in zip(rows.schema.names, rows.columns, strict=True):
-        if isinstance(column, pa.ChunkedArray):
-            column = column.combine_chunks()
-        yield from _below(name, column)
-
-
-def _below(path: str, values: pa.Array) -> Iterator[tuple[str, pa.Array]]:
-    if pa.types.is_list(values.type):
-        yield from _below(f"{path}.list.element", pc.list_flatten(values))
-    elif pa.types.is_struct(values.type):
-        for place, field_ in enumerate(values.type):
-            yield from _below(f"{path}.{field_.name}", pc.struct_field(values, [place]))
-    else:
-        yield path, values
-
-
-def arrow_bytes(rows: pa.Table) -> int:
-    """Bytes of the rows in Arrow, dictionaries counted as if each value stood where it is named."""
-    total: int = rows.nbytes
-    for _, values in _leaves(rows):
-        if pa.types.is_dictionary(values.type):
-            sizes = pc.binary_length(values.dictionary).take(values.indices)
-            total += (pc.sum(sizes).as_py() or 0) + 4 * len(values) - values.nbytes
-    return total
+    columns = zip(rows.schema.names, rows.columns, strict=True)
+    waiting = [(name, c.combine_chunks() if isinstance(c, pa.ChunkedArray) else c) for name, c in columns][::-1]
+    while waiting:
+        path, values = waiting.pop()
+        if pa.types.is_list(values.type):
+            waiting.append((f"{path}.list.element", pc.list_flatten(values)))
+        elif pa.types.is_struct(values.type):
+            fields = [(f"{path}.{of.name}", pc.struct_field(values, [place])) for place, of in enumerate(values.type)]
+            waiting += fields[::-1]
+        else:
+            yield path, values
 
 
 def write_parquet(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch | pa.Table]) -> FileFacts:
@@ -159,7 +142,10 @@ def write_parquet(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatc
         for batch in itertools.chain(batches, [None]):
             if batch is None and writer is not None:
                 break
-            table = _no_rows(schema) if batch is None else _as_table(batch)
+            if batch is None:  # (`Schema.empty_table` imports pandas, see `arrow_arrays`)
+                table = pa.Table.from_arrays([pa.nulls(0, column.type) for column in schema], schema=schema)
+            else:
+                table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
             if writer is None or thread is None:
                 writer = stack.enter_context(
                     pq.ParquetWriter(path, table.schema.remove_metadata(), **writer_options(table))
@@ -170,16 +156,11 @@ def write_parquet(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatc
             # compression runs outside of the interpreter's lock, while the next batch is made
             writing = thread.submit(writer.write_table, table, row_group_size=ROWS_A_GROUP)
             num_rows += table.num_rows
-            num_bytes += arrow_bytes(table)
+            num_bytes += table.nbytes
+            for _, values in _leaves(table):
+                if pa.types.is_dictionary(values.type):  # counted as if each value stood where it is named
+                    sizes = pc.binary_length(values.dictionary).take(values.indices)
+                    num_bytes += (pc.sum(sizes).as_py() or 0) + 4 * len(values) - values.nbytes
         if writing is not None:
             writing.result()
     return FileFacts(num_rows, num_bytes, path.stat().st_size, file_digest(path))
-
-
-def _no_rows(schema: pa.Schema) -> pa.Table:
-    """An empty table (``Schema.empty_table`` imports pandas, see `arrow_arrays`)."""
-    return pa.Table.from_arrays([pa.nulls(0, column.type) for column in schema], schema=schema)
-
-
-def _as_table(batch: pa.RecordBatch | pa.Table) -> pa.Table:
-    return pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch

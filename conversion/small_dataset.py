@@ -12,7 +12,6 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path, PurePosixPath
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -23,18 +22,8 @@ from eraser_hub.records.built import BuiltDataset, batches, open_built, read_car
 from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import DataError
 
-from .card import (
-    CARDS,
-    ConfigWords,
-    card_text,
-    config_info,
-    content_version,
-    verify_folder,
-    with_configs,
-    with_picture,
-)
-from .checks import CheckRules, Finding, Report, Tally, UniqueStrings, check_folder
-from .croissant import write_croissant
+from .card import CARDS, ConfigWords, card_text, content_version, with_configs
+from .checks import CheckRules, SplitCheck, Tally, UniqueStrings
 from .dataset import (
     RELEASE,
     BuildOptions,
@@ -43,12 +32,10 @@ from .dataset import (
     HubDataset,
     Verbs,
     each_of,
-    keep_others,
     read_release,
     standing,
-    write_release,
 )
-from .leaderboard import write_eval_yaml
+from .finish import finish_build
 from .parquet import write_parquet
 
 Row = Mapping[str, Any]
@@ -104,25 +91,19 @@ class ConfigTables(NamedTuple):
     records: Sequence[tuple[str, int, str]] = ()
 
 
-class SmallDataset(Verbs):
+class SmallDataset(CheckRules, Verbs):
     """A dataset whose configurations fit in memory: all of the verbs, out of how its files are read and spelled.
 
-    Attributes:
+    Attributes: those of `CheckRules`, and
         facts: name and configurations; the card is ``datasets_scripts/cards/NAME.md``.
-        schema: of every file.
-        whole: the columns that `check` reads and that hold no null; see `records.built.batches`.
         words: config -> what the card says of it.
         wanted: which files a build wants, in an error.
-        notes: check -> what is known; a finding of these checks is no violation.
         related: the columns of all rows that `look_at_rows` looks at.
     """
 
     facts: HubDataset
-    schema: pa.Schema
-    whole: tuple[str, ...]
     words: Mapping[str, ConfigWords]
     wanted: str
-    notes: Mapping[str, str] = MappingProxyType({})
     related: tuple[str, ...] = ()
 
     @abstractmethod
@@ -176,10 +157,6 @@ class SmallDataset(Verbs):
         """Return the folder below ``out`` that the names of a configuration's files are relative to."""
         return out / config
 
-    def leaks(self, built: BuiltDataset, config: str, splits: Iterable[str]) -> list[Finding]:
-        """Return what stands several times; see `repeated`."""
-        return []
-
     # -- build --------------------------------------------------------------------------------------------------------
 
     def build(
@@ -210,12 +187,9 @@ class SmallDataset(Verbs):
                     infos.append(kept[name])
                     for file in (*(target / name).glob("*.parquet"), *(target / "records").glob(f"{name}.parquet")):
                         link_or_copy(file, folder / file.relative_to(target))
-            write_release(folder, {info["config_name"]: release[info["config_name"]] for info in infos})
-            self._write_card(infos, folder)
-            verify_folder(folder, self.schema)
-            write_croissant(folder, self.facts.name)
-            write_eval_yaml(folder, self.facts.name)
-            keep_others(target, folder, (*self.facts.configs, "records"))
+            release = {info["config_name"]: release[info["config_name"]] for info in infos}
+            folders = (*self.facts.configs, "records")
+            finish_build(target, folder, self.schema, release, lambda: self._card(infos, folder), folders)
         rows = {name: {split: part.num_rows for split, part in of.splits.items()} for name, of in tables.items()}
         return BuildResult(target, rows, notes, failed)
 
@@ -229,43 +203,28 @@ class SmallDataset(Verbs):
             columns = list(zip(*tables.records, strict=True))
             records = pa.table([pa.array(c, t.type) for c, t in zip(columns, RECORDS, strict=True)], schema=RECORDS)
             write_parquet(folder / "records" / f"{config}.parquet", RECORDS, [records])
-        return config_info(
+        return self.words[config].entry(
             config,
-            self.words[config],
             self.schema,
-            version=content_version(facts.sha256 for facts in written.values()),
-            splits={split: (facts.num_bytes, facts.num_rows) for split, facts in written.items()},
-            download_size=sum(facts.file_bytes for facts in written.values()),
+            content_version(facts.sha256 for facts in written.values()),
+            {split: (facts.num_bytes, facts.num_rows) for split, facts in written.items()},
+            sum(facts.file_bytes for facts in written.values()),
         )
 
-    def _write_card(self, infos: Sequence[Mapping[str, Any]], folder: Path) -> None:
-        name = self.facts.name
-        metadata, prose = read_card(CARDS / f"{name}.md")
+    def _card(self, infos: Sequence[Mapping[str, Any]], folder: Path) -> str:
+        metadata, prose = read_card(CARDS / f"{self.facts.name}.md")
         metadata = with_configs(metadata, infos, self.facts.default_config, "{config}/{split}-*.parquet")
-        # the tables are computed from the files, which are found through the card: so it is written twice
+        # the tables are computed from the files, which are found through a card
         (folder / "README.md").write_text(card_text(metadata, prose), encoding="utf-8")
         for marker, markdown in self.card_tables(folder).items():
             prose = prose.replace(f"<!-- {marker} -->", markdown.strip())
-        text = with_picture(card_text(metadata, prose), name, folder)
-        (folder / "README.md").write_text(text, encoding="utf-8")
+        return card_text(metadata, prose)
 
     # -- check --------------------------------------------------------------------------------------------------------
 
-    def check(self, folder: Path, configs: Sequence[str] | None = None, leakage: bool = False) -> Report:
-        """Return the integrity report of a built folder; ``leakage``: also what stands several times."""
-        rules = CheckRules(
-            self.facts.name,
-            tuple(self.schema.names),
-            lambda config, split: _RowCheck(self, config),
-            notes=self.notes,
-            kinds=self.schema,
-            whole=self.whole,
-        )
-        report, checks = check_folder(folder, rules, configs)
-        if leakage:
-            built = open_built(folder)
-            report.leakage += [leak for config, splits in checks.items() for leak in self.leaks(built, config, splits)]
-        return report
+    def split_check(self, built: BuiltDataset, config: str, leakage: bool) -> SplitCheck:
+        """Return what looks at one split: row by row, for ids that are unique."""
+        return _RowCheck(self, config)
 
     # -- the files again ----------------------------------------------------------------------------------------------
 

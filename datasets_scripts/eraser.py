@@ -21,12 +21,11 @@ import pyarrow as pa
 from eraser_hub.conversion.card import content_version
 from eraser_hub.conversion.eraser.card import words_of
 from eraser_hub.conversion.eraser.configs import CONFIGS, DEFAULT_CONFIG, EraserConfig
-from eraser_hub.conversion.eraser.corpus import CorpusFolder, look_into
+from eraser_hub.conversion.eraser.corpus import CorpusFolder, config_of, corpus_folder, fingerprint, look_into
 from eraser_hub.conversion.eraser.documents import read_documents
 from eraser_hub.conversion.eraser.own import own_folders
 from eraser_hub.conversion.eraser.rows import full_rows
 from eraser_hub.conversion.eraser.schema import SCHEMA
-from eraser_hub.conversion.eraser.sources import config_of, corpus_folder, fingerprint
 from eraser_hub.conversion.eraser.splits import read_split
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.splits import dataset_split

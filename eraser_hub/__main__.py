@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 import importlib
 import io
 import os
+import pkgutil
 import sys
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -16,22 +19,29 @@ from eraser_hub.records.extras import missing_extra
 
 from .version import __version__
 
-# each verb is a module in eraser_hub.cli, with a function of its name; `import` is a word of Python's
-_WORDS = (
-    "import build check stats export score compare train explain ask reproduce benchmark-scores roar report "
-    "highlight board publish serve quickstart methods"
-)
-VERBS = tuple(_WORDS.split())
+# panel of the help -> its verbs; each verb is a module in eraser_hub.cli, with a function of its name
+PANELS = {
+    "First steps": ("quickstart", "methods"),
+    "Data": ("import", "build", "check", "stats", "export"),
+    "Models": ("train", "explain", "ask"),
+    "Scores": ("score", "compare", "experiment"),
+    "Pages": ("report", "highlight", "board"),
+    "Publishing": ("publish", "serve"),
+}
+VERBS = tuple(verb for verbs in PANELS.values() for verb in verbs)
+EXPERIMENTS = ("reproduce", "roar", "benchmark-scores")  # below `experiment`; 2.0 had them beside the other verbs
+COMMANDS = (*(verb for verb in VERBS if verb != "experiment"), *(f"experiment {name}" for name in EXPERIMENTS))
 
 # records are objects by the thousand and no cycles: to look for cycles as often as Python does is 5 to 8 % of `score`
 COLLECTOR = (50_000, 20, 20)
+COMPLETION = "_ERASER_HUB_COMPLETE"  # the shell asks for completions
+EXPERIMENT_HELP = "Reproduce the papers' tables, retrain without tokens (ROAR), and test which scores know the truth."
 
 app = typer.Typer(
     name="eraser-hub",
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
-    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -54,20 +64,61 @@ def _root(
     """
 
 
-def _register(names: tuple[str, ...] = VERBS) -> None:
-    """Give the app these verbs; those that it has already stay as they are."""
-    present = {command.name for command in app.registered_commands}
-    for verb in names:
-        if verb not in present:
-            function = "import_corpus" if verb == "import" else verb.replace("-", "_")
-            module = importlib.import_module(f"eraser_hub.cli.{function}")
-            app.command(name=verb)(getattr(module, function))
+def _register(verbs: Sequence[str] = VERBS, app: typer.Typer = app) -> None:
+    """Give an app these verbs; those that it has already stay as they are."""
+    from eraser_hub.cli.usage import add_verb
+
+    present = [command.name for command in app.registered_commands] + [group.name for group in app.registered_groups]
+    for verb in (each for each in verbs if each not in present):
+        panel = next((panel for panel, names in PANELS.items() if verb in names), None)
+        if verb == "experiment":
+            group = typer.Typer(name=verb, help=EXPERIMENT_HELP, no_args_is_help=True, rich_markup_mode="markdown")
+            _register(EXPERIMENTS, group)
+            app.add_typer(group, rich_help_panel=panel)
+        else:
+            module = importlib.import_module(f"eraser_hub.cli.{_function(verb)}")
+            add_verb(app, verb, getattr(module, _function(verb)), panel)
+
+
+def _list_verbs() -> None:
+    """Give the app the help text of every verb alone, read from the source: importing the verbs takes longer."""
+    for panel, verbs in PANELS.items():
+        for verb in verbs:
+            app.command(name=verb, help=_help(verb), rich_help_panel=panel)(lambda: None)
+
+
+def _help(verb: str) -> str | None:
+    if verb == "experiment":
+        return EXPERIMENT_HELP
+    body = ast.parse(pkgutil.get_data("eraser_hub.cli", f"{_function(verb)}.py") or b"").body
+    words = {each.name: ast.get_docstring(each) for each in body if isinstance(each, ast.FunctionDef)}
+    return words[_function(verb)]
+
+
+def _function(verb: str) -> str:
+    return "import_corpus" if verb == "import" else verb.replace("-", "_")  # `import` is a word of Python's
+
+
+def _asked_verb() -> str:
+    """Return the verb that was typed, an earlier spelling replaced; "" where none was."""
+    if COMPLETION in os.environ:
+        typed = os.environ.get("COMP_WORDS", "").split()[1:]
+    else:
+        typed = sys.argv[1:]
+    place = next((at for at, word in enumerate(typed, 1) if not word.startswith("-")), 0)
+    verb = typed[place - 1] if place else ""
+    if verb in EXPERIMENTS:
+        typer.echo(f"`eraser-hub {verb}` is `eraser-hub experiment {verb}` now", err=True)
+        sys.argv.insert(place, "experiment")
+        return "experiment"
+    return verb if verb in VERBS else ""
 
 
 def _spellings(verb: str) -> dict[str, str]:
     """Return how a verb spells the arguments of the Python call: options with their dashes, others in capitals."""
     command = typer.main.get_command(app)
-    command = getattr(command, "commands", {}).get(verb, command)
+    for name in (verb, *sys.argv):
+        command = getattr(command, "commands", {}).get(name, command)
     named = {
         p.name: p.opts[0] if p.opts[0].startswith("-") else getattr(p, "metavar", None) or p.name.upper()
         for p in command.params
@@ -82,11 +133,12 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a locale without this character shows its number
             stream.reconfigure(errors="backslashreplace")
-    # Only the verb that is asked for is imported, unless it is the help of all.
-    asked = [word for word in sys.argv[1:] if not word.startswith("-")]
-    verb = asked[0] if asked and asked[0] in VERBS else ""
+    verb = _asked_verb()
     try:
-        _register((verb,) if verb else VERBS)
+        if verb:
+            _register((verb,))  # it alone is imported
+        else:
+            _list_verbs()
         app()
     except DataError as error:
         typer.echo(error.text(_spellings(verb) if verb else {}), err=True)

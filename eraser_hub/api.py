@@ -7,18 +7,21 @@ The arguments of each are the fields of one dataclass, of which the command line
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast, overload
 
 from eraser_hub.asking.settings import AskArguments
+from eraser_hub.attribution.job import ExplainArguments, Job
+from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.experiments.plans import ReproduceArguments
 from eraser_hub.publishing.options import PublishArguments, ServeArguments
+from eraser_hub.records.arguments import Revision
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.hub import at_revision, place_of
-from eraser_hub.records.options import Option, Options, Revision, UsageError, as_list, keywords
+from eraser_hub.records.options import Option, Options, UsageError, as_list, keywords, shows
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.reports.options import BoardArguments, ReportArguments
 from eraser_hub.scoring.options import CompareArguments, ScoreArguments
@@ -68,7 +71,7 @@ class BuildArguments(Options):
     config: Configs = None
     out: Place = "hub"
     num_proc: Annotated[int, Option(min=1)] = 1
-    include_backup_records: Annotated[bool, Option(negatable=True)] = False
+    include_backup_records: bool = False
     progress: bool = True
 
     def __post_init__(self) -> None:
@@ -322,21 +325,23 @@ def score(arguments: ScoreArguments) -> Scores:
     from eraser_hub.conversion.download.addresses import local_file
     from eraser_hub.scoring.score import score as run
 
-    source, settings = arguments.source, arguments.settings()
+    source, settings = arguments.scored_split, arguments.settings()
     if source.holds_pairs:
         arguments.refuse_odd(settings)
-    return run(source, local_file(arguments.results), settings, arguments.num_proc)
+    return run(source, local_file(arguments.predictions), settings, arguments.num_proc)
 
 
-def compare(*systems: Any, **settings: Any) -> dict[str, Any]:
+@shows(CompareArguments, without=["predictions"])
+def compare(*systems: Any, names: Sequence[str] | None = None, **settings: Any) -> dict[str, Any]:
     """Compare systems on the same split, score by score.
 
     Args:
         systems: two or more: files of predictions (``FILE``, ``NAME=FILE``, or ``NAME=FILE,FILE,..`` for runs of one
-            system); or what :func:`eraser_hub.scoring.comparison.compare` takes: results of
-            ``compute(.., per_instance=True)``, or statistics.
-        settings: of files ``dataset`` or ``data_dir``, ``config``, ``split`` and the other options of `eraser-hub
-            compare` by their Python names; else those of that function (``names``, ``n_resamples``, ``seed``, ..).
+            system), which need ``dataset`` and ``config``, or ``source``; or what
+            :func:`eraser_hub.scoring.comparison.compare` takes: results of ``compute(.., per_instance=True)``, or
+            statistics.
+        names: of the latter, whose further arguments are ``resamples``, ``seed``, ``confidence_level``, ``adjust``,
+            ``primary``, ``equivalence`` and ``cluster_by``.
 
     Returns:
         ``scores``, ``comparisons`` with differences, intervals and p-values, ``notes`` and ``signature``.
@@ -348,7 +353,7 @@ def compare(*systems: Any, **settings: Any) -> dict[str, Any]:
         >>> from eraser_hub import compare, samples
         >>> folder = samples.path("predictions", "eraser")
         >>> one, other = folder / "movies.val.jsonl", folder / "movies.val.baseline.jsonl"
-        >>> result = compare(one, other, dataset="hub/eraser", config="movies", split="val", n_resamples=100)
+        >>> result = compare(one, other, dataset="hub/eraser", config="movies", split="val", resamples=100)
         >>> [(pair["first"], pair["second"]) for pair in result["comparisons"]]
         [('movies.val', 'movies.val.baseline')]
     """
@@ -356,15 +361,22 @@ def compare(*systems: Any, **settings: Any) -> dict[str, Any]:
     from eraser_hub.scoring.comparison import compare_files
     from eraser_hub.scoring.runs import named_systems
 
+    if "n_resamples" in settings:  # 2.0's name
+        settings["resamples"] = settings.pop("n_resamples")
     if not any(isinstance(system, str | os.PathLike) for system in systems):
-        return run(*systems, **settings)
-    arguments = CompareArguments(results=[os.fspath(system) for system in systems], **settings)
+        if "resamples" in settings:
+            settings["n_resamples"] = settings.pop("resamples")
+        return run(*systems, names=names, **settings)
+    if names is not None:
+        message = "of files NAME=FILE names a system"
+        raise UsageError(message, rule="option-conflict", argument="names")
+    arguments = CompareArguments(predictions=[os.fspath(system) for system in systems], **settings)
     inference, scoring = arguments.inference(), arguments.settings()
-    named = named_systems(arguments.results, ways=True)
+    named = named_systems(arguments.predictions, ways=True)
     if len(named) < 2:
         message = "expected the predictions of at least two systems"
-        raise UsageError(message, rule="option-missing", argument="results")
-    return compare_files(arguments.source, named, scoring, inference)
+        raise UsageError(message, rule="option-missing", argument="predictions")
+    return compare_files(arguments.scored_split, named, scoring, inference)
 
 
 @keywords(ReportArguments)
@@ -484,7 +496,17 @@ def explain(  # pyright: ignore[reportOverlappingOverload]  # a string is a sequ
 ) -> list[RunReport]: ...
 @overload
 def explain(model: Any, data: Sequence[Any], **settings: Any) -> list[dict[str, Any]]: ...
-def explain(model: Any, data: Any, *, out: Place | None = None, **settings: Any) -> Any:
+@shows(ExplainArguments, Job, ExplainSettings, without=["dataset"])
+def explain(
+    model: Any,
+    data: Any,
+    *,
+    out: Place | None = None,
+    queries: Sequence[str | Sequence[str]] = (),
+    label_names: Sequence[str] = (),
+    on_passes: Callable[[int], None] | None = None,
+    **settings: Any,
+) -> Any:
     """Explain a model's predictions: of a dataset, into a file that ``score`` takes, or of texts in memory.
 
     Args:
@@ -493,8 +515,10 @@ def explain(model: Any, data: Any, *, out: Place | None = None, **settings: Any)
         data: a dataset: a built folder, one of the Hub (org/eraser), or the name of one that stands in hub/; or a list
             of texts: strings, lists of tokens, or instances.
         out: of a dataset: the file of predictions, which ends in .jsonl or .parquet.
-        settings: of texts those of :func:`eraser_hub.explain_texts`; of a dataset the options of `eraser-hub explain`
-            by their Python names: ``config``, ``split``, ``method``, ``kd``, ``bins`` (shares), ``resume``, ..
+        queries: of texts in memory: one for each, see :func:`eraser_hub.explain_texts`. Texts also take ``scores``, as
+            numbers, ``paper``, ``infill``, ``method`` and what follows ``target``.
+        label_names: of texts in memory: names of the model's outputs.
+        on_passes: of texts in memory: called with the number of forward passes.
 
     Returns:
         Of a dataset a report for each file (there are several with ``draws``); of texts one prediction each, in the
@@ -511,16 +535,19 @@ def explain(model: Any, data: Any, *, out: Place | None = None, **settings: Any)
     if not isinstance(data, str | os.PathLike):
         from eraser_hub.attribution.api import explain_texts
 
-        return explain_texts(model, data, **settings)
-    from eraser_hub.attribution.job import ExplainArguments
-    from eraser_hub.attribution.run import explain_draws, planned_runs
+        beside: dict[str, Any] = {"queries": queries, "label_names": label_names, "on_passes": on_passes}
+        return explain_texts(model, data, **beside, **settings)
+    from eraser_hub.attribution.run import explain_runs, planned_runs
 
     if out is None:
         raise UsageError("expected the file of predictions", rule="option-missing", argument="out")
+    if queries or label_names or on_passes is not None:
+        message = "expected texts in memory beside `queries`, `label_names` and `on_passes`"
+        raise UsageError(message, rule="option-conflict", argument="data")
     own = {name: settings.pop(name) for name in ExplainArguments.__dataclass_fields__.keys() & settings}
     runs = planned_runs(ExplainArguments(dataset=_in_hub(data), model=os.fspath(model), out=Path(out), **own), settings)
     how = {name: own[name] for name in ("resume", "force", "engine", "workers", "max_inputs") if name in own}
-    return explain_draws(runs.job, runs.settings, runs.outs, **how)
+    return explain_runs(runs.job, runs.runs, **how)
 
 
 @dataclass(frozen=True, slots=True)
@@ -582,23 +609,9 @@ def ask(arguments: AskArguments) -> AskReport:
     from eraser_hub.records.extras import need
 
     need("openai", "rapidfuzz")
-    from eraser_hub.asking.cache import Cache, default_folder
     from eraser_hub.asking.run import ask as run
 
-    return run(
-        arguments.job(),
-        arguments.settings(),
-        arguments.endpoint,
-        arguments.out,
-        Cache(arguments.cache or default_folder()),
-        concurrency=arguments.concurrency,
-        attempts=arguments.attempts,
-        timeout=arguments.timeout,
-        budget=arguments.budget,
-        resume=arguments.resume,
-        force=arguments.force,
-        on_progress=arguments.on_progress,
-    )
+    return run(arguments)
 
 
 @keywords(ReproduceArguments)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import importlib
 import sys
-from inspect import Signature, signature
+from inspect import signature
+from textwrap import fill
 from types import ModuleType
 from typing import Any
 
@@ -28,20 +29,17 @@ class _CallableModule(ModuleType):
     """A module that is called as ``eraser_hub.api.explain``."""
 
     @property
-    def _function(self) -> Any:
+    def __wrapped__(self) -> Any:
         return importlib.import_module("eraser_hub.api").explain
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._function(*args, **kwargs)
+        return self.__wrapped__(*args, **kwargs)
 
     @property
-    def __signature__(self) -> Signature:
-        return signature(self._function)
-
-    @property
-    def __doc__(self) -> str | None:  # type: ignore[override]
-        words: str | None = self._function.__doc__
-        return words
+    def __doc__(self) -> str:  # type: ignore[override]
+        # a module's help shows no signature
+        shown = fill(f"explain{signature(self.__wrapped__)}", 116, subsequent_indent="    ")
+        return f"{shown}\n\n{self.__wrapped__.__doc__}"
 
 
 sys.modules[__name__].__class__ = _CallableModule

@@ -5,20 +5,21 @@ This is the one path from instances to agreement, whether all come at once or so
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from eraser_hub.schema.instance import HARD_FIELD, SOFT_FIELDS
+
 from .agreement_scores import SENTENCES_BY_SPANS, SOFT, add_prf, add_spans, group_coverage
-from .checks import Used, check_documents, check_own_documents, check_scores
-from .fields import HARD_FIELD, SOFT_FIELDS
-from .joining import evidence_of, number_keys, pairs, touched_sentences, unsaid_sentences
+from .checks import check_documents, check_own_documents, check_scores
+from .joining import Part
 from .offences import InputError
-from .parts import LeftOut, Part, Parts
+from .parts import LeftOut, Parts
 from .pool import Pool
 from .rankings import AUPRC_POLICIES, baseline_seeds, rank_rationales
-from .spans import as_spans, count_spans, group_counts, token_counts
+from .spans import Spans, count_spans, group_counts, token_counts
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,9 @@ class Agreement:
         self.pool = Pool(len(parts.r.ids), totals)
         self.says_sentences = bool((parts.r.start_sentence >= 0).any())
         # annotations with evidence that does not say its sentences, and documents of one sentence that were left out
-        self.unsaid, self.short = unsaid_sentences(parts.r), 0
+        r = parts.r
+        self.unsaid, self.short = np.zeros(len(r.ids), dtype=bool), 0
+        self.unsaid[r.group_instance[r.group[(r.start_sentence < 0) | (r.end_sentence < 0)]]] = True
         # instances without a rationale, from before any instance had one: annotations, lines, whether they are answers
         self.waiting: list[tuple[np.ndarray, Sequence[int], np.ndarray]] = []
         check_own_documents(parts.r, self.rules["own documents"])
@@ -68,15 +71,14 @@ class Agreement:
     def sentences_by_spans(self) -> bool:
         """Whether sentences are predicted by spans."""
         used = self.parts.fields.used
-        return used.hard and not used.sentence and self.says_sentences
+        return self.says_sentences and "hard" in used and "sentence" not in used
 
     def add(self, part: Part) -> None:
         """Check a part, and add its statistics if nothing is wrong so far."""
-        if self.parts.fields.any_rationale:
+        if "hard" in self.parts.fields.present:
             self._add(part)
         elif not self.rules.broken():
-            annotation = part.rows[part.joined.reference]
-            self.waiting.append((annotation, part.sides["prediction"].numbers, part.p.answered[part.joined.row]))
+            self.waiting.append((part.rows[part.reference], part.lines, part.p.answered[part.row]))
 
     def finish(self) -> None:
         """Add what waited."""
@@ -85,38 +87,40 @@ class Agreement:
 
     def _add(self, part: Part) -> None:
         used = self.parts.fields.used
-        part = _with_zeros(part, used)
-        p, r, joined, documents = part.p, part.r, part.joined, part.documents
-        owner = joined.reference[p.instance]
-        lengths = dict(zip(SOFT_FIELDS, documents.lengths(owner, joined.doc), strict=True))
-        for name in SOFT_FIELDS:
-            check_scores(p, name, lengths[name], self.rules["lengths"])
+        if not part.p.answered.all():
+            part = _with_zeros(part, used)
+        for name, lengths in zip(SOFT_FIELDS, part.lengths, strict=True):
+            check_scores(part.p, name, lengths, self.rules["lengths"])
         if not self.rules.broken("fields"):
-            check_documents(p, r, joined, used, documents, self.rules["documents"])
+            check_documents(part, used, self.rules["documents"])
         if self.rules.broken():
             return
-        self.pool.at(part.rows)
-        if used.hard:
+        self.pool.rows = part.rows
+        if "hard" in used:
             self._add_spans(part)
-        if used.soft or used.sentence:
-            self._add_rankings(part, owner)
+        if used & SOFT_FIELDS.keys():
+            self._add_rankings(part)
 
     def _add_spans(self, part: Part) -> None:
-        p, r, joined, documents = part.p, part.r, part.joined, part.documents
-        keys = number_keys(r, p, joined)
-        truth, predicted = as_spans(keys.evidence, r.start, r.end), as_spans(keys.span, p.start, p.end)
-        counts = count_spans(truth, predicted, keys.owner.size, self.settings.iou_thresholds)
-        add_spans(self.pool, counts, self.settings.main_iou, keys.owner)
+        p, r = part.p, part.r
+        both, evidence, span = part.number_pairs()
+        owner, doc = np.divmod(both, part.width)
+        truth, predicted = Spans(evidence, r.start, r.end), Spans(span, p.start, p.end)
+        counts = count_spans(truth, predicted, owner.size, self.settings.iou_thresholds)
+        add_spans(self.pool, counts, self.settings.main_iou, owner)
         groups = group_counts(r.group, truth, predicted, r.group_instance.size)
         whole, best = group_coverage(r.group_instance, *groups, len(r.ids))
         self.pool.add_mean("any_group_coverage", whole)
         self.pool.add_mean("best_group_recall", best)
-        if self.sentences_by_spans:
-            gold, touched = touched_sentences(r, p, joined, keys, documents)
-            sentences = np.stack(token_counts(as_spans(*gold), as_spans(*touched), keys.owner.size))
-            kept = self._with_sentences(part, keys.owner, keys.doc)
-            if kept.any():
-                add_prf(self.pool, "sentence", tuple(sentences * kept), keys.owner, SENTENCES_BY_SPANS)
+        if self.sentences_by_spans and (kept := self._with_sentences(part, owner, doc)).any():
+            # sentences of the evidence that says them, and those of which a predicted span covers at least one token
+            known = np.flatnonzero((r.start_sentence >= 0) & (r.end_sentence >= r.start_sentence))
+            gold = Spans(evidence[known], r.start_sentence[known], r.end_sentence[known])
+            rationale = np.repeat(np.arange(p.hard.size), np.maximum(p.hard, 0))
+            annotation = part.rows[part.owner[rationale]]
+            touched = part.documents.sentence_spans(annotation, part.doc[rationale], p.start, p.end)
+            sentences = np.stack(token_counts(gold, Spans(span, *touched), owner.size))
+            add_prf(self.pool, "sentence", tuple(sentences * kept), owner, SENTENCES_BY_SPANS)
 
     def _with_sentences(self, part: Part, owner: np.ndarray, doc: np.ndarray) -> np.ndarray:
         """Which (annotation, document) pairs count in the precision and recall of sentences: bool.
@@ -124,22 +128,20 @@ class Agreement:
         Those whose annotation says the sentences of its evidence, and whose document has more than one.
         """
         said = ~self.unsaid[part.rows[owner]]
-        long = part.documents.lengths(owner, doc)[1] > 1
+        long = part.documents.lengths(part.rows[owner], doc)[1] > 1
         self.short += int((said & ~long).sum())
-        counted: np.ndarray = said & long
-        return counted
+        return np.asarray(said & long)
 
-    def _add_rankings(self, part: Part, owner: np.ndarray) -> None:
-        p, r, joined, settings, used = part.p, part.r, part.joined, self.settings, self.parts.fields.used
-        width = max(joined.docs, 1)
-        where, evidence = evidence_of(r, width, pairs(owner, joined.doc, width))
+    def _add_rankings(self, part: Part) -> None:
+        p, r, settings, owner = part.p, part.r, self.settings, part.owner
+        where, evidence = part.evidence_of_rationales()
         bounds = {"soft": (r.start, r.end), "sentence": (r.start_sentence, r.end_sentence)}
         # a rationale is seeded by its annotation and its document
         places = zip(p.instance.tolist(), p.doc.tolist(), strict=True) if settings.shuffles else ()
         seeds = baseline_seeds([f"{p.ids[row]}\0{p.docids[doc]}" for row, doc in places]) if settings.shuffles else None
         no_positives = AUPRC_POLICIES[settings.auprc_policy]
         for name, soft in SOFT_FIELDS.items():
-            if not getattr(used, name):
+            if name not in self.parts.fields.used:
                 continue
             sizes, scores, sentences = getattr(p, name), getattr(p, f"{name}_scores"), name == "sentence"
             spans = where, bounds[name][0][evidence], bounds[name][1][evidence]
@@ -148,7 +150,7 @@ class Agreement:
             chosen = np.flatnonzero(sizes >= 0)
             if sentences:
                 chosen = chosen[~self.unsaid[part.rows[owner[chosen]]]]
-                decided = chosen[self._with_sentences(part, owner[chosen], joined.doc[chosen])]
+                decided = chosen[self._with_sentences(part, owner[chosen], part.doc[chosen])]
                 if decided.size:
                     add_prf(self.pool, "sentence", tuple(ranked.decided[decided].T), owner[decided])
             for end, each in (("", ranked.scores), ("_random", ranked.random)):
@@ -159,39 +161,39 @@ class Agreement:
         """The settings that made a difference, as the signature has them."""
         s, used = self.settings, self.parts.fields.used
         told: dict[str, object] = {}
-        if used.hard:
+        if "hard" in used:
             # the main threshold, then the others in ascending order, each once
             told["iou"] = [
                 float(s.main_iou),
                 *sorted({float(value) for value in s.iou_thresholds} - {float(s.main_iou)}),
             ]
-        if used.soft or used.sentence:
+        if "soft" in used or "sentence" in used:
             told["auprc_no_positives"] = s.auprc_policy
-        if used.sentence:
+        if "sentence" in used:
             told["sentence_threshold"] = s.sentence_threshold
         elif self.sentences_by_spans:
             told["sentences_from"] = "spans"
-        if used.sentence or self.sentences_by_spans:
+        if "sentence" in used or self.sentences_by_spans:
             told["sentences"] = "[start,end)"
         if s.shuffles:
             told["shuffles"] = s.shuffles
         return told | self.parts.signature_settings()
 
-    def left_out(self) -> list[LeftOut]:
+    def left_out(self) -> LeftOut:
         """The scores that these predictions do not give, each with the field that it would take."""
         used, by_spans = self.parts.fields.used, self.sentences_by_spans
         soft, sentence = (field.field for field in SOFT_FIELDS.values())
         needs = [
-            (used.hard, "exact, token and IOU scores", HARD_FIELD),
-            (used.soft, "AUPRC, AP, ROC-AUC", soft),
-            (used.sentence, "sentence AUPRC, AP, ROC-AUC" if by_spans else "sentence scores", sentence),
-            (not self.settings.shuffles or used.soft or used.sentence, "the random baseline", soft),
+            ("hard" in used, "exact, token and IOU scores", HARD_FIELD),
+            ("soft" in used, "AUPRC, AP, ROC-AUC", soft),
+            ("sentence" in used, "sentence AUPRC, AP, ROC-AUC" if by_spans else "sentence scores", sentence),
+            (not self.settings.shuffles or "soft" in used or "sentence" in used, "the random baseline", soft),
         ]
-        return [LeftOut(scores, field) for there, scores, field in needs if not there]
+        return {scores: field for there, scores, field in needs if not there}
 
     def notes(self) -> list[str]:
         """A line for whatever else sentence scores leave out."""
-        if not self.parts.fields.used.sentence and not self.sentences_by_spans:
+        if "sentence" not in self.parts.fields.used and not self.sentences_by_spans:
             return []
         unsaid = int(self.unsaid.sum())
         told = f"sentence scores leave out {unsaid:,} annotations whose evidence has no sentence offsets"
@@ -199,23 +201,18 @@ class Agreement:
         return [told] * (unsaid > 0) + [short] * (self.short > 0)
 
 
-def _with_zeros(part: Part, used: Used) -> Part:
+def _with_zeros(part: Part, used: Set[str]) -> Part:
     """The part, in which what is no answer has no spans, and scores of zero for each document with evidence."""
-    p, r, joined = part.p, part.r, part.joined
-    if p.answered.all():
-        return part
-    silent = p.answered[joined.row] == 0
-    width = max(joined.docs, 1)
-    wanted = np.unique(pairs(r.group_instance[r.group], r.doc, width))
-    wanted = wanted[silent[wanted // width]]
-    annotation, doc = wanted // width, wanted % width
-    columns: dict[str, np.ndarray] = {"hard": np.append(p.hard, np.full(doc.size, 0 if used.hard else -1))}
-    for name, lengths in zip(SOFT_FIELDS, part.documents.lengths(annotation, doc), strict=True):
-        size = np.maximum(lengths, 0) if getattr(used, name) else np.full(doc.size, -1)
+    p, r = part.p, part.r
+    wanted = np.unique(part.evidence)
+    wanted = wanted[p.answered[part.row[wanted // part.width]] == 0]
+    annotation, doc = np.divmod(wanted, part.width)
+    columns: dict[str, np.ndarray] = {"hard": np.append(p.hard, np.full(doc.size, 0 if "hard" in used else -1))}
+    for name, lengths in zip(SOFT_FIELDS, part.documents.lengths(part.rows[annotation], doc), strict=True):
+        size = np.maximum(lengths, 0) if name in used else np.full(doc.size, -1)
         columns[name] = np.append(getattr(p, name), size)
         columns[f"{name}_scores"] = np.append(getattr(p, f"{name}_scores"), np.zeros(np.maximum(size, 0).sum()))
     number = {name: at for at, name in enumerate(p.docids)}
     codes = np.array([number.setdefault(str(r.docids[code]), len(number)) for code in doc.tolist()], dtype=np.int64)
-    columns |= {"instance": np.append(p.instance, joined.row[annotation]), "doc": np.append(p.doc, codes)}
-    more = replace(p, docids=list(number), **columns)  # type: ignore[arg-type]
-    return replace(part, p=more, joined=joined._replace(doc=np.append(joined.doc, doc)))
+    columns |= {"instance": np.append(p.instance, part.row[annotation]), "doc": np.append(p.doc, codes)}
+    return replace(part, p=replace(p, docids=list(number), **columns))  # type: ignore[arg-type]

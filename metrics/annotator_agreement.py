@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import evaluate
 import numpy as np
 
+from eraser_hub.schema.rows import ANNOTATOR_ROW
+
 from .annotators import agreement
 from .batches import Batches, Measured
 from .cells import Row, as_list, as_scalar
-from .fields import ANNOTATOR_ROW
 from .offences import InputError, Offences
 from .pool import Described, Statistics, divide, info_of
 from .results import scored_of

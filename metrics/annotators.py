@@ -15,8 +15,7 @@ def majority(marks: np.ndarray) -> np.ndarray:
 
     A tie is no majority, so of two annotators the majority is what both mark.
     """
-    most: np.ndarray = 2 * marks.sum(axis=0) > len(marks)
-    return most
+    return np.asarray(2 * marks.sum(axis=0) > len(marks))
 
 
 def agreement(marks: np.ndarray) -> dict[str, np.ndarray]:

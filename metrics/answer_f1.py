@@ -12,8 +12,7 @@ import string
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-
-import numpy as np
+from difflib import SequenceMatcher
 
 from .offences import InputError
 
@@ -64,20 +63,6 @@ def chinese_units(answer: str) -> list[str]:
     return [*units, run] if run else units
 
 
-def _common_run(first: Sequence[str], second: Sequence[str]) -> int:
-    """Length of the longest run of units that both lists hold, by rows of a table."""
-    if not first or not second:
-        return 0
-    codes: dict[str, int] = {}
-    one, two = (np.array([codes.setdefault(unit, len(codes)) for unit in units]) for units in (first, second))
-    longest, row = 0, np.zeros(len(two) + 1, dtype=np.int64)
-    for code in one:
-        following = np.zeros_like(row)
-        following[1:] = np.where(two == code, row[:-1] + 1, 0)
-        longest, row = max(longest, int(following.max())), following
-    return longest
-
-
 def answer_f1(predicted: str, golds: str | Sequence[str], language: str | None = None) -> float:
     """The best F1 of a predicted answer over the gold answers.
 
@@ -113,5 +98,8 @@ def _f1(predicted: str, gold: str, language: str) -> float:
     ours, theirs = units(predicted), units(gold)
     if not ours or not theirs:
         return float(ours == theirs)
-    common = _common_run(ours, theirs) if language == "zh" else sum((Counter(ours) & Counter(theirs)).values())
+    if language == "zh":
+        common = SequenceMatcher(None, ours, theirs, autojunk=False).find_longest_match().size
+    else:
+        common = (Counter(ours) & Counter(theirs)).total()
     return 2 * common / (len(ours) + len(theirs))

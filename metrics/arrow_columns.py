@@ -137,8 +137,7 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _array(column: pa.Array) -> np.ndarray:
-    values: np.ndarray = column.to_numpy(zero_copy_only=False)
-    return values
+    return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
 def _is_list(kind: pa.DataType) -> bool:

@@ -19,13 +19,14 @@ import evaluate
 
 from eraser_hub.schema.arrow import features
 from eraser_hub.schema.record import Record
+from eraser_hub.schema.rows import ID_FIELDS
 
 from .cells import Row
 from .clusters import AUTO, AnnotationColumns, clustered
-from .fields import HEADLINE, ID_FIELDS
 from .offences import Offences, cut
 from .pool import Statistics
-from .results import breakdown_note, report
+from .resampling import cautions
+from .results import HEADLINE, breakdown_note, report
 from .rows import rows_of
 from .sources import PaperSource
 from .unknown_fields import UnknownFields, nearly
@@ -168,14 +169,15 @@ class Batches:
         measured, columns = self._measured(predictions, references, by, settings)
         statistics = measured.statistics
         values = None if by is None else columns(by)
-        for note in (*measured.notes, *(breakdown_note(by, statistics) if by else ())):
-            warnings.warn(note, stacklevel=4)
+        notes = [*measured.notes, *(breakdown_note(by, statistics) if by else ())]
+        intervals = any(options.get(key) is not None for key in ("confidence_level", "n_resamples"))
         # who asks for scores alone need not wait for the clusters
-        drawn = any(
-            options.get(key) not in (None, False) for key in ("per_instance", "confidence_level", "n_resamples")
-        )
-        if drawn or cluster_by != AUTO:
+        if intervals or options.get("per_instance") or cluster_by != AUTO:
             statistics = clustered(statistics, columns, cluster_by)
+        if intervals:
+            notes += [f"{self.name}: {line}" for line in cautions(statistics)]
+        for note in notes:
+            warnings.warn(note, stacklevel=3)
         return report(statistics, self.name, measured.settings, by_values=values, extra=measured.extra, **options)
 
     def _check_settings(self, settings: Mapping[str, object], options: Sequence[str] = ()) -> None:

@@ -6,13 +6,12 @@ what a rule does not refuse is computed as it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence, Set
 from functools import partial
 
 import numpy as np
 
-from .fields import (
+from eraser_hub.schema.instance import (
     ERASED,
     HARD_FIELD,
     LEAVE_ONE_OUT,
@@ -22,8 +21,9 @@ from .fields import (
     SCORE_FIELDS,
     SOFT_FIELDS,
 )
+
 from .flat import Predictions, References
-from .joining import DocumentLengths, Join, pairs
+from .joining import Part
 from .offences import MOST_TOLD, Offences
 
 ROWS_AT_ONCE = 1 << 16
@@ -59,15 +59,15 @@ def check_references(r: References, tokens: np.ndarray, sentences: np.ndarray | 
         tell(past, field, lambda e: f"expected at most {sentences[e]} {limit}, found {last[e]}", "span-bounds")
 
 
-def check_rationales(p: Predictions, joined: Join, tokens: np.ndarray, offences: Offences) -> None:
+def check_rationales(part: Part, tokens: np.ndarray, offences: Offences) -> None:
     """Each rationale in a known document, no document twice in an instance; its spans as `check_spans` has them.
 
     Args:
         tokens: of each rationale's document; -1 where it is unknown.
     """
+    p = part.p
     tell = partial(offences.say_where, "prediction", field="rationales.docid", rows=p.instance)
-    known_row = joined.reference[p.instance] >= 0 if p.instance.size else np.zeros(0, dtype=bool)
-    unknown = (tokens < 0) & known_row
+    unknown = (tokens < 0) & (part.owner >= 0)
     tell(unknown, message=lambda at: f"no document {p.docids[int(p.doc[at])]!r}", rule="document-unknown")
     packed = p.instance * max(len(p.docids), 1) + p.doc
     order = np.argsort(packed, kind="stable")
@@ -133,24 +133,6 @@ def check_scores(p: Predictions, name: str, lengths: np.ndarray, offences: Offen
 def _owners(sizes: np.ndarray, places: np.ndarray) -> np.ndarray:
     """Whose each of some flat values is; ``sizes`` says how many each owner has, -1 for none."""
     return np.searchsorted(np.cumsum(np.maximum(sizes, 0)), places, side="right")
-
-
-def check_covered(
-    r: References, joined: Join, p: Predictions, present: np.ndarray, field: str, offences: Offences
-) -> None:
-    """Soft scores for every document with evidence.
-
-    Args:
-        present: bool (m,), which rationales have the field.
-    """
-    width = max(joined.docs, 1)
-    wanted = np.unique(pairs(r.group_instance[r.group], r.doc, width))
-    lacking = wanted[~np.isin(wanted, pairs(joined.reference[p.instance], joined.doc, width)[present])]
-    row = joined.row[lacking // width]
-    names = [r.docids[number] for number in (lacking[row >= 0] % width)[:MOST_TOLD]]
-    message = "expected scores for document {!r}, which has evidence; found none"
-    field = f"rationales.{field}"
-    offences.say_all("prediction", row[row >= 0], field, lambda k: message.format(names[k]), "score-missing")
 
 
 def check_probabilities(p: Predictions, matrix: np.ndarray, rows: np.ndarray, field: str, offences: Offences) -> None:
@@ -250,29 +232,14 @@ def check_leave_one_out(p: Predictions, offences: Offences) -> None:
     tell(owner, message="expected finite numbers, found NaN or infinity", rule="range")
 
 
-@dataclass(frozen=True)
-class Used:
-    """Which optional fields the predictions have."""
-
-    hard: bool
-    soft: bool
-    sentence: bool
-    classification: bool
-    full: bool
-    comprehensiveness: bool
-    sufficiency: bool
-    null: bool
-    thresholds: bool
-    draws: bool
-    leave_one_out: bool
-    numbers: frozenset[str]  # of `fields.NUMBER_FIELDS`
-
-
-# name -> the field, as messages call it
-_USED = {"hard": f"rationales.{HARD_FIELD}"}
-_USED |= {name: f"rationales.{soft.field}" for name, soft in SOFT_FIELDS.items()}
-_USED |= {name: name for name in ("classification", LEAVE_ONE_OUT)} | SCORE_FIELDS
-_USED |= {name: several.field for name, several in LIST_FIELDS.items()}
+# name of an array -> the field, as messages call it; of others it is the name
+FIELDS = {"hard": f"rationales.{HARD_FIELD}", **SCORE_FIELDS}
+FIELDS |= {name: f"rationales.{soft.field}" for name, soft in SOFT_FIELDS.items()}
+FIELDS |= {name: several.field for name, several in LIST_FIELDS.items()}
+FIELDS |= {name: number.field for name, number in NUMBER_FIELDS.items()}
+FIELDS |= {
+    f"{entry}_{side}": f"{field}.{SCORE_FIELDS[side]}" for field, entry in LIST_FIELDS.values() for side in ERASED
+}
 
 
 class OptionalFields:
@@ -280,24 +247,18 @@ class OptionalFields:
 
     Args:
         offences: where the first that deviates from those before it is told.
+
+    Attributes:
+        present: name -> whether the field stands where it could stand first: "hard", "classification", those of
+            `flat.Predictions`, and of `schema.instance.NUMBER_FIELDS`.
+        used: the names of those that do.
     """
 
     def __init__(self, offences: Offences) -> None:
         self.offences = offences
-        self.present: dict[str, bool] = {}  # field -> whether it stands where it could stand first
+        self.present: dict[str, bool] = {}
+        self.used: set[str] = set()
         self.broken: set[str] = set()
-
-    @property
-    def any_rationale(self) -> bool:
-        """Whether an instance had a rationale, so that it is known which fields rationales have."""
-        return _USED["hard"] in self.present
-
-    @property
-    def used(self) -> Used:
-        """The fields so far."""
-        there = self.present
-        numbers = frozenset(name for name, number in NUMBER_FIELDS.items() if there.get(number.field, False))
-        return Used(numbers=numbers, **{name: there.get(field, False) for name, field in _USED.items()})
 
     def check(self, p: Predictions) -> None:
         """Look at a part; what is no answer has no fields."""
@@ -308,51 +269,54 @@ class OptionalFields:
             tell = partial(self.offences.say_where, "prediction")
             tell((p.classification >= 0) & ~self.answered, "classification", f"expected null, {why}", "constant")
             for name in ("rationales", *LIST_FIELDS):
-                bad, field = (getattr(p, name) > 0) & ~self.answered, _USED.get(name, name)
+                bad, field = (getattr(p, name) > 0) & ~self.answered, FIELDS.get(name, name)
                 tell(bad, field, f"expected none, {why}", "constant")
         self._presence(p.rationales >= 0, rows, "rationales")
         for name in ("hard", *SOFT_FIELDS):
-            self._presence(getattr(p, name) >= 0, p.instance, _USED[name])
-        for name, number in NUMBER_FIELDS.items():
-            self._presence(~np.isnan(p.number(name)), rows, number.field)
+            self._presence(getattr(p, name) >= 0, p.instance, name)
+        for number, name in enumerate(NUMBER_FIELDS):
+            self._presence(~np.isnan(p.numbers[:, number]), rows, name)
         for name in ("classification", LEAVE_ONE_OUT, *LIST_FIELDS):
-            self._presence(getattr(p, name) >= 0, rows, _USED[name])
-        for matrix, owner, field in _scores(p):
-            self._presence(~np.all(np.isnan(matrix), axis=1), owner, field)
+            self._presence(getattr(p, name) >= 0, rows, name)
+        for name, matrix, owner, _ in _scores(p):
+            self._presence(~np.all(np.isnan(matrix), axis=1), owner, name)
 
-    def _presence(self, present: np.ndarray, rows: np.ndarray, field: str) -> None:
+    def _presence(self, present: np.ndarray, rows: np.ndarray, name: str) -> None:
         if not self.answered.all():
             answered = self.answered[rows]
             present, rows = present[answered], rows[answered]
         if not present.size:
             return
-        first = self.present.setdefault(field, bool(present[0]))
+        first = self.present.setdefault(name, bool(present[0]))
+        if first:
+            self.used.add(name)
         other = np.flatnonzero(present != first)
-        if other.size and field not in self.broken:
-            self.broken.add(field)
+        if other.size and name not in self.broken:
+            self.broken.add(name)
             expected, got = ("it here too", "none") if first else ("none", "one here")
             message = f"expected {expected}, as in the instances before (present in all or in none), found {got}"
-            self.offences.say_all("prediction", rows[other[:1]], field, message, "key-missing")
+            self.offences.say_all("prediction", rows[other[:1]], FIELDS.get(name, name), message, "key-missing")
 
     def finish(self) -> None:
         """What fields demand of one another, told of the first instance."""
         used, beside = self.used, "expected it beside {}, found none"
-        for name in () if used.full else (*ERASED, *LIST_FIELDS):
-            if getattr(used, name) and not self.offences.total:
-                self.offences.say("prediction", 0, SCORE_FIELDS["full"], beside.format(_USED[name]), "key-missing")
-        if used.full and not used.classification and not self.offences.total:
+        for name in () if "full" in used else (*ERASED, *LIST_FIELDS):
+            if name in used and not self.offences.total:
+                self.offences.say("prediction", 0, SCORE_FIELDS["full"], beside.format(FIELDS[name]), "key-missing")
+        if "full" in used and "classification" not in used and not self.offences.total:
             self.offences.say("prediction", 0, "classification", beside.format(SCORE_FIELDS["full"]), "key-missing")
 
 
-def _scores(p: Predictions) -> Iterator[tuple[np.ndarray, np.ndarray, str]]:
-    """All probabilities, those on erased inputs in lists last: (matrix, the instance of each row, field)."""
+def _scores(p: Predictions) -> Iterator[tuple[str, np.ndarray, np.ndarray, str]]:
+    """All probabilities, those on erased inputs in lists last: (name, matrix, the instance of each row, field)."""
     rows = np.arange(len(p.ids))
     for name, field in SCORE_FIELDS.items():
-        yield getattr(p, name), rows, field
-    for name, (field, entry) in LIST_FIELDS.items():
-        owner = np.repeat(rows, np.maximum(getattr(p, name), 0))
+        yield name, getattr(p, name), rows, field
+    for several, (_, entry) in LIST_FIELDS.items():
+        owner = np.repeat(rows, np.maximum(getattr(p, several), 0))
         for side in ERASED:
-            yield getattr(p, f"{entry}_{side}"), owner, f"{field}.{SCORE_FIELDS[side]}"
+            name = f"{entry}_{side}"
+            yield name, getattr(p, name), owner, FIELDS[name]
 
 
 def check_own_documents(r: References, offences: Offences) -> None:
@@ -367,17 +331,18 @@ def check_own_documents(r: References, offences: Offences) -> None:
     offences.say_where("reference", again, "documents", message, "document-twice", r.document_instance)
 
 
-def check_documents(
-    p: Predictions, r: References, joined: Join, used: Used, documents: DocumentLengths, offences: Offences
-) -> None:
+def check_documents(part: Part, used: Set[str], offences: Offences) -> None:
     """All rules on spans and their documents, and that soft scores speak of every document with evidence."""
-    tokens, sentences = documents.lengths(r.group_instance[r.group], r.doc)
-    check_references(r, tokens, sentences if used.sentence or used.hard else None, offences)
-    tokens, _ = documents.lengths(joined.reference[p.instance], joined.doc)
-    check_rationales(p, joined, tokens, offences)
-    for name, soft in SOFT_FIELDS.items():
-        if getattr(used, name):
-            check_covered(r, joined, p, getattr(p, name) >= 0, soft.field, offences)
+    r = part.r
+    tokens, sentences = part.documents.lengths(part.rows[r.group_instance[r.group]], r.doc)
+    check_references(r, tokens, sentences if used & {"sentence", "hard"} else None, offences)
+    check_rationales(part, part.lengths[0], offences)
+    message = "expected scores for document {!r}, which has evidence; found none"
+    for name in (name for name in SOFT_FIELDS if name in used):
+        wanted, present = np.unique(part.evidence), getattr(part.p, name) >= 0
+        owner, doc = np.divmod(wanted[~np.isin(wanted, part.rationale[present])], part.width)
+        said = [message.format(r.docids[number]) for number in doc[:MOST_TOLD]]
+        offences.say_all("prediction", part.row[owner], FIELDS[name], said.__getitem__, "score-missing")
 
 
 class Classes:
@@ -401,18 +366,18 @@ class Classes:
         self.doubtful: dict[str, Offences] = {}  # of predicted labels beyond the references'
         self.draws: int | None = None
 
-    def check(self, p: Predictions, used: Used) -> None:
+    def check(self, p: Predictions, used: Set[str]) -> None:
         """Look at a part."""
         if self.names is None:
             self._remember(p)
-        elif used.classification:
+        elif "classification" in used:
             check_labels(p, self.names, self.labels)
-        for matrix, owner, field in _scores(p):
+        for _, matrix, owner, field in _scores(p):
             check_probabilities(p, matrix, owner, field, self.probabilities)
         check_numbers(p, self.probabilities)
-        if used.leave_one_out and used.soft:
+        if used >= {LEAVE_ONE_OUT, "soft"}:
             check_leave_one_out(p, self.probabilities)
-        if used.draws:
+        if "draws" in used:
             if self.draws is None:
                 self.draws = max(int(p.draws[int(p.answered.argmax())]), 1)
             bad, expected = (p.draws != self.draws) & (p.answered == 1), f"expected {self.draws} draws, found"

@@ -6,7 +6,9 @@ to look like is declared in `schema`; who is at fault is looked for by `faults` 
 
 from __future__ import annotations
 
+import dataclasses
 from array import array
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -19,29 +21,18 @@ from .cells import as_list, as_scalar
 from .offences import cut
 from .tokens import TextSizes, text_sizes
 
-TYPES: Mapping[str, frozenset[type]] = {
-    kind: frozenset((*types, type(None)))
-    for kind, types in {
-        "text": (str,),
-        "id": (str, int),
-        "label": (str, int),
-        "whole": (int,),
-        "number": (int, float),
-        "flag": (bool,),
-        "probabilities": (dict,),
-        "record": (dict,),
-    }.items()
+# kind -> what messages call a value of it, and its types
+KINDS: Mapping[str, tuple[str, tuple[type, ...]]] = {
+    "text": ("a string", (str,)),
+    "id": ("a string or an integer", (str, int)),
+    "label": ("a label", (str, int)),
+    "whole": ("an integer", (int,)),
+    "number": ("a number", (int, float)),
+    "flag": ("true or false", (bool,)),
+    "probabilities": ("an object of label: probability", (dict,)),
+    "record": ("an object", (dict,)),
 }
-NOUNS = {
-    "text": "a string",
-    "id": "a string or an integer",
-    "label": "a label",
-    "whole": "an integer",
-    "number": "a number",
-    "flag": "true or false",
-    "probabilities": "an object of label: probability",
-    "record": "an object",
-}
+TYPES = {kind: frozenset((*types, type(None))) for kind, (_, types) in KINDS.items()}
 NUMBERS = frozenset((int, float))
 LISTS = frozenset((list, type(None)))
 LARGEST = int(np.finfo(float).max)
@@ -51,6 +42,7 @@ class UnsuitedError(ValueError):
     """Values that the flat arrays do not know."""
 
 
+@dataclasses.dataclass
 class FlatColumns:
     """Flat arrays of n records.
 
@@ -65,15 +57,14 @@ class FlatColumns:
         tables: path of probabilities -> what makes of {label: its column} a matrix, see `ScoreTable.matrix`.
     """
 
-    def __init__(self) -> None:
-        self.n = 0
-        self.ids: list[str] = []
-        self.sizes: dict[str, np.ndarray] = {}
-        self.values: dict[str, np.ndarray] = {}
-        self.words: dict[str, list[str]] = {}
-        self.labels: list[str] = []
-        self.texts: dict[str, TextSizes] = {}
-        self.tables: dict[str, Callable[[dict[str, int]], np.ndarray]] = {}
+    n: int = 0
+    ids: list[str] = dataclasses.field(default_factory=list)
+    sizes: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
+    values: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
+    words: dict[str, list[str]] = dataclasses.field(default_factory=dict)
+    labels: list[str] = dataclasses.field(default_factory=list)
+    texts: dict[str, TextSizes] = dataclasses.field(default_factory=dict)
+    tables: dict[str, Callable[[dict[str, int]], np.ndarray]] = dataclasses.field(default_factory=dict)
 
 
 def as_array(values: array[int] | array[float]) -> np.ndarray:
@@ -181,14 +172,11 @@ class Level:
             self.columns = {name: [one.get(name) for one in objects] for name in record}
         self._inner: dict[str, Level] = {}
 
-    def __getitem__(self, name: str) -> Sequence[Any]:
-        return self.columns[name]
-
     def inner(self, name: str) -> Level:
         """Return the records that are a field's values, or stand in its lists, one after another."""
         if name not in self._inner:
             field = self.record[name]
-            values: Sequence[Any] = list(filter(None, self[name]))
+            values: Sequence[Any] = list(filter(None, self.columns[name]))
             for _ in range(field.depth):
                 values = list(chain.from_iterable(values))
             self._inner[name] = Level(values, field.record or {}, self.columns_of)
@@ -211,31 +199,13 @@ class ObjectColumns:
         self.paths = frozenset(paths)
         self.texts: dict[str, list[TextSizes]] = {path: [] for path in texts}
         self.unknown, self.ids = False, list[str]()
-        self.integers: dict[str, array[int]] = {}
-        self.floats: dict[str, array[float]] = {}
-        self.sizes: dict[str, array[int]] = {}
-        self.words: dict[str, dict[str, int]] = {}
+        self.integers: dict[str, array[int]] = defaultdict(lambda: array("q"))
+        self.floats: dict[str, array[float]] = defaultdict(lambda: array("d"))
+        self.sizes: dict[str, array[int]] = defaultdict(lambda: array("q"))
+        self.words: dict[str, dict[str, int]] = defaultdict(dict)
         self.layouts: dict[tuple[str, ...], int] = {}
-        self.tables: dict[str, ScoreTable] = {}
-        self._prepare(record, "")
-
-    def _prepare(self, record: Record, before: str) -> None:
-        for field in record.values():
-            path = f"{before}{field.name}"
-            if path not in self.paths:
-                continue
-            for depth in range(field.depth):
-                self.sizes[path + "[]" * depth] = array("q")
-            if field.record is not None:
-                self._prepare(field.record, f"{path}.")
-            elif field.kind == "probabilities":
-                self.tables[path] = ScoreTable(self.layouts)
-            elif field.kind == "number":
-                self.floats[path] = array("d")
-            else:
-                self.integers[path] = array("q")
-                if field.kind != "whole":
-                    self.words[path] = {}
+        self.tables: dict[str, ScoreTable] = defaultdict(lambda: ScoreTable(self.layouts))
+        self.add(Level([], record))  # so that each field has its arrays
 
     def add(self, level: Level, before: str = "", there: Sequence[bool] | None = None) -> None:
         """Append records; after an UnsuitedError what was gathered is of no use.
@@ -251,7 +221,7 @@ class ObjectColumns:
         for field in level.record.values():
             path = f"{before}{field.name}"
             if path in self.paths:
-                values = level[field.name]
+                values = level.columns[field.name]
                 if there is not None:
                     held = iter(values)
                     values = [next(held) if one else None for one in there]
@@ -264,7 +234,8 @@ class ObjectColumns:
         for depth in range(field.depth):
             if typed is None and not {*map(type, values)} <= LISTS:
                 values = [_as_list_of(field, value) for value in values]
-            self.sizes[path + "[]" * depth].fromlist(_lengths(values))
+            lengths = map(len, values) if not _has_none(values) else (-1 if one is None else len(one) for one in values)
+            self.sizes[path + "[]" * depth].fromlist([*lengths])
             if depth + 1 == field.depth and field.record is None:
                 return self._add_numbers(path, values, typed is not None)
             values = list(chain.from_iterable(value for value in values if value is not None))
@@ -278,11 +249,10 @@ class ObjectColumns:
             self.add(typed.inner(field.name) if typed else Level(values, field.record), f"{path}.")
         else:
             held = [value for value in values if value is not None]
-            if not held:
-                absent = array("d", [np.nan]) * len(values)
+            if not held:  # of these records numbers are read, and nothing else
                 for name in field.record:
-                    if f"{path}.{name}" in self.floats:
-                        self.floats[f"{path}.{name}"].extend(absent)
+                    if f"{path}.{name}" in self.paths:
+                        self.floats[f"{path}.{name}"].extend(array("d", [np.nan]) * len(values))
                 return None
             inner = typed.inner(field.name) if typed else Level(held, field.record)
             self.add(inner, f"{path}.", [value is not None for value in values])
@@ -305,7 +275,12 @@ class ObjectColumns:
         if field.kind == "probabilities":
             self.tables[path].add(values)
         elif field.kind == "number":
-            self._add_floats(self.floats[path], values)
+            absent = values.count(None)
+            some = [np.nan if value is None else value for value in values] if absent < len(values) else []
+            try:
+                self.floats[path].fromlist(some or [np.nan] * absent)  # appends all or nothing
+            except OverflowError:  # whoever checks ranges refuses it
+                self.floats[path].fromlist([np.inf if abs(value) > LARGEST else value for value in some])
         elif field.kind == "whole":
             try:
                 self.integers[path].fromlist([-1 if value is None else value for value in values])
@@ -323,28 +298,18 @@ class ObjectColumns:
                 [-1 if v is None or v == -1 else codes.setdefault(v, len(codes)) for v in values]
             )
 
-    @staticmethod
-    def _add_floats(out: array[float], values: Sequence[Any]) -> None:
-        if values.count(None) == len(values):
-            out.extend(array("d", [np.nan]) * len(values))
-            return
-        for value in values:
-            try:
-                out.append(np.nan if value is None else value)
-            except OverflowError:  # whoever checks ranges refuses it
-                out.append(np.inf)
-
     def finish(self) -> FlatColumns:
         """Return all that was added."""
-        columns = FlatColumns()
-        columns.n, columns.ids = len(self.ids), self.ids
-        columns.sizes = {path: as_array(sizes) for path, sizes in self.sizes.items()}
-        columns.values = {path: as_array(values) for path, values in (self.integers | self.floats).items()}
-        columns.words = {path: list(codes) for path, codes in self.words.items()}
-        columns.texts = {path: TextSizes.concatenate(several) for path, several in self.texts.items()}
-        columns.tables = {path: table.matrix for path, table in self.tables.items()}
-        columns.labels = list(dict.fromkeys(chain.from_iterable(self.layouts)))
-        return columns
+        return FlatColumns(
+            len(self.ids),
+            self.ids,
+            {path: as_array(sizes) for path, sizes in self.sizes.items()},
+            {path: as_array(values) for path, values in (self.integers | self.floats).items()},
+            {path: list(codes) for path, codes in self.words.items()},
+            list(dict.fromkeys(chain.from_iterable(self.layouts))),
+            {path: TextSizes.concatenate(several) for path, several in self.texts.items()},
+            {path: table.matrix for path, table in self.tables.items()},
+        )
 
 
 def _all_texts(values: Sequence[Any]) -> bool:
@@ -360,13 +325,6 @@ def _has_none(values: Sequence[Any]) -> bool:
         return None in values
     except ValueError:  # an array is compared item by item
         return any(value is None for value in values)
-
-
-def _lengths(lists: Sequence[Any]) -> list[int]:
-    """Return the lengths of lists; -1 for None."""
-    if not _has_none(lists):
-        return list(map(len, lists))
-    return [-1 if one is None else len(one) for one in lists]
 
 
 def _sizes_of(texts: Sequence[str]) -> TextSizes:
@@ -400,7 +358,7 @@ def faults(row: Mapping[str, Any], record: Record, where: str = "") -> Iterator[
         if value is not None:
             yield from _faults(value, field, path, field.depth)
         elif field.required:
-            yield path, f"expected {NOUNS[field.kind]}, found None", "type"
+            yield path, f"expected {KINDS[field.kind][0]}, found None", "type"
 
 
 def _faults(value: Any, field: Field, path: str, depth: int) -> Iterator[tuple[str, str, str]]:
@@ -416,7 +374,7 @@ def _faults(value: Any, field: Field, path: str, depth: int) -> Iterator[tuple[s
     except UnsuitedError:
         known = None
     if known is None:
-        yield path, f"expected {NOUNS[field.kind]}, found {cut(value)}", "type"
+        yield path, f"expected {KINDS[field.kind][0]}, found {cut(value)}", "type"
     elif field.record is not None:
         yield from faults(known, field.record, f"{path}.")
     elif field.kind == "probabilities":

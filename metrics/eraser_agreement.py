@@ -6,14 +6,15 @@ from collections.abc import Sequence
 
 import evaluate
 
+from eraser_hub.schema.instance import INSTANCE
+from eraser_hub.schema.rows import ANNOTATION
+
 from .agreement import Agreement, AgreementSettings
 from .agreement_scores import described
 from .batches import Measured
 from .checks import Classes, name_labels
-from .fields import ANNOTATION, INSTANCE
 from .flat import Predictions, References
 from .instances import InstanceBatches
-from .joining import DocumentLengths
 from .offences import InputError, Rules
 from .parts import DOCUMENTS, FIELDS, LENGTHS, Parts, left_out_said
 from .pool import info_of
@@ -112,7 +113,7 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  
             raise InputError(message, "option-value", "random_baseline")
         shuffles = SHUFFLES if random_baseline is True else int(random_baseline)
         rules = Rules(FIELDS, DOCUMENTS, LENGTHS)
-        parts = Parts(r, DocumentLengths(r), rules, only_predicted=only_predicted)
+        parts = Parts(r, rules, only_predicted=only_predicted)
         if label_names is not None:
             name_labels(r, label_names, rules["label names"])
         settings = AgreementSettings(thresholds, iou_threshold, auprc_policy, shuffles, sentence_threshold)

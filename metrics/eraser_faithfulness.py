@@ -7,14 +7,15 @@ from collections.abc import Sequence
 import evaluate
 import numpy as np
 
+from eraser_hub.schema.instance import AOPC_THRESHOLDS, INSTANCE, READ_BY_FAITHFULNESS
+from eraser_hub.schema.rows import ANNOTATION
+
 from .batches import Measured
 from .checks import check_rationales, name_labels
-from .erasure import AOPC_THRESHOLDS, info_of
+from .erasure import info_of
 from .faithfulness import Faithfulness
-from .fields import ANNOTATION, INSTANCE, READ_BY_FAITHFULNESS
 from .flat import Predictions, References
 from .instances import InstanceBatches
-from .joining import DocumentLengths
 from .offences import InputError, Rules
 from .parts import DOCUMENTS, FIELDS, THRESHOLDS, Parts, left_out_said
 from .results import plain
@@ -99,7 +100,7 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):  # type: ignore[misc
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
                 raise InputError(f"expected numbers in [0, 1], found {value!r}", "option-value", "aopc_thresholds")
         rules = Rules(FIELDS, DOCUMENTS, THRESHOLDS)
-        parts = Parts(r, None if r is None else DocumentLengths(r), rules, only_predicted=only_predicted)
+        parts = Parts(r, rules, only_predicted=only_predicted)
         if r is not None:
             name_labels(r, label_names, rules["label names"])
         ids = p.ids if r is None else r.ids
@@ -108,14 +109,14 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):  # type: ignore[misc
         # where the references bring documents, those of rationales are among them
         tokens = np.full(part.p.doc.size, np.iinfo(np.int64).max)
         if part.documents.tokens.size:
-            tokens, _ = part.documents.lengths(part.joined.reference[part.p.instance], part.joined.doc)
-        check_rationales(part.p, part.joined, tokens, rules["documents"])
+            tokens, _ = part.lengths
+        check_rationales(part, tokens, rules["documents"])
         faithfulness.add(part)
         parts.finish()
         faithfulness.finish()
         left_out = faithfulness.left_out()
         statistics = parts.statistics(faithfulness.pool, ids, left_out)
-        extra: dict[str, object] = {"aopc_thresholds": faithfulness.asked} if parts.fields.used.thresholds else {}
+        extra: dict[str, object] = {"aopc_thresholds": faithfulness.asked} if "thresholds" in parts.fields.used else {}
         for side, (overall, _) in faithfulness.against_chance().items():
             extra[f"{side}_chance"] = plain(overall)
         return Measured(statistics, None, faithfulness.signature_settings(), extra, left_out_said(left_out))

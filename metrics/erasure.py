@@ -16,8 +16,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from .fields import AOPC_THRESHOLDS as AOPC_THRESHOLDS
-from .fields import DISTANCES, ENTROPIES
+from eraser_hub.schema.instance import DISTANCES, ENTROPIES, ERASED
+
 from .pool import Column, Described, Pool, divide
 from .pool import info_of as described_info
 
@@ -44,8 +44,7 @@ def drop(full: Floats, erased: Floats, label: np.ndarray) -> Floats:
     [0.25]
     """
     rows = np.arange(label.size)
-    lost: Floats = full[rows, label] - erased[rows, label]
-    return lost
+    return np.asarray(full[rows, label] - erased[rows, label])
 
 
 def entropy(p: Floats) -> Floats:
@@ -70,8 +69,7 @@ def kl_divergence(erased: Floats, full: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         p, q = (rows / rows.sum(axis=1, keepdims=True) for rows in (erased, full))
         terms = np.where(p > 0, np.where(q > 0, p * (np.log(p) - np.log(q)), np.inf), 0.0)
-    divergence: Floats = terms.sum(axis=1)
-    return divergence
+    return np.asarray(terms.sum(axis=1))
 
 
 def aopc(full: Floats, erased: Floats, label: np.ndarray) -> Floats:
@@ -82,8 +80,7 @@ def aopc(full: Floats, erased: Floats, label: np.ndarray) -> Floats:
     """
     rows = np.arange(label.size)
     left: Floats = np.take_along_axis(erased, label[:, None, None], axis=2)[:, :, 0]
-    lost: Floats = full[rows, label][:, None] - left
-    return lost
+    return np.asarray(full[rows, label][:, None] - left)
 
 
 def tokens_to_flip_ratio(tokens: np.ndarray, evidence_tokens: np.ndarray) -> np.ndarray:
@@ -235,25 +232,16 @@ def classification_report(pool: Pool) -> dict[str, object] | None:
 DESCRIBED: Described = {
     "comprehensiveness": (True, -1.0, 1.0),
     "sufficiency": (False, -1.0, 1.0),
-    "comprehensiveness_entropy": (None, None, None),
-    "sufficiency_entropy": (None, None, None),
+    **dict.fromkeys(("comprehensiveness_entropy", "sufficiency_entropy"), (None, None, None)),
     "comprehensiveness_kl": (True, 0.0, None),
     "sufficiency_kl": (False, 0.0, None),
-    "comprehensiveness_aopc": (True, -1.0, 1.0),
-    "sufficiency_aopc": (False, -1.0, 1.0),
-    "comprehensiveness_aopc_points": (True, -1.0, 1.0),
-    "sufficiency_aopc_points": (False, -1.0, 1.0),
-    "accuracy": (True, 0.0, 1.0),
-    "macro_f1": (True, 0.0, 1.0),
+    **{f"{side}_aopc{end}": (side == ERASED[0], -1.0, 1.0) for end in ("", "_points") for side in ERASED},
+    **dict.fromkeys(("accuracy", "macro_f1"), (True, 0.0, 1.0)),
     "tokens_to_flip_ratio": (False, 0.0, None),
-    "naopc_comprehensiveness": (True, None, None),
-    "naopc_sufficiency": (False, None, None),
-    "soft_comprehensiveness": (True, 0.0, 1.0),
-    "soft_sufficiency": (True, 0.0, 1.0),
+    **{f"naopc_{side}": (side == ERASED[0], None, None) for side in ERASED},
+    **{f"soft_{side}": (True, 0.0, 1.0) for side in ERASED},
     "tau_loo": (True, -1.0, 1.0),
-    "sensitivity_max": (False, 0.0, None),
-    "infidelity": (False, 0.0, None),
-    "infidelity_normalized": (False, 0.0, None),
+    **dict.fromkeys(("sensitivity_max", "infidelity", "infidelity_normalized"), (False, 0.0, None)),
     **dict.fromkeys((*DISTANCES, *ENTROPIES), (None, 0.0, None)),
 }
 

@@ -6,9 +6,19 @@ This is the one path from instances to faithfulness, whether all come at once or
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
+
+from eraser_hub.schema.instance import (
+    DISTANCES,
+    ENTROPIES,
+    ERASED,
+    LEAVE_ONE_OUT,
+    LIST_FIELDS,
+    NUMBER_FIELDS,
+    SCORE_FIELDS,
+    SOFT_FIELDS,
+)
 
 from .checks import Classes, check_thresholds
 from .erasure import (
@@ -23,14 +33,15 @@ from .erasure import (
     threshold_columns,
     tokens_to_flip_ratio,
 )
-from .fields import DISTANCES, ENTROPIES, ERASED, LIST_FIELDS, NUMBER_FIELDS, SCORE_FIELDS, SOFT_FIELDS
 from .flat import Predictions
-from .parts import LeftOut, Part, Parts
+from .joining import Part
+from .parts import LeftOut, Parts
 from .pool import Pool
 from .rank_correlation import kendall_tau
 from .resampling import against_chance
 
 ROWS_AT_ONCE = 1 << 16
+Areas = dict[str, np.ndarray]
 # numbers of instances whose mean is the score
 MEASURED = (
     "soft_comprehensiveness",
@@ -80,45 +91,46 @@ class Faithfulness:
         self.classes.check(p, used)
         if self.rules.broken("labels"):
             return
-        if self.classes.gold and used.classification:
+        pool.rows = part.rows
+        if self.classes.gold and "classification" in used:
             self._add_labels(part)
-        part = _answers(part)
-        pool.at(part.rows)
-        rows = part.joined.row
+        # annotations that were given no answer have no probabilities
+        answered = np.flatnonzero(p.answered[part.row])
+        pool.rows = part.rows[answered]
+        rows = part.row[answered]
         label, full = p.classification[rows], np.nan_to_num(p.full[rows], nan=0.0)
         for side in ERASED:
-            if getattr(used, side):
+            if side in used:
                 erased = np.nan_to_num(getattr(p, side)[rows], nan=0.0)
                 pool.add_mean(side, drop(full, erased, label))
                 pool.add_mean(f"{side}_entropy", entropy_difference(full, erased))
                 pool.add_mean(f"{side}_kl", kl_divergence(erased, full))
-        areas = self._add_curves(part, full, label) if used.thresholds else {}
-        if "tokens_to_flip" in used.numbers and part.documents.tokens.size:
-            ratio = tokens_to_flip_ratio(p.number("tokens_to_flip")[rows], part.documents.evidence_tokens(part.r))
+        areas = self._add_curves(p, rows, full, label) if "thresholds" in used else {}
+        if "tokens_to_flip" in used and part.documents.tokens.size:
+            ratio = tokens_to_flip_ratio(p.number("tokens_to_flip")[rows], part.evidence_tokens()[answered])
             pool.add_mean("tokens_to_flip_ratio", ratio)
         for name in MEASURED:
-            if name in used.numbers:
+            if name in used:
                 pool.add_mean(name, p.number(name)[rows])
         for side in ERASED:
-            if f"{side}_bounded" in used.numbers:
+            if f"{side}_bounded" in used:
                 areas[side] = p.number(f"{side}_bounded")[rows]
-            if {f"{side}_lower", f"{side}_upper"} <= used.numbers and side in areas:
+            if {f"{side}_lower", f"{side}_upper"} <= used and side in areas:
                 values = normalised_aopc(areas[side], *(p.number(f"{side}_{end}")[rows] for end in ("lower", "upper")))
                 self.unbounded[side] = self.unbounded.get(side, 0) + int(np.isnan(values).sum())
                 pool.add_mean(f"naopc_{side}", values)
-        if used.leave_one_out and used.soft:
+        if {LEAVE_ONE_OUT, "soft"} <= used:
             pool.add_mean("tau_loo", taus_of(p)[rows])
-        if used.draws:
-            self._add_draws(part, full, label)
+        if "draws" in used:
+            self._add_draws(p, rows, part.rows[answered], full, label)
 
-    def _add_curves(self, part: Part, full: np.ndarray, label: np.ndarray) -> dict[str, np.ndarray]:
-        """Add both curves; gives the AOPC of each instance, by side."""
-        p, rows = part.p, part.joined.row
+    def _add_curves(self, p: Predictions, rows: np.ndarray, full: np.ndarray, label: np.ndarray) -> Areas:
+        """Add both curves of the instances in these rows; return the AOPC of each, by side."""
         offsets = np.concatenate([[0], np.cumsum(np.maximum(p.thresholds, 0))])
         positions, good = threshold_columns(p.threshold, offsets, np.array(self.asked))
         good |= p.answered == 0
         check_thresholds(good, self.asked, p, self.rules["thresholds"])
-        areas: dict[str, np.ndarray] = {}
+        areas: Areas = {}
         for side in ERASED if good.all() else ():
             matrix = getattr(p, f"threshold_{side}")
             if not np.isnan(matrix).all():
@@ -130,43 +142,44 @@ class Faithfulness:
         return areas
 
     def _add_labels(self, part: Part) -> None:
-        label = part.p.classification[part.joined.row]
-        self.pool.at(part.rows)
         names = list(dict.fromkeys([*self.classes.gold, *(self.classes.names or ()), *part.p.labels]))
         codes = {name: code for code, name in enumerate(names)}
         truth = np.array([*(codes.get(name, -1) for name in part.r.labels), -1], dtype=np.int64)[part.r.classification]
-        predicted = np.array([*(codes[name] for name in part.p.labels), -1], dtype=np.int64)[label]
-        add_labels(self.pool, names, truth, predicted)
+        predicted = np.array([*(codes[name] for name in part.p.labels), -1], dtype=np.int64)
+        add_labels(self.pool, names, truth, predicted[part.p.classification[part.row]])
 
-    def _add_draws(self, part: Part, full: np.ndarray, label: np.ndarray) -> None:
-        p, rows, count = part.p, part.joined.row, self.classes.draws
+    def _add_draws(
+        self, p: Predictions, rows: np.ndarray, annotation: np.ndarray, full: np.ndarray, label: np.ndarray
+    ) -> None:
+        count = self.classes.draws
         for side in ERASED:
             matrix = getattr(p, f"draw_{side}")
-            if getattr(self.parts.fields.used, side) and not np.isnan(matrix).all():
+            if side in self.parts.fields.used and not np.isnan(matrix).all():
                 erased = np.nan_to_num(getattr(p, side)[rows], nan=0.0)
                 place = (np.cumsum(p.answered) - 1)[rows]  # what is no answer has no draws
                 draws = np.nan_to_num(matrix, nan=0.0).reshape(int(p.answered.sum()), count, -1)[place]
-                own = part.rows, drop(full, erased, label), aopc(full, draws, label)
+                own = annotation, drop(full, erased, label), aopc(full, draws, label)
                 self.drawn.setdefault(side, []).append(own)
 
-    def left_out(self) -> list[LeftOut]:
+    def left_out(self) -> LeftOut:
         """The scores that these predictions do not give, each with the field that it would take."""
         used = self.parts.fields.used
-        needs = {side: (getattr(used, side), SCORE_FIELDS[side]) for side in ERASED}
-        needs["AOPC"] = used.thresholds, LIST_FIELDS["thresholds"].field
+        needs = {side: (side in used, SCORE_FIELDS[side]) for side in ERASED}
+        needs["AOPC"] = "thresholds" in used, LIST_FIELDS["thresholds"].field
         if self.parts.r is not None:
-            whose = " in the references" if used.classification else ""
-            needs["accuracy, macro F1"] = used.classification and bool(self.classes.gold), f"classification{whose}"
-            needs["tokens_to_flip_ratio"] = "tokens_to_flip" in used.numbers, "tokens_to_flip"
-        if used.leave_one_out:
-            needs["tau_loo"] = used.soft, SOFT_FIELDS["soft"].field
+            labels = "classification" in used
+            whose = " in the references" if labels else ""
+            needs["accuracy, macro F1"] = labels and bool(self.classes.gold), f"classification{whose}"
+            needs["tokens_to_flip_ratio"] = "tokens_to_flip" in used, "tokens_to_flip"
+        if LEAVE_ONE_OUT in used:
+            needs["tau_loo"] = "soft" in used, SOFT_FIELDS["soft"].field
         for side in ERASED:
             bounds, area = [f"{side}_lower", f"{side}_upper"], f"{side}_bounded"
-            if not used.numbers.isdisjoint([*bounds, area]):
-                lacking = [name for name in bounds if name not in used.numbers]
-                lacking += [] if area in used.numbers or used.thresholds else [area]
+            if not used.isdisjoint([*bounds, area]):
+                lacking = [name for name in bounds if name not in used]
+                lacking += [] if area in used or "thresholds" in used else [area]
                 needs[f"naopc_{side}"] = not lacking, NUMBER_FIELDS[lacking[0]].field if lacking else ""
-        return [LeftOut(scores, field) for scores, (there, field) in needs.items() if not there]
+        return {scores: field for scores, (there, field) in needs.items() if not there}
 
     def finish(self) -> None:
         """Settle which labels count."""
@@ -191,7 +204,7 @@ class Faithfulness:
 
     def signature_settings(self) -> dict[str, object]:
         """The settings that made a difference, as the signature has them."""
-        aopc = {"aopc": self.asked, "aopc_mean": "bins"} if self.parts.fields.used.thresholds else {}
+        aopc = {"aopc": self.asked, "aopc_mean": "bins"} if "thresholds" in self.parts.fields.used else {}
         n = self.parts.instances
         without = {f"naopc_{side}": f"{n - count}/{n}" for side, count in self.unbounded.items() if count}
         return {"log": "e"} | aopc | without | self.parts.signature_settings()
@@ -210,15 +223,3 @@ def taus_of(p: Predictions) -> np.ndarray:
         if len(own) == len(left):
             taus[row] = kendall_tau(own, left)
     return taus
-
-
-def _answers(part: Part) -> Part:
-    """The part without the annotations that were given no answer: they have no probabilities."""
-    answers = part.p.answered[part.joined.row] == 1
-    if answers.all():
-        return part
-    kept = np.flatnonzero(answers)
-    joined = part.joined._replace(row=part.joined.row[kept])
-    return replace(
-        part, r=part.r.take(kept), rows=part.rows[kept], joined=joined, documents=part.documents.at(part.rows[kept])
-    )

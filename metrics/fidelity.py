@@ -88,8 +88,7 @@ def drop_slope(rates: np.ndarray, curve: np.ndarray, up_to: float = SLOPE_RATES)
     r = rates[chosen]
     with np.errstate(invalid="ignore", divide="ignore"):
         relative = curve[..., chosen] / np.where(start > 0, start, np.nan)[..., None]
-    slope: np.ndarray = ((relative - 1) * r).sum(axis=-1) / (r**2).sum()
-    return slope
+    return np.asarray(((relative - 1) * r).sum(axis=-1) / (r**2).sum())
 
 
 def reading(sufficiency_slope: float, comprehensiveness_slope: float, fast_slope: float = FAST_SLOPE) -> str:

@@ -10,12 +10,11 @@ import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from .columns import FlatColumns
-from .fields import (
+from eraser_hub.schema.instance import (
     ANSWERED,
     ERASED,
     HARD_FIELD,
@@ -28,14 +27,17 @@ from .fields import (
     SOFT_FIELDS,
 )
 
+from .columns import FlatColumns
+
 Item = TypeVar("Item")
 
 
+@dataclass(eq=False)
 class Picked(Sequence[Item]):
     """Some items of a sequence, by place."""
 
-    def __init__(self, items: Sequence[Item], rows: np.ndarray) -> None:
-        self.items, self.rows = items, rows
+    items: Sequence[Item]
+    rows: np.ndarray
 
     def __len__(self) -> int:
         return self.rows.size
@@ -211,7 +213,7 @@ _VALUES = {
     f"{LEAVE_ONE_OUT}_scores": LEAVE_ONE_OUT,
     **{f"{name}_scores": f"rationales.{soft.field}" for name, soft in SOFT_FIELDS.items()},
 }
-_OBJECTS = {number.path[0] for number in NUMBER_FIELDS.values() if len(number.path) > 1}
+_OBJECTS = {number.field.partition(".")[0] for number in NUMBER_FIELDS.values()}
 # the fields of an instance that scores of instances read, for `columns`
 PREDICTION_PATHS = frozenset(
     ["annotation_id", OUTCOME_FIELD, *_TABLES.values(), *_SIZES.values(), *_VALUES.values(), *_OBJECTS]
@@ -267,9 +269,9 @@ def references_of(columns: FlatColumns) -> References:
     )
 
 
-def pack(record: FlatRecord) -> bytes:
-    """A record as bytes."""
-    columns = {item.name: getattr(record, item.name) for item in fields(record)}
+def pack(record: FlatRecord, beside: object = None) -> bytes:
+    """A record, and what JSON can hold beside it, as bytes."""
+    columns = {item.name: getattr(record, item.name) for item in fields(record)} | {"beside": [beside]}
     # numpy's own strings would lose a NUL at the end
     arrays = {
         name: column if isinstance(column, np.ndarray) else np.frombuffer(json.dumps(list(column)).encode(), np.uint8)
@@ -280,14 +282,13 @@ def pack(record: FlatRecord) -> bytes:
     return file.getvalue()
 
 
-def unpack(kind: type[Record], data: bytes) -> Record:
-    """The record that `pack` made the bytes of."""
+def unpack(kind: type[Record], data: bytes) -> tuple[Record, Any]:
+    """The record that `pack` made the bytes of, and what stood beside it."""
     with np.load(io.BytesIO(data)) as arrays:
-        columns = {
-            item.name: json.loads(arrays[item.name].tobytes()) if item.type == "Sequence[str]" else arrays[item.name]
-            for item in fields(kind)
-        }
-    return kind(**columns)
+        columns = dict(arrays)
+    columns |= {name: json.loads(columns[name].tobytes()) for name in ("ids", "docids", "labels", "beside")}
+    (beside,) = columns.pop("beside")
+    return kind(**columns), beside
 
 
 def _merged(vocabularies: Sequence[Sequence[str]]) -> tuple[list[str], list[np.ndarray]]:
@@ -297,21 +298,14 @@ def _merged(vocabularies: Sequence[Sequence[str]]) -> tuple[list[str], list[np.n
     return list(codes), maps
 
 
-def concatenate(parts: Sequence[Record], coded: Mapping[str, str] | None = None) -> Record:
-    """Several records as one, in order.
-
-    Args:
-        parts: at least one.
-        coded: array of codes -> the vocabulary that it speaks of, which is merged; by default the record's own.
-    """
+def concatenate(parts: Sequence[Record]) -> Record:
+    """Several records (at least one) as one, in order."""
     if len(parts) == 1:
         return parts[0]
     kind = type(parts[0])
-    if coded is None:
-        coded = kind.CODED
     vocabularies = {
         name: _merged([getattr(part, name) for part in parts])
-        for name in {*coded.values(), *(["labels"] if kind.LABELLED else [])}
+        for name in {*kind.CODED.values(), *(["labels"] if kind.LABELLED else [])}
     }
     values: dict[str, Sequence[str] | np.ndarray] = {}
     for item in fields(kind):
@@ -323,8 +317,8 @@ def concatenate(parts: Sequence[Record], coded: Mapping[str, str] | None = None)
         if not isinstance(columns[0], np.ndarray):
             values[name] = [word for column in columns for word in column]
             continue
-        if name in coded:
-            maps = vocabularies[coded[name]][1]
+        if name in kind.CODED:
+            maps = vocabularies[kind.CODED[name]][1]
             columns = [codes[column] for codes, column in zip(maps, columns, strict=True)]
         elif name in kind.SHIFTED:
             before = np.cumsum([0, *(len(getattr(part, kind.SHIFTED[name])) for part in parts[:-1])])

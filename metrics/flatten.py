@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from eraser_hub.schema.instance import INSTANCE
 from eraser_hub.schema.record import Record
+from eraser_hub.schema.rows import ANNOTATION
 
 from .cells import as_scalar
 from .columns import FlatColumns, Level, ObjectColumns, UnsuitedError, faults
-from .fields import ANNOTATION, INSTANCE
 from .flat import (
     PREDICTION_PATHS,
     REFERENCE_PATHS,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -28,7 +27,7 @@ class FlatBatch(Batch):
     """One side of a batch, flat.
 
     Attributes:
-        source: the rows or columns that it came with: a table, a list of rows or a dict of columns.
+        source: the rows that it came with: a table or a list.
         record: its rows.
         label_names: of a Dataset's ClassLabel.
         unknown: the fields that the format does not know.
@@ -44,30 +43,17 @@ class FlatBatch(Batch):
     def column(self, name: str) -> list[Any] | None:
         """The values of a column; None where not every row has it."""
         source = self.source
-        if isinstance(source, dict):
-            return source.get(name)
         if isinstance(source, list):
             return [row[name] for row in source] if source and all(name in row for row in source) else None
         return source.column(name).to_pylist() if name in source.column_names else None
 
-    def scalar_columns(self) -> dict[str, list[Any]]:
-        """The columns of strings and numbers."""
-        if isinstance(self.source, list):
-            names = [name for name in (self.source[0] if self.source else ()) if isinstance(name, str)]
-        else:
-            names = [*self.source] if isinstance(self.source, dict) else self.source.column_names
-        columns = {name: self.column(name) for name in names}
-        return {
-            name: values
-            for name, values in columns.items()
-            if values is not None and all(isinstance(value, SCALARS) for value in values)
-        }
-
     def packed(self) -> bytes:
-        """Return the batch as bytes: its record, and the columns to break scores down by or to cluster by."""
-        record = pack(self.record)
-        columns = [self.scalar_columns(), self.label_names, self.unknown]
-        return len(record).to_bytes(8, "little") + record + json.dumps(columns).encode()
+        """Return the batch as bytes: its record, and the cells to break scores down by or to cluster by."""
+        rows = self.source
+        if not isinstance(rows, list):
+            rows = rows.select([one.name for one in rows.schema if not pa.types.is_nested(one.type)]).to_pylist()
+        cells = [{name: cell for name, cell in row.items() if isinstance(cell, SCALARS)} for row in rows]
+        return pack(self.record, [cells, self.label_names, self.unknown])
 
 
 def _table(data: Any, side: str) -> tuple[pa.Table | None, list[str] | None]:
@@ -104,24 +90,21 @@ class InstanceBatches(Batches):
 
     def _keep(self, data: Any, side: str) -> FlatBatch:
         table, names = _table(data, side)
-        offences = Offences()
+        offences, needed = Offences(), () if side == "prediction" else self.REFERENCE_COLUMNS
         if table is not None and (side == "prediction" or "annotation_id" in table.column_names):
-            needed = () if side == "prediction" else self.REFERENCE_COLUMNS
             record, unknown = flatten_table(table, SIDES[side], offences, needed)
             source: Any = table
         else:
             source = rows_of(data if table is None else table.to_pylist(), side)
             shaped = [as_eraser_row(row) if side == "reference" and is_token_row(row) else row for row in source]
-            needed = () if side == "prediction" else self.REFERENCE_COLUMNS
             record, unknown = flatten_rows(shaped, SIDES[side], offences, needed)
         offences.stop({side: record.ids})
         return FlatBatch(source, record, names, unknown)
 
     def _unpacked(self, data: bytes, side: str) -> FlatBatch:
-        end = 8 + int.from_bytes(data[:8], "little")
-        source, names, unknown = json.loads(data[end:])
         kind: type[FlatRecord] = Predictions if side == "prediction" else References
-        return FlatBatch(source, unpack(kind, data[8:end]), names, UnknownFields(unknown))
+        record, (source, names, unknown) = unpack(kind, data)
+        return FlatBatch(source, record, names, UnknownFields(unknown))
 
     def _measured(  # type: ignore[override]
         self,

@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 import evaluate
 import numpy as np
 
+from eraser_hub.schema.instance import INSTANCE, OCCLUDED_FIELD, PROBABILITY_SLACK, SCORE_FIELDS
 from eraser_hub.schema.record import Record
+from eraser_hub.schema.rows import FIDELITY_FIELDS, FIDELITY_ROW, ID_FIELDS
 
 from .batches import Batches, Measured
 from .cells import Row, as_list, as_number, as_scalar
 from .fidelity import FAST_SLOPE, KEYS, SMALLEST_NULL_DIFFERENCE, drop_slope, normalized_fidelity, reading
-from .fields import FIDELITY_FIELDS, FIDELITY_ROW, ID_FIELDS, INSTANCE, OCCLUDED_FIELD, PROBABILITY_SLACK, SCORE_FIELDS
 from .offences import InputError, Offences
 from .pool import Described, Statistics, divide, info_of
 from .results import scored_of

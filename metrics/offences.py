@@ -11,6 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 MOST_TOLD = 10
+# how a caller asks that annotations without an instance be left out
+ONLY_PREDICTED = "only_predicted=True"
 LONGEST_LINE = 1000  # characters: an id or a label may be of any length
 
 
@@ -173,7 +175,7 @@ def _line(offence: Offence, known: bool) -> str:
     return f"{noun} {repr(offence.id) if offence.id else f'number {offence.row}'}{where}: {offence.message}"
 
 
-class Rules:
+class Rules(dict[str, Offences]):
     """Offences rule by rule, of input that comes in parts: those of a rule stand together, whichever part they are of.
 
     Rules stand in stages; where an earlier stage has offences, what a later one says is not told.
@@ -186,16 +188,13 @@ class Rules:
     """
 
     def __init__(self, *stages: Sequence[str]) -> None:
-        self.sides: dict[str, Rows] = {}
-        self.stages = [{rule: Offences(self.sides) for rule in stage} for stage in stages]
-
-    def __getitem__(self, rule: str) -> Offences:
-        return next(stage[rule] for stage in self.stages if rule in stage)
+        self.stages, self.sides = stages, dict[str, Rows]()
+        super().__init__((rule, Offences(self.sides)) for stage in stages for rule in stage)
 
     def broken(self, until: str | None = None) -> bool:
         """Whether there are offences, up to and with the stage of the rule ``until``."""
         for stage in self.stages:
-            if any(offences.total for offences in stage.values()):
+            if any(self[rule].total for rule in stage):
                 return True
             if until in stage:
                 break
@@ -204,9 +203,6 @@ class Rules:
     def told(self) -> Offences:
         """The offences of the first stage that has any."""
         told = Offences()
-        for stage in self.stages:
-            for offences in stage.values():
-                told.take(offences)
-            if told.total:
-                break
+        for rule in next((stage for stage in self.stages if any(self[rule].total for rule in stage)), ()):
+            told.take(self[rule])
         return told

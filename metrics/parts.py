@@ -6,16 +6,14 @@ Whoever has all predictions at hand matches them as one part.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import replace
 
 import numpy as np
 
 from .checks import OptionalFields
-from .fields import ONLY_PREDICTED
 from .flat import Picked, Predictions, References, Words, blank
-from .joining import DocumentLengths, Join
-from .offences import InputError, Offences, Rows, Rules
+from .joining import DocumentLengths, Part
+from .offences import ONLY_PREDICTED, InputError, Offences, Rows, Rules
 from .pool import Pool, Statistics
 
 # rules, in the order in which they are told, see `offences.Rules`
@@ -25,43 +23,19 @@ LENGTHS = ("lengths",)
 THRESHOLDS = ("thresholds",)
 
 
-class LeftOut(NamedTuple):
-    """Scores that the predictions do not give, and the field that they would take."""
-
-    scores: str
-    field: str
+# scores that the predictions do not give -> the field that they would take
+LeftOut = Mapping[str, str]
 
 
-def left_out_said(several: Sequence[LeftOut]) -> list[str]:
+def left_out_said(scores: LeftOut) -> list[str]:
     """One line that says what is left out, or none."""
-    told = "; ".join(f"{scores} (no {field})" for scores, field in several)
+    told = "; ".join(f"{score} (no {field})" for score, field in scores.items())
     return [f"left out: {told}"] if told else []
 
 
-def fields_of(several: Sequence[LeftOut]) -> str:
+def fields_of(scores: LeftOut) -> str:
     """The fields, any of which would be scored, in words."""
-    return " or ".join(dict.fromkeys(field for _, field in several))
-
-
-@dataclass(frozen=True)
-class Part:
-    """Some instances and their annotations.
-
-    Attributes:
-        p: the instances.
-        r: their annotations, in the references' order.
-        rows: the place of each among all annotations.
-        joined: which belongs to which.
-        documents: asked about by an annotation's place in ``r``.
-        sides: what offences call the rows of both.
-    """
-
-    p: Predictions
-    r: References
-    rows: np.ndarray
-    joined: Join
-    documents: DocumentLengths
-    sides: dict[str, Rows]
+    return " or ".join(dict.fromkeys(scores.values()))
 
 
 class Parts:
@@ -69,15 +43,14 @@ class Parts:
 
     Args:
         r: the references; None where there are none: then every instance stands for itself.
-        documents: the references'.
         rules: where what is wrong is told: `FIELDS` are the rules of this class.
         lines: what offences call each annotation; by default its row.
         only_predicted: annotations without an instance are left out, and are no offence.
+        documents: the references', where these do not hold them.
 
     Attributes:
         fields: the optional fields there are.
         instances, answered: how many instances there are, and how many of them are answers.
-        strange: there are instances, and none has the id of an annotation.
         option: how a caller asks for ``only_predicted``.
     """
 
@@ -86,14 +59,13 @@ class Parts:
     def __init__(
         self,
         r: References | None,
-        documents: DocumentLengths | None,
         rules: Rules,
         lines: Sequence[int] | None = None,
         only_predicted: bool = False,
+        documents: DocumentLengths | None = None,
     ) -> None:
         self.r, self.rules, self.only_predicted = r, rules, only_predicted
         self.instances = self.answered = 0
-        self.strange = False
         self.documents = documents or DocumentLengths(r or blank(References, ()))
         self.fields = OptionalFields(rules["fields"])
         self.first: Rows | None = None
@@ -141,14 +113,10 @@ class Parts:
         reference = np.where(annotation < 0, -1, np.searchsorted(rows, annotation))
         row = np.full(rows.size, -1, dtype=np.int64)
         row[reference[reference >= 0]] = np.flatnonzero(reference >= 0)
-        doc = np.append(self.documents.number(p.docids), -1)[p.doc]
-        documents = self.documents.at(rows)
         r = blank(References, p.ids) if self.r is None else self.r.take(rows)
         whole = Rows(Picked(self.whole.numbers, rows), Picked(self.whole.ids, rows))
-        sides = {"prediction": side, "reference": whole}
-        part = Part(p, r, rows, Join(row, reference, doc, documents.n_docs), documents, sides)
-        self.rules.sides.update(part.sides)
-        return part
+        self.rules.sides |= {"prediction": side, "reference": whole}
+        return Part(p, r, rows, row, reference, self.documents, side.numbers)
 
     def _rows(self, ids: Sequence[str]) -> np.ndarray:
         """The annotation of each instance; -1 where none has its id. Each id is expected once."""
@@ -188,8 +156,8 @@ class Parts:
         self.rules.sides["reference"] = self.whole
         ids, unknown = self.r.ids, self.rules["unknown ids"]
         missing, total = np.flatnonzero(np.frombuffer(self.seen, dtype=np.uint8) == 0), len(ids)
-        self.strange = missing.size == total and unknown.total == self.instances
-        if self.strange:
+        strange = missing.size == total and unknown.total == self.instances
+        if strange:
             unknown.forget()
             message = (
                 f"none of the {self.instances:,} ids occurs among the {total:,} annotations (ids like {ids[0]!r}): "
@@ -211,7 +179,7 @@ class Parts:
         seen = np.flatnonzero(np.frombuffer(self.seen, dtype=np.uint8))
         return None if seen.size == len(self.r.ids) else seen
 
-    def statistics(self, pool: Pool, ids: Sequence[str], left_out: Sequence[LeftOut], where: str = "") -> Statistics:
+    def statistics(self, pool: Pool, ids: Sequence[str], left_out: LeftOut, where: str = "") -> Statistics:
         """Return the statistics of the annotations that are scored.
 
         Args:

@@ -8,16 +8,16 @@ from functools import partial
 import evaluate
 import numpy as np
 
+from eraser_hub.schema.rows import PERTURBATION_RECORD, PERTURBATION_ROW
+
 from .batches import Batches, Measured
 from .cells import Row, as_list, as_number
-from .fields import PERTURBATION_RECORD, PERTURBATION_ROW
 from .offences import InputError, Offences
 from .pool import Statistics, divide, info_of
-from .presets import WANG2022, check_paper
 from .rank_consistency import average_precisions
 from .results import scored_of
 from .rows import CellReader, RowColumns, by_id, check_partners, optional_fields
-from .sources import FINE_GRAINED
+from .sources import FINE_GRAINED, WANG2022, check_paper
 
 KEYS = ("map", "map_prefix_hits", "map_full_ranking")
 TOP, FULL = "rationale_tokens", "ranked_tokens"

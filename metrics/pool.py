@@ -137,24 +137,23 @@ class Mean:
         return {self.key: divide(column(f"{self.key}.sum"), column(f"{self.key}.count"), empty=np.nan)}
 
 
+@dataclass
 class Pool:
     """Columns of additive statistics, one row per annotation, and the scores that they give.
 
     Args:
         n: how many annotations there are.
         totals: keep one row, the sums over all annotations.
+
+    Attributes:
+        rows: the annotations of which what is added next speaks: distinct rows, int64 (part,); None: all.
     """
 
-    def __init__(self, n: int, totals: bool = False) -> None:
-        self.n, self.totals = n, totals
-        self.columns: dict[str, np.ndarray] = {}
-        self.scores: list[Score] = []
-        self.rows: np.ndarray | None = None
-
-    def at(self, rows: np.ndarray) -> Pool:
-        """This pool, to which what is added next speaks of these annotations: distinct rows, int64 (part,)."""
-        self.rows = rows
-        return self
+    n: int
+    totals: bool = False
+    columns: dict[str, np.ndarray] = field(default_factory=dict)
+    scores: list[Score] = field(default_factory=list)
+    rows: np.ndarray | None = None
 
     def add(
         self, score: Score | None, columns: Mapping[str, np.ndarray], owner: np.ndarray | None = None, source: str = ""
@@ -163,7 +162,7 @@ class Pool:
 
         Args:
             score: None where the columns' scores are added later.
-            columns: name -> a value per annotation of the part (of all without `at`), or per key (keys,).
+            columns: name -> a value per annotation of ``rows``, or per key (keys,).
             owner: the annotation of each key, its place in the part: int (keys,).
             source: what the names begin with, before a dot.
         """
@@ -187,11 +186,6 @@ class Pool:
         real = ~np.isnan(values)
         self.add(Mean(key), {"sum": np.where(real, values, 0.0), "count": real}, owner, key)
 
-    def values(self) -> np.ndarray:
-        """float64 (annotations, columns), or (1, columns)."""
-        rows = 1 if self.totals else self.n
-        return np.stack([*self.columns.values()], axis=1) if self.columns else np.zeros((rows, 0))
-
     def finalize(self, sums: np.ndarray) -> dict[str, np.ndarray]:
         """Scores of sums (..., columns): {key: (...)}, or (..., T)."""
         places = {name: place for place, name in enumerate(self.columns)}
@@ -206,6 +200,7 @@ class Pool:
         Args:
             per_instance: with each annotation's own scores.
         """
-        values = self.values()
+        none = np.zeros((1 if self.totals else self.n, 0))
+        values = np.stack([*self.columns.values()], axis=1) if self.columns else none
         scores = self.finalize(values) if per_instance else {}
         return Statistics(ids, values, self.finalize, scores, list(self.columns))

@@ -6,27 +6,24 @@ from collections.abc import Mapping, Sequence
 
 import evaluate
 
+from eraser_hub.schema.instance import AGAIN_FIELD, INSTANCE, OUTCOME_FIELD, QUOTES_FIELD
+from eraser_hub.schema.rows import ANNOTATION
+
 from .batches import Batches, Measured
 from .cells import Row, as_list
-from .fields import AGAIN_FIELD, ANNOTATION, INSTANCE, OUTCOME_FIELD, QUOTES_FIELD
 from .offences import InputError, Offences
 from .pool import Described, info_of
 from .quotes import AGAIN, quote_statistics
 from .results import scored_of
 from .rows import CellReader, RowColumns, by_id, check_partners
 from .sources import ERASER
-from .tokens import sentence_sizes
+from .tokens import tokens_of
 
 SCORES: Described = {
-    "in_text": (True, 0.0, 1.0),
-    "exact": (True, 0.0, 1.0),
-    "normalised": (None, 0.0, 1.0),
-    "fuzzy": (None, 0.0, 1.0),
-    "ambiguous": (None, 0.0, 1.0),
-    "invented": (False, 0.0, 1.0),
-    "instances_with_invented": (False, 0.0, 1.0),
-    "quotes_per_instance": (None, 0.0, None),
-    "quote_length": (None, 0.0, None),
+    **dict.fromkeys(("in_text", "exact"), (True, 0.0, 1.0)),
+    **dict.fromkeys(("normalised", "fuzzy", "ambiguous"), (None, 0.0, 1.0)),
+    **dict.fromkeys(("invented", "instances_with_invented"), (False, 0.0, 1.0)),
+    **dict.fromkeys(("quotes_per_instance", "quote_length"), (None, 0.0, None)),
     "coverage": (None, 0.0, 1.0),
     "answered": (True, 0.0, 1.0),
     **{key: (None if kind == "random" else True, 0.0, 1.0) for kind, (key, _) in AGAIN.items()},
@@ -41,7 +38,7 @@ def _sizes(reader: CellReader) -> dict[str, int]:
         if reader.expect(known, field, "docid and text", document):
             docid = document.get("docid")
             if reader.expect(isinstance(docid, str | int), f"{field}.docid", "a string", docid):
-                sizes[str(docid)] = sum(sentence_sizes(document["text"]))
+                sizes[str(docid)] = len(tokens_of(document["text"]))
     return sizes
 
 

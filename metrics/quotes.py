@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from eraser_hub.schema.instance import AGAIN_FIELD, ANSWERED, OUTCOME_FIELD, QUOTES_FIELD
+
 from .cells import Row, as_list, as_number
-from .fields import AGAIN_FIELD, ANSWERED, OUTCOME_FIELD, QUOTES_FIELD
 from .offences import Offences
 from .pool import Statistics, divide
 from .rows import CellReader

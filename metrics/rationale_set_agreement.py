@@ -9,32 +9,28 @@ from typing import Any
 import evaluate
 import numpy as np
 
+from eraser_hub.schema.instance import PROBABILITY_SLACK
+from eraser_hub.schema.rows import ERASED_ANSWERS, PERTURBATION_RECORD, PERTURBATION_ROW, PROBABILITIES
+
 from .answer_f1 import answer_f1
 from .batches import Batches, Measured
 from .cells import Row, as_list, as_number, as_scalar
-from .fields import ERASED_ANSWERS, PERTURBATION_RECORD, PERTURBATION_ROW, PROBABILITIES, PROBABILITY_SLACK
 from .offences import InputError, Offences
 from .pool import Described, Pool, info_of
-from .presets import WANG2022, check_paper
 from .rationale_sets import new_p, set_scores
 from .results import scored_of
 from .rows import CellReader, RowColumns, by_id, joined, optional_fields
-from .sources import FINE_GRAINED
+from .sources import FINE_GRAINED, WANG2022, check_paper
 
+SETS = ("token_f1", "token_f1_single", "iou_f1")
 SCORES: Described = {
-    "token_f1": (True, 0.0, 1.0),
-    "token_f1_single": (True, 0.0, 1.0),
-    "iou_f1": (True, 0.0, 1.0),
+    **dict.fromkeys(SETS, (True, 0.0, 1.0)),
     "sufficiency": (False, -1.0, 1.0),
     "comprehensiveness": (True, -1.0, 1.0),
-    "new_p": (True, 0.0, 1.0),
-    "accuracy_rationale": (True, 0.0, 1.0),
+    **dict.fromkeys(("new_p", "accuracy_rationale"), (True, 0.0, 1.0)),
     "accuracy_no_rationale": (False, 0.0, 1.0),
     "answer_f1": (True, 0.0, 1.0),
 }
-
-
-SETS = ("token_f1", "token_f1_single", "iou_f1")
 
 
 @dataclass

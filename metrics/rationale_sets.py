@@ -73,5 +73,4 @@ def set_scores(
 
 def new_p(full: np.ndarray, rationale: np.ndarray, rest: np.ndarray) -> np.ndarray:
     """Whether label(rationale) = label(full) != label(rest): bool (n,), of arrays of class numbers or answers (n,)."""
-    changes: np.ndarray = (rationale == full) & (rest != full)
-    return changes
+    return np.asarray((rationale == full) & (rest != full))

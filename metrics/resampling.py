@@ -118,8 +118,7 @@ def _quantiles(ordered: np.ndarray, q: np.ndarray) -> np.ndarray:
         between = low + share * (high - low)
     whole = np.where(share == 0, low, high)
     beyond = np.where(low == high, low, whole)
-    quantiles: np.ndarray = np.where(np.isfinite(low) & np.isfinite(high), between, beyond)
-    return quantiles
+    return np.asarray(np.where(np.isfinite(low) & np.isfinite(high), between, beyond))
 
 
 def bca_levels(score: float, draws: np.ndarray, jackknife: np.ndarray, levels: np.ndarray) -> np.ndarray:

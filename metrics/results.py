@@ -6,17 +6,26 @@ silently, because ``finalize`` carries the count it divides by.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from .offences import InputError
 from .pool import Statistics
-from .resampling import CI_METHODS, DEFAULT_LEVEL, DEFAULT_RESAMPLES, cautions, intervals
+from .resampling import CI_METHODS, DEFAULT_LEVEL, DEFAULT_RESAMPLES, intervals
 
 # equal to the package's own version (a test holds them together); a Space has no package to ask
 VERSION = "3.0.0"
+# module -> the scores that it is judged by: `compare` corrects its p-values over these, all others are exploratory
+HEADLINE = {
+    "eraser_agreement": ("token_macro_f1", "iou_macro_f1", "auprc", "sentence_macro_f1"),
+    "eraser_faithfulness": ("comprehensiveness_aopc", "sufficiency_aopc", "macro_f1"),
+    "perturbation_map": ("map",),
+    "rationale_set_agreement": ("token_f1",),
+    "normalized_fidelity": ("normalized_sufficiency", "normalized_comprehensiveness"),
+    "annotator_agreement": ("cohen_kappa",),
+    "quote_faithfulness": ("in_text",),
+}
 
 
 def plain(value: object) -> object:
@@ -58,28 +67,6 @@ def signature(name: str, settings: Mapping[str, object], version: str = VERSION)
     'perturbation_map|average:pairs|level:0.95|version:1.0'
     """
     return "|".join([name, *(f"{key}:{_setting(value)}" for key, value in settings.items()), f"version:{version}"])
-
-
-def resampling_settings(
-    statistics: Statistics,
-    confidence_level: float | None,
-    n_resamples: int | None,
-    seed: int,
-    ci_method: str,
-    by: str | None = None,
-) -> dict[str, object]:
-    """The part of a signature that the keyword arguments common to all metrics make; empty when none was used."""
-    settings: dict[str, object] = {}
-    if confidence_level is not None or n_resamples is not None:
-        settings["ci"] = ci_method
-        settings["level"] = DEFAULT_LEVEL if confidence_level is None else confidence_level
-        settings["resamples"] = DEFAULT_RESAMPLES if n_resamples is None else n_resamples
-        settings["seed"] = seed
-        settings["cluster"] = statistics.clustering
-        settings["clusters"] = statistics.n_clusters
-    if by is not None:
-        settings["by"] = by
-    return settings
 
 
 def group_names(values: Sequence[object], label_names: Sequence[str] | None = None) -> list[str]:
@@ -128,51 +115,6 @@ def grouped(statistics: Statistics, names: Sequence[str]) -> dict[str, dict[str,
     }
 
 
-def assemble(
-    statistics: Statistics,
-    *,
-    signature: str,
-    per_instance: bool = False,
-    by_values: Sequence[object] | None = None,
-    by: str | None = None,
-    label_names: Sequence[str] | None = None,
-    bounds: Mapping[str, np.ndarray] | None = None,
-    extra: Mapping[str, object] | None = None,
-) -> dict[str, object]:
-    """The result of a metric: a flat dict of plain Python numbers.
-
-    Args:
-        statistics: of all instances.
-        signature: see ``signature``.
-        per_instance: adds ``per_instance: {key: [score per instance], "annotation_id": [..], "cluster": [number ..]}``.
-        by_values: one value per instance, aligned with ``statistics.ids``; adds ``by: {value: {key: score}}``.
-        by: their column's name; groups by gold label have no macro F1.
-        label_names: names of the class numbers in ``by_values``, if they are class numbers.
-        bounds: {key: (low, high)}; adds ``KEY_ci: [low, high]`` right after its key.
-        extra: further entries that are no resampled score (counts, lists of settings), put before ``signature``.
-    """
-    result: dict[str, object] = {}
-    for key, value in statistics.scores().items():
-        result[key] = plain(value)
-        if bounds is not None and key in bounds:
-            result[f"{key}_ci"] = plain(np.asarray(bounds[key]))
-    if extra:
-        result.update({key: plain(value) for key, value in extra.items()})
-    if per_instance:
-        columns = {key: plain(np.asarray(column)) for key, column in statistics.per_instance.items()}
-        clusters = np.arange(len(statistics.ids)) if statistics.clusters is None else statistics.clusters
-        names = [str(name) for name in statistics.ids]
-        result["per_instance"] = {**columns, "annotation_id": names, "cluster": plain(clusters)}
-    if by_values is not None:
-        groups = grouped(statistics, group_names(by_values, label_names))
-        for group in groups.values() if by == "classification" else ():
-            for key in OVER_LABELS:
-                group.pop(key, None)
-        result["by"] = groups
-    result["signature"] = signature
-    return result
-
-
 def report(
     statistics: Statistics,
     name: str,
@@ -188,31 +130,41 @@ def report(
     by: str | None = None,
     label_names: Sequence[str] | None = None,
 ) -> dict[str, object]:
-    """``assemble`` for the keyword arguments common to all metrics.
+    """Return the result of a metric: a flat dict of plain Python numbers.
 
     Args:
         statistics: of all instances.
         name: the metric's name.
         settings: the metric's own settings, for the signature.
-        by_values: the values of column ``by``, aligned with ``statistics.ids``.
-        extra: see ``assemble``.
-        per_instance: asks for the per-instance values.
-        confidence_level, n_resamples, seed, ci_method: see ``resampling.intervals``; none are computed without a level
-            or a number of resamples.
-        by: the column's name.
-        label_names: names of the class numbers in the column.
+        by_values: one value per instance, aligned with ``statistics.ids``; adds ``by: {value: {key: score}}``.
+        extra: further entries that are no resampled score (counts, lists of settings), put before ``signature``.
+        per_instance: adds ``per_instance: {key: [score per instance], "annotation_id": [..], "cluster": [number ..]}``.
+        confidence_level, n_resamples, seed, ci_method: see `resampling.intervals`; with a level or a number of
+            resamples ``KEY_ci: [low, high]`` stands right after its key.
+        by: the column's name; groups by gold label have no macro F1.
+        label_names: names of the class numbers in ``by_values``, if they are class numbers.
     """
-    bounds = intervals(statistics, confidence_level, n_resamples, seed, ci_method)
-    for line in () if bounds is None else cautions(statistics):
-        warnings.warn(f"{name}: {line}", stacklevel=4)  # of whoever calls `compute`
-    common = resampling_settings(statistics, confidence_level, n_resamples, seed, ci_method, by)
-    return assemble(
-        statistics,
-        signature=signature(name, {**settings, **common}),
-        per_instance=per_instance,
-        by_values=by_values,
-        by=by,
-        label_names=label_names,
-        bounds=bounds,
-        extra=extra,
-    )
+    settings, bounds = dict(settings), intervals(statistics, confidence_level, n_resamples, seed, ci_method)
+    if bounds is not None:
+        level, resamples = confidence_level or DEFAULT_LEVEL, n_resamples or DEFAULT_RESAMPLES
+        settings |= {"ci": ci_method, "level": level, "resamples": resamples, "seed": seed}
+        settings |= {"cluster": statistics.clustering, "clusters": statistics.n_clusters}
+    result: dict[str, object] = {}
+    for key, value in statistics.scores().items():
+        result[key] = plain(value)
+        if bounds is not None and key in bounds:
+            result[f"{key}_ci"] = plain(bounds[key])
+    result |= {key: plain(value) for key, value in (extra or {}).items()}
+    if per_instance:
+        clusters = np.arange(len(statistics.ids)) if statistics.clusters is None else statistics.clusters
+        columns = {key: plain(np.asarray(column)) for key, column in statistics.per_instance.items()}
+        names = [str(name) for name in statistics.ids]
+        result["per_instance"] = {**columns, "annotation_id": names, "cluster": plain(clusters)}
+    if by_values is not None:
+        result["by"] = groups = grouped(statistics, group_names(by_values, label_names))
+        for group in groups.values() if by == "classification" else ():
+            for key in OVER_LABELS:
+                group.pop(key, None)
+    if by is not None:
+        settings["by"] = by
+    return result | {"signature": signature(name, settings)}

@@ -10,10 +10,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from eraser_hub.schema.rows import ID_FIELDS
+
 from .cells import Row, as_list, as_scalar
 from .clusters import NONE, Clusters, by_items
-from .fields import ID_FIELDS, ONLY_PREDICTED
-from .offences import InputError, Offences, cut
+from .offences import ONLY_PREDICTED, InputError, Offences, cut
 
 
 # ------------------------------------------------------------------------------------------------- rows of any kind

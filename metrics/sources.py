@@ -1,8 +1,10 @@
-"""The papers that define the scores."""
+"""The papers that define the scores, and those whose own choices a module can make all at once (``paper=``)."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
+
+from .offences import InputError
 
 
 class PaperSource(NamedTuple):
@@ -51,3 +53,16 @@ HUMAN_RATIONALES = PaperSource(
     "https://aclanthology.org/2020.emnlp-main.747/",
     codebase="https://github.com/BoulderDS/evaluating-human-rationales",
 )
+
+# Wang et al. (2022): means over gold records, scored or not
+WANG2022 = "wang2022"
+PAPERS = ("eraser", WANG2022, "carton2020")
+
+
+def check_paper(paper: str | None, *known: str) -> None:
+    """Raise a ValueError where a paper is named that these scores have no choices of."""
+    if paper is not None and paper not in known:
+        of = f", whose choices differ here; {paper} changes nothing in these scores" if paper in PAPERS else ""
+        raise InputError(
+            f"expected {' or '.join(map(repr, known)) or 'None'}{of}, found {paper!r}", "option-value", "paper"
+        )

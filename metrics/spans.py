@@ -29,11 +29,6 @@ class Spans(NamedTuple):
     end: np.ndarray
 
 
-def as_spans(key: object, start: object, end: object) -> Spans:
-    """Three sequences of integers as `Spans`."""
-    return Spans(*(np.asarray(column, dtype=np.int64).reshape(-1) for column in (key, start, end)))
-
-
 def _base(*several: Spans) -> int:
     """A number above every end: ``key * base + start`` then orders spans by key, then by start."""
     base = max((int(s.end.max()) for s in several if s.end.size), default=0) + 2
@@ -72,11 +67,6 @@ def covered_tokens(spans: Spans, n_keys: int) -> np.ndarray:
     reached = np.concatenate([first[:1], np.maximum.accumulate(last)[:-1]])
     added = np.maximum(last - np.maximum(first, reached), 0)
     return np.bincount(key, weights=added, minlength=n_keys).astype(np.int64)
-
-
-def count_by_key(key: np.ndarray, n_keys: int) -> np.ndarray:
-    """How many spans each key has: int64 (n_keys,)."""
-    return np.bincount(key, minlength=n_keys).astype(np.int64)
 
 
 def token_counts(truth: Spans, predicted: Spans, n_keys: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -198,15 +188,16 @@ def count_spans(truth: Spans, predicted: Spans, n_keys: int, thresholds: Sequenc
     token = token_counts(truth, predicted, n_keys)
     truth, predicted = unique_spans(truth), unique_spans(predicted)
     either = unique_spans(Spans(*map(np.concatenate, zip(truth, predicted, strict=True))))
-    n_truth, n_predicted, n_either = (count_by_key(spans.key, n_keys) for spans in (truth, predicted, either))
+    n_truth, n_predicted, n_either = (np.bincount(spans.key, minlength=n_keys) for spans in (truth, predicted, either))
     p, t, iou = overlapping_pairs(truth, predicted)
     best = np.zeros(predicted.key.size)
     np.maximum.at(best, p, iou)
     counts = []
     for threshold in thresholds:
-        hits = count_by_key(predicted.key[best >= threshold], n_keys)
+        hits = np.bincount(predicted.key[best >= threshold], minlength=n_keys)
         reaching = iou >= threshold
-        matched = count_by_key(predicted.key[p[reaching][matched_pairs(p[reaching], t[reaching])]], n_keys)
+        chosen = p[reaching][matched_pairs(p[reaching], t[reaching])]
+        matched = np.bincount(predicted.key[chosen], minlength=n_keys)
         counts.append((float(threshold), hits, matched if threshold > 0 else np.minimum(n_truth, n_predicted)))
     return SpanCounts((n_truth, n_predicted, n_truth + n_predicted - n_either), token, counts)
 

@@ -1,71 +1,45 @@
 """The token rule, and the mask of spans.
 
 A document is split at "\\n" into sentences and at U+0020 into tokens; empty pieces are none. (``str.split()`` is
-another rule: it splits at every blank that Unicode knows.) The same rule holds for text, for UTF-8, in which no byte of
-another character equals these two, and for many documents' bytes at once.
+another rule: it splits at every blank that Unicode knows.) The same rule holds for text, and for many documents' UTF-8
+at once, in which no byte of another character equals these two.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import AnyStr, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 BLANK, LINE_END = 0x20, 0x0A
 
 
-# pyright does not follow AnyStr through `split`: hence what is ignored below
-def sentences_of(text: AnyStr) -> list[list[AnyStr]]:
-    """The tokens of each sentence of a document (text or UTF-8); a line without a token is no sentence.
+def sentences_of(text: str) -> list[list[str]]:
+    """The tokens of each sentence of a document; a line without a token is no sentence.
 
     >>> sentences_of("one two .\\n\\nthree  four")
     [['one', 'two', '.'], ['three', 'four']]
     """
-    blank, line_end = _parting(text)
-    lines = text.split(line_end)
-    parted = ([token for token in line.split(blank) if token] for line in lines)  # pyright: ignore[reportArgumentType]
-    return [tokens for tokens in parted if tokens]  # pyright: ignore[reportReturnType]
+    return list(filter(None, (list(filter(None, line.split(" "))) for line in text.split("\n"))))
 
 
-def tokens_of(text: AnyStr) -> list[AnyStr]:
-    """The tokens of a document (text or UTF-8).
+def tokens_of(text: str) -> list[str]:
+    """The tokens of a document.
 
     >>> tokens_of("one two .\\n\\nthree  four")
     ['one', 'two', '.', 'three', 'four']
     """
-    blank, line_end = _parting(text)
-    lines = text.split(line_end)
-    tokens = [token for line in lines for token in line.split(blank) if token]  # pyright: ignore[reportArgumentType]
-    return tokens  # pyright: ignore[reportReturnType]
+    return list(filter(None, text.replace("\n", " ").split(" ")))
 
 
-def sentence_sizes(text: AnyStr) -> list[int]:
-    """How many tokens each sentence of a document (text or UTF-8) has; their sum is the document's tokens.
+def sentence_sizes(text: str) -> list[int]:
+    """How many tokens each sentence of a document has; their sum is the document's tokens.
 
     >>> sentence_sizes("one two .\\n\\nthree  four")
     [3, 2]
     """
-    blank, line_end = _parting(text)
-    if _is_regular(text, blank, line_end):
-        return [line.count(blank) + 1 for line in text.split(line_end) if line]  # pyright: ignore[reportArgumentType]
-    return [len(tokens) for tokens in sentences_of(text)]
-
-
-def _parting(text: AnyStr) -> tuple[AnyStr, AnyStr]:
-    """What parts tokens, and what parts sentences."""
-    return (" ", "\n") if isinstance(text, str) else (b" ", b"\n")  # pyright: ignore[reportReturnType]
-
-
-def _is_regular(text: AnyStr, blank: AnyStr, line_end: AnyStr) -> bool:
-    """Whether one blank stands between two tokens of a line and none at its ends: blanks can then be counted."""
-    return not (
-        text.startswith(blank)
-        or text.endswith(blank)
-        or blank + blank in text
-        or blank + line_end in text
-        or line_end + blank in text
-    )
+    return list(map(len, sentences_of(text)))
 
 
 class TokenStarts(NamedTuple):

@@ -90,19 +90,20 @@ PREDICTIONS = "{samples}/predictions/eraser/movies.val"
 MOVIES = "--dataset hub/eraser --config movies"
 # each verb once, on the smallest input; a later one reads what an earlier one wrote
 VERBS = {
-    "import": "--from posts.jsonl --name posts --tokens words --label label --mask why --out corpora",
+    "import": "--source posts.jsonl --name posts --tokens words --label label --mask why --out corpora",
     "build": "eraser --source {samples}/eraser --config movies --out hub --no-progress",
     "check": "--dataset hub/eraser",
     "stats": "--dataset hub/eraser",
     "export": f"{MOVIES} --out raw",
-    "score": f"--data-dir {{samples}}/eraser/movies --split val --results {PREDICTIONS}.jsonl --score-file scores.json",
+    "score": f"--source {{samples}}/eraser/movies --split val --predictions {PREDICTIONS}.jsonl --out scores.json",
+    # the spellings of 2.0 work as well
     "compare": f"{MOVIES} --split validation --results {PREDICTIONS}.jsonl --results {PREDICTIONS}.baseline.jsonl",
     "train": f"{MOVIES} --model logistic-regression --out model",
     "explain": f"{MOVIES} --split validation --model model --method random --limit 2 --out p.jsonl",
     "ask": f"{MOVIES} --split validation --endpoint {{endpoint}} --model scripted --out quotes.jsonl",
-    "reproduce": "--table eraser-2 --config movies --corpora {samples}/eraser --fast",
-    "roar": f"{MOVIES} --split validation --model logistic-regression --method random --out roar",
-    "benchmark-scores": "--fast",
+    "experiment reproduce": "--table eraser-2 --config movies --source {samples}/eraser --fast",
+    "experiment roar": f"{MOVIES} --split validation --model logistic-regression --method random --out roar",
+    "experiment benchmark-scores": "--fast",
     "report": f"{MOVIES} --split validation --predictions {PREDICTIONS}.jsonl --out report",
     "highlight": f"{MOVIES} --split validation",
     "board": "--scores report/movies.val.scores.json --out board",
@@ -112,7 +113,7 @@ VERBS = {
     "serve": "--dir hub --port 0",
 }
 # these end in one line without the extra that they need
-NEEDING = {"train": "explain", "explain": "explain", "ask": "llm", "roar": "explain"}
+NEEDING = {"train": "explain", "explain": "explain", "ask": "llm", "experiment roar": "explain"}
 
 
 class Ended(NamedTuple):
@@ -299,7 +300,7 @@ def ended(installed, tmp_path_factory, request) -> tuple[str, dict[str, Ended]]:
     with ScriptedServer(lambda request, before: answer("POS")) as server:
         for verb, words in VERBS.items():
             arguments = words.format(samples=samples, endpoint=server.endpoint).split()
-            command = [str(programs / "eraser-hub"), verb, *arguments]
+            command = [str(programs / "eraser-hub"), *verb.split(), *arguments]
             if verb == "serve":
                 results[verb] = serve(command, folder)
                 continue
@@ -321,6 +322,6 @@ def test_every_verb_runs_or_names_the_extra_that_it_needs(ended, verb):
 
 
 def test_every_verb_is_tried():
-    from eraser_hub.__main__ import VERBS as VERBS_OF_THE_COMMAND_LINE
+    from eraser_hub.__main__ import COMMANDS
 
-    assert set(VERBS) == set(VERBS_OF_THE_COMMAND_LINE)
+    assert set(VERBS) == set(COMMANDS)

@@ -400,11 +400,11 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
         "eraser_hub.methods: math:pi: expected a class that extends Method, found 3.141592653589793",
     ),
     "unsupported": (
-        lambda: of("attribution.models.plain_model:erase_tokens")(["a", "film"], [True, False], "mask", None, None),
+        lambda: of("attribution.adapters.plain:erase_tokens")(["a", "film"], [True, False], "mask", None, None),
         "`erase` mask: the model has no mask token; use `erase` remove",
     ),
     "model": (
-        lambda: of("attribution.models.plain_model:PlainModel")(object()),
+        lambda: of("attribution.adapters.plain:PlainModel")(object()),
         "expected a model with predict_proba(token lists), found object",
     ),
     "model-output": (

@@ -75,9 +75,10 @@ def _folded(line: str) -> str:
 
 
 def _spelling(parameter: Any) -> str:
-    if not parameter.opts[0].startswith("-"):
+    names = (*parameter.opts, *parameter.secondary_opts)
+    if not names[0].startswith("-"):
         return f"`{parameter.metavar or parameter.name.upper()}`"
-    return ", ".join(f"`{name}`" for name in (*parameter.opts, *parameter.secondary_opts))
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def _meaning(parameter: Any) -> str:
@@ -91,7 +92,7 @@ def _meaning(parameter: Any) -> str:
     default = parameter.default
     if parameter.required:
         words.append("Required.")
-    elif default not in (None, False, (), [], "") and not callable(default):
+    elif parameter.opts and default not in (None, False, (), [], "") and not callable(default):
         words.append(f"Default: `{'yes' if default is True else default}`.")
     return " ".join(filter(None, words))
 

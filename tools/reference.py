@@ -83,7 +83,7 @@ def entry(name: str, thing: Any) -> str:
         or (inspect.isclass(thing) and not issubclass(thing, Exception))
     )
     parts += [_signature(name.rpartition(".")[2], thing)] if called else []
-    parts += [markdown(thing.__doc__ or "")]
+    parts += [markdown(inspect.unwrap(thing).__doc__ or "")]
     if inspect.isclass(thing) and thing.__doc__ and thing.__call__.__doc__ and "__call__" in vars(thing):
         parts += [f"Called: {markdown(thing.__call__.__doc__)}"]
     return "\n\n".join(parts)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,36 +29,31 @@ class PerturbationConfig:
     text_columns: tuple[tuple[str, ...], ...]
 
 
-_PAIR = (("text_q_seg", "text_t_seg"), (("sentence1",), ("sentence2",)))
-_SENTI = (("negative", "positive"), {"context": "context"}, ("sent_token",), (("context",),))
-_MRC = (
-    ("unanswerable", "answerable"),
-    {"title": "title", "context": "context", "question": "question"},
-    ("sent_token",),
-    (("context", "title"),),
-)
-_SAMENESS = ("different", "same")
+# task -> label names, texts, sequences, text_columns
+_TASKS: dict[str, tuple[tuple[str, str], tuple[str, ...], tuple[str, ...], tuple[tuple[str, ...], ...]]] = {
+    "senti": (("negative", "positive"), ("context",), ("sent_token",), (("context",),)),
+    "similarity": (
+        ("different", "same"),
+        ("sentence1", "sentence2"),
+        ("text_q_seg", "text_t_seg"),
+        (("sentence1",), ("sentence2",)),
+    ),
+    "mrc": (
+        ("unanswerable", "answerable"),
+        ("title", "context", "question"),
+        ("sent_token",),
+        (("context", "title"),),
+    ),
+}
+_RENAMED = {("similarity_ch", "sentence1"): "query", ("similarity_ch", "sentence2"): "title"}
 
-CONFIGS: Mapping[str, PerturbationConfig] = MappingProxyType(
-    {
-        config.name: config
-        for config in (
-            PerturbationConfig("senti_en", "senti", "en", *_SENTI),
-            PerturbationConfig("senti_ch", "senti", "zh", *_SENTI),
-            PerturbationConfig(
-                "similarity_en",
-                "similarity",
-                "en",
-                _SAMENESS,
-                {"sentence1": "sentence1", "sentence2": "sentence2"},
-                *_PAIR,
-            ),
-            PerturbationConfig(
-                "similarity_ch", "similarity", "zh", _SAMENESS, {"sentence1": "query", "sentence2": "title"}, *_PAIR
-            ),
-            PerturbationConfig("mrc_en", "mrc", "en", *_MRC),
-            PerturbationConfig("mrc_ch", "mrc", "zh", *_MRC),
-        )
-    }
-)
+
+def _config(name: str) -> PerturbationConfig:
+    task, _, language = name.partition("_")
+    labels, columns, sequences, text_columns = _TASKS[task]
+    texts = {column: _RENAMED.get((name, column), column) for column in columns}
+    return PerturbationConfig(name, task, language.replace("ch", "zh"), labels, texts, sequences, text_columns)
+
+
+CONFIGS = {name: _config(name) for name in (f"{task}_{end}" for task in _TASKS for end in ("en", "ch"))}
 TEXT_COLUMNS = ("title", "context", "question", "sentence1", "sentence2")

@@ -146,9 +146,7 @@ class _Reader:
         if name is None:
             return None
         value = self.fields[name]
-        if type(value) is int and 0 <= value < len(names):
-            return value
-        if isinstance(value, str) and value in ("0", "1"):
+        if (type(value) is int and 0 <= value < len(names)) or value in ("0", "1"):
             return int(value)
         if isinstance(value, str) and value in names:
             return names.index(value)
@@ -195,15 +193,11 @@ class _Reader:
         return depth
 
     def _index(self, value: Any, name: str) -> int:
-        if type(value) is int:
-            number = value
-        elif isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
-            number = int(value)
-        else:
-            raise self.wrong(f"expected the index of a token, found {shown(value)}", name)
-        if not 0 <= number < 2**31:
-            raise self.wrong(f"expected the index of a token, found {shown(value)}", name, "range")
-        return number
+        digits = isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10
+        if (digits or type(value) is int) and 0 <= int(value) < 2**31:
+            return int(value)
+        rule: Rule = "range" if type(value) is int else "type"
+        raise self.wrong(f"expected the index of a token, found {shown(value)}", name, rule)
 
 
 def read_public(path: Path_, config: PerturbationConfig) -> Iterator[Example]:

@@ -63,37 +63,25 @@ def _by_config(folder: Path) -> tuple[dict[str, dict[str, Path]], list[str]]:
     notes: list[str] = []
     for path in _files(folder) if folder.is_dir() else []:
         match = _NAME.match(path.name)
-        relative = path.relative_to(folder)
+        beside = path.parent == folder
         if match is None:
-            if len(relative.parts) == 1 and not path.name.startswith("."):
+            if beside and not path.name.startswith("."):
                 notes.append(f"{path}: skipped: no file of this benchmark by its name")
             continue
         config, rest = match.groups()
-        in_gold_folder = relative.parts[0] in _GOLD_FOLDERS and len(relative.parts) > 1
-        if not in_gold_folder and rest in _SUFFIXES:
-            _claim(kinds, "public", config, path)
-        elif _holds_gold(path):
-            _claim(kinds, "gold", config, path)
-        else:
-            notes.append(
-                f"{path}: skipped: holds no rationale sets ({', '.join(GOLD_FIELDS)}); predictions are for scoring"
-            )
+        kind = "public" if beside and rest in _SUFFIXES else "gold"
+        record = None if kind == "public" else next(read_records(path), None)
+        if kind == "gold" and (record is None or record.fields.keys().isdisjoint(GOLD_FIELDS)):
+            fields = ", ".join(GOLD_FIELDS)
+            notes.append(f"{path}: skipped: holds no rationale sets ({fields}); predictions are for scoring")
+            continue
+        if other := kinds[kind].get(config):
+            message = f"expected one {kind} file of {config}, found {other.name} as well"
+            raise DataError(message, rule="file-twice", file=path)
+        kinds[kind][config] = path
     return kinds, notes
 
 
 def _files(folder: Path) -> list[Path]:
     places = [folder, *(folder / name for name in _GOLD_FOLDERS)]
     return [path for place in places if place.is_dir() for path in sorted(place.iterdir()) if path.is_file()]
-
-
-def _holds_gold(path: Path) -> bool:
-    record = next(read_records(path), None)
-    return record is not None and any(name in record.fields for name in GOLD_FIELDS)
-
-
-def _claim(kinds: dict[str, dict[str, Path]], kind: str, config: str, path: Path) -> None:
-    files = kinds[kind]
-    if config in files:
-        message = f"expected one {kind} file of {config}, found {files[config].name} as well"
-        raise DataError(message, rule="file-twice", file=path)
-    files[config] = path

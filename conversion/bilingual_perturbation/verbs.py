@@ -19,8 +19,7 @@ from . import DATASET
 from .check import NOTES, look_at_relations, look_at_row, repeated_texts
 from .configs import CONFIGS, PerturbationConfig
 from .format import read_gold, read_public
-from .join import Joined, join
-from .rows import SCHEMA, WHOLE, row_of
+from .rows import SCHEMA, WHOLE, Joined, join, row_of
 from .sources import HOMEPAGE, find_sources
 from .statistics import LANGUAGES, TASKS, card_tables, tables
 

@@ -13,9 +13,8 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from email.message import Message
-from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_to_bytes, urlsplit, urlunsplit
@@ -54,13 +53,20 @@ class NotThere(DataError):
 class _Again(Exception):
     """A failure that a further try may mend; ``wait`` is what the server asks for."""
 
-    def __init__(self, message: str, wait: float | None = None) -> None:
-        super().__init__(message)
-        self.wait = wait
+    wait: float | None = None
 
 
 class _NoAnswer(_Again):
     """The server cannot be reached."""
+
+
+class _Changed(_Again):
+    """The file on the server is not the one whose first bytes lie here."""
+
+    wait = 0.0
+
+
+CHANGED = "the file on the server has changed, the download starts anew"
 
 
 class Unreachable(DataError):
@@ -136,18 +142,18 @@ def download(
         part.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DataError(f"cannot make the folder {part.parent} ({error.strerror})", rule="file-unreadable") from None
-    had = now = _size(part)
+    transfer = _Transfer(url, authorization, part, name, size, None if progress is None else not progress)
+    had = now = transfer.size
     failures = tries = 0
-    transfer = partial(_transfer, url, authorization, part, name, size, progress, retries.timeout)
     while True:
         tries, before = tries + 1, now
         try:
-            transfer()
+            transfer.run(retries.timeout)
             return had > 0
         except _Again as failure:
             if isinstance(failure, _Changed):
                 part.unlink(missing_ok=True)
-            now = _size(part)
+            now = transfer.size
             failures = 1 if now > before else failures + 1
             if failures >= retries.attempts or tries >= MOST_TRIES:
                 kept = f"; the {now} bytes that came are kept, the next run goes on after them" if now else ""
@@ -159,171 +165,157 @@ def download(
             time.sleep(wait)
 
 
-def _size(part: Path) -> int:
-    return part.stat().st_size if part.exists() else 0
+@dataclass(slots=True)
+class _Transfer:
+    """A file on its way.
 
+    Attributes:
+        authorization: what is sent in place of user and password.
+        quiet: whether to draw no bar; None draws one on a terminal.
+        known: what the server said of the file when the bytes that lie here came.
+        offset: how many bytes there are to go on after.
+    """
 
-def _transfer(
-    url: str,
-    authorization: str | None,
-    part: Path,
-    name: str,
-    size: int | None,
-    progress: bool | None,
-    timeout: float,
-) -> None:
-    """Fetch what is not there yet; see `download`. `_Again` where a further try may help."""
-    notes = part.with_name(part.name + ".json")
-    offset, known = _resumable(part, notes, url)
-    headers = {"User-Agent": f"eraser-hub/{__version__}", "Accept-Encoding": "identity"}
-    if offset:
-        headers["Range"] = f"bytes={offset}-"
-        if condition := _validator(known):
-            headers["If-Range"] = condition
-    request = urllib.request.Request(url, headers=headers)
-    if authorization:
-        request.add_unredirected_header("Authorization", authorization)
-    try:
-        with urllib.request.build_opener(_NoDowngrade()).open(request, timeout=timeout) as response:
-            offset, total = _where(response.status, response.headers, offset, known, url)
-            if size is not None and total is not None and total != size:
-                raise DataError(f"{url}: expected {size} bytes, the server announces {total}", rule="network")
-            if total is not None and total > MOST_BYTES:
-                message = f"{url}: the server announces {total} bytes, which no archive of the release has"
-                raise DataError(message, rule="size-limit")
-            said = {"url": url, "length": total, **_validators(response.headers)}
-            notes.write_text(json.dumps(said), encoding="utf-8")
-            _write(response, part, offset, size if total is None else total, name, progress)
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        if isinstance(error, DataError):
-            raise
-        if isinstance(error, urllib.error.HTTPError):
+    url: str
+    authorization: str | None
+    part: Path
+    name: str
+    expected: int | None
+    quiet: bool | None
+    known: dict[str, Any] = field(default_factory=dict)
+    offset: int = 0
+
+    @property
+    def size(self) -> int:
+        return self.part.stat().st_size if self.part.exists() else 0
+
+    def run(self, timeout: float) -> None:
+        """Fetch what is not there yet; see `download`. `_Again` where a further try may help."""
+        self._resume()
+        headers = {"User-Agent": f"eraser-hub/{__version__}", "Accept-Encoding": "identity"}
+        if self.offset:
+            headers["Range"] = f"bytes={self.offset}-"
+            etag = self.known.get("etag")
+            if condition := etag if etag and not etag.startswith("W/") else self.known.get("modified"):
+                headers["If-Range"] = condition
+        request = urllib.request.Request(self.url, headers=headers)
+        if self.authorization:
+            request.add_unredirected_header("Authorization", self.authorization)
+        try:
+            with urllib.request.build_opener(_NoDowngrade()).open(request, timeout=timeout) as response:
+                self._receive(response)
+        except urllib.error.HTTPError as error:
             error.close()
-            if error.code == 416 and offset and known.get("length") == offset:
-                return  # all of it had come before
-        raise _failure(error, url, part, offset) from None
+            if error.code != 416 or not self.offset or self.known.get("length") != self.offset:
+                raise self._refusal(error) from None  # else all of it had come before
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            if isinstance(error, DataError):
+                raise
+            raise self._failure(error) from None
+
+    def _resume(self) -> None:
+        """Look for bytes to go on after; those of unknown origin are removed."""
+        self.offset, self.known = 0, {}
+        if not self.part.exists():
+            return
+        with contextlib.suppress(OSError, ValueError, RecursionError):
+            known = json.loads(self._notes.read_text(encoding="utf-8"))
+            kinds = {type(known.get(key)) for key in ("etag", "modified")} if isinstance(known, dict) else {int}
+            if kinds <= {str, type(None)} and known.get("url") == self.url:
+                self.offset, self.known = self.size, known
+                return
+        self.part.unlink()
+
+    @property
+    def _notes(self) -> Path:
+        return self.part.with_name(self.part.name + ".json")
+
+    def _receive(self, response: Any) -> None:
+        said = self._look_at_headers(response.status, response.headers)
+        total = said["length"]
+        if total is not None and self.expected not in (None, total):
+            raise DataError(f"{self.url}: expected {self.expected} bytes, the server announces {total}", rule="network")
+        if total is not None and total > MOST_BYTES:
+            message = f"{self.url}: the server announces {total} bytes, which no archive of the release has"
+            raise DataError(message, rule="size-limit")
+        self._notes.write_text(json.dumps({"url": self.url, **said}), encoding="utf-8")
+        _write(response, self, self.expected if total is None else total)
+
+    def _look_at_headers(self, status: int, headers: Message) -> dict[str, Any]:
+        """What the server says of the file; ``offset`` is then where the answer's bytes belong."""
+        said: dict[str, Any] = {"length": None, "etag": headers.get("ETag"), "modified": headers.get("Last-Modified")}
+        if status != 206:  # the whole file, whether or not a part of it was asked for
+            self.offset = 0
+            return said | {"length": _whole_number(headers.get("Content-Length", ""))}
+        unit, _, rest = headers.get("Content-Range", "").partition(" ")
+        span, _, total = rest.partition("/")
+        if unit != "bytes" or _whole_number(span.partition("-")[0]) != self.offset:
+            sent = f"asked for the bytes from {self.offset} on, the server sent {headers.get('Content-Range')!r}"
+            raise DataError(f"{self.url}: {sent}", rule="network")
+        said["length"] = _whole_number(total)
+        if any(None not in (value, self.known.get(key)) and self.known[key] != value for key, value in said.items()):
+            raise _Changed(CHANGED)
+        return said
+
+    def _refusal(self, error: urllib.error.HTTPError) -> Exception:
+        """A server's answer that is no file, in plain words, or `_Again`."""
+        said = f"{error.code} {error.reason}"
+        if error.code == 416 and self.offset:
+            return _Changed(CHANGED)
+        if error.code in (404, 410):
+            return NotThere(f"{self.url}: the server has no such file ({error.code})", rule="file-missing")
+        if error.code in (401, 403, 407):
+            return DataError(f"{self.url}: the server refuses to hand it out ({said})", rule="network")
+        if error.code in (408, 425, 429) or error.code >= 500:
+            again = _Again(f"the server answered {said}")
+            again.wait = _whole_number((error.headers or Message()).get("Retry-After", ""))
+            return again
+        return DataError(f"{self.url}: the server answered {said}", rule="network")
+
+    def _failure(self, error: Exception) -> Exception:
+        """An error on the way in plain words, or `_Again`."""
+        number = error.errno if isinstance(error, OSError) else None
+        if isinstance(error, urllib.error.URLError):
+            reason = error.reason
+            if isinstance(reason, ssl.SSLCertVerificationError):
+                message = f"{self.url}: the server's certificate cannot be verified ({reason.verify_message})"
+                return DataError(message, rule="network")
+            if isinstance(reason, socket.gaierror):
+                return _NoAnswer(f"the name {urlsplit(self.url).hostname!r} cannot be resolved (is there a network?)")
+            if isinstance(reason, ConnectionRefusedError):
+                return _NoAnswer("the connection was refused")
+            return _NoAnswer(f"the server cannot be reached ({_in_words(reason)})")
+        if number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            remedy = f"(free some room in {self.part.parent}; the next run goes on)"
+            return DataError(f"{self.url}: the disk is full after {self.size} bytes {remedy}", rule="file-unreadable")
+        if number in (errno.EACCES, errno.EROFS, errno.EPERM, errno.EISDIR):
+            return DataError(f"{self.url}: cannot write {self.part} ({_in_words(error)})", rule="file-unreadable")
+        if isinstance(error, OSError | http.client.HTTPException):
+            return _Again(f"the connection broke ({_in_words(error)})")
+        return DataError(f"{self.url}: the server sends to an address that is none ({error})", rule="network")
 
 
-def _failure(error: Exception, url: str, part: Path, offset: int) -> Exception:
-    """The error in plain words, or `_Again`."""
-    if isinstance(error, urllib.error.HTTPError):
-        return _http_failure(error, url, offset)
-    if isinstance(error, urllib.error.URLError):
-        return _unreachable(error.reason, url)
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        remedy = f"(free some room in {part.parent}; the next run goes on)"
-        return DataError(f"{url}: the disk is full after {_size(part)} bytes {remedy}", rule="file-unreadable")
-    if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EROFS, errno.EPERM, errno.EISDIR):
-        return DataError(f"{url}: cannot write {part} ({error.strerror})", rule="file-unreadable")
-    if isinstance(error, OSError | http.client.HTTPException):
-        return _Again(f"the connection broke ({_in_words(error)})")
-    return DataError(f"{url}: the server sends to an address that is none ({error})", rule="network")
-
-
-def _resumable(part: Path, notes: Path, url: str) -> tuple[int, dict[str, Any]]:
-    """How many bytes there are to go on after, and what the server said of the file when they came."""
-    if not part.exists():
-        return 0, {}
-    try:
-        known = json.loads(notes.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        known = None
-    kinds = {type(known.get(key)) for key in ("etag", "modified")} if isinstance(known, dict) else set()
-    if not isinstance(known, dict) or not kinds <= {str, type(None)} or known.get("url") != url:
-        part.unlink()  # bytes of unknown origin
-        return 0, {}
-    return part.stat().st_size, known
-
-
-def _validators(headers: Message) -> dict[str, str | None]:
-    return {"etag": headers.get("ETag"), "modified": headers.get("Last-Modified")}
-
-
-def _validator(known: dict[str, Any]) -> str | None:
-    etag = known.get("etag")
-    return etag if etag and not etag.startswith("W/") else known.get("modified")
-
-
-def _where(status: int, headers: Message, offset: int, known: dict[str, Any], url: str) -> tuple[int, int | None]:
-    """(the offset at which the answer's bytes belong, the whole file's length where it is said)."""
-    if status != 206:  # the whole file, whether or not a part of it was asked for
-        length = headers.get("Content-Length", "")
-        return 0, _whole_number(length)
-    unit, _, rest = headers.get("Content-Range", "").partition(" ")
-    span, _, total = rest.partition("/")
-    start = span.partition("-")[0]
-    if unit != "bytes" or _whole_number(start) != offset:
-        message = f"{url}: asked for the bytes from {offset} on, the server sent {headers.get('Content-Range')!r}"
-        raise DataError(message, rule="network")
-    whole = _whole_number(total)
-    told = {"length": whole, **_validators(headers)}
-    if any(known.get(key) is not None and value is not None and known[key] != value for key, value in told.items()):
-        raise _Changed
-    return offset, whole
+def _write(response: Any, transfer: _Transfer, total: int | None) -> None:
+    done = transfer.offset
+    with (
+        transfer.part.open("r+b" if done else "wb") as out,
+        tqdm.wrapattr(response, "read", total, initial=done, desc=transfer.name, disable=transfer.quiet) as body,
+    ):
+        out.seek(done)
+        out.truncate()
+        while block := body.read(BLOCK):
+            done += len(block)
+            if done > (MOST_BYTES if total is None else min(total, MOST_BYTES)):
+                message = f"{response.url}: the server sends more than the {total or MOST_BYTES} bytes expected"
+                raise DataError(message, rule="size-limit")
+            out.write(block)
+    if total is not None and done < total:
+        raise _Again(f"the download was cut after {done} of {total} bytes")
 
 
 def _whole_number(digits: str) -> int | None:
     """A header's number; None for anything else, and for one of more than 64 bits."""
     return int(digits) if digits.isdecimal() and digits.isascii() and len(digits) < 19 else None
-
-
-class _Changed(_Again):
-    """The file on the server is not the one whose first bytes lie here."""
-
-    def __init__(self) -> None:
-        super().__init__("the file on the server has changed, the download starts anew", wait=0.0)
-
-
-def _write(response: Any, part: Path, offset: int, total: int | None, name: str, progress: bool | None) -> None:
-    with (
-        part.open("r+b" if offset else "wb") as out,
-        tqdm(
-            total=total,
-            initial=offset,
-            unit="B",
-            unit_scale=True,
-            unit_divisor=1024,
-            desc=name,
-            disable=None if progress is None else not progress,
-        ) as bar,
-    ):
-        out.seek(offset)
-        out.truncate()
-        done = offset
-        while block := response.read(BLOCK):
-            done += len(block)
-            if done > MOST_BYTES or (total is not None and done > total):
-                message = f"{response.url}: the server sends more than the {total or MOST_BYTES} bytes expected"
-                raise DataError(message, rule="size-limit")
-            out.write(block)
-            bar.update(len(block))
-    if total is not None and done < total:
-        raise _Again(f"the download was cut after {done} of {total} bytes")
-
-
-def _http_failure(error: urllib.error.HTTPError, url: str, offset: int) -> Exception:
-    said = f"{error.code} {error.reason}"
-    if error.code == 416 and offset:
-        return _Changed()
-    if error.code in (404, 410):
-        return NotThere(f"{url}: the server has no such file ({error.code})", rule="file-missing")
-    if error.code in (401, 403, 407):
-        return DataError(f"{url}: the server refuses to hand it out ({said})", rule="network")
-    if error.code in (408, 425, 429) or error.code >= 500:
-        after = _whole_number((error.headers or Message()).get("Retry-After", ""))
-        return _Again(f"the server answered {said}", after)
-    return DataError(f"{url}: the server answered {said}", rule="network")
-
-
-def _unreachable(reason: object, url: str) -> Exception:
-    if isinstance(reason, ssl.SSLCertVerificationError):
-        message = f"{url}: the server's certificate cannot be verified ({reason.verify_message})"
-        return DataError(message, rule="network")
-    if isinstance(reason, socket.gaierror):
-        return _NoAnswer(f"the name {urlsplit(url).hostname!r} cannot be resolved (is there a network?)")
-    if isinstance(reason, ConnectionRefusedError):
-        return _NoAnswer("the connection was refused")
-    return _NoAnswer(f"the server cannot be reached ({_in_words(reason)})")
 
 
 def _in_words(reason: object) -> str:

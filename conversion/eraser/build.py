@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,21 +33,11 @@ import pyarrow as pa
 from tqdm import tqdm
 
 from eraser_hub.conversion.arrays import numbers, numpy_values, strings
-from eraser_hub.conversion.card import content_version, verify_folder, with_picture
-from eraser_hub.conversion.croissant import write_croissant
-from eraser_hub.conversion.dataset import (
-    FORMAT,
-    RELEASE,
-    BuildOptions,
-    BuildResult,
-    each_of,
-    keep_others,
-    standing,
-    write_release,
-)
+from eraser_hub.conversion.card import content_version
+from eraser_hub.conversion.dataset import FORMAT, RELEASE, BuildOptions, BuildResult, each_of, standing
 from eraser_hub.conversion.download.fetch import NotReleased
 from eraser_hub.conversion.download.http import Unreachable
-from eraser_hub.conversion.leaderboard import write_eval_yaml
+from eraser_hub.conversion.finish import finish_build
 from eraser_hub.conversion.licenses import built_name, license_notes
 from eraser_hub.conversion.offsets import in_first_order
 from eraser_hub.conversion.parquet import FileFacts, write_parquet
@@ -61,13 +51,22 @@ from eraser_hub.version import __version__
 
 from .card import eraser_card
 from .configs import CONFIGS, annotators_file
-from .corpus import CorpusFolder, Skipped, SplitFile, look_into
+from .corpus import (
+    BESIDE,
+    CorpusFolder,
+    Skipped,
+    SplitFile,
+    chosen_configs,
+    config_of,
+    corpus_folder,
+    fingerprint,
+    look_into,
+)
 from .documents import read_documents
 from .own import BESIDE_CONFIGS
 from .release import ConfigFacts, facts_of
 from .rows import NumberedRows
 from .schema import ANNOTATORS, SCHEMA
-from .sources import BESIDE, chosen_configs, config_of, corpus_folder, fingerprint
 from .splits import BATCH_BYTES, arranged, exceptions, joined, read_split, split_facts, table_five, with_backup
 
 PARTS = ".parts"
@@ -91,7 +90,6 @@ def build_eraser(source: Path | None, configs: Sequence[str] | None, out: Path, 
             corpus.config.name: [str(corpus.folder.resolve()), fingerprint(corpus.folder)] for corpus in corpora
         },
     }
-    release = target / RELEASE
     with rebuilding(target, key) as folder:
         _clear(folder, names)
         parts, errors = _build_all(corpora, folder, options)
@@ -103,15 +101,11 @@ def build_eraser(source: Path | None, configs: Sequence[str] | None, out: Path, 
         entries = kept | {name: part.entry for name, part in parts.items()}
         shutil.rmtree(folder / PARTS, ignore_errors=True)
         entries = {name: entries[name] for name in _in_order(entries)}
-        facts = facts_of(entries, entries, release)
-        write_release(folder, entries)
-        card = with_picture(eraser_card(entries, facts), "eraser", folder)
-        (folder / "README.md").write_text(card, encoding="utf-8")
-        verify_folder(folder, SCHEMA, {name: config.label_names for name, config in facts.items()})
+        facts = facts_of(entries, entries, target / RELEASE)
         digests = {path: digest for part in parts.values() for path, digest in part.digests.items()}
-        write_croissant(folder, "eraser", digests)
-        write_eval_yaml(folder, "eraser")
-        keep_others(target, folder, (*CONFIGS, *facts, *BESIDE_CONFIGS))
+        labels = {name: config.label_names for name, config in facts.items()}
+        folders = (*CONFIGS, *facts, *BESIDE_CONFIGS)
+        finish_build(target, folder, SCHEMA, entries, lambda: eraser_card(entries, facts), folders, labels, digests)
     rows = {name: {split: of["num_examples"] for split, of in entries[name]["splits"].items()} for name in parts}
     notes += [note for part in parts.values() for note in part.notes]
     return BuildResult(target, rows, notes, {name: failed[name] for name in _in_order(failed)})
@@ -228,10 +222,12 @@ class _ConfigBuild:
     """
 
     def __init__(self, corpus: CorpusFolder, folder: Path, progress: bool) -> None:
-        self.corpus, self.config, self.folder, self.progress = corpus, corpus.config, folder, progress
+        self.corpus, self.config, self.folder = corpus, corpus.config, folder
+        self.bar = partial(_bar, shown=progress)
         self.digests: dict[str, str] = {}
         lines = corpus.folder / "docs.jsonl"
-        with self._bar("documents", lines.stat().st_size if lines.is_file() else 0, "B", ": ") as bar:
+        size = lines.stat().st_size if lines.is_file() else 0
+        with self.bar(f"{self.config.name}: documents", size, "B") as bar:
             self.documents = read_documents(corpus.folder, bar.update)
         self.entries: dict[str, dict[str, Any]] = {}
         self.file_bytes = 0
@@ -239,19 +235,20 @@ class _ConfigBuild:
         self.records: list[tuple[str, int, str]] = []
         self.notes: list[str] = []
 
-    def _bar(self, what: str, total: int, unit: str, mark: str = "/") -> tqdm[Any]:
-        return _bar(f"{self.config.name}{mark}{what}", total, unit, self.progress)
-
     def write(self, name: str, schema: pa.Schema, batches: Iterable[pa.Table | pa.RecordBatch]) -> FileFacts:
         """Write a Parquet file, ``name`` being its path in the folder, unless a stopped run has finished it."""
         path, parts = self.folder / name, self.folder / PARTS / self.config.name
         remembered = parts / f"{path.name}.json"
-        facts = _finished(path, remembered)
-        if facts is None:
-            facts = write_parquet(parts / path.name, schema, batches)
-            path.parent.mkdir(exist_ok=True)
-            (parts / path.name).replace(path)
-            atomic_write(remembered, json.dumps(facts.as_json()).encode())
+        with suppress(OSError, ValueError, TypeError):
+            facts = FileFacts(**json.loads(remembered.read_bytes()))
+            # a machine that went down may have kept the size and lost the contents
+            if path.stat().st_size == facts.file_bytes and file_digest(path) == facts.sha256:
+                self.digests[name] = facts.sha256
+                return facts
+        facts = write_parquet(parts / path.name, schema, batches)
+        path.parent.mkdir(exist_ok=True)
+        (parts / path.name).replace(path)
+        atomic_write(remembered, json.dumps(asdict(facts)).encode())
         self.digests[name] = facts.sha256
         return facts
 
@@ -274,8 +271,7 @@ class _ConfigBuild:
             columns = [strings(splits), numbers(np.array(positions, np.int32)), strings(records)]
             table = pa.Table.from_arrays(columns, schema=RECORDS)
             self.write(f"documents/{self.config.name}.records.parquet", RECORDS, [table])
-        self._keep_annotators()
-        self._keep_licenses()
+        self._keep_files()
         return BuiltConfig(self._entry(others, skipped), self.digests, [*map(str, skipped), *self.notes])
 
     def _entry(self, others: dict[str, Any], skipped: Sequence[Skipped]) -> dict[str, Any]:
@@ -304,43 +300,36 @@ class _ConfigBuild:
             **({"licenses": [path.name for path in self.corpus.licenses]} if self.corpus.licenses else {}),
         }
 
-    def _keep_licenses(self) -> None:
-        """Take over a release's licence files, and note each that reads otherwise than the card."""
-        for path in self.corpus.licenses:
-            copy = self.folder / built_name(self.config.name, path.name)
-            copy.parent.mkdir(exist_ok=True)
-            shutil.copyfile(path, copy)
+    def _keep_files(self) -> None:
+        """Take over licence files (a note on each that reads otherwise than the card), and the annotators' masks."""
+        copies = {path: built_name(self.config.name, path.name) for path in self.corpus.licenses}
+        for path in copies:
             self.notes += license_notes(self.config.name, self.config.license, path)
-
-    def _keep_annotators(self) -> None:
-        """Take over the annotators' masks of a corpus of one's own, where it has any."""
-        name = annotators_file(self.config.name)
-        path, copy = self.corpus.folder / name, self.folder / name
-        if self.config.corpus_yaml and os.path.lexists(path):
+        masks = annotators_file(self.config.name)
+        if self.config.corpus_yaml and os.path.lexists(path := self.corpus.folder / masks):
             for _ in batches([path], ANNOTATORS.names, kinds=ANNOTATORS, whole=ANNOTATORS.names):
                 pass  # read to the end, which refuses a damaged file
-            copy.parent.mkdir(exist_ok=True)
-            shutil.copyfile(path, copy)
-            self.digests[name] = file_digest(path)
+            copies[path], self.digests[masks] = masks, file_digest(path)
+        for path, name in copies.items():
+            (self.folder / name).parent.mkdir(exist_ok=True)
+            shutil.copyfile(path, self.folder / name)
 
-    def _read_rows(self, file: SplitFile, backup: Path | None) -> tuple[NumberedRows, int]:
-        """A split's rows, and how many of them stand in its own file; the others stand in its ``backup`` alone."""
+    def _split(self, file: SplitFile, backup: Path | None) -> None:
+        """Write a split's files."""
         runs = []
-        with self._bar(f"{file.split}: reading", file.path.stat().st_size, "B") as bar:
+        with self.bar(f"{self.config.name}/{file.split}: reading", file.path.stat().st_size, "B") as bar:
             for run in read_split(file.path, self.config, self.documents):
                 runs.append(run)
                 bar.update(int(run.sizes.sum()))
         rows = joined(runs)
-        return rows if backup is None else with_backup(rows, backup, self.config, self.documents), len(rows)
-
-    def _split(self, file: SplitFile, backup: Path | None) -> None:
-        """Write a split's files."""
-        rows, lines = self._read_rows(file, backup)
+        lines = len(rows)  # those behind stand in the backup alone
+        if backup is not None:
+            rows = with_backup(rows, backup, self.config, self.documents)
         self.notes += _kept_keys(file.path, rows)
         facts = split_facts(rows, inclusive=self.config.sentence_end_inclusive)
         shards = arranged(rows, self.documents)
         written = []
-        with self._bar(f"{file.split}: writing", len(rows), "rows") as bar:
+        with self.bar(f"{self.config.name}/{file.split}: writing", len(rows), "rows") as bar:
             for number, shard in enumerate(shards):
                 name = f"{self.config.name}/{file.split}-{number:05d}-of-{len(shards):05d}.parquet"
                 written.append(self.write(name, SCHEMA, shard.tables(rows, self.documents)))
@@ -390,16 +379,6 @@ class _ConfigBuild:
             "final_newline": documents.final_newline,
             "in_order": bool(in_order),
         }
-
-
-def _finished(path: Path, remembered: Path) -> FileFacts | None:
-    """The facts of a file that an earlier run that was stopped wrote, if it is whole."""
-    try:
-        facts = FileFacts(**json.loads(remembered.read_bytes()))
-        # a machine that went down may have kept the size and lost the contents
-        return facts if path.stat().st_size == facts.file_bytes and file_digest(path) == facts.sha256 else None
-    except (OSError, ValueError, TypeError):
-        return None
 
 
 def _build_config(

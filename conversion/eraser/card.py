@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.resources import files
 from typing import Any
 
-from eraser_hub.conversion.card import ConfigWords, card_text, config_info, with_configs
+from eraser_hub.conversion.card import CARDS, ConfigWords, card_text, with_configs
 from eraser_hub.conversion.licenses import built_name
 from eraser_hub.papers import paper
 from eraser_hub.records.errors import DataError, visible
@@ -24,9 +23,18 @@ TITLE_OF_OWN = "A corpus in ERASER's format"
 
 def eraser_card(release: dict[str, Any], facts: Mapping[str, EraserConfig]) -> str:
     """The text of README.md for the configs of a ``release.json``, of which these are the ``facts``."""
-    infos = [_info(config, release[name]) for name, config in facts.items()]
-    prose = filled_prose(_prose(facts), release, facts)
-    return card_text(with_configs(_metadata(facts), infos, DEFAULT_CONFIG, "{config}/{split}-*-of-*.parquet"), prose)
+    infos = []
+    for name, config in facts.items():
+        entry = release[name]
+        splits = {split: (of["num_bytes"], of["num_examples"]) for split, of in entry["splits"].items()}
+        infos.append(words_of(config).entry(name, SCHEMA, entry["version"], splits, entry["download_size"]))
+    prose = (CARDS / "eraser.md").read_text(encoding="utf-8")
+    if CONFIGS.keys().isdisjoint(facts):  # of corpora of one's own the card shares the columns alone
+        columns = prose[prose.index("## Columns") : prose.index("## Statistics")].strip()
+        own = (CARDS / "own_corpora.md").read_text(encoding="utf-8")
+        prose = own.replace("<!-- columns -->", columns).replace('"CONFIG"', f'"{next(iter(facts))}"')
+    metadata = with_configs(_metadata(facts), infos, DEFAULT_CONFIG, "{config}/{split}-*-of-*.parquet")
+    return card_text(metadata, filled_prose(prose, release, facts))
 
 
 def words_of(config: EraserConfig) -> ConfigWords:
@@ -39,13 +47,6 @@ def words_of(config: EraserConfig) -> ConfigWords:
         config.license,
         paper("eraser_acl_2020").citation if released else config.citation,
     )
-
-
-def _info(config: EraserConfig, entry: dict[str, Any]) -> dict[str, Any]:
-    """A config's entry of ``dataset_info``."""
-    splits = {split: (of["num_bytes"], of["num_examples"]) for split, of in entry["splits"].items()}
-    words, size = words_of(config), entry["download_size"]
-    return config_info(config.name, words, SCHEMA, version=entry["version"], splits=splits, download_size=size)
 
 
 def _metadata(facts: Mapping[str, EraserConfig]) -> dict[str, Any]:
@@ -69,17 +70,6 @@ def _metadata(facts: Mapping[str, EraserConfig]) -> dict[str, Any]:
         "source_datasets": sorted(sources | ({"original"} if len(released) < len(facts) else set())),
         "tags": ["explainability", "rationales", "interpretability", "faithfulness", "eraser"],
     }
-
-
-def _prose(facts: Mapping[str, EraserConfig]) -> str:
-    """The card's words, with marks to be filled in. Of corpora of one's own it shares the columns alone."""
-    cards = files("eraser_hub.datasets_scripts").joinpath("cards")
-    eraser = cards.joinpath("eraser.md").read_text(encoding="utf-8")
-    if not CONFIGS.keys().isdisjoint(facts):
-        return eraser
-    columns = eraser[eraser.index("## Columns") : eraser.index("## Statistics")].strip()
-    own = cards.joinpath("own_corpora.md").read_text(encoding="utf-8")
-    return own.replace("<!-- columns -->", columns).replace('"CONFIG"', f'"{next(iter(facts))}"')
 
 
 def filled_prose(prose: str, release: Mapping[str, Any], facts: Mapping[str, EraserConfig]) -> str:

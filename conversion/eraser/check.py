@@ -8,7 +8,7 @@ validation and test share no document; one id names one text; the card tells the
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from eraser_hub.conversion.checks import CheckRules, Finding, Report, Tally, UniqueStrings, check_folder
+from eraser_hub.conversion.checks import CheckRules, Finding, Tally, UniqueStrings
 from eraser_hub.conversion.offsets import offsets_of
-from eraser_hub.records.built import batches, open_built
+from eraser_hub.records.built import BuiltDataset, batches
 from eraser_hub.records.errors import shown
 
 from .flat_rows import FlatRows, list_lengths
@@ -29,7 +29,6 @@ from .schema import SCHEMA
 
 pc: Any = pyarrow.compute  # its functions are made when it is imported, unseen by type checkers
 
-COLUMNS = tuple(name for name in SCHEMA.names if name not in ("query", "query_type"))
 MOST_LISTED = 1000  # documents or spans that a leakage list names; all are counted
 MAIN_SPLITS = ("train", "validation", "test")
 
@@ -55,12 +54,10 @@ NOTES = {
 class EraserSplitCheck:
     """Looks at one split of a configuration; keeps ids, positions, and the name and a hash of every document."""
 
-    def __init__(self, config: str, split: str, labels: int, leakage: bool = False) -> None:
-        self.config, self.split, self.labels = config, split, labels
-        self.rows = 0
+    def __init__(self, labels: int, leakage: bool) -> None:
+        self.labels, self.leakage = labels, leakage
         self.documents: int | None = 0
-        self.leakage = leakage
-        self.spans = self.misplaced = self.ambiguous = 0
+        self.rows = self.spans = self.misplaced = self.ambiguous = 0
         self.misplaced_examples: list[str] = []
         self.doc_names = pa.array([], pa.string())
         self.doc_hashes = np.zeros(0, np.uint64)
@@ -73,7 +70,7 @@ class EraserSplitCheck:
         """Look at the next rows."""
         self.rows += rows.num_rows
         self._ids.add(rows["annotation_id"])
-        for name in COLUMNS:
+        for name in EraserRules.columns:
             tally.add("missing values", rows[name].null_count, [f"{name} is null"])
         self._labels(rows, tally)
         flat = FlatRows(rows)
@@ -236,7 +233,7 @@ def _named(flat: FlatRows, spans: np.ndarray) -> Iterator[str]:
 # -- across splits ----------------------------------------------------------------------------------------------------
 
 
-def _across(config: str, checks: Mapping[str, EraserSplitCheck], tally: Tally) -> None:
+def _shared(checks: Mapping[str, EraserSplitCheck], tally: Tally) -> None:
     for one, other in combinations(checks, 2):
         common = _common(checks[one].doc_names, checks[other].doc_names)
         main = one in MAIN_SPLITS and other in MAIN_SPLITS
@@ -297,39 +294,29 @@ def _misplaced(config: str, checks: Mapping[str, EraserSplitCheck]) -> Iterator[
     misplaced = sum(check.misplaced for check in checks.values())
     if misplaced:
         spans, ambiguous = (sum(getattr(check, name) for check in checks.values()) for name in ("spans", "ambiguous"))
-        examples = [line for check in checks.values() for line in check.misplaced_examples][:MOST_LISTED]
+        lines = tuple([line for check in checks.values() for line in check.misplaced_examples][:MOST_LISTED])
         why = f"of {spans} spans; the text of {ambiguous} stands in the document more than once"
-        yield Finding(f"{config}: evidence that a search by text misplaces", "note", misplaced, tuple(examples), why)
+        yield Finding(f"{config}: evidence that a search by text misplaces", "note", misplaced, lines, why=why)
 
 
-def check_eraser(folder: Path, configs: Sequence[str] | None = None, leakage: bool = False) -> Report:
-    """The integrity report of a built ``hub/eraser``.
+class EraserRules(CheckRules):
+    """The `check` of a built ``eraser``; leaks are documents under several names, and evidence that a search by text
+    would misplace."""
 
-    Args:
-        folder: the built folder (with its README.md).
-        configs: which configurations; None takes all that are there.
-        leakage: also look for documents under several names and for evidence that a search by text would misplace.
+    schema = SCHEMA
+    columns = tuple(name for name in SCHEMA.names if name not in ("query", "query_type"))
+    quirks = QUIRKS
+    notes = NOTES
 
-    Raises:
-        DataError: the folder cannot be read.
-    """
-    facts = configs_of(open_built(folder))
+    def split_check(self, built: BuiltDataset, config: str, leakage: bool) -> EraserSplitCheck:
+        """Return what looks at one split."""
+        return EraserSplitCheck(len(configs_of(built)[config].label_names), leakage)
 
-    def across(config: str, checks: Mapping[str, Any], tally: Tally) -> None:
-        _across(config, checks, tally)
-        _unreferenced(folder, config, checks, tally)
+    def across(self, built: BuiltDataset, config: str, checks: Mapping[str, EraserSplitCheck], tally: Tally) -> None:
+        """Look at the documents that splits share, and at those beside."""
+        _shared(checks, tally)
+        _unreferenced(built.folder, config, checks, tally)
 
-    rules = CheckRules(
-        dataset="eraser",
-        columns=COLUMNS,
-        split=lambda config, split: EraserSplitCheck(config, split, len(facts[config].label_names), leakage),
-        across=across,
-        quirks=QUIRKS,
-        notes=NOTES,
-        kinds=SCHEMA,
-    )
-    report, checked = check_folder(folder, rules, configs)
-    if leakage:
-        for config, checks in checked.items():
-            report.leakage += [*_several_names(config, checks), *_misplaced(config, checks)]
-    return report
+    def leaks(self, built: BuiltDataset, config: str, splits: Mapping[str, EraserSplitCheck]) -> Iterable[Finding]:
+        """Return the documents and the evidence."""
+        return (*_several_names(config, splits), *_misplaced(config, splits))

@@ -83,9 +83,13 @@ class DocumentFiles(Documents):
             with os.scandir(folder) as entries:
                 for entry in entries:
                     if entry.is_file():
-                        sizes[_utf8_name(entry.name, folder)] = entry.stat().st_size
+                        name = entry.name if entry.name.isascii() else os.fsencode(entry.name).decode("utf-8")
+                        sizes[name] = entry.stat().st_size
                     else:
                         folders.append(folder / entry.name)
+        except UnicodeDecodeError as error:
+            found = shown(os.fsdecode(error.object))
+            raise DataError(f"expected file names in UTF-8, found {found}", rule="encoding", file=folder) from None
         except OSError as error:
             message = f"cannot be read: {error.strerror}"
             raise DataError(message, rule="file-unreadable", file=error.filename or folder) from None
@@ -98,14 +102,6 @@ class DocumentFiles(Documents):
         folder = str(self.path)
         names = self.names.take(numbers(chosen)).to_pylist()
         return byte_strings([utf8_file(f"{folder}/{file_name(name)}") for name in names])
-
-
-def _utf8_name(name: str, folder: Path) -> str:
-    """The id of the document whose file has this name."""
-    try:
-        return name if name.isascii() else os.fsencode(name).decode("utf-8")
-    except UnicodeDecodeError:
-        raise DataError(f"expected file names in UTF-8, found {shown(name)}", rule="encoding", file=folder) from None
 
 
 class DocumentLines(Documents):

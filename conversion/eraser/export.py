@@ -205,24 +205,20 @@ class LineSpool:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file = path.open("wb+")
-        self._starts, self._positions = array("q", [0]), array("q")
+        self._starts, self.positions = array("q", [0]), array("q")
 
     def __len__(self) -> int:
-        return len(self._positions)
+        return len(self.positions)
 
     def add(self, position: int, line: bytes) -> None:
         """Take a line (without its newline)."""
         self._file.write(line)
         self._starts.append(self._starts[-1] + len(line))
-        self._positions.append(position)
-
-    def reorder(self, positions: np.ndarray) -> None:
-        """Give the lines other positions."""
-        self._positions = array("q", positions.tolist())
+        self.positions.append(position)
 
     def write(self, path: Path, final_newline: bool, least: int = 1, most: int | None = None) -> None:
         """Write those of ``least <= position <= most`` in order."""
-        positions = np.frombuffer(self._positions, np.int64) if self._positions else np.zeros(0, np.int64)
+        positions = np.frombuffer(self.positions, np.int64) if self.positions else np.zeros(0, np.int64)
         order = np.argsort(positions, kind="stable")
         chosen = [int(n) for n in order if positions[n] >= least and (most is None or positions[n] <= most)]
         self._file.flush()
@@ -285,7 +281,7 @@ class DocumentWriter:
             if len(positions) != len(self.spool):
                 message = f"expected {len(positions)} documents, found {len(self.spool)}"
                 raise DataError(message, rule="length", file=self.folder)
-            self.spool.reorder(positions)
+            self.spool.positions = array("q", positions.tolist())
         self.spool.write(self.folder / "docs.jsonl", final_newline)
 
     def close(self) -> None:

@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from eraser_hub.conversion.offsets import offsets_of
-from eraser_hub.metrics.tokens import masks, tokens_of
+from eraser_hub.metrics.tokens import tokens_of
 
 from .documents import count_tokens
 
@@ -88,18 +87,6 @@ class FlatRows:
         length = np.zeros(len(there), np.int64)
         length[there] = self.doc_counts[self.span_doc[there], 0]
         return there & (self.start >= 0) & (self.start <= self.end) & (self.end <= length)
-
-    def covered(self, spans: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The tokens that ``spans`` (indices of spans that lie inside) cover.
-
-        Returns:
-            the positions in their document, ascending, of one document after the other; int64 (documents + 1,), where
-            each document's begin.
-        """
-        first_token = offsets_of(self.doc_counts[:, 0])
-        covered = np.flatnonzero(masks(self.span_doc[spans], self.start[spans], self.end[spans], first_token))
-        bounds = np.searchsorted(covered, first_token)
-        return covered - np.repeat(first_token[:-1], np.diff(bounds)), bounds
 
     def evidence(self, span: int) -> list[str]:
         """The tokens of a span that lies inside."""

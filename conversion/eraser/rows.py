@@ -148,12 +148,9 @@ def derived(
         offsets: int64 (rows + 1,), the number of each row's first document.
         counts: (documents, 2), the tokens and sentences of each.
     """
-    token_offsets = offsets_of(counts[:, 0])
-    covered = np.flatnonzero(masks(slots, start, end, token_offsets))
-    marked = np.searchsorted(covered, token_offsets)
+    positions, marked = covered(slots, start, end, counts[:, 0])
     num_tokens, num_sentences = (np.diff(offsets_of(counts[:, k])[offsets]) for k in (0, 1))
     ratio = np.diff(marked[offsets]) / np.maximum(num_tokens, 1)
-    positions = covered - np.repeat(token_offsets[:-1], np.diff(marked))
     return {
         "rationale": strings(_rationales(slots, start, end, texts, offsets)),
         "rationale_positions": _lists(offsets, _lists(marked, numbers(positions.astype(np.int32)))),
@@ -161,6 +158,21 @@ def derived(
         "num_sentences": numbers(num_sentences.astype(np.int32)),
         "rationale_ratio": numbers(ratio.astype(np.float32)),
     }
+
+
+def covered(
+    slots: np.ndarray, start: np.ndarray, end: np.ndarray, lengths: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The tokens that spans cover, of documents of these lengths; the spans as in `derived`.
+
+    Returns:
+        the positions in their document, ascending, of one document after the other; int64 (documents + 1,), where each
+        document's begin.
+    """
+    token_offsets = offsets_of(lengths)
+    places = np.flatnonzero(masks(slots, start, end, token_offsets))
+    bounds = np.searchsorted(places, token_offsets)
+    return places - np.repeat(token_offsets[:-1], np.diff(bounds)), bounds
 
 
 def _rationales(

@@ -27,11 +27,12 @@ from eraser_hub.records.tables import Cell, Table, Tables
 
 from .check import MAIN_SPLITS
 from .configs import CONFIGS, EraserConfig, annotators_file
+from .corpus import corpus_folder
 from .flat_rows import FlatRows
 from .human_agreement import human_agreement, kept_agreement
 from .release import configs_of
+from .rows import covered
 from .schema import SCHEMA
-from .sources import corpus_folder
 
 # config -> whether the query counts, by what the printed lengths come to
 COUNTS_QUERY = {"movies": False, "multirc": True, "fever": True, "esnli": False}
@@ -73,7 +74,7 @@ class SplitStatistics:
         self.instances += rows.num_rows
         self.evidences += len(inside)
         self.evidence_tokens += int((flat.end - flat.start).sum())
-        _, bounds = flat.covered(np.arange(len(inside)))
+        _, bounds = covered(flat.span_doc, flat.start, flat.end, flat.doc_counts[:, 0])
         with_evidence = np.unique(flat.span_doc)
         marked, lengths = np.diff(bounds)[with_evidence], flat.doc_counts[with_evidence, 0]
         self.pairs += len(with_evidence)
@@ -82,13 +83,13 @@ class SplitStatistics:
         words = np.array([len(query.split()) for query in queries.to_pylist()], np.int64)
         longer = lengths + words[flat.doc_row[with_evidence]]
         self.shares_with_query += float((marked / np.maximum(longer, 1)).sum())
-        tokens, covered = (
+        tokens, marks = (
             np.bincount(flat.doc_row, weights=sizes, minlength=rows.num_rows)
             for sizes in (flat.doc_counts[:, 0], np.diff(bounds))
         )
         if COUNTS_QUERY.get(self.config, False):
-            tokens, covered = tokens + words, covered + words
-        sums = np.stack([np.ones(len(tokens)), tokens, covered, covered / np.maximum(tokens, 1)], axis=1)
+            tokens, marks = tokens + words, marks + words
+        sums = np.stack([np.ones(len(tokens)), tokens, marks, marks / np.maximum(tokens, 1)], axis=1)
         np.add.at(self.lengths, labels[labels >= 0], sums[labels >= 0])
         names = flat.docids.cast(pa.string()).take(pa.array(with_evidence)).dictionary_encode()
         _, first = np.unique(names.indices.to_numpy(zero_copy_only=False), return_index=True)

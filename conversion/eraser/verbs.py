@@ -9,21 +9,20 @@ from eraser_hub.conversion.dataset import Verbs
 from eraser_hub.records.built import open_built
 
 from .build import build_eraser
-from .check import check_eraser
+from .check import EraserRules
 from .configs import CONFIGS
+from .corpus import is_raw
 from .export import export_eraser
 from .own import own_folders
 from .release import configs_of
-from .sources import is_raw
 from .statistics import eraser_statistics
 
 
-class EraserVerbs(Verbs):
+class EraserVerbs(EraserRules, Verbs):
     """Each verb stands in a module of its own."""
 
     build = staticmethod(build_eraser)  # pyright: ignore[reportAssignmentType]
     export = staticmethod(export_eraser)  # pyright: ignore[reportAssignmentType]
-    check = staticmethod(check_eraser)  # pyright: ignore[reportAssignmentType]
     stats = staticmethod(eraser_statistics)  # pyright: ignore[reportAssignmentType]
 
     def is_built(self, folder: Path) -> bool:

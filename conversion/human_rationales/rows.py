@@ -12,7 +12,7 @@ import pyarrow as pa
 from eraser_hub.records.errors import DataError, raise_all
 
 from .sentiment_trees import NEUTRAL, rationale_phrases, rationale_scores, read_trees
-from .wikiattack import RATIONALE_COLUMNS, AttackRationale, Comment, comment_tokens, format_rationale, read_rationales
+from .wikiattack import RATIONALE_COLUMNS, Comment, comment_tokens, format_rationale, read_rationales
 
 SPAN = pa.struct([("start_token", pa.int32()), ("end_token", pa.int32()), ("sentiment", pa.int32())])
 SCHEMA = pa.schema(
@@ -86,7 +86,6 @@ def tree_rows(path: Path) -> SplitRows:
                 "sentiment": tree.sentiment,
                 "phrases": [phrase._asdict() for phrase in rationale_phrases(tree)],
                 "tree": line.text,
-                "attack_share": None,
             }
         )
     if split.lines == split.skipped.get("blank lines", 0):
@@ -114,41 +113,32 @@ def wikiattack_rows(
             split.skip("ids without a comment")
         tokens = None if comment is None else comment_tokens(comment.text)
         if comment is not None and tokens is not None and len(tokens) != len(record.mask):
-            where = f"{comments_file}:{comment.line}"
-            message = f"expected a mask of {len(tokens)} tokens, those of {where}, found one of {len(record.mask)}"
-            offences.append(
-                DataError(
-                    message, rule="length", file=path, line=record.line, instance=record.comment_id, field="rationale"
-                )
-            )
+            other = f"{comments_file}:{comment.line}"
+            message = f"expected a mask of {len(tokens)} tokens, those of {other}, found one of {len(record.mask)}"
+            of = record.comment_id
+            error = DataError(message, rule="length", file=path, line=record.line, instance=of, field="rationale")
+            offences.append(error)
             continue
         share = None if attacks is None else attacks.get(record.comment_id)
         if attacks is not None and share is None:
             split.skip("ids without annotations")
-        split.rows.append(_wikiattack_row(record, comment, tokens, share))
+        split.rows.append(
+            {
+                "id": record.comment_id,
+                "text": None if comment is None else comment.text,
+                "tokens": tokens,
+                "label": None if share is None else int(share >= ATTACK_SHARE),
+                "rationale_mask": list(record.mask),
+                "rationale_scores": [float(bit) for bit in record.mask],
+                "num_tokens": len(record.mask),
+                "rationale_ratio": sum(record.mask) / len(record.mask) if record.mask else 0.0,
+                "position": record.line,
+                "attack_share": share,
+            }
+        )
         if format_rationale(record.comment_id, record.mask) != record.text:
             split.records.append((record.line, record.text))
     raise_all(offences)
     if not split.rows:
         raise DataError("expected a record a line, found the header alone", rule="empty", file=path, line=1)
     return split
-
-
-def _wikiattack_row(
-    record: AttackRationale, comment: Comment | None, tokens: list[str] | None, share: float | None
-) -> dict[str, Any]:
-    return {
-        "id": record.comment_id,
-        "text": None if comment is None else comment.text,
-        "tokens": tokens,
-        "label": None if share is None else int(share >= ATTACK_SHARE),
-        "rationale_mask": list(record.mask),
-        "rationale_scores": [float(bit) for bit in record.mask],
-        "num_tokens": len(record.mask),
-        "rationale_ratio": sum(record.mask) / len(record.mask) if record.mask else 0.0,
-        "position": record.line,
-        "sentiment": None,
-        "phrases": None,
-        "tree": None,
-        "attack_share": share,
-    }

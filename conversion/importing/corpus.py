@@ -35,11 +35,25 @@ from eraser_hub.records.atomic import rebuilding
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.splits import dataset_split, release_split
 
-from .cells import Row, cell, in_order, labels_of, literal, majority_label, word
 from .marks import MASK, SENTENCES, SIGN, TOKENS, Annotators, Marks, RowTally
 from .reader import SourceRow
 from .sources import Source, source_of_rows
-from .texts import BLANKS, Cut, Span, Text, text_of, text_of_tokens, tokenizer_of
+from .texts import (
+    BLANKS,
+    Cut,
+    Row,
+    Span,
+    Text,
+    cell,
+    in_order,
+    labels_of,
+    literal,
+    majority_label,
+    text_of,
+    text_of_tokens,
+    tokenizer_of,
+    word,
+)
 
 if TYPE_CHECKING:
     from datasets import Dataset, IterableDataset

@@ -14,8 +14,7 @@ from eraser_hub.metrics.token_rows import runs_of_mask
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.rules import Rule
 
-from .cells import literal
-from .texts import Span, Text
+from .texts import Span, Text, literal
 
 MASK, SPANS, QUOTES = "mask", "spans", "quotes"
 TOKENS, CHARACTERS, SENTENCES = "tokens", "characters", "sentences"
@@ -72,12 +71,13 @@ class Marks(NamedTuple):
         if value is None or value == [] or value == "":
             return []
         reader: Callable[[Any, Text, str], list[Span]]
+        several: Callable[[Any], bool]
         several, reader = {
-            MASK: (_several_masks, self._of_mask),
-            SPANS: (self._several_spans, self._of_spans),
-            QUOTES: (_several_quotes, self._of_quotes),
+            MASK: (lambda each: each is None or isinstance(each, list | str), self._of_mask),
+            SPANS: (self._is_list_of_spans, self._of_spans),
+            QUOTES: (lambda each: each is None or isinstance(each, list), self._of_quotes),
         }[self.kind]
-        if not several(value):
+        if not isinstance(value, list) or not all(map(several, value)):
             return [reader(value, text, column)]
         return [reader(each, text, f"{column}[{number}]") for number, each in enumerate(value)]
 
@@ -96,12 +96,8 @@ class Marks(NamedTuple):
                 raise DataError(f"expected 0 or 1, found {shown(mark)}", rule="choice", field=f"{column}[{at}]")
         return runs_of_mask(value)
 
-    def _several_spans(self, value: Any) -> bool:
-        if not isinstance(value, list):
-            return False
-        if self.offsets == SENTENCES:
-            return all(isinstance(each, list) for each in value)
-        return all(isinstance(each, list) and not _is_pair(each) for each in value)
+    def _is_list_of_spans(self, each: Any) -> bool:
+        return isinstance(each, list) and (self.offsets == SENTENCES or not _is_pair(each))
 
     def _of_spans(self, value: Any, text: Text, column: str) -> list[Span]:
         spans = [self._tokens(span, text, field) for span, field in self._pairs(value, column)]
@@ -159,14 +155,6 @@ class Marks(NamedTuple):
             else:
                 self.tally.note("quotes nowhere", words=f": {shown(quote, 40)}")
         return sorted(spans)
-
-
-def _several_masks(value: Any) -> bool:
-    return isinstance(value, list) and all(each is None or isinstance(each, list | str) for each in value)
-
-
-def _several_quotes(value: Any) -> bool:
-    return isinstance(value, list) and all(each is None or isinstance(each, list) for each in value)
 
 
 def _whole(value: Any) -> bool:

@@ -10,14 +10,13 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eraser_hub.conversion.features import class_names
 from eraser_hub.records.errors import DataError, first_line, shown
 from eraser_hub.records.hub import place_of
 from eraser_hub.records.lines import reading
 from eraser_hub.records.registry import Registry
 
-from .cells import cell
-from .reader import Reader, SourceRow
+from .reader import Reader, SourceRow, class_names
+from .texts import cell
 
 if TYPE_CHECKING:
     from datasets import Dataset, IterableDataset

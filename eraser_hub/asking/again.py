@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -19,35 +18,16 @@ from eraser_hub.attribution.erasure import generator, shifted_rationale
 from eraser_hub.metrics.tokens import mask, sentences_of
 
 from .alignment import Quote
-from .answers import ANSWERED, Answer
-from .client import Client
+from .answers import Answer
 from .lines import spans
-from .prompts import Prompt
 from .questions import Question
-from .settings import AGAIN, AskSettings
+from .settings import AGAIN
 
 SIMULATED = "simulated"
 # of each language, in the place of a token
 REDACTED = {" ": "[REDACTED]", "": "█"}
 REMOVED, ALONE = "removed", "alone"
 Probabilities = Mapping[str, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Again:
-    """A further answer.
-
-    Attributes:
-        kind: one of `settings.AGAIN`, or "simulated".
-        label: the label; None where there was no answer.
-        outcome: of the answer.
-        probabilities: of each label; None where they are not asked for, or not known.
-    """
-
-    kind: str
-    label: str | None
-    outcome: str
-    probabilities: Probabilities | None = None
 
 
 def flags_of(question: Question, quotes: Sequence[Quote]) -> list[list[bool]]:
@@ -92,72 +72,6 @@ def with_quotes_alone(question: Question, quotes: Sequence[Quote]) -> Question:
     return replace(question, texts=tuple(texts))
 
 
-@dataclass(frozen=True, slots=True)
-class Asker:
-    """Asks for the labels of changed questions.
-
-    Attributes:
-        client: of the model.
-        settings: which questions, and how many samples.
-        prompt, shots, labels: of the questions.
-        simulator: the client of another model; None for none.
-    """
-
-    client: Client
-    settings: AskSettings
-    prompt: Prompt
-    shots: Sequence[Question]
-    labels: Sequence[str]
-    simulator: Client | None = None
-
-    async def ask(self, question: Question, answer: Answer, quotes: Sequence[Quote]) -> tuple[Answer, list[Again]]:
-        """The first answer with its probabilities, and the further ones.
-
-        Args:
-            answer: the first answer, to the whole question.
-            quotes: its quotes with their places.
-        """
-        if answer.outcome != ANSWERED:
-            return answer, []
-        first = await self._completed(question, answer)
-        flags = flags_of(question, quotes) if self.settings.again else []
-        again: list[Again] = []
-        for kind in self.settings.again:
-            at = random_flags(question, flags, self.settings.seed) if kind == "random" else flags
-            other = changed(question, at, kind)
-            told = await self._completed(other, await self._one(self.client, other))
-            again.append(Again(kind, told.label, told.outcome, told.probabilities))
-        if self.simulator is not None:
-            told = await self._one(self.simulator, with_quotes_alone(question, quotes))
-            again.append(Again(SIMULATED, told.label, told.outcome))
-        return first, again
-
-    async def _one(self, client: Client, question: Question, sample: int = 0) -> Answer:
-        messages = self.prompt.messages(question, self.labels, self.shots, self.settings.answer)
-        return await client.ask(messages, self.labels, sample)
-
-    async def _completed(self, question: Question, answer: Answer) -> Answer:
-        """The answer with probabilities: the server's, else the share of each label among samples, else none.
-
-        Where a server gives log-probabilities and none of one answer's label can be read, the label counts as certain;
-        where there is no label, all are alike. Both are counted in the notes.
-        """
-        if answer.probabilities is not None or not self.settings.again:
-            return answer
-        if self.settings.samples:
-            samples = [await self._one(self.client, question, number + 1) for number in range(self.settings.samples)]
-            counts = Counter(one.label for one in samples if one.label is not None)
-            if not counts:
-                self.client.bill.note("none of an input's samples is an answer: all its labels count as alike")
-            return replace(answer, probabilities=shares(counts, self.labels))
-        if not self.client.gives_probabilities:
-            self.client.bill.note("the server gives no log-probabilities: label flips alone (`samples` N asks N times)")
-            return answer
-        words = "log-probabilities without the label's: the label counts as certain, no label as all alike"
-        self.client.bill.note(words)
-        return replace(answer, probabilities=shares(Counter(filter(None, [answer.label])), self.labels))
-
-
 def shares(counts: Counter[str], labels: Sequence[str]) -> dict[str, float]:
     """The share of each label; all alike where none was counted."""
     total = counts.total()
@@ -173,13 +87,8 @@ def standard_error(samples: int) -> float:
     return math.sqrt(0.25 / samples)
 
 
-def erased_fields(again: Sequence[Again]) -> dict[str, Probabilities]:
+def erased_fields(again: Mapping[str, Answer]) -> dict[str, Probabilities]:
     """Which further answer says p without the rationale (removed, else redacted), and with it alone."""
-    known = {one.kind: one.probabilities for one in again if one.probabilities is not None}
+    known = {kind: one.probabilities for kind, one in again.items() if one.probabilities is not None}
     without = known.get(REMOVED, known.get(AGAIN[0]))
     return {side: p for side, p in (("comprehensiveness", without), ("sufficiency", known.get(ALONE))) if p is not None}
-
-
-def as_json(again: Sequence[Again]) -> list[dict[str, Any]]:
-    """As a prediction's ``asked_again``."""
-    return [{"kind": one.kind, "classification": one.label, "outcome": one.outcome} for one in again]

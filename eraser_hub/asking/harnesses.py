@@ -93,7 +93,8 @@ def lm_eval_task(
         return "\n\n".join(message["content"] for message in plan.messages(question(row)))
 
     def scored(row: Mapping[str, Any], results: list[str]) -> dict[str, float]:
-        return known(answer_scores(question(row), results[0], plan.settings, labels))
+        scores = answer_scores(question(row), results[0], plan.settings, labels)
+        return {name: score for name, score in scores.items() if not math.isnan(score)}  # those that an answer has
 
     task = {
         "task": f"eraser_{plan.split.config}",
@@ -109,11 +110,6 @@ def lm_eval_task(
         "metadata": {"version": 1.0},
     }
     return ConfigurableTask(config=task)
-
-
-def known(scores: Mapping[str, float]) -> dict[str, float]:
-    """The scores that an answer has."""
-    return {name: score for name, score in scores.items() if not math.isnan(score)}
 
 
 def inspect_task(

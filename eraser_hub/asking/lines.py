@@ -10,7 +10,7 @@ import numpy as np
 
 from eraser_hub.attribution.erasure import ranking
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.metrics.fields import SCORE_FIELDS
+from eraser_hub.schema.instance import SCORE_FIELDS
 
 from .alignment import Quote
 from .answers import ANSWERED, Answer

@@ -21,7 +21,6 @@ from .formats import gold_answer
 from .questions import Question
 
 FOLDER = Path(__file__).with_name("prompts")
-LANGUAGES = ("en", "zh")
 FAMILIES = {
     **dict.fromkeys(("movies", "senti", "sst"), "sentiment"),
     **dict.fromkeys(("multirc", "boolq", "cose"), "qa_pairs"),
@@ -36,11 +35,6 @@ def family_of(config: str) -> str:
     """The family of tasks that a config belongs to; "generic" where it is not known."""
     base = config.removesuffix("_simplified").removesuffix("_flat").removesuffix("_en").removesuffix("_ch")
     return FAMILIES.get(base, GENERIC)
-
-
-def language_of(config: str) -> str:
-    """The language of a config's prompts."""
-    return "zh" if config.endswith("_ch") else "en"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +96,7 @@ def open_prompt(config: str, file: Path | None = None) -> Prompt:
     Raises:
         DataError: a file that cannot be read, or is no template.
     """
-    language = language_of(config)
+    language = "zh" if config.endswith("_ch") else "en"
     name = f"{language}/{family_of(config)}" if file is None else str(file)
     try:
         source = (FOLDER / f"{name}.jinja" if file is None else file).read_text(encoding="utf-8")

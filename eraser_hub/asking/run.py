@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -14,21 +14,20 @@ import orjson
 
 from eraser_hub.attribution.dataset import Split, open_split
 from eraser_hub.attribution.outputs import Partial, check_format, refuse_other, write_predictions
-from eraser_hub.metrics.fields import AGAIN_FIELD
 from eraser_hub.records.errors import MOST_SHOWN, DataError, shown
 from eraser_hub.records.run_record import write_run
+from eraser_hub.schema.instance import AGAIN_FIELD
 
-from .again import Asker, as_json, erased_fields, standard_error
+from .again import SIMULATED, changed, erased_fields, flags_of, random_flags, shares, standard_error, with_quotes_alone
+from .alignment import Quote
 from .answers import ANSWERED, OUTCOMES, Answer
-from .cache import Cache
+from .cache import Cache, default_folder
 from .client import Client, OutOfBudgetError, UnreachableError, estimated_tokens, gather
 from .formats import located
 from .lines import eraser_line, pair_line
 from .prompts import GENERIC, Prompt, family_of, open_prompt
 from .questions import Question, examples, questions
-from .settings import AskJob, AskSettings
-
-OnProgress = Callable[[int], None]
+from .settings import AskArguments, AskJob, AskSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ class AskPlan:
         shots: examples.
     """
 
-    job: AskJob
+    job: AskJob | AskArguments
     settings: AskSettings
     split: Split
     prompt: Prompt
@@ -57,23 +56,8 @@ class AskPlan:
         """The prompt of a question."""
         return self.prompt.messages(question, self.split.label_names, self.shots, self.settings.answer)
 
-    async def line(self, question: Question, answer: Answer, asker: Asker) -> dict[str, Any]:
-        """The prediction that an answer makes, and what is asked again."""
-        settings = self.settings
-        quotes = located(answer, question, settings)
-        answer, again = await asker.ask(question, answer, quotes)
-        if self.split.kind == "perturbation":
-            line = pair_line(question.instance, answer, quotes, erased_fields(again), self.split.label_names)
-        else:
-            line = eraser_line(question.instance, answer, quotes, erased_fields(again))
-        return line | ({AGAIN_FIELD: as_json(again)} if settings.again or settings.simulate_with else {})
 
-    def header(self) -> dict[str, Any]:
-        """What decides the results, as a run's record holds it."""
-        return {"settings": self.settings, "data": self.split.header(self.job.limit)}
-
-
-def plan_of(job: AskJob, settings: AskSettings) -> AskPlan:
+def plan_of(job: AskJob | AskArguments, settings: AskSettings) -> AskPlan:
     """Open data and prompt.
 
     Raises:
@@ -119,55 +103,34 @@ class AskReport:
         ]
 
 
-def ask(
-    job: AskJob,
-    settings: AskSettings,
-    endpoint: str,
-    out: Path,
-    cache: Cache,
-    *,
-    concurrency: int = 8,
-    attempts: int = 6,
-    timeout: float = 600.0,
-    budget: int | None = None,
-    resume: bool = False,
-    force: bool = False,
-    on_progress: OnProgress | None = None,
-) -> AskReport:
+def ask(arguments: AskArguments) -> AskReport:
     """Ask a language model for every instance of a split, and write predictions.
 
-    Args:
-        endpoint: base URL of a server that takes POST /chat/completions.
-        out: result, ``.jsonl``; ``OUT.run.json`` beside it says how it was made.
-        cache: answers that were paid for, of all runs.
-        concurrency: requests at a time.
-        attempts, timeout, budget: see `client.Client`.
-        resume: go on with a stopped run of the same settings and data.
-        force: replace a result that was made otherwise.
-        on_progress: called with the number of instances done.
+    ``OUT.run.json`` beside the result says how it was made.
 
     Raises:
         DataError: anything wrong with data, settings or server; instances without an answer because the server failed
             or the budget ended: what was answered is kept.
     """
+    out = arguments.out
+    how: dict[str, Any] = {"attempts": arguments.attempts, "timeout": arguments.timeout}
     check_format(out)
     if out.suffix != ".jsonl":
         message = f"expected a file ending in .jsonl, found {shown(out.name)}"
         raise DataError(message, rule="option-value", argument="out")
-    plan = plan_of(job, settings)
-    client = Client(endpoint, plan.settings, cache, budget, attempts, timeout)
+    plan, cache = plan_of(arguments, arguments.settings()), Cache(arguments.cache or default_folder())
+    client = Client(arguments.endpoint, plan.settings, cache, arguments.budget, **how)
     simulator = None
-    if settings.simulate_with:
-        reading = replace(plan.settings, model=settings.simulate_with, again=(), samples=0)
-        simulator = Client(job.simulate_endpoint or endpoint, reading, cache, None, attempts, timeout)
+    if arguments.simulate_with:
+        reading = replace(plan.settings, model=arguments.simulate_with, again=(), samples=0)
+        simulator = Client(arguments.simulate_endpoint or arguments.endpoint, reading, cache, **how)
         simulator.bill = client.bill
-    asker = Asker(client, plan.settings, plan.prompt, plan.shots, plan.split.label_names, simulator)
-    header = plan.header()
-    if not force:
+    header = {"settings": plan.settings, "data": plan.split.header(arguments.limit)}
+    if not arguments.force:
         refuse_other(out, header)
-    partial = Partial(out, header, resume)
+    partial = Partial(out, header, arguments.resume)
     try:
-        failures = asyncio.run(_asked(plan, asker, partial, concurrency, on_progress or (lambda instances: None)))
+        failures = asyncio.run(_asked(Asker(plan, client, simulator), partial, arguments))
         if failures:
             raise DataError(_failure_words(failures, len(partial.places), out), rule="server")
         report = _written(out, partial, plan, client, header)
@@ -177,36 +140,104 @@ def ask(
         partial.close(remove=not partial.places)
 
 
-async def _asked(plan: AskPlan, asker: Asker, partial: Partial, concurrency: int, on_progress: OnProgress) -> list[str]:
+async def _asked(asker: Asker, partial: Partial, arguments: AskArguments) -> list[str]:
     """Ask what is not answered yet; why instances have no answer."""
-    client = asker.client
     failures: list[str] = []
-    waiting = ((number, one) for number, one in enumerate(plan.questions()) if number not in partial.places)
+    waiting = ((number, one) for number, one in enumerate(asker.plan.questions()) if number not in partial.places)
 
     async def work() -> None:
         for number, question in waiting:
             try:
-                answer = await client.ask(plan.messages(question), plan.split.label_names)
-                line = await plan.line(question, answer, asker)
+                answer, line = await asker.line(question)
             except OutOfBudgetError:
                 failures.append(f"instance {shown(question.instance.id)}: the budget is used up")
                 return
             except UnreachableError as error:
                 failures.append(f"instance {shown(question.instance.id)}: {error}")
-                if len(failures) > MOST_SHOWN + concurrency:
+                if len(failures) > MOST_SHOWN + arguments.concurrency:
                     return
                 continue
             facts = {"outcome": answer.outcome, "reason": answer.reason}
             statuses = [quote["status"] for quote in line["quotes"]]
             partial.append(number, [orjson.dumps(line)], {**facts, "statuses": statuses})
-            on_progress(1)
+            if arguments.on_progress is not None:
+                arguments.on_progress(1)
 
     try:
-        await gather([work() for _ in range(concurrency)])
+        await gather([work() for _ in range(arguments.concurrency)])
     finally:
-        for one in filter(None, (client, asker.simulator)):
+        for one in filter(None, (asker.client, asker.simulator)):
             await one.close()
     return failures
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Asks a plan's questions.
+
+    Attributes:
+        plan: whose questions.
+        client: of the model.
+        simulator: the client of another model, which reads the quotes alone; None for none.
+    """
+
+    plan: AskPlan
+    client: Client
+    simulator: Client | None = None
+
+    async def line(self, question: Question) -> tuple[Answer, dict[str, Any]]:
+        """Return the model's answer, and the prediction that it and what is asked again make."""
+        settings, split = self.plan.settings, self.plan.split
+        answer = await self._one(self.client, question)
+        quotes, again = located(answer, question, settings), dict[str, Answer]()
+        if answer.outcome == ANSWERED:
+            answer = await self._completed(question, answer)
+            again = await self._again(question, quotes)
+        if split.kind == "perturbation":
+            line = pair_line(question.instance, answer, quotes, erased_fields(again), split.label_names)
+        else:
+            line = eraser_line(question.instance, answer, quotes, erased_fields(again))
+        if settings.again or settings.simulate_with:
+            rows = [{"kind": kind, "classification": one.label, "outcome": one.outcome} for kind, one in again.items()]
+            line[AGAIN_FIELD] = rows
+        return answer, line
+
+    async def _again(self, question: Question, quotes: Sequence[Quote]) -> dict[str, Answer]:
+        """Return the answers to the changed questions, by the kind of change."""
+        again, settings = dict[str, Answer](), self.plan.settings
+        flags = flags_of(question, quotes) if settings.again else []
+        for kind in settings.again:
+            at = random_flags(question, flags, settings.seed) if kind == "random" else flags
+            other = changed(question, at, kind)
+            again[kind] = await self._completed(other, await self._one(self.client, other))
+        if self.simulator is not None:
+            again[SIMULATED] = await self._one(self.simulator, with_quotes_alone(question, quotes))
+        return again
+
+    async def _one(self, client: Client, question: Question, sample: int = 0) -> Answer:
+        return await client.ask(self.plan.messages(question), self.plan.split.label_names, sample)
+
+    async def _completed(self, question: Question, answer: Answer) -> Answer:
+        """The answer with probabilities: the server's, else the share of each label among samples, else none.
+
+        Where a server gives log-probabilities and none of one answer's label can be read, the label counts as certain;
+        where there is no label, all are alike. Both are counted in the notes.
+        """
+        settings, labels = self.plan.settings, self.plan.split.label_names
+        if answer.probabilities is not None or not settings.again:
+            return answer
+        if settings.samples:
+            samples = [await self._one(self.client, question, number + 1) for number in range(settings.samples)]
+            counts = Counter(one.label for one in samples if one.label is not None)
+            if not counts:
+                self.client.bill.note("none of an input's samples is an answer: all its labels count as alike")
+            return replace(answer, probabilities=shares(counts, labels))
+        if not self.client.gives_probabilities:
+            self.client.bill.note("the server gives no log-probabilities: label flips alone (`samples` N asks N times)")
+            return answer
+        words = "log-probabilities without the label's: the label counts as certain, no label as all alike"
+        self.client.bill.note(words)
+        return replace(answer, probabilities=shares(Counter(filter(None, [answer.label])), labels))
 
 
 def _failure_words(failures: Sequence[str], kept: int, out: Path) -> str:
@@ -244,7 +275,7 @@ def _written(out: Path, partial: Partial, plan: AskPlan, client: Client, header:
     return report
 
 
-def dry_run(job: AskJob, settings: AskSettings) -> Iterator[str]:
+def dry_run(job: AskJob | AskArguments, settings: AskSettings) -> Iterator[str]:
     """Two whole prompts, and how many tokens all of them are estimated to have."""
     plan, total, count = plan_of(job, settings), 0, 0
     for question in plan.questions():

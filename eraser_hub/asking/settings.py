@@ -7,8 +7,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Literal
 
+from eraser_hub.records.arguments import Config, DatasetPlace, Force, Resume, Split
 from eraser_hub.records.errors import shown
-from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options, Split, UsageError
+from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options, UsageError
 
 from .answers import QUOTED
 
@@ -24,20 +25,26 @@ class AskSettings(Options):
 
     Attributes:
         model: The model's name, as the server knows it.
+        shots: Examples from the split train, drawn by the seed.
+        again: Ask again, of: redacted, removed (without the quotes), alone (with nothing else), random (other spans
+            redacted).
+
+    Prompt and answers:
+        prompt: The prompt's name and digest.
+        answer: quotes; offsets or tokens (places by number); highlighted (copies with <r>..</r>).
         temperature: Of the model's answers.
         seed: Seed of all that is drawn.
         max_tokens: Most tokens of an answer.
         structured: auto: ask for a JSON schema where the server takes it; schema; none.
-        shots: Examples from the split train, drawn by the seed.
+
+    Quotes:
         threshold: Least similarity of a quote that is not in the text as it is.
         several: A quote that stands in several places: nearest (to the others), or all.
-        prompt: The prompt's name and digest.
-        again: Ask again, of: redacted, removed (without the quotes), alone (with nothing else), random (other spans
-            redacted).
+
+    Further questions:
         samples: `again`: so many answers for probabilities, where there are no log-probabilities.
         sample_temperature: Of these.
         simulate_with: Another model, which is asked for the label by the quotes alone.
-        answer: quotes; offsets or tokens (places by number); highlighted (copies with <r>..</r>).
     """
 
     model: str
@@ -57,7 +64,7 @@ class AskSettings(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not _some_of(self.again, AGAIN):
+        if not set(self.again) <= set(AGAIN) or len(set(self.again)) < len(self.again):
             words = f"expected some of {', '.join(AGAIN)}, each once, found {shown(','.join(self.again))}"
             raise UsageError(words, rule="option-value", argument="again")
         if self.samples and not self.again:
@@ -75,16 +82,12 @@ class AskSettings(Options):
             f"model:{self.model}|prompt:{self.prompt}|shots:{self.shots}|temperature:{self.temperature:g}",
             f"seed:{self.seed}|max_tokens:{self.max_tokens}|structured:{self.structured}",
             f"quotes:{self.threshold:g},{self.several}",
-            f"eraser-hub:{__version__}",
         ]
-        if self.answer != QUOTED:
-            parts.insert(-1, f"answer:{self.answer}")
-        if self.again:
-            sampled = f",samples:{self.samples}@{self.sample_temperature:g}" if self.samples else ""
-            parts.insert(-1, f"again:{','.join(self.again)}{sampled}")
-        if self.simulate_with:
-            parts.insert(-1, f"simulated:{self.simulate_with}")
-        return "|".join(parts)
+        sampled = f",samples:{self.samples}@{self.sample_temperature:g}" if self.samples else ""
+        parts += [f"answer:{self.answer}"] if self.answer != QUOTED else []
+        parts += [f"again:{','.join(self.again)}{sampled}"] if self.again else []
+        parts += [f"simulated:{self.simulate_with}"] if self.simulate_with else []
+        return "|".join([*parts, f"eraser-hub:{__version__}"])
 
     @property
     def requests(self) -> int:
@@ -94,7 +97,7 @@ class AskSettings(Options):
 
 @dataclass(frozen=True, slots=True)
 class AskJob:
-    """What is asked about.
+    """What is asked about, where nobody is asked: see `AskArguments`.
 
     Attributes:
         dataset: folder (``hub/eraser``) or Hub id.
@@ -102,7 +105,6 @@ class AskJob:
         split: its split.
         limit: the first so many instances; None for all.
         prompt: a file in place of the config's prompt.
-        simulate_endpoint: of the second model; "" for the first one's.
     """
 
     dataset: str
@@ -110,7 +112,6 @@ class AskJob:
     split: str = "test"
     limit: int | None = None
     prompt: Path | None = None
-    simulate_endpoint: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,27 +119,31 @@ class AskArguments(AskSettings):
     """Everything that asking for a split needs.
 
     Attributes:
-        dataset: Dataset folder (hub/eraser), Hub id or hf:// path.
         endpoint: Base URL of an OpenAI-compatible server, such as http://localhost:8000/v1.
         out: Predictions: a file ending in .jsonl.
-        config: Config; by default the dataset's default config.
+
+    Prompt and answers:
         prompt: A jinja2 file in place of the config's prompt.
-        concurrency: Requests at a time.
+
+    Further questions:
         simulate_endpoint: Of that model; by default the first one's.
+
+    Requests:
+        concurrency: Requests at a time.
         attempts: How often a request is sent before it counts as failed.
         timeout: Seconds that an answer may take.
         cache: Where answers are kept; by default $XDG_CACHE_HOME/eraser-hub/ask.
         limit: Ask about the first so many instances.
         budget: Most tokens that may be paid.
-        resume: Go on with a stopped run.
-        force: Replace a result that was made otherwise.
+
+    Run:
         on_progress: Called with the number of instances that are done.
     """
 
-    dataset: str
+    dataset: DatasetPlace
     endpoint: str
     out: Path
-    config: str | None = None
+    config: Config = None
     split: Split = "test"
     prompt: Path | None = None  # type: ignore[assignment]
     concurrency: AtLeastOne = 8
@@ -148,19 +153,11 @@ class AskArguments(AskSettings):
     cache: Path | None = None
     limit: AtLeastOne | None = None
     budget: AtLeastOne | None = None
-    resume: bool = False
-    force: bool = False
+    resume: Resume = False
+    force: Force = False
     on_progress: Annotated[Callable[[int], None] | None, Option(python_only=True)] = None
-
-    def job(self) -> AskJob:
-        """Return what is asked about."""
-        return AskJob(self.dataset, self.config, self.split, self.limit, self.prompt, self.simulate_endpoint)
 
     def settings(self) -> AskSettings:
         """Return what decides the answers, but for the data."""
         names = (field.name for field in fields(AskSettings))
         return AskSettings(**{name: getattr(self, name) for name in names if name != "prompt"})
-
-
-def _some_of(values: tuple[str, ...], allowed: tuple[str, ...]) -> bool:
-    return len(set(values)) == len(values) and set(values) <= set(allowed)

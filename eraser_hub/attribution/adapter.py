@@ -10,8 +10,8 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,14 @@ OUT_OF_MEMORY = (
     "alloc_failed",
     "could not create a memory object",
 )
+
+
+class ProbabilityModel(Protocol):
+    """The least a model must do."""
+
+    def predict_proba(self, token_lists: list[list[str]]) -> NDArray[np.float64]:
+        """Probabilities, shape (number of token lists, number of classes), each row summing to 1."""
+        ...
 
 
 def array_of(numbers: Any) -> NDArray[np.float64]:
@@ -177,7 +185,7 @@ class Adapter(ABC):
 
     def seen(self, instance: Instance) -> Instance:
         """The instance as the model sees it: without the query where it does not read one."""
-        return instance if self.uses_query else instance.without_query()
+        return instance if self.uses_query else replace(instance, query=())
 
     def batches(self, sizes: Sequence[int], batch_size: int) -> Iterator[list[int]]:
         """Numbers of units of these sizes in batches of like length, longest first; of one if the model does not pad.

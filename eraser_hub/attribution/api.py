@@ -12,19 +12,20 @@ from numpy.typing import NDArray
 
 from eraser_hub.metrics.tokens import sentence_sizes, tokens_of
 from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.options import shows
 
-from .adapter import Adapter, align_labels
+from .adapter import Adapter, ProbabilityModel, align_labels
 from .engine import explain_instances
 from .given import with_scores
 from .instances import Instance
-from .models.plain_model import ProbabilityModel
 from .open import open_model
-from .settings import GIVEN, OWN, SPANS, settings_for
+from .settings import GIVEN, OWN, SPANS, ExplainSettings, settings_for
 from .work import infiller_of
 
 Text = str | Sequence[str] | Instance
 
 
+@shows(ExplainSettings)
 def explain_texts(
     model: str | Path | ProbabilityModel | Adapter,
     texts: Sequence[Text],
@@ -55,8 +56,6 @@ def explain_texts(
         infill: a masked language model (a folder or Hub id) that draws words for erased tokens, with
             ``erase="infill"``.
         on_passes: called with the number of forward passes after each batch.
-        settings: those of :class:`ExplainSettings`, with its defaults: ``method="occlusion"``, ``kd=0.1``, ``seed=1``,
-            ..
 
     Returns:
         One prediction for each text, ``annotation_id`` its number in ``texts`` (an Instance's own id). With two classes

@@ -29,26 +29,6 @@ LOOKED_AT = 2000  # rows after the first that are looked at for another query
 
 
 @dataclass(frozen=True, slots=True)
-class _Some:
-    """Some of a split's rows, re-iterable as they are.
-
-    Attributes:
-        rows: all of them.
-        places: of those that are taken.
-    """
-
-    rows: Any
-    places: frozenset[int]
-
-    @property
-    def split(self) -> Any:
-        return self.rows.split
-
-    def __iter__(self) -> Iterator[Any]:
-        return (row for place, row in enumerate(self.rows) if place in self.places)
-
-
-@dataclass(frozen=True, slots=True)
 class Split:
     """One split of one config, read as a stream: nothing is kept in memory but the row at hand.
 
@@ -59,6 +39,7 @@ class Split:
         size: number of rows, None when the dataset does not say.
         config: the config's name, which looks up kd.
         name: the dataset's folder or Hub id, for messages.
+        places: of the rows that are taken; None for all.
     """
 
     rows: Any
@@ -67,6 +48,7 @@ class Split:
     size: int | None
     config: str
     name: str | None = None
+    places: frozenset[int] | None = None
 
     def instances(self) -> Iterator[Instance]:
         """Instances in the dataset's order; errors as of `read`."""
@@ -78,7 +60,8 @@ class Split:
         Raises:
             DataError: a row that is not of its dataset's schema; a data file that cannot be read.
         """
-        rows = iter(self.rows)
+        taken = self.places
+        rows = (row for place, row in enumerate(self.rows) if taken is None or place in taken)
         for number in count(1):
             try:
                 row = next(rows, None)
@@ -102,8 +85,9 @@ class Split:
     def sample(self, size: int, seed: int) -> Split:
         """So many of the rows, drawn by seed with each label's share (:func:`stratified`), in the dataset's order."""
         labels = [str(one.label) for one in self.instances()]
-        chosen = stratified(labels, size, seed)
-        return replace(self, rows=_Some(self.rows, frozenset(chosen)), size=len(chosen))
+        taken = range(len(labels)) if self.places is None else sorted(self.places)
+        chosen = frozenset(taken[place] for place in stratified(labels, size, seed))
+        return replace(self, places=chosen, size=len(chosen))
 
     def _refuse_damaged_file(self) -> None:
         """Raise the error that names the file of a built dataset which cannot be read: datasets does not say which."""

@@ -8,26 +8,29 @@ same bytes as one that runs through.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.metrics.fields import ERASED_ANSWERS, HARD_FIELD, SOFT_FIELDS
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.rules import Rule
+from eraser_hub.schema.instance import HARD_FIELD, OCCLUDED_FIELD, SOFT_FIELDS
+from eraser_hub.schema.rows import ERASED_ANSWERS
 
 from . import erasure
-from .adapter import Adapter
-from .attribution import attribute
-from .chunk import Chunk
+from .adapter import Adapter, Notes
+from .chunk import Chunk, Scores
 from .instances import Instance, chunks_of
 from .measure import Fields, Measure
+from .method import METHODS, supports
 from .runner import Fills, Runner
-from .settings import GIVEN, OWN, SPANS, TARGETS, ExplainSettings, place_of
+from .settings import GIVEN, OWN, SPANS, TARGETS, THRESHOLDED, ExplainSettings, place_of
 
+ERASED_PAIR = ("comprehensiveness_classification_scores", "sufficiency_classification_scores")
 DIGITS = 9  # significant digits of a written token score; rankings are made from what is written
+ALL_ZERO = "instances whose scores are all zero: nothing to normalise"
 
 
 def explain_instances(
@@ -136,6 +139,41 @@ def _token_scores(chunk: Chunk) -> list[NDArray[np.float64]]:
     return rows
 
 
+def attribute(chunk: Chunk) -> list[NDArray[np.float64]]:
+    """Return the scores of a chunk by the method of its settings, each of shape (tokens,).
+
+    Raises:
+        DataError: the model does not allow the method; scores that are not finite.
+    """
+    name, model = chunk.settings.method, chunk.model
+    method = METHODS.find(name)
+    if not supports(model, name):
+        allowed = ", ".join(other for other in METHODS if supports(model, other))
+        words = f"not possible with {model.description}; it allows {allowed}"
+        raise DataError(f"`method` {name}: {words}", rule="unsupported")
+    rows = method().scores(chunk)
+    for one, scores in zip(chunk.instances, rows, strict=True):
+        if not np.isfinite(scores).all():
+            raise DataError(
+                f"`method` {name}: {np.count_nonzero(~np.isfinite(scores))} of {len(scores)} token scores are NaN or "
+                "infinite",
+                rule="model-output",
+                instance=one.id,
+            )
+    normalised = chunk.settings.choices.normalise and method.normalised
+    return [_shares(scores, model.notes) if normalised else scores for scores in rows]
+
+
+def _shares(scores: Scores, notes: Notes) -> Scores:
+    """Return scores divided by their sum; zeros stay zeros, and are counted (the authors' code divides 0 by 0)."""
+    total = scores.sum()
+    if total == 0:
+        if len(scores):
+            notes.count(ALL_ZERO)
+        return scores
+    return np.asarray(scores / total)
+
+
 def rounded(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return scores as they are written; minus zero becomes zero."""
     return np.asarray([float(f"{value:.{DIGITS}g}") for value in scores], dtype=np.float64) + 0.0
@@ -186,8 +224,13 @@ def _predictions(chunk: Chunk, measures: Sequence[Measure]) -> list[dict[str, An
 
 
 def _eraser_predictions(chunk: Chunk, measures: Sequence[Measure]) -> list[dict[str, Any]]:
-    names, settings = chunk.model.label_names, chunk.settings
-    plans = [_plan(number, chunk) for number in range(len(chunk.encoded))]
+    names = chunk.model.label_names
+    sets = [_erased_sets(number, chunk) for number in range(len(chunk.encoded))]
+    plans = []
+    for number, hard in enumerate(chunk.hard):
+        positions = [hard, *(at for *_, at in sets[number])]
+        inputs = [make(number, at) for at in positions for make in (erasure.without, erasure.only)]
+        plans.append([*inputs[:2], erasure.empty(number), *inputs[2:]])
     values = chunk.run([erased for plan in plans for erased in plan])
     chunk.erased = np.split(values, np.cumsum(list(map(len, plans)))[:-1])
     fields: Fields = [{} for _ in plans]
@@ -195,61 +238,45 @@ def _eraser_predictions(chunk: Chunk, measures: Sequence[Measure]) -> list[dict[
         for own, more in zip(fields, measure.measure(chunk), strict=True):
             own |= more
     predictions = []
-    for number, (one, part) in enumerate(zip(chunk.instances, chunk.erased, strict=True)):
-        rows = (_by_label(names, row) for row in part.tolist())
+    for number, (one, more) in enumerate(zip(chunk.instances, fields, strict=True)):
+        every = np.vstack([chunk.full[number], chunk.erased[number]]).tolist()
+        full, without, only, nothing, *rows = (dict(zip(names, row, strict=True)) for row in every)
+        pairs = [dict(zip(ERASED_PAIR, pair, strict=True)) for pair in zip(rows[::2], rows[1::2], strict=True)]
+        for (name, facts, _), pair in zip(sets[number], pairs, strict=True):
+            more.setdefault(name, []).append({**facts, **pair})
         prediction: dict[str, Any] = {
             "annotation_id": one.id,
             "rationales": rationales_of(chunk, number),
             "classification": names[chunk.predicted[number]],
-            "classification_scores": _by_label(names, chunk.full[number].tolist()),
-            **_erased_pair(rows),
-            "null_classification_scores": next(rows),
+            "classification_scores": full,
+            **dict(zip(ERASED_PAIR, (without, only), strict=True)),
+            "null_classification_scores": nothing,
         }
-        if settings.bins:
-            prediction["thresholded_scores"] = [{"threshold": rate, **_erased_pair(rows)} for rate in settings.bins]
-        more = fields[number]
-        if settings.random_draws:
-            more["random_rationales"] = [_erased_pair(rows) for _ in range(settings.random_draws)]
-        if settings.fidelity_trials:
-            more["occluded_scores"] = [
-                {"occlusion_rate": rate, "trial": trial, **_erased_pair(rows)}
-                for rate in settings.fidelity_rates
-                for trial in range(settings.fidelity_trials)
-            ]
         predictions.append(prediction | {name: more[name] for name in sorted(more, key=place_of)})
     return predictions
 
 
-def _by_label(names: Sequence[str], row: Sequence[float]) -> dict[str, float]:
-    return dict(zip(names, row, strict=True))
-
-
-def _erased_pair(rows: Iterator[dict[str, float]]) -> dict[str, dict[str, float]]:
-    return {
-        "comprehensiveness_classification_scores": next(rows),
-        "sufficiency_classification_scores": next(rows),
-    }
-
-
-def _plan(number: int, chunk: Chunk) -> list[erasure.Erased]:
-    """Return the erased inputs of an instance, in the order in which its prediction reads them."""
+def _erased_sets(number: int, chunk: Chunk) -> list[tuple[str, dict[str, Any], NDArray[np.int64]]]:
+    """Return the sets of tokens that are erased beside the rationale: the field that lists them, its entry, the set."""
     one, hard, settings = chunk.instances[number], chunk.hard[number], chunk.settings
-    plan = [erasure.without(number, hard), erasure.only(number, hard), erasure.empty(number)]
-    sets = [erasure.top(chunk.scores[number], rate, settings.choices.ties) for rate in settings.bins]
+    sets: list[tuple[str, dict[str, Any], NDArray[np.int64]]] = [
+        (THRESHOLDED, {"threshold": rate}, erasure.top(chunk.scores[number], rate, settings.choices.ties))
+        for rate in settings.bins
+    ]
     if settings.random_draws:
         random = chunk.random(one, f"against chance: {settings.random_kind}")
         for _ in range(settings.random_draws):
             if settings.random_kind == "spans":
-                sets.append(erasure.shifted_rationale(random, hard, one.bounds))
+                drawn = erasure.shifted_rationale(random, hard, one.bounds)
             else:
-                sets.append(erasure.random_rationale(random, one.bounds[-1], len(hard)))
+                drawn = erasure.random_rationale(random, one.bounds[-1], len(hard))
+            sets.append(("random_rationales", {}, drawn))
     if settings.fidelity_trials:
         random, each = chunk.random(one, "fidelity"), settings.choices.occlusion == "each"
-        for rate in settings.fidelity_rates:
-            sets += [erasure.occluded(random, hard, rate, each) for _ in range(settings.fidelity_trials)]
-    for positions in sets:
-        plan += [erasure.without(number, positions), erasure.only(number, positions)]
-    return plan
+        for rate, trial in product(settings.fidelity_rates, range(settings.fidelity_trials)):
+            occluded = erasure.occluded(random, hard, rate, each)
+            sets.append((OCCLUDED_FIELD, {"occlusion_rate": rate, "trial": trial}, occluded))
+    return sets
 
 
 def rationales_of(chunk: Chunk, number: int) -> list[dict[str, Any]]:

@@ -8,16 +8,23 @@ erased; how a token is erased (removed, masked, padded) is the model adapter's b
 from __future__ import annotations
 
 import hashlib
+import importlib
 import math
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.metrics.token_rows import runs
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 NONE = np.zeros(0, dtype=np.int64)
 
@@ -154,3 +161,22 @@ def occluded(
     gone = math.floor(rate * len(positions) + 0.5)
     stay = random.permutation(len(positions))[gone:]
     return np.sort(positions[stay])
+
+
+def one_thread(package: str) -> AbstractContextManager[Any]:
+    """Return a block in which a package's linear algebra takes one thread.
+
+    So small a system is solved fastest by one: several mostly wait for each other, on a busy machine ten times as long
+    as the work takes; and the result is the same whatever the number of cores.
+    """
+    limits: AbstractContextManager[Any] = _thread_pools(package).limit(limits=1)
+    return limits
+
+
+@cache
+def _thread_pools(package: str) -> ThreadpoolController:
+    """Return the thread pools there are once a package is imported; to look for them takes long."""
+    from threadpoolctl import ThreadpoolController
+
+    importlib.import_module(package)
+    return ThreadpoolController()

@@ -7,18 +7,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.metrics.fields import AOPC_BOUNDS, HARD_FIELD, SOFT_FIELDS
 from eraser_hub.metrics.tokens import mask
 from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import MOST_SHOWN, DataError, DataErrors, shown
-from eraser_hub.records.predictions import Rationale, instances, plain_rows
+from eraser_hub.records.predictions import instances, plain_rows
 from eraser_hub.records.rules import Rule
 from eraser_hub.records.run_record import read_run, run_path
+from eraser_hub.schema.instance import AOPC_BOUNDS, HARD_FIELD, SOFT_FIELDS
 
 from .adapter import array_of
 from .instances import Instance, in_any
@@ -30,43 +30,17 @@ DECIDES = ("settings", "data", "model")  # of a run's header, what bounds of AOP
 DECISIVE = ("beam", "erase", "paper", "target", "units")  # of these settings, those that do
 
 
-class Given(ABC):
-    """What instances are given before they are explained.
-
-    Attributes:
-        digest: what stands in the signature.
-    """
-
-    digest: str
-
-    @abstractmethod
-    def put_on_all(self, instances: Iterable[Instance]) -> Iterator[Instance]:
-        """Every instance that is explained, with what it is given."""
-
-    @abstractmethod
-    def check(self, instances: Iterable[Instance], partly: bool) -> str:
-        """Say what is missing now and not after hours.
-
-        Args:
-            partly: whether there may be something for other instances besides (a ``limit``).
-
-        Returns:
-            What a reader of the results must know; "" for nothing.
-
-        Raises:
-            DataError: at most ten instances for which something is missing or does not fit, and their number.
-        """
-
-
-class GoldRationales(Given):
+class GoldRationales:
     """The instances' own: the union of the gold evidence. Instances without any are left out, and counted."""
 
     digest = HUMAN
 
     def put_on_all(self, instances: Iterable[Instance]) -> Iterator[Instance]:
+        """Every instance that has a rationale."""
         return (one for one in instances if one.rationale is not None and any(map(any, one.rationale)))
 
     def check(self, instances: Iterable[Instance], partly: bool) -> str:
+        """As :meth:`GivenFile.check`: how many instances have none."""
         every = list(instances)
         size, marked = len(every), sum(1 for _ in self.put_on_all(every))
         if not marked:
@@ -75,8 +49,11 @@ class GoldRationales(Given):
         return "" if marked == size else f"{size - marked} of {size} instances without a human rationale, left out"
 
 
-class GivenFile(Given):
+class GivenFile(ABC):
     """A field of a predictions file, held by id.
+
+    Attributes:
+        digest: what stands in the signature.
 
     Args:
         path: an ERASER results file, ``.jsonl`` or ``.parquet``; only ``annotation_id`` and, of its ``rationales``,
@@ -88,6 +65,7 @@ class GivenFile(Given):
 
     what: str
     field: str
+    needs: ClassVar[Literal["", "tokens", "all"]] = ""  # for which documents there has to be something
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -107,27 +85,33 @@ class GivenFile(Given):
     def _rows(self, path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
         """Line, id, and the field's values by document."""
         for number, prediction in instances(path):
-            identity = str(prediction.annotation_id)
+            identity, documents = str(prediction.annotation_id), dict[str, Any]()
+            where: dict[str, Any] = {"file": path, "line": number, "instance": identity}
             if prediction.rationales is None:
-                words = "expected rationales, found none"
-                raise DataError(words, rule="span-missing", file=path, line=number, instance=identity)
-            yield number, identity, self._by_document(prediction.rationales, identity, number)
-
-    def _by_document(self, rationales: Sequence[Rationale], identity: str, line: int) -> dict[str, Any]:
-        documents: dict[str, Any] = {}
-        for place, one in enumerate(rationales):
-            docid, values = str(one.docid), getattr(one, self.field)
-            where: dict[str, Any] = {"file": self.path, "line": line, "instance": identity}
-            if values is None:
-                words = f"expected {self.what}, found none"
-                raise DataError(words, rule="key-missing", **where, field=f"rationales[{place}].{self.field}")
-            if docid in documents:
-                words = f"expected each document once, found {shown(docid)} again"
-                raise DataError(words, rule="document-twice", **where, field=f"rationales[{place}].docid")
-            documents[docid] = values
-        return documents
+                raise DataError("expected rationales, found none", rule="span-missing", **where)
+            for place, one in enumerate(prediction.rationales):
+                docid, values = str(one.docid), getattr(one, self.field)
+                if values is None:
+                    words = f"expected {self.what}, found none"
+                    raise DataError(words, rule="key-missing", **where, field=f"rationales[{place}].{self.field}")
+                if docid in documents:
+                    words = f"expected each document once, found {shown(docid)} again"
+                    raise DataError(words, rule="document-twice", **where, field=f"rationales[{place}].docid")
+                documents[docid] = values
+            yield number, identity, documents
 
     def check(self, instances: Iterable[Instance], partly: bool) -> str:
+        """Say what is missing now and not after hours.
+
+        Args:
+            partly: whether there may be something for other instances besides (a ``limit``).
+
+        Returns:
+            What a reader of the results must know; "" for nothing.
+
+        Raises:
+            DataError: at most ten instances for which something is missing or does not fit, and their number.
+        """
         errors, wrong, ids = list[DataError](), 0, set[str]()
         for one in instances:
             ids.add(one.id)
@@ -149,6 +133,7 @@ class GivenFile(Given):
         return ""
 
     def put_on_all(self, instances: Iterable[Instance]) -> Iterator[Instance]:
+        """Every instance that is explained, with what it is given."""
         return map(self.put_on, instances)
 
     def put_on(self, instance: Instance) -> Instance:
@@ -163,7 +148,8 @@ class GivenFile(Given):
         line, documents = self._documents[instance.id]
         unknown = next((name for name in documents if name not in instance.names), None)
         pairs = zip(instance.names, instance.documents, strict=True)
-        lacking = next((name for name, tokens in pairs if name not in documents and self._needs(tokens)), None)
+        needed = (name for name, tokens in pairs if self.needs == "all" or (tokens and self.needs == "tokens"))
+        lacking = next((name for name in needed if name not in documents), None)
         try:
             if unknown is not None:
                 words = f"expected documents among {', '.join(map(shown, instance.names))}, found {shown(unknown)}"
@@ -175,10 +161,6 @@ class GivenFile(Given):
         except DataError as error:
             raise error.at(file=self.path, line=line) from None
 
-    def _needs(self, tokens: Sequence[str]) -> bool:
-        """Whether there should be something for a document."""
-        return False
-
     @abstractmethod
     def _fitted(self, instance: Instance, documents: Mapping[str, Any]) -> Instance: ...
 
@@ -186,10 +168,7 @@ class GivenFile(Given):
 class GivenScores(GivenFile):
     """Soft rationales: a score for each token of every document that has tokens."""
 
-    what, field = "scores", SOFT
-
-    def _needs(self, tokens: Sequence[str]) -> bool:
-        return bool(tokens)
+    what, field, needs = "scores", SOFT, "tokens"
 
     def _fitted(self, instance: Instance, documents: Mapping[str, Any]) -> Instance:
         return with_scores(instance, [documents.get(name, ()) for name in instance.names])
@@ -221,7 +200,7 @@ class GivenRationales(GivenFile):
 class GivenIndices(GivenFile):
     """Hard rationales of pairs, in the perturbation benchmark's form: indices of each sequence, in any order."""
 
-    what, field = "rationales", "rationale"
+    what, field, needs = "rationales", "rationale", "all"
 
     def _rows(self, path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
         for number, row in plain_rows(path):
@@ -233,9 +212,6 @@ class GivenIndices(GivenFile):
                 words = f"expected a list of indices for each sequence, found {shown(sequences)}"
                 raise DataError(words, rule="type", file=path, line=number, instance=identity, field=self.field)
             yield number, str(identity), {f"sequence_{at}": indices for at, indices in enumerate(sequences)}
-
-    def _needs(self, tokens: Sequence[str]) -> bool:
-        return True
 
     def _fitted(self, instance: Instance, documents: Mapping[str, Any]) -> Instance:
         pairs = enumerate(zip(instance.names, instance.documents, strict=True))
@@ -287,6 +263,9 @@ class KnownBounds:
             words = "`aopc_bounds_from`: expected bounds for each instance"
             raise DataError(words, rule="id-missing", file=self.path, instance=instance.id)
         return replace(instance, aopc_bounds=self._bounds[instance.id])
+
+
+Given = GoldRationales | GivenFile
 
 
 def given_rationales(whose: str, kind: str) -> Given:

@@ -19,7 +19,8 @@ from eraser_hub.metrics.tokens import mask, sentences_of, tokens_of
 from eraser_hub.records.built import label_name
 from eraser_hub.records.errors import DataError, shown
 
-IDENTITY = (str, int)
+STRING, LIST, IDENTITY = "a string", "a list", "a string or an integer"
+TYPES: dict[str, tuple[type, ...]] = {STRING: (str,), LIST: (list, tuple), IDENTITY: (str, int)}
 Rationale = tuple[tuple[bool, ...], ...]  # per document one flag a token
 
 
@@ -104,10 +105,6 @@ class Instance:
         documents = tuple(document or (filler,) * bool(filler) for document in self.only(kept).documents)
         return replace(self, documents=documents, rationale=None, scores=None, sentences=())
 
-    def without_query(self) -> Instance:
-        """The same instance for a model that is not to see the query."""
-        return replace(self, query=())
-
     def rationale_only(self) -> Instance:
         """The documents reduced to the human rationale's tokens (Carton et al. (2020), "rationale-only text").
 
@@ -127,44 +124,38 @@ def chunks_of(instances: Iterable[Instance], size: int) -> Iterator[tuple[int, l
     yield from enumerate(iter(lambda: list(islice(rest, size)), []))
 
 
-def _typed(value: Any, kinds: type | tuple[type, ...], what: str, instance: str | None, field: str) -> Any:
-    """A value of one of these types."""
-    if not isinstance(value, kinds) or (isinstance(value, bool) and kinds == IDENTITY):
-        raise DataError(f"expected {what}, found {shown(value)}", rule="type", instance=instance, field=field)
+def _typed(value: Any, what: str, instance: str | None, field: str, words: str = "") -> Any:
+    """A value of one of :data:`TYPES`.
+
+    Args:
+        words: for the error, where ``what`` does not say enough.
+    """
+    if not isinstance(value, TYPES[what]) or (isinstance(value, bool) and what == IDENTITY):
+        raise DataError(f"expected {words or what}, found {shown(value)}", rule="type", instance=instance, field=field)
     return value
 
 
-def _identity(row: Mapping[str, Any], field: str) -> str:
-    return str(_typed(row.get(field), IDENTITY, "a string or an integer", None, field))
-
-
-def _listed(value: object, instance: str, field: str) -> Sequence[Any]:
-    listed: Sequence[Any] = _typed(value, (list, tuple), "a list", instance, field)
-    return listed
-
-
 def _words(value: object, instance: str, field: str) -> tuple[str, ...]:
-    return tuple(
-        _typed(word, str, "tokens that are strings", instance, field) for word in _listed(value, instance, field)
-    )
+    listed = _typed(value, LIST, instance, field)
+    return tuple(_typed(word, STRING, instance, field, "tokens that are strings") for word in listed)
 
 
 def _question(value: object, instance: str, field: str) -> tuple[str, ...]:
     """Tokens of a query, () where there is none."""
-    return () if value is None else tuple(tokens_of(_typed(value, str, "a string", instance, field)))
+    return () if value is None else tuple(tokens_of(_typed(value, STRING, instance, field)))
 
 
 def _documents(row: Mapping[str, Any], instance: str) -> tuple[tuple[str, ...], list[list[list[str]]]]:
     """Names of a row's documents, and the tokens of each of their sentences."""
     names: list[str] = []
     documents: list[list[list[str]]] = []
-    for number, document in enumerate(_listed(row["documents"], instance, "documents")):
+    for number, document in enumerate(_typed(row["documents"], LIST, instance, "documents")):
         field = f"documents[{number}]"
         if not isinstance(document, Mapping) or not isinstance(document.get("docid"), str):
             words = f"expected docid and text, found {shown(document)}"
             raise DataError(words, rule="type", instance=instance, field=field)
         name, text = document["docid"], document.get("text")
-        text = _typed(text, str, "a string", instance, f"{field}.text")
+        text = _typed(text, STRING, instance, f"{field}.text")
         if name in names:
             words = f"expected each document once, found {shown(name)} again"
             raise DataError(words, rule="document-twice", instance=instance, field=field)
@@ -177,8 +168,8 @@ def _marked(groups: object, names: Sequence[str], documents: Sequence[Sequence[s
     """The union of groups of evidences as flags."""
     sizes = dict(zip(names, map(len, documents), strict=True))
     spans: dict[str, list[tuple[int, int]]] = {name: [] for name in names}
-    for number, group in enumerate(_listed(groups, instance, "evidences")):
-        for place, evidence in enumerate(_listed(group, instance, f"evidences[{number}]")):
+    for number, group in enumerate(_typed(groups, LIST, instance, "evidences")):
+        for place, evidence in enumerate(_typed(group, LIST, instance, f"evidences[{number}]")):
             field = f"evidences[{number}][{place}]"
             docid = evidence.get("docid") if isinstance(evidence, Mapping) else None
             if not isinstance(docid, str) or docid not in spans:
@@ -198,8 +189,8 @@ def _marked(groups: object, names: Sequence[str], documents: Sequence[Sequence[s
 def in_any(sets: object, size: int, instance: str, field: str) -> tuple[bool, ...]:
     """Flags of the tokens that any gold set of a sequence holds."""
     flags = [False] * size
-    for number, members in enumerate(_listed(sets, instance, field)):
-        for place in _listed(members, instance, f"{field}[{number}]"):
+    for number, members in enumerate(_typed(sets, LIST, instance, field)):
+        for place in _typed(members, LIST, instance, f"{field}[{number}]"):
             if not isinstance(place, int) or not 0 <= place < size:
                 words = f"expected the index of one of {size} tokens, found {shown(place)}"
                 raise DataError(words, rule="span-bounds", instance=instance, field=f"{field}[{number}]")
@@ -216,7 +207,7 @@ def instance_of_eraser(row: Mapping[str, Any], label_names: Sequence[str] = ()) 
         DataError: no id; a document without name or text, or twice; spans that do not fit the documents; an unknown
             label.
     """
-    identity = _identity(row, "annotation_id")
+    identity = str(_typed(row.get("annotation_id"), IDENTITY, None, "annotation_id"))
     names, texts = _documents(row, identity)
     documents = tuple(tuple(chain.from_iterable(text)) for text in texts)
     sentences = tuple(tuple(map(len, text)) for text in texts)
@@ -238,12 +229,14 @@ def instance_of_perturbation(row: Mapping[str, Any], label_names: Sequence[str] 
     Raises:
         DataError: no id; tokens that are no strings; gold sets for another number of sequences; an unknown label.
     """
-    identity = _identity(row, "id")
-    sequences = tuple(_words(sequence, identity, "tokens") for sequence in _listed(row["tokens"], identity, "tokens"))
+    identity = str(_typed(row.get("id"), IDENTITY, None, "id"))
+    sequences = tuple(
+        _words(sequence, identity, "tokens") for sequence in _typed(row["tokens"], LIST, identity, "tokens")
+    )
     names = tuple(f"sequence_{number}" for number in range(len(sequences)))
     rationale = None
     if row.get("rationale_ids") is not None:
-        gold = _listed(row["rationale_ids"], identity, "rationale_ids")
+        gold = _typed(row["rationale_ids"], LIST, identity, "rationale_ids")
         if len(gold) != len(sequences):
             message = f"expected gold sets for each of {len(sequences)} sequences, found {len(gold)}"
             raise DataError(message, rule="length", instance=identity, field="rationale_ids")
@@ -259,11 +252,11 @@ def instance_of_tokens(row: Mapping[str, Any], label_names: Sequence[str] = ()) 
     Raises:
         DataError: no id; tokens that are no strings; a mask of another length; an unknown label.
     """
-    identity = _identity(row, "id")
+    identity = str(_typed(row.get("id"), IDENTITY, None, "id"))
     tokens = _words(row["tokens"], identity, "tokens")
     flags = row.get("rationale_mask")
     if flags is not None:
-        others = [flag for flag in _listed(flags, identity, "rationale_mask") if flag not in (0, 1)]
+        others = [flag for flag in _typed(flags, LIST, identity, "rationale_mask") if flag not in (0, 1)]
         if others or len(flags) != len(tokens):
             words = f"expected one flag, 0 or 1, for each of {len(tokens)} tokens, found "
             words = words + (shown(others[0]) if others else str(len(flags)))

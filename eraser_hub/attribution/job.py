@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
+from eraser_hub.records.arguments import Config, DatasetPlace, Force, Resume, Revision, Split
 from eraser_hub.records.operators import ERASE_MODES
-from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options, Revision, Split, UsageError
+from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options
 
 Task = Literal["auto", "classification", "multiple-choice", "question-answering"]
 Engine = Literal["local", "ray"]
@@ -19,33 +20,39 @@ class Job:
     """What is explained by what.
 
     Attributes:
-        dataset: dataset folder (hub/eraser), Hub id or hf:// path.
         config: config; None: the dataset's default config.
         model: model folder of `eraser-hub train`, .skops file, or transformers id.
-        task: transformers: what the model computes; auto: by its architecture.
-        trust_pickle: open joblib and pickle files, which run code.
-        trust_remote_code: transformers: run the code that a model brings along.
-        labels: the dataset's name of each of the model's outputs, where the model does not say them: 'NEG,POS'.
-        query: show the query to the model; by default as it was trained, and for a transformers model without such a
-            record when the queries of the split differ.
-        window: transformers: longest input in sub-words.
-        device: torch device; by default cuda where there is one.
-        precision: transformers: of forward passes; auto: bfloat16 on a GPU that has it.
-        limit: explain the first so many instances.
-        sample: explain so many instances, drawn by seed with each label's share.
+
+    Model:
+        task: Task of a transformers model; auto: by its architecture.
+        labels: Label names of the model's outputs, if the model lacks them: NEG,POS.
+        query: Show the query to the model; by default as in training, else if queries differ.
+        window: Longest input of a transformers model, in sub-words.
+        device: Torch device; by default cuda, if available.
+        precision: Precision of a transformers model; auto: bfloat16 on GPUs that have it.
+        threads: Processor threads of a model; 0 leaves it to torch.
+        trust_pickle: Open joblib and pickle files, which run code.
+        trust_remote_code: Run the code that a transformers model brings.
+
+    Data:
+        limit: Number of instances to explain, from the first.
+        sample: Number of instances to draw, each label by its share.
         sample_seed: by which a sample is drawn, in place of the settings': draws of chance explain the same texts.
-        threads: processor threads of a model (0: as torch sees fit).
-        scores: in place of a method: token scores from elsewhere, the soft rationales of a results file.
+
+    Rationales:
+        scores: In place of a method: a results file whose soft rationales are the scores.
+        rationales: In place of a method: human, model (of a model that selects), or a results file.
+
+    Erasure:
+        infill: Masked language model for `erase` infill: a folder or Hub id.
+
+    Settings of measures:
         aopc_bounds_from: bounds of AOPC that another run of the same model and data found (a results file): they do not
             depend on the method.
-        rationales: in place of a method: human, model (its own, the default of a model that selects), or a results
-            file's hard ones.
-        infill: the masked language model that draws words for erased tokens where they are infilled, a folder or Hub
-            id.
         distribution_split: the split that the model was trained on, whose texts its states are fitted on.
     """
 
-    dataset: str
+    dataset: DatasetPlace
     config: str | None
     split: Split
     model: str
@@ -62,10 +69,10 @@ class Job:
     sample_seed: Annotated[int | None, Option(python_only=True)] = None
     threads: NotNegative = 0
     scores: Path | None = None
-    aopc_bounds_from: Path | None = None
+    aopc_bounds_from: Annotated[Path | None, Option(settable=True)] = None
     rationales: str = ""
     infill: str = ""
-    distribution_split: str = "train"
+    distribution_split: Annotated[str, Option(settable=True)] = "train"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,28 +80,27 @@ class ExplainArguments(Options):
     """What a run is told beside its :class:`Job` and its :class:`settings.ExplainSettings`.
 
     Attributes:
-        dataset: Dataset folder (hub/eraser), Hub id or hf:// path.
         model: Model folder of `eraser-hub train`, .skops file, or transformers id.
         out: Predictions: a file ending in .jsonl or .parquet.
-        config: Config; by default the dataset's default config.
-        method: The attribution method; by default occlusion.
-        draws: A `method` that is drawn by chance: so many files, OUT.draw-01.jsonl, ...
-        erase: How tokens are erased: remove (the default), mask, pad or infill; several with commas between write a
-            file each, OUT.remove.jsonl, .., of the same scores, made by the first.
-        more: A setting of a method or measure that a plug-in brings, NAME=VALUE; more than one with more `more`.
-        max_inputs: Refuse a run that may take more inputs of the model.
-        engine: local, or ray.
-        workers: `engine` ray: workers, each with a model.
-        resume: Go on with a stopped run.
-        force: Replace a result that was made otherwise.
+        method: Attribution methods, comma-separated, by default occlusion; several write OUT.METHOD.jsonl each.
+        measure: Measures, comma-separated, e.g. soft,infidelity; `eraser-hub methods` lists methods and measures.
+        erase: remove (the default), mask, pad, infill; several, comma-separated, write OUT.OPERATOR.jsonl each.
+        more: Setting of a method or measure, NAME=VALUE; repeat it for several.
+
+    Run:
+        draws: Number of draws of `method` random; several write OUT.draw-01.jsonl and so on.
+        max_inputs: Refuse a run that may need more model inputs than this.
+        engine: Where the work runs.
+        workers: Workers of `engine` ray, each with a model.
     """
 
-    dataset: str
+    dataset: DatasetPlace
     model: str
     out: Path
-    config: str | None = None
+    config: Config = None
     split: Split = "test"
-    method: str | None = None
+    method: Annotated[tuple[str, ...], Option(commas=True)] = ()
+    measure: Annotated[tuple[str, ...], Option(commas=True)] = ()
     draws: AtLeastOne = 1
     erase: Annotated[tuple[str, ...], Option(commas=True, choices=ERASE_MODES)] = ()
     more: Annotated[tuple[str, ...], Option(name="set")] = ()
@@ -102,12 +108,5 @@ class ExplainArguments(Options):
     engine: Engine = "local"
     workers: AtLeastOne = 2
     revision: Revision = None
-    resume: bool = False
-    force: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for pair in self.more:
-            if "=" not in pair:
-                words = f"expected NAME=VALUE, found {pair!r}"
-                raise UsageError(words, rule="option-value", argument="more")
+    resume: Resume = False
+    force: Force = False

@@ -24,6 +24,7 @@ class Measure(DescribedPart, ABC):
     Attributes:
         asked: the setting by which it is asked for, a field of :class:`settings.ExplainSettings` or one of its own; it
             is not where that is 0 or False.
+        default: the value of ``asked`` where the measure is asked for by its name alone.
         fields: of a prediction, which it fills; numbers, where they are not of the record.
         ranks: whether it needs a score of every token.
         by_units: whether it erases units, which ``units`` names.
@@ -33,6 +34,7 @@ class Measure(DescribedPart, ABC):
     """
 
     asked: ClassVar[str]
+    default: ClassVar[Any] = True
     fields: ClassVar[tuple[str, ...]]
     ranks: ClassVar[bool] = True
     by_units: ClassVar[bool] = True

@@ -11,6 +11,7 @@ from eraser_hub.records.registry import Registry
 from eraser_hub.records.rules import Rule
 
 if TYPE_CHECKING:  # the command line lists methods without waiting for numpy
+    from .adapter import Adapter
     from .chunk import Chunk, Scores
     from .instances import Instance
 
@@ -136,3 +137,8 @@ class InsideMethod(Method):
 
 
 METHODS = Registry("eraser_hub.methods", "method", Method, "eraser_hub.attribution.methods")  # type: ignore[type-abstract]
+
+
+def supports(model: Adapter, name: str) -> bool:
+    """Return whether a method can be computed for a model: by what it needs, or because the adapter says so."""
+    return set(METHODS[name].needs) <= model.provides or model.supports(name)

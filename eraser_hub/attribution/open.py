@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, get_args
 
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.registry import Registry
 
-from .adapter import Adapter
+from .adapter import Adapter, ProbabilityModel
 from .job import Task
-from .models.plain_model import ProbabilityModel
 
 # a folder in a model's while it is trained, and a file there while it is written
 UNFINISHED, SAVING = ".training", "saving"
@@ -121,10 +120,9 @@ def open_model(
         raise DataError(words, rule="option-value", field="task")
     if isinstance(model, Adapter):
         return model
-    opening = opening_of(model)
-    asks = opening.facts.get("uses_query") if uses_query is None else uses_query
-    opening = replace(opening, task=task, trust_pickle=trust_pickle, trust_remote_code=trust_remote_code)
-    opening = replace(opening, uses_query=asks, window=window, device=device, precision=precision)
+    facts = opening_of(model).facts
+    asks = facts.get("uses_query") if uses_query is None else uses_query
+    opening = Opening(model, facts, task, trust_pickle, trust_remote_code, asks, window, device, precision)
     if opening.path is not None and (opening.path / UNFINISHED / SAVING).exists():
         words = "expected a model, found one whose training was stopped while it was written: train again"
         raise DataError(words, rule="model", file=opening.path)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import orjson
 
-from eraser_hub.metrics.fields import AOPC_THRESHOLDS
 from eraser_hub.papers.presets import preset
 from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import DataError
@@ -23,14 +22,16 @@ from eraser_hub.records.hub import at_revision
 from eraser_hub.records.operators import operator_path
 from eraser_hub.records.options import UsageError
 from eraser_hub.records.run_record import read_run, write_run
+from eraser_hub.schema.instance import AOPC_THRESHOLDS
 
 from .adapter import Adapter, Notes, align_labels
-from .attribution import ALL_ZERO
 from .costs import PROBED, cost_in_words, inputs_of, seconds_of
 from .dataset import Split, kd_of, open_split, queries_differ
+from .engine import ALL_ZERO
 from .given import Given, GivenScores, GoldRationales, KnownBounds, given_rationales
 from .instances import Instance, chunks_of
 from .job import Engine, ExplainArguments, Job
+from .measure import MEASURES, Measure
 from .measures.aopc_bounds import NO_SPAN
 from .measures.distances import training_texts
 from .measures.tokens_to_flip import NEVER_FLIPPED
@@ -47,7 +48,7 @@ from .outputs import (
 )
 from .runner import INFILLED, Runner
 from .settings import GIVEN, HUMAN, OWN, SPANS, ExplainSettings, parsed_settings, settings_for
-from .work import Worker, explain_on_ray, infiller_of_job, model_of
+from .work import Worker, explain_on_ray, infiller_of, model_of
 
 if TYPE_CHECKING:
     from .transformers.infilling import Infiller
@@ -90,10 +91,6 @@ class ExplainPlan:
         if self.bounds is not None:
             instances = map(self.bounds.put_on, instances)
         return (chunk for chunk in chunks_of(instances, self.settings.chunk) if chunk[0] not in done)
-
-    def signature(self, operator: str) -> str:
-        """The signature of one way's result."""
-        return self.settings.by_operator(operator).signature(Path(self.job.model).name)
 
     def header(self, operator: str = "") -> dict[str, Any]:
         """What decides the results, as a run's record holds it: a stopped run with another header does not go on.
@@ -205,10 +202,11 @@ def explain(
     """
     results = places_of(settings, out)
     _refuse(job, settings, engine)
-    split = split_of(job, settings.seed)
+    split, seed = open_split(job.dataset, job.config, job.split), job.sample_seed
+    if job.sample is not None:
+        split = split.sample(job.sample, settings.seed if seed is None else seed)
     job, settings = settled(job, split), settings.for_kind(split.kind)
-    if engine == "local":
-        # before the data are read through: what is wrong with the model or its labels is said at once
+    if engine == "local":  # before the data are read through: what is wrong with model or labels is said at once
         model = model_of(job, split.label_names) if model is None else model
         align_labels(model, split.label_names, job.labels)
     plan = plan_of(job, settings, split, results)
@@ -217,7 +215,7 @@ def explain(
             refuse_other(path, plan.header(operator), partial_path(out))
     if resume and (report := _report_of(plan)) is not None:
         return report
-    infiller = infiller_of_job(job, settings.seed) if model is not None else None
+    infiller = infiller_of(job.infill, settings.seed, job) if model is not None else None
     partial = Partial(out, plan.header(), resume)
     try:
         resumed = sum(record["instances"] for record in partial.records())
@@ -238,8 +236,7 @@ def explain(
         partial.close(remove=True)
         return replace(report, resumed=resumed, **done, seconds=time.perf_counter() - start)
     finally:
-        # a run that failed before its first chunk was done leaves nothing to go on with
-        partial.close(remove=not partial.places)
+        partial.close(remove=not partial.places)  # a run that failed in its first chunk leaves nothing to go on with
 
 
 def _refuse(job: Job, settings: ExplainSettings, engine: str) -> None:
@@ -263,12 +260,6 @@ def places_of(settings: ExplainSettings, out: Path) -> dict[str, Path]:
     for path in (out, *results.values()):
         check_format(path, partial_path(out))
     return results
-
-
-def split_of(job: Job, seed: int) -> Split:
-    """The split of a job, or a sample of it."""
-    split, own = open_split(job.dataset, job.config, job.split), job.sample_seed
-    return split if job.sample is None else split.sample(job.sample, seed if own is None else own)
 
 
 def settings_for_job(job: Job, paper: str, **options: Any) -> tuple[ExplainSettings, int | None]:
@@ -386,16 +377,19 @@ def _write_results(plan: ExplainPlan, partial: Partial, spell: Callable[[str], s
         lines = (line for every, size in sizes for line in every[place * size : (place + 1) * size])
         write_predictions(path, lines, labels, plan.split.kind)
     notes.words = list(map(spell, notes.words))
-    for operator, path in plan.results.items():
+    report = _report(plan, count, notes)
+    ways = [(report.out, report.signature), *report.others]
+    for operator, (path, signature) in zip(plan.results, ways, strict=True):
         facts = {"counts": notes.counts, "maxima": notes.maxima, "notes": notes.words}
-        head = {"signature": plan.signature(operator), **plan.header(operator), "instances": count}
-        write_run(path, {**head, **facts})
-    return _report(plan, count, notes)
+        write_run(path, {"signature": signature, **plan.header(operator), "instances": count, **facts})
+    return report
 
 
 def _report(plan: ExplainPlan, count: int, notes: Notes) -> RunReport:
     """The report of results for which this run did nothing."""
-    (out, first), *others = [(path, plan.signature(operator)) for operator, path in plan.results.items()]
+    settings, model = plan.settings, Path(plan.job.model).name
+    ways = [(path, settings.by_operator(operator).signature(model)) for operator, path in plan.results.items()]
+    (out, first), *others = ways
     return RunReport(out, count, count, 0, 0, 0.0, notes, first, tuple(others))
 
 
@@ -422,14 +416,13 @@ class PlannedRuns:
     """Runs that can begin.
 
     Attributes:
-        job, settings: of all of them; each draw's seed is one higher.
-        outs: a file each.
+        job: of all of them.
+        runs: the settings and the file of each.
         total: how many instances they explain together; None where nobody knows before.
     """
 
     job: Job
-    settings: ExplainSettings
-    outs: list[Path]
+    runs: list[tuple[ExplainSettings, Path]]
     total: int | None
 
 
@@ -444,8 +437,8 @@ def planned_runs(arguments: ExplainArguments, values: Mapping[str, Any]) -> Plan
         UsageError: arguments that exclude each other.
         DataError: unknown data or model, settings out of range.
     """
-    method, out, draws = arguments.method, arguments.out, arguments.draws
-    sources = {"method": method, **{name: values.get(name) for name in ("scores", "rationales")}}
+    methods, out, draws = arguments.method, arguments.out, arguments.draws
+    sources = {"method": methods, **{name: values.get(name) for name in ("scores", "rationales")}}
     together = [name for name, value in sources.items() if value]
     if len(together) > 1:
         words = f"expected {' or '.join(f'`{name}`' for name in together)}, found both"
@@ -453,58 +446,89 @@ def planned_runs(arguments: ExplainArguments, values: Mapping[str, Any]) -> Plan
     if out.suffix not in FORMATS:
         words = f"expected a file ending in {' or '.join(FORMATS)}"
         raise UsageError(words, rule="option-value", argument="out")
-    if draws > 1 and (method is None or not METHODS.find(method, argument="method").drawn):
-        words = f"only `method` random is drawn; {method or 'another'} gives one result"
+    classes = [METHODS.find(method, argument="method") for method in methods]
+    if draws > 1 and [one.drawn for one in classes] != [True]:
+        words = f"only `method` random is drawn; {', '.join(methods) or 'another'} gives one result"
         raise UsageError(words, rule="option-conflict", argument="draws")
+    if len(set(methods)) < len(methods):
+        words = f"expected each method once, found {', '.join(methods)}"
+        raise UsageError(words, rule="option-value", argument="method")
     of_job = {name: values[name] for name in Job.__dataclass_fields__.keys() & values}
     options = {name: value for name, value in values.items() if name not in of_job}
+    for measure in find_measures(arguments.measure):
+        options[measure.asked] = options.get(measure.asked) or measure.default
     dataset = at_revision(arguments.dataset, arguments.revision)
     job = Job(dataset, arguments.config, arguments.split, arguments.model, **of_job)
-    settings, size = settings_for_job(
-        job,
-        options.pop("paper", ""),
-        method=method,
-        erase=next(iter(arguments.erase), None),
-        also_erase=arguments.erase[1:] or None,
-        more=parsed_settings(arguments.more),
-        **options,
-    )
-    outs = [out] if draws == 1 else [draw_path(out, draw) for draw in range(1, draws + 1)]
+    options |= {"erase": next(iter(arguments.erase), None), "also_erase": arguments.erase[1:] or None}
+    options["more"] = parsed_settings(arguments.more)
+    paper, runs, size = options.pop("paper", ""), [], None
+    for method in methods or (None,):
+        settings, size = settings_for_job(job, paper, method=method, **options)
+        path = out.with_name(f"{out.stem}.{method}{out.suffix}") if len(methods) > 1 else out
+        runs.append((settings, path))
+    if draws > 1:
+        runs = seeded_runs(runs[0][0], [draw_path(out, draw) for draw in range(1, draws + 1)])
     total = min((number for number in (size, job.limit, job.sample) if number is not None), default=None)
-    return PlannedRuns(job, settings, outs, None if total is None else total * draws)
+    return PlannedRuns(job, runs, None if total is None else total * len(runs))
 
 
-def explain_draws(
+def seeded_runs(settings: ExplainSettings, outs: Sequence[Path]) -> list[tuple[ExplainSettings, Path]]:
+    """Return a run for each file, the seed one higher each time."""
+    return [(replace(settings, seed=settings.seed + draw), out) for draw, out in enumerate(outs)]
+
+
+def find_measures(names: Sequence[str]) -> list[type[Measure]]:
+    """Return measures by their names, or the beginnings of their names.
+
+    Raises:
+        UsageError: no measure, or several, have a name that begins so.
+    """
+    measures = []
+    for name in names:
+        fitting = [one for one in MEASURES if one == name] or [one for one in MEASURES if one.startswith(name)]
+        if len(fitting) != 1:
+            words = f"expected one of {', '.join(fitting or MEASURES)}, found {name!r}"
+            raise UsageError(words, rule="option-value", argument="measure")
+        measures.append(MEASURES[fitting[0]])
+    return measures
+
+
+def explain_runs(
     job: Job,
-    settings: ExplainSettings,
-    outs: Sequence[Path],
+    runs: Sequence[tuple[ExplainSettings, Path]],
     *,
     resume: bool = False,
     engine: str = "local",
     **how: Any,
 ) -> list[RunReport]:
-    """One file per path in ``outs``, the seed one higher each time; model and bounds of AOPC are opened and found once.
+    """Explain by several settings, into a file each; the model is opened, and bounds of AOPC are searched, once.
 
     Args:
+        runs: the settings and the file of each.
         resume, engine, how: as of :func:`explain`.
 
     Raises:
         DataError: as :func:`explain` does; that a stopped run of any of the files lies there, before the first begins.
     """
-    for out in outs:
+    for settings, out in runs:
         places_of(settings, out)
         if not resume:
             refuse_stopped(out)
     model: Adapter | None = None
-    if len(outs) > 1 and engine == "local":
+    if len(runs) > 1 and engine == "local":
         split = open_split(job.dataset, job.config, job.split)
         job = settled(job, split)
         model = model_of(job, split.label_names)
-    job = replace(job, sample_seed=settings.seed)
-    alike = not job.infill and not settings.also_erase  # words that are filled in differ from draw to draw
-    bounds, reports = outs[0] if settings.aopc_bounds and alike else None, []
-    for draw, out in enumerate(outs):
-        own = replace(job, aopc_bounds_from=job.aopc_bounds_from or (bounds if draw else None))
-        seeded = replace(settings, seed=settings.seed + draw)
-        reports.append(explain(own, seeded, out, resume=resume, engine=engine, model=model, **how))
+    first, first_out = runs[0]
+    job = replace(job, sample_seed=first.seed)
+    # words that are filled in differ from run to run
+    alike = first.aopc_bounds and not job.infill and not first.also_erase
+    reports = []
+    for number, (settings, out) in enumerate(runs):
+        bounds = job.aopc_bounds_from or (first_out if number and alike else None)
+        reports.append(
+            explain(
+                replace(job, aopc_bounds_from=bounds), settings, out, resume=resume, engine=engine, model=model, **how
+            )
+        )
     return reports

@@ -6,7 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from eraser_hub.metrics.fields import (
+from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.operators import ERASE_MODES, INFILL
+from eraser_hub.records.options import AtLeastOne, NotNegative, Option, UsageError, options_of
+from eraser_hub.schema.instance import (
     AOPC_BOUNDS,
     AOPC_THRESHOLDS,
     DISTANCES,
@@ -15,9 +18,6 @@ from eraser_hub.metrics.fields import (
     OCCLUDED_FIELD,
     SOFT_MASKS,
 )
-from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.operators import ERASE_MODES, INFILL
-from eraser_hub.records.options import AtLeastOne, NotNegative, Option, UsageError, options_of
 from eraser_hub.version import __version__
 
 from .measure import MEASURES, Measure
@@ -30,14 +30,16 @@ GIVEN = "given"  # no method of ours: the scores come with the instances
 SPANS = "rationales"  # no scores at all: the rationales come with the instances
 HUMAN, OWN = "human", "model"  # of whom they are, where no file holds them
 TARGETS = ("predicted", "gold")
+THRESHOLDED = "thresholded_scores"
 FIDELITY_RATES = tuple(round(0.05 * step, 2) for step in range(21))
 # the fields that a prediction may have beside its erased inputs, in the order in which it is written
 FIELDS: tuple[str, ...] = (
-    *("tokens_to_flip", "random_rationales", OCCLUDED_FIELD, *DISTANCES, *ENTROPIES, AOPC_BOUNDS, SOFT_MASKS),
-    *(LEAVE_ONE_OUT, "infidelity", "infidelity_normalized", "sensitivity_max"),
+    *(THRESHOLDED, "tokens_to_flip", "random_rationales", OCCLUDED_FIELD, *DISTANCES, *ENTROPIES),
+    *(AOPC_BOUNDS, SOFT_MASKS, LEAVE_ONE_OUT, "infidelity", "infidelity_normalized", "sensitivity_max"),
 )
 
 Share = Annotated[float, Option(min=0, max=1)]
+SETTABLE = Option(settable=True)  # at the command line by --set
 OPEN = Option(open=True)  # the paper, the data or the model decide where nobody does
 
 
@@ -51,33 +53,39 @@ class ExplainSettings:
     """Everything that decides the results, but for model and data.
 
     Attributes:
-        paper: a paper's own choices wherever nothing else says otherwise: eraser, wang2022 or carton2020; "" for ours.
+        paper: Make the choices of this paper's code: eraser, wang2022, carton2020.
         method: the attribution method; ``given`` for scores, ``rationales`` for rationales that come with the
             instances.
-        target: the label that scores explain: predicted, gold, or a label's name.
-        seed: seed of all that is drawn.
-        kd: share of tokens in a hard rationale; from the command line by default the config's average.
-        kd_of_sequences: share for each sequence of a pair, where they differ; () for ``kd``.
-        bins: shares of the tokens at which the AOPC is measured, () for none.
+        seed: Seed of all random draws.
         erase: how tokens are erased.
+
+    Rationales:
+        target: Label that the scores explain: predicted, gold, or a label's name.
+        kd: Share of tokens in a hard rationale; of a dataset by default the config's average.
+        kd_of_sequences: share for each sequence of a pair, where they differ; () for ``kd``.
+        units: Units of Shapley values and of measures.
+        scores: methods ``given`` and ``rationales``: which they are (``human``, ``model`` for those that the model
+            selects itself, or the file's digest), for the signature.
+
+    Erasure:
+        bins: Shares of the tokens at which the AOPC is measured.
         also_erase: further ways, each of which gives a result of its own, of the same scores and rationales.
         scores_erase: how tokens were erased for the scores, where that is another way; "" for ``erase``.
         infill: name of the masked language model that fills erased places; "" without ``infill``.
-        tokens_to_flip: search how many of the evidence documents' top tokens must go until the label changes.
-        random_draws: random rationales of each instance's own length, to score against chance.
+        random_draws: Random rationales per instance, of its rationale's length.
         random_kind: random rationales: tokens (any set), or spans (its own spans, shifted).
-        fidelity_trials: fidelity curves: trials for each occlusion rate (0: none).
+        fidelity_trials: Trials per occlusion rate of fidelity curves; 0 for no curves.
         fidelity_rates: shares of the rationale that are taken out; () only without trials.
+
+    Settings of methods:
         steps: steps of integrated gradients.
         lime_samples: LIME: perturbed samples, N.
         lime_tokens: LIME: tokens in each sample, K; 0: a uniformly drawn number.
-        batch_size: full-length inputs at a time.
-        chunk: instances worked on, and written, together.
-        scores: methods ``given`` and ``rationales``: which they are (``human``, ``model`` for those that the model
-            selects itself, or the file's digest), for the signature.
-        units: what Shapley values and the measures of rankings erase together.
         shapley_draws: method shapley: permutations, each with its reverse, of more than 10 units.
         shap_samples: method kernel-shap: sets of more than 10 units (0: 2 n + 2048).
+
+    Settings of measures:
+        tokens_to_flip: search how many of the evidence documents' top tokens must go until the label changes.
         aopc_bounds: find the least and the greatest AOPC of all orders of erasure, for normalised AOPC (NAOPC).
         beam: AOPC bounds of more than 10 units: orders that are followed together.
         soft_draws: soft comprehensiveness and sufficiency: masks of more than 8 units (0: neither).
@@ -88,6 +96,12 @@ class ExplainSettings:
         distribution_texts: how far whole and erased inputs lie from so many training texts, by the model's states (0:
             not).
         more: settings that plug-ins declare: name -> value.
+
+    Model:
+        batch_size: Full-length inputs per batch.
+
+    Run:
+        chunk: Instances that are explained and written together.
     """
 
     paper: str = ""
@@ -101,28 +115,30 @@ class ExplainSettings:
     also_erase: Annotated[tuple[str, ...], Option(python_only=True)] = ()
     scores_erase: Annotated[str, Option(python_only=True)] = ""
     infill: str = ""
-    tokens_to_flip: bool = False
+    tokens_to_flip: Annotated[bool, SETTABLE] = False
     random_draws: NotNegative = 0
-    random_kind: Literal["tokens", "spans"] = "tokens"
+    random_kind: Annotated[Literal["tokens", "spans"], SETTABLE] = "tokens"
     fidelity_trials: Annotated[int, Option(min=0, open=True)] = 0
-    fidelity_rates: Annotated[tuple[Share, ...], Option(commas=True, percent=True, open=True)] = FIDELITY_RATES
-    steps: Annotated[int, Option(min=1, open=True)] = 300
-    lime_samples: Annotated[int, Option(min=2, open=True)] = 5000
-    lime_tokens: Annotated[int, Option(min=0, open=True)] = 0
+    fidelity_rates: Annotated[tuple[Share, ...], Option(commas=True, percent=True, open=True, settable=True)] = (
+        FIDELITY_RATES
+    )
+    steps: Annotated[int, Option(min=1, open=True, settable=True)] = 300
+    lime_samples: Annotated[int, Option(min=2, open=True, settable=True)] = 5000
+    lime_tokens: Annotated[int, Option(min=0, open=True, settable=True)] = 0
     batch_size: AtLeastOne = 32
     chunk: AtLeastOne = 16
     scores: str = ""
     units: Literal["tokens", "sentences"] = "tokens"
-    shapley_draws: AtLeastOne = 10
-    shap_samples: NotNegative = 0
-    aopc_bounds: bool = False
-    beam: AtLeastOne = 5
-    soft_draws: NotNegative = 0
-    soft_masks: Literal["tokens", "elements"] = "tokens"
-    leave_one_out: bool = False
-    infidelity_draws: Annotated[int, Option(min=0, name="infidelity")] = 0
-    sensitivity_draws: Annotated[int, Option(min=0, name="sensitivity")] = 0
-    distribution_texts: Annotated[int, Option(min=0, name="distribution")] = 0
+    shapley_draws: Annotated[int, Option(min=1, settable=True)] = 10
+    shap_samples: Annotated[int, Option(min=0, settable=True)] = 0
+    aopc_bounds: Annotated[bool, SETTABLE] = False
+    beam: Annotated[int, Option(min=1, settable=True)] = 5
+    soft_draws: Annotated[int, Option(min=0, settable=True)] = 0
+    soft_masks: Annotated[Literal["tokens", "elements"], SETTABLE] = "tokens"
+    leave_one_out: Annotated[bool, SETTABLE] = False
+    infidelity_draws: Annotated[int, Option(min=0, name="infidelity", settable=True)] = 0
+    sensitivity_draws: Annotated[int, Option(min=0, name="sensitivity", settable=True)] = 0
+    distribution_texts: Annotated[int, Option(min=0, name="distribution", settable=True)] = 0
     more: Annotated[Mapping[str, Any], Option(python_only=True)] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -310,13 +326,14 @@ def parsed_settings(pairs: Iterable[str]) -> dict[str, Any]:
     """Return the settings that plug-ins declare, from ``NAME=VALUE`` each.
 
     Raises:
-        UsageError: a name that none of them has.
+        UsageError: no such pair, or a name that none of them has.
     """
     declared, values = own_settings() if pairs else {}, {}
-    for name, _, text in (pair.partition("=") for pair in pairs):
-        if name not in declared:
-            words = f"expected one of {', '.join(declared)}, found {name!r}"
-            raise UsageError(words, rule="option-value", argument="more")
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals or name not in declared:
+            words = f"one of {', '.join(declared)}, found {name!r}" if equals else f"NAME=VALUE, found {pair!r}"
+            raise UsageError(f"expected {words}", rule="option-value", argument="more")
         values[name] = declared[name].parsed(text)
     return values
 

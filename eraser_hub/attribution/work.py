@@ -97,27 +97,19 @@ def model_of(job: Job, label_names: Sequence[str]) -> Adapter:
     """
     if job.threads:
         limit_threads(job.threads)
-    model = open_model(
-        job.model,
-        task=job.task,
-        trust_pickle=job.trust_pickle,
-        uses_query=job.query,
-        window=job.window,
-        device=job.device,
-        precision=job.precision,
-        trust_remote_code=job.trust_remote_code,
-    )
+    names = ("task", "trust_pickle", "trust_remote_code", "window", "device", "precision")
+    model = open_model(job.model, uses_query=job.query, **{name: getattr(job, name) for name in names})
     if job.threads:
         limit_threads(job.threads)  # once more: opening the model has loaded libraries with threads of their own
     align_labels(model, label_names, job.labels)
     return model
 
 
-def infiller_of(model: str | Path, seed: int, **how: Any) -> Infiller | None:
+def infiller_of(model: str | Path, seed: int, job: Job | None = None) -> Infiller | None:
     """The masked language model that draws words for erased tokens; None where none is asked for.
 
     Args:
-        how: device, precision and trust_remote_code, as of :class:`Job`.
+        job: which says device, precision and trust_remote_code.
 
     Raises:
         DataError: missing packages; it cannot be opened, or is no masked language model.
@@ -127,13 +119,8 @@ def infiller_of(model: str | Path, seed: int, **how: Any) -> Infiller | None:
     need("torch", "transformers")
     from .transformers.infilling import open_infiller
 
-    return open_infiller(str(model), seed, **how)
-
-
-def infiller_of_job(job: Job, seed: int) -> Infiller | None:
-    """Return :func:`infiller_of` a job."""
-    how = {"device": job.device, "precision": job.precision, "trust_remote_code": job.trust_remote_code}
-    return infiller_of(job.infill, seed, **how)
+    names = ("device", "precision", "trust_remote_code") if job is not None else ()
+    return open_infiller(str(model), seed, **{name: getattr(job, name) for name in names})
 
 
 def limit_threads(threads: int) -> None:
@@ -219,7 +206,7 @@ class ChunkWorker:
     def __init__(self, job: Job, settings: ExplainSettings, label_names: tuple[str, ...], kind: str) -> None:
         self.error, self.rule = "", ""
         try:
-            infiller = infiller_of_job(job, settings.seed)
+            infiller = infiller_of(job.infill, settings.seed, job)
             self.worker = Worker(model_of(job, label_names), job, settings, kind, infiller=infiller)
         except DataError as error:  # told to the driver, which raises it: Ray would start the worker again and again
             self.error, self.rule = str(error), error.rule

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import typer
 
-from eraser_hub import api
 from eraser_hub.asking.settings import AskArguments
 from eraser_hub.records.errors import printable
 
@@ -20,6 +19,8 @@ class AskOptions(AskArguments):
 
     Attributes:
         dry_run: Print two prompts and the estimated tokens; ask nothing.
+
+    Run:
         quiet: No progress bar.
     """
 
@@ -45,10 +46,12 @@ def ask(options: AskOptions) -> None:
         eraser-hub ask --dataset hub/eraser --config movies --endpoint URL --model NAME \
 --again redacted,alone,random --out quotes.jsonl
     """
+    from eraser_hub import api
+
     if options.dry_run:
         from eraser_hub.asking.run import dry_run
 
-        for part in dry_run(options.job(), options.settings()):
+        for part in dry_run(options, options.settings()):
             for line in part.split("\n"):
                 typer.echo(printable(spelled(line)))
         return

@@ -1,4 +1,4 @@
-"""``eraser-hub benchmark-scores``: which scores put a true explanation before a worse one."""
+"""``eraser-hub experiment benchmark-scores``: which scores put a true explanation before a worse one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .usage import TableFormat, print_tables, say, takes
 
 @dataclass(frozen=True, kw_only=True)
 class BenchmarkOptions(BenchmarkPlan):
-    """The options of ``eraser-hub benchmark-scores``: a plan, and how the result is printed."""
+    """The options of ``eraser-hub experiment benchmark-scores``: a plan, and how the result is printed."""
 
     format: TableFormat = "text"
 
@@ -27,9 +27,9 @@ def benchmark_scores(options: BenchmarkOptions) -> None:
 
     Examples:
 
-        eraser-hub benchmark-scores --fast
+        eraser-hub experiment benchmark-scores --fast
 
-        eraser-hub benchmark-scores --models all --format markdown
+        eraser-hub experiment benchmark-scores --models all --format markdown
     """
     from eraser_hub.experiments.score_benchmark import benchmark, benchmark_tables, settings_for_plan
 

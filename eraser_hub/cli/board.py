@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from eraser_hub import api
 from eraser_hub.records.options import Option, UsageError
 from eraser_hub.records.tables import FORMATS, FormatName
 from eraser_hub.reports.options import BoardArguments
@@ -48,6 +47,8 @@ def board(options: BoardOptions) -> None:
 
         eraser-hub board --submission ours=P.jsonl --dataset hub/eraser --config movies --split test --out board
     """
+    from eraser_hub import api
+
     if options.submission and options.split is None:
         say("split: test (`split` names another)")
     made = call(api.board, options)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from eraser_hub import api
 from eraser_hub.scoring.options import CompareArguments
 
 from .usage import TableFormat, print_tables, say, spelled, takes
@@ -31,17 +30,18 @@ def compare(options: CompareOptions) -> None:
 
     Examples:
 
-        eraser-hub compare --data-dir corpora/movies --split val --results ours.jsonl --results baseline.jsonl
+        eraser-hub compare --dataset hub/eraser --config movies --predictions a.jsonl --predictions b.jsonl
 
-        eraser-hub compare --dataset hub/eraser --config movies --split test --results a.parquet --results b.parquet
-        --results c.parquet --primary token_macro_f1 --equivalence 0.02 --format json
+        eraser-hub compare --dataset hub/eraser --config movies --predictions a.parquet --predictions b.parquet
+        --predictions c.parquet --primary token_macro_f1 --equivalence 0.02 --format json
 
-        eraser-hub compare --data-dir corpora/movies --results ours=a1.jsonl,a2.jsonl,a3.jsonl --results theirs=b.jsonl
+        eraser-hub compare --source corpora/movies --predictions ours=a1.jsonl,a2.jsonl --predictions theirs=b.jsonl
     """
+    from eraser_hub import api
     from eraser_hub.scoring.tables import comparison_tables
 
     settings = {one.name: getattr(options, one.name) for one in fields(CompareArguments)}
-    result = api.compare(*settings.pop("results"), **settings)
+    result = api.compare(*settings.pop("predictions"), **settings)
     if "score_notes" in result:
         result["score_notes"] = [spelled(line) for line in result["score_notes"]]
     for line in result.get("score_notes", ()):

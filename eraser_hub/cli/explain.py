@@ -21,10 +21,12 @@ class ExplainOptions(ExplainArguments):
     """The options of ``eraser-hub explain`` beside those of :class:`Job` and :class:`ExplainSettings`.
 
     Attributes:
+
+    Run:
         quiet: No progress.
     """
 
-    method: Annotated[str | None, Option(choices=tuple(METHODS))] = None
+    method: Annotated[tuple[str, ...], Option(commas=True, choices=tuple(METHODS))] = ()
     quiet: bool = False
 
 
@@ -37,44 +39,25 @@ def explain(options: ExplainOptions, values: dict[str, Any]) -> None:
 
     Examples:
 
-        eraser-hub explain --dataset hub/eraser --config movies --split val --model model/ --method occlusion \
---out occlusion.jsonl
+        eraser-hub explain --dataset hub/eraser --config movies --split val --model model/ --out occlusion.jsonl
 
-        eraser-hub explain --dataset hub/eraser --config movies --model model/ --method random --draws 10 \
---out random.jsonl
+        eraser-hub explain --dataset hub/eraser --config movies --model model/ --method lime,shapley \
+--measure aopc-bounds,soft --set lime_samples=1000 --out p.jsonl
 
-        eraser-hub explain --dataset hub/eraser --config movies --model model/ --method lime --random-draws 100 \
---out lime.parquet --resume
-
-        eraser-hub explain --dataset hub/eraser --config movies --model model/ --engine ray --workers 4 \
---out all.parquet
-
-        eraser-hub explain --dataset hub/eraser --config movies --model model/ --scores shap.jsonl \
---out shap-erased.jsonl
-
-        eraser-hub explain --dataset hub/eraser --config movies --model model/ --rationales human \
---fidelity-trials 5 --out human.jsonl
-
-        eraser-hub explain --dataset hub/eraser --config movies --model model/ --erase remove,mask,pad,infill \
---infill distilbert/distilbert-base-uncased --out by.jsonl
+        eraser-hub explain --dataset hub/eraser --config movies --model model/ --rationales human --out human.jsonl
 
         eraser-hub explain --dataset hub/eraser --config movies --model model/ --paper eraser --out eraser.jsonl
-
-        eraser-hub explain --dataset hub/eraser --config movies --model model/ --units sentences --method shapley \
---aopc-bounds --leave-one-out --soft-draws 50 --max-inputs 100000 --out shapley.jsonl
     """
     from eraser_hub.attribution.outputs import partial_path
-    from eraser_hub.attribution.run import explain_draws, planned_runs
+    from eraser_hub.attribution.run import explain_runs, planned_runs
 
     runs = planned_runs(options, values)
     bar, how = Bar(runs.total, options.quiet), chosen(options, "resume force engine workers max_inputs")
     try:
-        reports = explain_draws(
-            *(runs.job, runs.settings, runs.outs), on_progress=bar.show, on_cost=say, spell=_spelled, **how
-        )
+        reports = explain_runs(runs.job, runs.runs, on_progress=bar.show, on_cost=say, spell=_spelled, **how)
     except KeyboardInterrupt:
         bar.close()
-        kept = [path for path in runs.outs if path.is_file() or partial_path(path).is_file()]
+        kept = [path for _, path in runs.runs if path.is_file() or partial_path(path).is_file()]
         say("stopped" + (": what is done is kept; --resume goes on with it" if kept else ""))
         raise
     finally:

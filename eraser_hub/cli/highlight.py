@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from eraser_hub.records.hub import at_revision
+from eraser_hub.records.options import Option
 from eraser_hub.reports.options import HighlightArguments
 
 from .usage import takes
@@ -18,10 +20,10 @@ class HighlightOptions(HighlightArguments):
     """The options of ``eraser-hub highlight``.
 
     Attributes:
-        html: Write the notebook's HTML to this file instead.
+        out: File that gets the HTML of a notebook, in place of the terminal.
     """
 
-    html: Path | None = None
+    out: Annotated[Path | None, Option(old=("html",))] = None
 
 
 @takes(HighlightOptions)
@@ -45,7 +47,7 @@ def highlight(options: HighlightOptions) -> None:
     system = None if options.predictions is None else named_systems([options.predictions])[0]
     rows = read_split(Path(at_revision(str(options.dataset), options.revision)), options.config, options.split)
     shown = highlights(rows, options.id, system, fold=not options.whole)
-    if options.html is None:
+    if options.out is None:
         from rich.console import Console
 
         Console().print(*shown, sep="\n\n")
@@ -53,5 +55,5 @@ def highlight(options: HighlightOptions) -> None:
     from eraser_hub.reports.page import write_files
 
     pieces = [piece for each in shown for piece in (each._repr_html_(), "\n")]
-    write_files({options.html: ['<!DOCTYPE html>\n<meta charset="utf-8">\n', *pieces]})
-    typer.echo(str(options.html))
+    write_files({options.out: ['<!DOCTYPE html>\n<meta charset="utf-8">\n', *pieces]})
+    typer.echo(str(options.out))

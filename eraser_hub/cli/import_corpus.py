@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from eraser_hub.records.options import Options, Revision, UsageError
+from eraser_hub.records.arguments import Revision
+from eraser_hub.records.options import Option, Options, UsageError
 
 from .usage import say, takes
 
@@ -22,12 +23,14 @@ class ImportOptions(Options):
     """The options of ``eraser-hub import``, and their help.
 
     Attributes:
-        from_: A file (jsonl, json, csv, tsv, parquet; also https://, hf://), a dataset's folder, or a Hub id.
+        source: A file (jsonl, json, csv, tsv, parquet; also https://, hf://), a dataset's folder, or a Hub id.
         name: The corpus's name: its folder's, and its config's.
         label: The label's column; of several labels a row the majority's counts.
         out: Where OUT/NAME is written.
         tokens: A column of tokens, as lists; repeat it for rows of several texts.
         text: In place of `tokens`: a column of text, or of sentences as lists.
+
+    Columns:
         mask: For each text: 0/1 a token, a list or a list of lists (several annotators), or the text again with marks
             (`*word*`). COL,COL: a column an annotator.
         spans: In place of `mask`: [start, end] pairs, a list or a list of lists.
@@ -35,15 +38,19 @@ class ImportOptions(Options):
         offsets: What spans count: tokens (default for `tokens`), characters (for `text`), or sentences.
         query: A column of questions about the text.
         id: A column of ids; by default SPLIT_LINE.
-        split: SPLIT=FILE, SPLIT=SPLIT of the dataset, or SPLIT=20% of the texts of `from`; repeat it. The file `from`
-            is the split train.
+
+    Splits and tokens:
+        split: SPLIT=FILE, SPLIT=SPLIT of the dataset, or SPLIT=20% of the texts of `source`; repeat it. The file
+            `source` is the split train.
         annotators: Several annotators: groups (an evidence group each), or majority.
         tokenizer: How `text` is cut: whitespace, characters, or a tokenizer's folder; else at U+0020.
         config: The configuration of a dataset, where it has several.
+
+    Run:
         force: Replace OUT/NAME.
     """
 
-    from_: str
+    source: Annotated[str, Option(aliases=("from",))]
     name: str
     label: str
     out: Path
@@ -95,13 +102,13 @@ def import_corpus(options: ImportOptions) -> None:
 
     Examples:
 
-        eraser-hub import --from posts.json --name hate --tokens post_tokens --mask rationales \
+        eraser-hub import --source posts.json --name hate --tokens post_tokens --mask rationales \
 --label annotators.label --out corpora
 
-        eraser-hub import --from train.csv --split val=dev.csv --name nli --text Sentence1 --text Sentence2
+        eraser-hub import --source train.csv --split val=dev.csv --name nli --text Sentence1 --text Sentence2
         --mask Sentence1_marked_1 --mask Sentence2_marked_1 --label gold_label --out corpora
 
-        eraser-hub import --from org/claims --split train=train --split test=test --name claims --text abstract \
+        eraser-hub import --source org/claims --split train=train --split test=test --name claims --text abstract \
 --spans evidence
         --offsets sentences --query claim --label verdict --out corpora
     """
@@ -113,7 +120,7 @@ def import_corpus(options: ImportOptions) -> None:
     tokenized = texts_argument == "tokens"
     how = (tokenized, kind, options.offsets or ("tokens" if tokenized else "characters"))
     columns = Columns(tuple(texts), tuple(marks), options.label, *how, options.query, options.id)
-    sources = _sources(options.from_, options.split or [], options.config, options.revision, texts)
+    sources = _sources(options.source, options.split or [], options.config, options.revision, texts)
     cut = {"tokenizer": options.tokenizer or BLANKS, "annotators": options.annotators}
     result = run(sources, options.name, columns, options.out, force=options.force, **cut)
     for note in result.notes:
@@ -124,7 +131,7 @@ def import_corpus(options: ImportOptions) -> None:
 
 
 def _sources(
-    from_: str, splits: list[str], config: str | None, revision: str | None, texts: Sequence[str]
+    path: str, splits: list[str], config: str | None, revision: str | None, texts: Sequence[str]
 ) -> dict[str, Source]:
     """Split -> its rows."""
     from eraser_hub.conversion.download.addresses import local_file
@@ -135,12 +142,12 @@ def _sources(
         raise _wrong_split("expected each split once")
     shares = {split: share for split, file in pairs if (share := _share(file)) is not None}
     pairs = [pair for pair in pairs if pair[0] not in shares]
-    if from_.endswith(suffixes()):
+    if path.endswith(suffixes()):
         if "train" in {*shares, *dict(pairs)}:
-            raise _wrong_split("expected other splits than train, which is `from`")
-        files = {split: source_of_file(local_file(file)) for split, file in [("train", from_), *pairs]}
+            raise _wrong_split("expected other splits than train, which is `source`")
+        files = {split: source_of_file(local_file(file)) for split, file in [("train", path), *pairs]}
         return {**parted(files.pop("train"), shares, texts), **files}
-    held = sources_of_dataset(from_, config, revision)
+    held = sources_of_dataset(path, config, revision)
     if not pairs:  # with shares too: they are of this split
         pairs = [("train", "train" if "train" in held else next(iter(held)))]
         rest = [split for split in held if split != pairs[0][1]]

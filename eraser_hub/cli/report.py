@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from eraser_hub import api
 from eraser_hub.records.options import Option, as_list
 from eraser_hub.reports.options import ReportArguments
 
@@ -41,6 +40,8 @@ def report(options: ReportOptions) -> None:
         eraser-hub report --dataset hub/eraser --config movies --predictions ours=a.jsonl --predictions theirs=b.jsonl
         --baseline random.0.jsonl --baseline random.1.jsonl --figures figures --out report
     """
+    from eraser_hub import api
+
     predictions = [*(as_list(options.predictions) or []), *options.more]
     written = call(api.report, options, predictions=predictions)
     for note in written.notes:

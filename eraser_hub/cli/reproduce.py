@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eraser_hub import api
 from eraser_hub.experiments.plans import ReproduceArguments
 
 from .usage import TableFormat, call, print_tables, say, spelled, takes
@@ -27,10 +26,12 @@ def reproduce(options: ReproduceOptions) -> None:
 
     Examples:
 
-        eraser-hub reproduce --table eraser-3 --config movies --fast
+        eraser-hub experiment reproduce --table eraser-3 --config movies --fast
 
-        eraser-hub reproduce --table eraser-4 --config movies --encoder bert-base-uncased --format latex
+        eraser-hub experiment reproduce --table eraser-4 --config movies --encoder bert-base-uncased --format latex
     """
+    from eraser_hub import api
+
     tables = call(api.reproduce, options, say=say)
     for table in tables.tables:
         table.notes = list(map(spelled, table.notes))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from eraser_hub.experiments.plans import RoarPlan
+from eraser_hub.records.arguments import Revision
 from eraser_hub.records.hub import at_revision
-from eraser_hub.records.options import Revision
 
 from .usage import TableFormat, print_tables, say, takes
 
@@ -28,7 +28,8 @@ def roar(options: RoarOptions) -> None:
 
     Examples:
 
-        eraser-hub roar --dataset hub/eraser --config movies --model logistic-regression --method occlusion --out roar
+        eraser-hub experiment roar --dataset hub/eraser --config movies --model logistic-regression --method occlusion
+        --out roar
     """
     from eraser_hub.experiments.roar import roar as run
     from eraser_hub.experiments.roar import roar_tables

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from eraser_hub import api
-from eraser_hub.records.options import UsageError
+from eraser_hub.records.options import Option, UsageError
 from eraser_hub.scoring.options import ScoreArguments
 
 from .usage import TableFormat, call, print_tables, say, takes
@@ -21,12 +20,12 @@ class ScoreOptions(ScoreArguments):
     """The options of ``eraser-hub score``.
 
     Attributes:
-        score_file: Where the scores go, as JSON.
+        out: File that the scores are written to, as JSON.
         eval_results: ORG/MODEL: also write the scores as the Hub shows a model's, below eval_results/ORG/MODEL; needs
             `dataset`.
     """
 
-    score_file: Path | None = None
+    out: Annotated[Path | None, Option(aliases=("score-file", "score_file"))] = None
     eval_results: str | None = None
     format: TableFormat = "text"
 
@@ -43,13 +42,15 @@ def score(options: ScoreOptions) -> None:
 
     Examples:
 
-        eraser-hub score --data-dir corpora/movies --split val --results predictions.jsonl --score-file scores.json
+        eraser-hub score --dataset hub/eraser --config movies --predictions p.jsonl --out scores.json
 
-        eraser-hub score --dataset hub/eraser --config movies --split test --results predictions.parquet
+        eraser-hub score --source corpora/movies --split val --predictions p.parquet
 
-        eraser-hub score --data-dir corpora/movies --split val --results predictions.jsonl
+        eraser-hub score --source corpora/movies --split val --predictions p.jsonl
         --iou-thresholds 0.1 --iou-thresholds 0.5 --confidence-level 0.95 --by classification
     """
+    from eraser_hub import api
+
     if options.eval_results is not None:
         from eraser_hub.publishing.eval_results import check_model
 
@@ -63,13 +64,13 @@ def score(options: ScoreOptions) -> None:
 def _write(options: ScoreOptions, scores: Scores) -> None:
     """Write the scores wherever they are asked for."""
     content = scores.as_json()
-    if options.score_file is not None:
-        scores.save(options.score_file)
+    if options.out is not None:
+        scores.save(options.out)
     if options.eval_results is not None:
         from eraser_hub.publishing.eval_results import write_eval_results  # slow to import, seldom asked for
 
-        address = options.results if options.results.startswith("https://") else None
-        paths, notes = write_eval_results(options.eval_results, content, options.source.built, source=address)
+        address = options.predictions if options.predictions.startswith("https://") else None
+        paths, notes = write_eval_results(options.eval_results, content, options.scored_split.built, source=address)
         for line in (*notes, *(f"written: {path}" for path in paths)):
             say(line)
     signatures = scores.signatures if scores.reference is None else [scores.signature]

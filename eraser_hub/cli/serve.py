@@ -8,7 +8,6 @@ import threading
 
 import typer
 
-from eraser_hub import api
 from eraser_hub.publishing.options import ServeArguments
 
 from .usage import call, takes
@@ -30,6 +29,8 @@ def serve(options: ServeArguments) -> None:
 
     huggingface_hub from 1.16 on wants a namespace before the name of a dataset; any will do: "org/eraser".
     """
+    from eraser_hub import api
+
     server = call(api.serve, options)
     typer.echo(f"serving {options.folder} at {server.url} (read-only; Ctrl-C ends)")
     everywhere = options.host in (

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, TypeVar
 
 import typer
+import typer.core
 
 from eraser_hub.records.errors import DataError, printable, respelled, visible
-from eraser_hub.records.options import Option, UsageError, options_of
+from eraser_hub.records.options import Option, UsageError, merged, options_of
 from eraser_hub.records.tables import FORMATS, FormatName, Tables
 
 Values = TypeVar("Values")
@@ -22,6 +22,10 @@ Result = TypeVar("Result")
 _SPELLINGS: ContextVar[Mapping[str, str]] = ContextVar(
     "spellings", default=MappingProxyType({})
 )  # of the verb that runs
+
+
+_METAVARS: dict[Any, str] = {int: "N", float: "X", Path: "PATH"}
+MOST_CHOICES = 30  # characters of choices that stand in the help; longer ones stand in its words
 
 
 def takes(options: type[Values], *more: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -34,11 +38,8 @@ def takes(options: type[Values], *more: type) -> Callable[[Callable[..., None]],
         more: dataclasses whose further fields are options too; the function takes the values of those that somebody
             gave, or that have a default, as a dictionary.
     """
-    own, others = options_of(options), dict[str, Option]()
-    for name, each in (pair for one in more for pair in options_of(one).items()):
-        if name not in own:
-            others.setdefault(name, _argument(each))
-    described = {name: each for name, each in {**own, **others}.items() if not each.python_only}
+    described = {name: each for name, each in merged(options, *more).items() if not each.python_only}
+    others = described.keys() - options_of(options)
     names = _spellings(described)
     parameters = [
         inspect.Parameter(
@@ -58,9 +59,10 @@ def takes(options: type[Values], *more: type) -> Callable[[Callable[..., None]],
             try:
                 values = {name: _parsed(name, described[name], value) for name, value in values.items()}
                 values = {name: value for name, value in values.items() if value is not None}
-                further = {name: values.pop(name) for name in others.keys() & values}
+                _take_settings(values, described)
+                further = {name: values.pop(name) for name in others & values.keys()}
                 for name, value in further.items():
-                    others[name].check(name, value)
+                    described[name].check(name, value)
                 chosen_options = options(**values)
             except DataError as error:
                 raise _bad_usage(error) from None
@@ -69,6 +71,7 @@ def takes(options: type[Values], *more: type) -> Callable[[Callable[..., None]],
             except UsageError as error:
                 raise _bad_usage(error) from None
 
+        with_options.earlier = earlier_spellings(described)  # type: ignore[attr-defined]
         with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # where typer looks
         with_options.__annotations__ = {one.name: one.annotation for one in parameters}
         return with_options
@@ -76,16 +79,80 @@ def takes(options: type[Values], *more: type) -> Callable[[Callable[..., None]],
     return verb
 
 
-def _argument(option: Option) -> Option:
-    """A field of a library's dataclass as an option: None where somebody else decides unless it is said."""
-    words = option.help.replace("``", "")
-    option = replace(option, help=words[0].upper() + words[1:])
-    return replace(option, default=None, optional=True) if option.open else option
+def add_verb(app: typer.Typer, verb: str, function: Callable[..., None], panel: str | None = None) -> None:
+    """Give an app a verb, whose options' earlier spellings work as well."""
+    earlier = getattr(function, "earlier", {})
+
+    class Verb(typer.core.TyperCommand):
+        def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+            return super().parse_args(ctx, list(_renamed(args, earlier)))
+
+    app.command(name=verb, cls=Verb, rich_help_panel=panel)(function)
+
+
+def earlier_spellings(described: Mapping[str, Option]) -> dict[str, tuple[str, bool]]:
+    """Return each hidden spelling -> its option, and whether a line on stderr says so."""
+    spellings: dict[str, tuple[str, bool]] = {}
+    for field, option in described.items():
+        names = {True: option.old, False: option.aliases}
+        spelling = _spelling(field, option)
+        spellings |= {f"--{name}": (spelling, line) for line in names for name in names[line]}
+        if option.kind is bool and option.default is not None:  # says what holds anyway
+            spellings[spelling if option.default else f"--no-{spelling.removeprefix('--')}"] = ("", False)
+    return spellings
+
+
+def _renamed(args: Sequence[str], earlier: Mapping[str, tuple[str, bool]]) -> Iterator[str]:
+    """Yield what was typed, in today's spelling."""
+    words = iter(args)
+    for word in words:
+        name, equals, value = word.partition("=")
+        if name in earlier:
+            new, line = earlier[name]
+            if line:
+                say(f"{name} is {new} now")
+            word = new and f"{new}{equals}{value}"
+        if word or not name:
+            yield word
+        if word == "--":
+            yield from words
+
+
+def _take_settings(values: dict[str, Any], described: Mapping[str, Option]) -> None:
+    """Move the pairs of ``--set NAME=VALUE`` that name an option to that option.
+
+    Raises:
+        UsageError: the value is none of the option's type, or the option is given as well.
+    """
+    pairs, rest = values.get("more") or (), []
+    for pair in pairs:
+        field, equals, text = pair.partition("=")
+        option = described.get(field)
+        if not equals or option is None or not option.settable:
+            rest.append(pair)
+        else:
+            values[field] = _setting(field, option, text)
+    if pairs:
+        values["more"] = tuple(rest)
+
+
+def _setting(field: str, option: Option, text: str) -> Any:
+    """Return the value of a setting from its text."""
+    if option.commas:
+        return _parsed(field, option, text)
+    if option.kind is bool and text in ("true", "false"):
+        return text == "true"
+    try:
+        return option.kind(text) if option.kind in (int, float, Path) else text
+    except ValueError:
+        return text  # which the option's check refuses
 
 
 def _spellings(described: Mapping[str, Option]) -> dict[str, str]:
     """Argument -> its option, in capitals without one; with and without the stroke behind a word of Python's."""
     named = {field: _spelling(field, option) for field, option in described.items()}
+    for field, option in described.items():
+        named |= {name.replace("-", "_"): named[field] for name in (*option.aliases, *option.old)}
     return {**named, **{field.removesuffix("_"): name for field, name in named.items()}}
 
 
@@ -105,22 +172,43 @@ def _typer_option(field: str, option: Option, names: Mapping[str, str]) -> Any:
     kind: Any = option.kind if option.kind in (bool, int, float, Path) and not option.commas else str
     kind = list[kind] if option.many and not option.commas else kind
     kind = kind | None if option.optional or option.default in (None, ()) else kind
-    words: dict[str, Any] = {"help": respelled(option.help, names), "rich_help_panel": option.group or None}
+    default = _typed_default(option)
+    text = respelled(option.help, names)
+    if default not in (None, "", inspect.Parameter.empty) and not isinstance(default, bool):
+        text = f"{text.removesuffix('.')} (default: {default})."
+    words: dict[str, Any] = {"help": text, "rich_help_panel": option.group or None, "show_default": False}
     words |= {"min": option.min, "max": option.max} if kind is not str else {}
-    words["metavar"] = f"[{'|'.join(option.choices)}]" if option.choices and not option.commas else None
-    words["callback"] = _announce if option.announced else None
+    words["metavar"] = _metavar(option)
+    words["callback"] = _announce if option.announced else _say_setting if option.settable else None
     name = names[field]
     if option.positional:
         words["metavar"] = option.name or None
         return Annotated[kind, typer.Argument(**words)]
-    if option.kind is bool and (option.default is not False or option.negatable):
-        name = f"{name}/--no-{name.removeprefix('--')}"
-    return Annotated[kind, typer.Option(name, **words)]
+    if option.kind is bool and option.default is not False:
+        off = f"/--no-{name.removeprefix('--')}"
+        name = f" {off}" if option.default is True else f"{name}{off}"
+    return Annotated[kind, typer.Option(name, hidden=option.settable, **words)]
+
+
+def _metavar(option: Option) -> str:
+    """Return what stands for an option's value in the help."""
+    choices = f"[{'|'.join(option.choices)}]"
+    if option.choices and not option.commas and len(choices) <= MOST_CHOICES:
+        return choices
+    return "" if option.kind is bool else _METAVARS.get(option.kind, "TEXT")
+
+
+def _say_setting(context: typer.Context, parameter: typer.CallbackParam, value: Any) -> Any:
+    """Say how a setting is given today, where it was given as an option of its own."""
+    source = context.get_parameter_source(parameter.name or "")
+    if source is not None and source.name == "COMMANDLINE":
+        say(f"{parameter.opts[0]} is --set {parameter.name}=.. now")
+    return value
 
 
 def _announce(context: typer.Context, parameter: typer.CallbackParam, value: Any) -> Any:
     source = context.get_parameter_source(parameter.name or "")
-    if source is not None and source.name == "DEFAULT":
+    if source is not None and source.name == "DEFAULT" and not context.resilient_parsing:
         say(f"{parameter.name}: {value} ({parameter.opts[0]} names another)")
     return value
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from eraser_hub.records.options import NotNegative, Option, Options, Revision, Seed, Split
-from eraser_hub.systems.recipe import Recipe, Say
+from eraser_hub.records.arguments import Config, DatasetPlace, Progress, Revision, Split
+from eraser_hub.records.options import NotNegative, Option, Options, Seed
+from eraser_hub.systems.recipe import Recipe
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,10 +19,16 @@ class ReproducePlan(Options):
         table: eraser-2, eraser-3, eraser-4, carton2020-3 or carton2020-figure-2.
         dataset: The built dataset: its folder, or its id on the Hub.
         config: The configuration, e.g. movies.
-        split: The split that is scored; by default test, or validation where test has no labels.
+
+    Systems:
         encoder: Of the rows that need one: a transformers folder or Hub id; there is no default.
         embeddings: Of the rows over words: a file of word vectors; else learned ones.
-        corpora: eraser-2: raw corpora with the release's files of human performance.
+
+    Data:
+        source: eraser-2: raw corpora with the release's files of human performance.
+        split: The split that is scored; by default test, or validation where test has no labels.
+
+    Run:
         fast: Small sizes; the table says which.
         out: Keeps what is done; by default reproduce/TABLE-CONFIG.
     """
@@ -32,7 +39,7 @@ class ReproducePlan(Options):
     split: str = ""
     encoder: str = ""
     embeddings: str = ""
-    corpora: str = ""
+    source: Annotated[str, Option(old=("corpora",))] = ""
     fast: bool = False
     seed: Seed = 1
     out: Path | None = None
@@ -43,11 +50,10 @@ class ReproduceArguments(ReproducePlan):
     """What is reproduced, of which state of the dataset.
 
     Attributes:
-        say: Called with each line of progress.
     """
 
     revision: Revision = None
-    say: Annotated[Say | None, Option(python_only=True)] = None
+    say: Progress = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,23 +61,25 @@ class RoarPlan(Options):
     """What is removed from what.
 
     Attributes:
-        dataset: Dataset folder (hub/eraser), Hub id or hf:// path.
         model: What to train, as of `train`: logistic-regression, bilstm, an encoder, ..
         method: Whose scores rank the tokens, as of `explain`.
         out: Folder for models, predictions and reduced texts; a stopped run goes on there.
-        config: Config; by default the dataset's default config.
-        train_split: Split to train on.
         bins: Shares of the tokens to remove; by default 1, 5, 10, 20 and 50 per cent.
-        limit: So many texts of either split, drawn by seed with each label's share.
+
+    Training:
+        train_split: Split to train on.
         epochs: Networks: epochs.
         max_steps: Networks: stop after so many steps (0: by epochs).
+
+    Data:
+        limit: So many texts of either split, drawn by seed with each label's share.
     """
 
-    dataset: str
+    dataset: DatasetPlace
     model: str
     method: str
     out: Path
-    config: str | None = None
+    config: Config = None
     split: Split = "test"
     train_split: str = "train"
     bins: Annotated[tuple[float, ...] | None, Option(commas=True, percent=True)] = None

@@ -21,7 +21,7 @@ from typing import Any
 
 from eraser_hub.attribution.dataset import open_split
 from eraser_hub.attribution.job import Job
-from eraser_hub.attribution.run import draw_path, explain_draws, settings_for_job
+from eraser_hub.attribution.run import draw_path, explain_runs, seeded_runs, settings_for_job
 from eraser_hub.attribution.settings import HUMAN as HUMAN_RATIONALES
 from eraser_hub.conversion.eraser.human_agreement import human_agreement
 from eraser_hub.metrics.normalized_fidelity import NormalizedFidelity
@@ -38,13 +38,13 @@ from eraser_hub.systems.data import has_labels
 from eraser_hub.systems.recipe import Recipe, Say
 from eraser_hub.systems.system import find_system
 
-from . import fast as sizes
 from .folder import kept, trained
 from .plans import ReproducePlan
-from .rows import ANNOTATORS, ENCODER, HUMAN, OWN, TABLES, PrintedRows, Row
+from .rows import ANNOTATORS, ENCODER, FAST, HUMAN, OWN, TABLES, PrintedRows, Row
 
 Figures = dict[str, Any]  # column -> a number, a string, or (number, low, high)
 LEVEL = 0.95  # of the intervals
+RANDOM_DRAWS = 10  # random rankings that ERASER averages
 FULL, RATIONALE = "full", "rationale"  # the texts that a model is trained on
 
 
@@ -96,7 +96,7 @@ class Work:
             paper = ""
             theirs = "with `encoder` as the authors' code does it, TF-IDF over that encoder's sub-words"
             self.notes.append(f"{self.row.system}: over counted words, its size chosen by five folds; {theirs}")
-        small = sizes.RECIPES.get(model, {}) if plan.fast else {}
+        small = FAST.recipe_of(model) if plan.fast else {}
         # an encoder that may be left out is left out where things are to be fast
         wants = getattr(system, "encoder", "no")
         encoder = plan.encoder if wants == "required" or (wants == "optional" and not plan.fast) else ""
@@ -120,15 +120,17 @@ class Work:
     def _predictions(self, model: Path, name: str) -> tuple[list[Path], tuple[float, ...]]:
         """The files of predictions, one for each draw, and their AOPC bins."""
         plan, method = self.plan, self.row.method
-        sample, human = sizes.sample_of(self.row.model) if plan.fast else None, method == HUMAN
+        sample, human = FAST.samples.get(self.row.model, FAST.sample) if plan.fast else None, method == HUMAN
         rationales = HUMAN_RATIONALES if human else ""
         job = Job(plan.dataset, plan.config, plan.split, str(model), sample=sample, rationales=rationales)
         options = {"method": None if method in (OWN, HUMAN) else method, "seed": plan.seed}
-        settings, _ = settings_for_job(job, self.printed.preset, **options, **(sizes.SETTINGS if plan.fast else {}))
-        draws = 1 if method != "random" else sizes.FAST_RANDOM_DRAWS if plan.fast else sizes.RANDOM_DRAWS
+        settings, _ = settings_for_job(job, self.printed.preset, **options, **(FAST.settings if plan.fast else {}))
+        draws = 1 if method != "random" else FAST.random_draws if plan.fast else RANDOM_DRAWS
         out = self.out / f"{name}.predictions.jsonl"
         outs = [out] if draws == 1 else [draw_path(out, draw) for draw in range(1, draws + 1)]
-        for line in (line for report in explain_draws(job, settings, outs, resume=True) for line in report.lines()):
+        for line in (
+            line for report in explain_runs(job, seeded_runs(settings, outs), resume=True) for line in report.lines()
+        ):
             self.say(line)
         if draws > 1:
             self.notes.append(f"random rankings: the mean of {draws} draws, without an interval")
@@ -192,10 +194,10 @@ class Work:
 
     def _annotators(self) -> Figures:
         """Agreement of the annotators of a release's human-performance files."""
-        corpus = Path(self.plan.corpora) / self.plan.config if self.plan.corpora else None
+        corpus = Path(self.plan.source) / self.plan.config if self.plan.source else None
         cells, note = human_agreement(open_built(self.plan.dataset), self.plan.config, corpus)
         if not cells:
-            words = note or "expected human_performance*.jsonl of the release in `corpora` FOLDER/CONFIG, found none"
+            words = note or "expected human_performance*.jsonl of the release in `source` FOLDER/CONFIG, found none"
             raise DataError(words, rule="file-missing", file=corpus)
         self.notes.append(note)
         return {key: cell.value for key, cell in cells.items()}
@@ -322,9 +324,9 @@ def _about(plan: ReproducePlan, printed: PrintedRows) -> list[str]:
         words.append(f"encoder: {Path(plan.encoder).name}")
     if plan.fast:
         models = dict.fromkeys(row.model for row in printed.rows if row.model != ANNOTATORS)
-        lime = f"LIME with {sizes.SETTINGS['lime_samples']} samples"
-        words.append(f"`fast`: {sizes.SAMPLE} instances of {plan.split or 'the split'}, {lime}")
-        smaller = {model: sizes.in_words(model) for model in models}
+        lime = f"LIME with {FAST.settings['lime_samples']} samples"
+        words.append(f"`fast`: {FAST.sample} instances of {plan.split or 'the split'}, {lime}")
+        smaller = {model: FAST.in_words(model) for model in models}
         names = {ENCODER: plan.encoder and Path(plan.encoder).name}
         words += [f"`fast`, {names.get(model, model)}: {how}" for model, how in smaller.items() if how]
     return words

@@ -24,12 +24,12 @@ from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.job import Job
 from eraser_hub.attribution.open import open_model
 from eraser_hub.attribution.run import explain, settings_for_job
-from eraser_hub.metrics.erasure import AOPC_THRESHOLDS
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.records.tables import Cell, Table, Tables
+from eraser_hub.schema.instance import AOPC_THRESHOLDS
 from eraser_hub.scoring.leaks import document_clusters, interval_of_share
 from eraser_hub.systems.evaluation import hits_of
 from eraser_hub.systems.recipe import Recipe, Say

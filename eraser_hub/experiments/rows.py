@@ -1,10 +1,13 @@
-"""The printed tables that can be reproduced: their rows, and what makes each of them."""
+"""The printed tables that can be reproduced (``tables.json``), and what ``fast`` makes smaller (``fast.json``)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.resources import files
 from typing import Any
+
+import msgspec
 
 from eraser_hub.papers import PrintedResult, paper
 from eraser_hub.records.tables import Cell
@@ -52,7 +55,7 @@ class PrintedRows:
     rows: tuple[Row, ...]
     papers: tuple[tuple[str, str], ...] = ()
     better: Mapping[str, str] = field(default_factory=dict)
-    table: tuple[str, str] | tuple[()] = ()
+    table: tuple[str, ...] = ()
     note: str = ""
 
     def results(self, row: Row, config: str) -> list[tuple[str, PrintedResult]]:
@@ -84,78 +87,42 @@ class PrintedRows:
         return Cell(value, self.print_of(row, config).get(column), digits=3, low=low, high=high)
 
 
-def _soft(family: str, model: str) -> tuple[Row, ...]:
-    """The four methods of ERASER's Table 4 on one model."""
-    methods = {"Attention": "attention", "Simple Gradient": "simple-gradient", "Lime": "lime", "Random": "random"}
-    return tuple(
-        Row(f"{family} + LSTM - {words}", model, method, (f"{family} + LSTM - {words}", f"{family}-LSTM + {words}"))
-        for words, method in methods.items()
-    )
+@dataclass(frozen=True, slots=True)
+class Fast:
+    """What ``fast`` makes smaller, so that the rows of all tables finish on two cores in about an hour.
+
+    Attributes:
+        sample: instances that are explained, with each label's share.
+        samples: model -> fewer of them: whole texts go through an encoder, each erased some forty times.
+        settings: of `explain`.
+        random_draws: rankings that are averaged.
+        recipes: model -> what is smaller of its recipe.
+    """
+
+    sample: int
+    samples: Mapping[str, int]
+    settings: Mapping[str, Any]
+    random_draws: int
+    recipes: Mapping[str, Mapping[str, Any]]
+
+    def recipe_of(self, model: str) -> dict[str, Any]:
+        """Return what is smaller of a model's recipe."""
+        values = self.recipes.get(model, {})
+        return {name: tuple(value) if name == "hyper" else value for name, value in values.items()}
+
+    def in_words(self, model: str) -> str:
+        """Return what is smaller of a model's training, in one line; "" for nothing."""
+        recipe = self.recipe_of(model)
+        hyper = recipe.pop("hyper", ())
+        parts = [f"{name} {value}" for name, value in recipe.items()]
+        if model in self.samples:
+            parts.append(f"{self.samples[model]} instances explained")
+        return ", ".join([*parts, *hyper])
 
 
-_CARTON = (
-    Row("Logistic regression", "logistic-regression", HUMAN),
-    Row("Random forest", "random-forest", HUMAN),
-    Row("LSTM", "bilstm", HUMAN),
-    Row("RoBERTa", ENCODER, HUMAN),
-)
-_ERASER = ("eraser_acl_2020", "eraser_first_version")
-_REGIMES = ("no_rationale", "eval_rationale", "train_eval_rationale")
-_SELECTED = ("macro_f1", "accuracy", "iou_macro_f1", "token_macro_f1")
-_SCORED = ("macro_f1", "accuracy", "auprc", "comprehensiveness_aopc", "sufficiency_aopc")
-_SCORED_ALL = (*_SCORED, "comprehensiveness", "sufficiency")
+def _content(name: str, kind: Any) -> Any:
+    return msgspec.json.decode(files("eraser_hub.experiments").joinpath(name).read_bytes(), type=kind)
 
 
-def _best(columns: tuple[str, ...]) -> dict[str, str]:
-    """Which end of each score is the better one."""
-    return {name: "low" if name.startswith("sufficiency") else "high" for name in columns}
-
-
-TABLES: Mapping[str, PrintedRows] = {
-    "eraser-2": PrintedRows(
-        "Human agreement on rationales (ERASER, Table 2)",
-        "eraser",
-        ("cohen_kappa", "f1", "p", "r", "annotators", "documents"),
-        (Row("Annotators", ANNOTATORS, HUMAN),),
-        table=("eraser_acl_2020", "table_2"),
-        note="means ± standard deviations over texts and annotators",
-    ),
-    "eraser-3": PrintedRows(
-        "Models that select their rationales (ERASER, Table 3)",
-        "eraser",
-        _SELECTED,
-        (
-            Row("Lei et al. (2016)", "lei", OWN, ("Lei et al. (2016)",)),
-            Row("Lei et al. (2016) (u)", "lei-unsupervised", OWN, ("Lei et al. (2016) (u)",)),
-            Row("Lehman et al. (2019)", "lehman", OWN, ("Lehman et al. (2019)",)),
-            Row("Bert-To-Bert", "bert-to-bert", OWN, ("Bert-To-Bert",)),
-        ),
-        tuple((name, "3") for name in _ERASER),
-        _best(_SELECTED),
-    ),
-    "eraser-4": PrintedRows(
-        "Models that score every token (ERASER, Table 4)",
-        "eraser",
-        _SCORED_ALL,
-        (*_soft("GloVe", "glove-lstm"), *_soft("BERT", "bert-lstm")),
-        tuple((name, "4") for name in _ERASER),
-        _best(_SCORED_ALL),
-    ),
-    "carton2020-3": PrintedRows(
-        "Accuracy in three regimes (Human Rationales, Table 3 and Figure 6)",
-        "carton2020",
-        _REGIMES,
-        _CARTON,
-        better=_best(_REGIMES),
-        note="the paper shows these accuracies as bars of Figure 6, without numbers",
-    ),
-    "carton2020-figure-2": PrintedRows(
-        "Human rationales under four models (Human Rationales, Figure 2)",
-        "carton2020",
-        ("accuracy", "sufficiency", "comprehensiveness"),
-        _CARTON,
-        better={"accuracy": "high"},
-        note="the paper shows these scores as bars, without numbers; "
-        "sufficiency is 1 minus the clipped difference there",
-    ),
-}
+TABLES: dict[str, PrintedRows] = _content("tables.json", dict[str, PrintedRows])
+FAST: Fast = _content("fast.json", Fast)

@@ -20,38 +20,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.attribution.adapter import Adapter, align_labels
+from eraser_hub.attribution.adapters.plain import PlainModel
 from eraser_hub.attribution.engine import explain_instances
 from eraser_hub.attribution.erasure import generator
 from eraser_hub.attribution.given import with_scores
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.attribution.models.plain_model import PlainModel
 from eraser_hub.attribution.settings import GIVEN, ExplainSettings
 from eraser_hub.metrics.eraser_agreement import EraserAgreement
 from eraser_hub.metrics.eraser_faithfulness import EraserFaithfulness
-from eraser_hub.metrics.fields import AOPC_BOUNDS
 from eraser_hub.metrics.normalized_fidelity import NormalizedFidelity
 from eraser_hub.metrics.pool import Pool
 from eraser_hub.metrics.resampling import intervals
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.tables import Cell, Table, Tables
 from eraser_hub.samples.plant import KD, KINDS, LABELS
+from eraser_hub.schema.instance import AOPC_BOUNDS
 from eraser_hub.systems.recipe import Say
 from eraser_hub.version import __version__
 
 from .plans import BenchmarkPlan
 from .planted import (
     CANDIDATES,
+    LEARNED,
     PADDING,
     PERTURBED,
     TRUE,
+    Learned,
     PlantedModel,
     deciding_of,
+    learned,
     planted_instances,
     planted_rows,
+    said_of,
     sensitivity,
     true,
 )
-from .trained_models import LEARNED, Learned, learned, said_of
 
 # the scores that are asked, beside every one of eraser_faithfulness that has a direction
 FIDELITY = ("normalized_sufficiency", "normalized_comprehensiveness")

@@ -5,14 +5,15 @@ One table, ``presets.json``, for all that explains and trains; what a metric cou
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
-from eraser_hub.metrics.presets import PAPERS
+import msgspec
+
+from eraser_hub.metrics.sources import PAPERS
 
 PRESETS = PAPERS
 
@@ -88,6 +89,5 @@ def preset(name: str) -> Preset:
     """The preset of that name, one of :data:`PRESETS`; "" gives our own choices."""
     if not name:
         return Preset()
-    content = json.loads(files("eraser_hub.papers").joinpath("presets.json").read_text(encoding="utf-8"))[name]
-    kd = {config: tuple(shares) for config, shares in content.pop("kd", {}).items()}
-    return Preset(**{**content, "kd": kd, "choices": Choices(**content["choices"])})
+    content = files("eraser_hub.papers").joinpath("presets.json").read_bytes()
+    return msgspec.json.decode(content, type=dict[str, Preset])[name]

@@ -12,9 +12,10 @@ import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from eraser_hub.records.atomic import carry_over, rebuilding
 from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import DataError, raise_all
+
+from .spaces import refuse_others, write_space
 
 BOARD, SETTINGS, WRITTEN = "results_board", "settings.json", "written.json"
 
@@ -35,22 +36,12 @@ def write_board_space(folder: Path, files: Mapping[str, str], beside: Callable[[
         DataError: a folder that is none of this function's, a file or a link in its place, or it cannot be written;
             what stands there is as it was.
     """
-    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise DataError("expected a folder or nothing, found a file or a link", rule="file-kind", file=folder)
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / WRITTEN).is_file():
-        message = (
-            f"expected a folder that `eraser-hub board` wrote, found no {WRITTEN}; what stands there is not replaced"
-        )
-        raise DataError(f"{message}: take another `space`", rule="file-exists", file=folder)
+    refuse_others(folder, WRITTEN, "eraser-hub board", "space")
     contents = {name: text.encode() for name, text in files.items()}
     contents[SETTINGS] = b'{"namespace": ""}\n'
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in sorted(contents.items())}
     contents[WRITTEN] = (json.dumps(digests, indent=1) + "\n").encode()
-    with rebuilding(folder) as building:
-        for name, content in contents.items():
-            (building / name).write_bytes(content)
-        carry_over(folder, building, lambda path: path.as_posix() in contents)
-        beside()
+    write_space(folder, contents, contents, beside)
     return [folder / name for name in contents]
 
 

@@ -76,9 +76,8 @@ def write_eval_results(
         message = f"expected one of the scores {expected}, found none"
         raise DataError(message, rule="score-missing", argument="eval_results")
     dataset, revision = built.place.repository or name, built.folder.name if built.place.repository else None
-    entries = [
-        _entry(dataset, task_id(config, split, each), value, revision, why, source) for each, value, why in values
-    ]
+    origin = {"source_url": source, "source_name": "Predictions" if source else None, "dataset_revision": revision}
+    entries = _entries([(task_id(config, split, each), value, why) for each, value, why in values], dataset, origin)
     place: dict[str, Any] = {
         "task_type": task_category(name, config),
         "dataset_type": dataset,
@@ -90,8 +89,9 @@ def write_eval_results(
     results = [_result(place, headline, value, signature) for headline, value, signature in values]
     there = folder / model
     paths = [there / HIDDEN / f"{name}.yaml", there / CARD]
-    texts = [_merged_entries(paths[0], entries), merged_card(_text(paths[1]), model, results, paths[1])]
-    for path, text in zip(paths, texts, strict=True):
+    by_task = {entry.task_id: entry for entry in (*read_entries(paths[0]), *entries)}  # the new one of a task counts
+    merged = _entries_text([entry for _, entry in sorted(by_task.items())])
+    for path, text in zip(paths, (merged, merged_card(_text(paths[1]), model, results, paths[1])), strict=True):
         path.parent.mkdir(parents=True, exist_ok=True)
         atomic_write(path, text.encode())
     lacking = [each.name for each in HEADLINES[name] if each not in [headline for headline, _, _ in values]]
@@ -125,24 +125,17 @@ def _values(name: str, scores: Mapping[str, Any]) -> Iterator[tuple[Headline, fl
                 yield headline, float(value), "; ".join([*lines, *run])
 
 
-def _entry(
-    dataset: str, task: str, value: float, revision: str | None, signature: str, source: str | None
-) -> EvalResultEntry:
+def _entries(
+    values: Sequence[tuple[str, float, str]], dataset: str, origin: Mapping[str, Any]
+) -> list[EvalResultEntry]:
+    """The entries of (task, value, signature)."""
     try:
         from huggingface_hub import EvalResultEntry
     except ImportError:
         message = "this huggingface_hub knows no results of evaluations (2.4 does): pip install -U huggingface_hub"
         raise DataError(message, rule="extra-missing", argument="eval_results") from None
-    return EvalResultEntry(
-        dataset_id=dataset,
-        task_id=task,
-        value=value,
-        dataset_revision=revision,
-        date=datetime.now(timezone.utc).date().isoformat(),
-        source_url=source,
-        source_name="Predictions" if source else None,
-        notes=signature,
-    )
+    how = {"dataset_id": dataset, "date": datetime.now(timezone.utc).date().isoformat(), **origin}
+    return [EvalResultEntry(task_id=task, value=value, notes=signature, **how) for task, value, signature in values]
 
 
 def _result(place: Mapping[str, Any], headline: Headline, value: float, signature: str) -> EvalResult:
@@ -177,12 +170,6 @@ def read_entries(path: Path) -> list[EvalResultEntry]:
             message = f"expected a dataset, a task and a number, found {shown(entry.value)}"
             raise DataError(message, rule="type", file=path)
     return entries
-
-
-def _merged_entries(path: Path, entries: Sequence[EvalResultEntry]) -> str:
-    """The file's entries and these, which go before those of their task; in the tasks' order."""
-    by_task = {entry.task_id: entry for entry in (*read_entries(path), *entries)}
-    return _entries_text([entry for _, entry in sorted(by_task.items())])
 
 
 def _entries_text(entries: Sequence[EvalResultEntry]) -> str:

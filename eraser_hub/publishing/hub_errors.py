@@ -7,7 +7,6 @@ import errno
 import re
 import time
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 from eraser_hub.records.errors import DataError
@@ -40,14 +39,10 @@ class Refusal(DataError):
     """
 
     def __init__(
-        self, message: str, *, passing: bool = False, retry_after: float | None = None, rule: Rule = "hub"
+        self, message: str, *, passing: bool = False, retry_after: float | None = None, rule: Rule = "hub", **place: Any
     ) -> None:
-        super().__init__(message, rule=rule)
+        super().__init__(message, rule=rule, **place)
         self.passing, self.retry_after = passing, retry_after
-
-    def __reduce__(self) -> tuple[object, ...]:
-        kept: dict[str, Any] = {"passing": self.passing, "retry_after": self.retry_after, "rule": self.rule}
-        return partial(Refusal, **kept), (self.message,)
 
 
 def redacted(text: str, token: str | None = None) -> str:

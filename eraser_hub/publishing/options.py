@@ -10,6 +10,7 @@ from typing import Annotated
 
 from eraser_hub.records.options import Option, Options, UsageError
 
+Folder = Annotated[str | os.PathLike[str], Option(name="dir", help="The folder that `build` wrote.")]
 _NAMESPACE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9])?")
 _BRANCH = re.compile(r"[A-Za-z0-9][\w./-]{0,200}")
 
@@ -20,7 +21,6 @@ class PublishArguments(Options):
 
     Attributes:
         namespace: The user or organisation on the Hub, e.g. `org` for `org/eraser`.
-        folder: The folder that `build` wrote.
         datasets: Publish this dataset. May be given again.
         metrics: Publish this metric. May be given again.
         private: Create new repositories as private ones.
@@ -32,7 +32,7 @@ class PublishArguments(Options):
     """
 
     namespace: str
-    folder: Annotated[str | os.PathLike[str], Option(name="dir")] = "hub"
+    folder: Folder = "hub"
     datasets: Annotated[str | Sequence[str] | None, Option(name="dataset")] = None
     metrics: Annotated[str | Sequence[str] | None, Option(name="metric")] = None
     private: bool = False
@@ -59,13 +59,12 @@ class ServeArguments(Options):
     """What to serve, where, and to whom.
 
     Attributes:
-        folder: The folder that `build` wrote.
         host: The address to bind; 0.0.0.0 for other machines to reach it.
         port: The port; 0 for any free one.
         namespaces: Answer ORG/NAME for this ORG only; by default for any. May be given again.
     """
 
-    folder: Annotated[str | os.PathLike[str], Option(name="dir")] = "hub"
+    folder: Folder = "hub"
     host: str = "127.0.0.1"
     port: Annotated[int, Option(min=0, max=65535)] = 8080
     namespaces: Annotated[str | Sequence[str] | None, Option(name="namespace")] = None

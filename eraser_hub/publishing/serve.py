@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from eraser_hub.records.atomic import READ_FLAGS
@@ -61,27 +61,11 @@ class HubFile:
     lfs: str | None = None
 
 
-class Repository(Protocol):
-    """What the handler asks of a repository: its revisions, its files at one, and their content."""
-
-    def commit(self, revision: str) -> str | None:
-        """The commit that a branch, tag or commit names; None where it names nothing."""
-
-    def files(self, commit: str) -> Mapping[str, HubFile]:
-        """Path -> entry at a commit."""
-        ...
-
-    def open(self, commit: str, path: str) -> BinaryIO:
-        """A listed file's content."""
-        ...
-
-    def refs(self) -> dict[str, list[dict[str, str]]]:
-        """Branches and tags, as the Hub's API names them."""
-        ...
-
-
 class Folder:
-    """A folder as a repository of one revision, ``main``; its commit changes when a file in it does."""
+    """A folder as a repository of one revision, ``main``; its commit changes when a file in it does.
+
+    What is served may be anything with the same four methods.
+    """
 
     def __init__(self, root: Path, folder: Path) -> None:
         self.root, self.folder = root, folder
@@ -118,13 +102,16 @@ class Folder:
         return HubFile(status.st_size, _fingerprint(real, status)), real
 
     def commit(self, revision: str) -> str | None:
+        """The commit that a branch, tag or commit names; None where it names nothing."""
         self._list()
         return self._commit if revision in ("main", "refs/heads/main", self._commit) else None
 
     def files(self, commit: str) -> Mapping[str, HubFile]:
+        """Path -> entry at a commit."""
         return {name: entry for name, (entry, _) in self._listing.items()}
 
     def open(self, commit: str, path: str) -> BinaryIO:
+        """A listed file's content."""
         entry, real = self._listing[path]
         file = os.fdopen(os.open(real, READ_FLAGS | NO_LINK), "rb")
         if _fingerprint(real, os.fstat(file.fileno())) != entry.oid:
@@ -134,6 +121,7 @@ class Folder:
         return file
 
     def refs(self) -> dict[str, list[dict[str, str]]]:
+        """Branches and tags, as the Hub's API names them."""
         self._list()
         return {"branches": [{"name": "main", "ref": "refs/heads/main", "targetCommit": self._commit}], "tags": []}
 
@@ -151,7 +139,6 @@ class Shelf:
 
     def __init__(self, root: Path, namespaces: tuple[str, ...] = ()) -> None:
         self.root, self.namespaces = root.resolve(), namespaces
-        self._lock = threading.Lock()
         self._folders: dict[str, Folder] = {}
 
     def names(self) -> dict[str, str]:
@@ -162,15 +149,14 @@ class Shelf:
             if not child.name.startswith(".") and not child.is_symlink() and (child / "README.md").is_file()
         }
 
-    def find(self, kind: str, repository: str) -> Repository | None:
+    def find(self, kind: str, repository: str) -> Folder | None:
         """The repository of an id, or None."""
         namespace, _, name = repository.rpartition("/")
         if namespace and self.namespaces and namespace not in (*self.namespaces, METRIC_NAMESPACE):
             return None
         if self.names().get(name) != kind:
             return None
-        with self._lock:
-            return self._folders.setdefault(name, Folder(self.root, self.root / name))
+        return self._folders.setdefault(name, Folder(self.root, self.root / name))
 
 
 class _Incoming(io.RawIOBase):
@@ -197,6 +183,10 @@ class _Incoming(io.RawIOBase):
         return count
 
 
+class Refused(Exception):
+    """A request that gets an error for an answer: the arguments of `HubHandler.refuse`."""
+
+
 class HubHandler(BaseHTTPRequestHandler):
     """The Hub's read endpoints: repository, tree, paths-info, refs, and files by range."""
 
@@ -204,7 +194,7 @@ class HubHandler(BaseHTTPRequestHandler):
     server_version = "eraser-hub"
     sys_version = ""
     timeout = IDLE_SECONDS
-    find: Callable[[str, str], Repository | None]
+    find: Callable[[str, str], Folder | None]
 
     def setup(self) -> None:
         super().setup()
@@ -227,23 +217,21 @@ class HubHandler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
 
-    def refuse(self, status: int, code: str, message: str, **headers: str) -> None:
+    def refuse(self, status: int, code: str, message: str, headers: Mapping[str, str] | None = None) -> None:
         """Send an error as the Hub does: its code and message in headers."""
-        more = {name.replace("_", "-"): value for name, value in headers.items()}
-        self.answer(status, {"error": message}, {"X-Error-Code": code, "X-Error-Message": message, **more})
+        self.answer(status, {"error": message}, {"X-Error-Code": code, "X-Error-Message": message, **(headers or {})})
 
     # -- requests -----------------------------------------------------------------------------------------------------
 
     def do_GET(self) -> None:
-        if self.body() is None:  # it means nothing, and must not be taken for the next request
-            return
+        self.body()  # it means nothing, and must not be taken for the next request
         url = urlsplit(self.path)
         if match := _RESOLVE.fullmatch(url.path):
             self._resolve(match)
         elif match := _API.fullmatch(url.path):
             self._describe(match, {name: values[-1] for name, values in parse_qs(url.query).items()})
         else:
-            self.elsewhere(url.path)
+            raise self.elsewhere()
 
     do_HEAD = do_GET
 
@@ -251,23 +239,18 @@ class HubHandler(BaseHTTPRequestHandler):
         """Only the question for the files behind some paths comes as POST; all else would write."""
         match = _API.fullmatch(urlsplit(self.path).path)
         body = self.body()
-        if body is None:
-            return
         if match is None or match["verb"] != "paths-info":
             self._read_only()
             return
-        place = self._at(match)
-        if place is None:
-            return
+        repository, commit = self._at(match)
         try:
             json_body = "json" in (self.headers.get("Content-Type") or "")
             question = json.loads(body) if json_body else parse_qs(body.decode())
             paths = question.get("paths") or []
             paths = [paths] if isinstance(paths, str) else [str(path) for path in paths]
         except (ValueError, AttributeError, TypeError, RecursionError):
-            self.refuse(HTTPStatus.BAD_REQUEST, "BadRequest", "expected paths")
-            return
-        files = place[0].files(place[1])
+            raise Refused(HTTPStatus.BAD_REQUEST, "BadRequest", "expected paths") from None
+        files = repository.files(commit)
         answers = []
         for path in dict.fromkeys(path.strip("/") for path in paths):
             if path in files:
@@ -278,44 +261,39 @@ class HubHandler(BaseHTTPRequestHandler):
 
     def _read_only(self) -> None:
         self.close_connection = True  # its body is not read
-        self.refuse(HTTPStatus.METHOD_NOT_ALLOWED, "ReadOnly", "this server is read-only", Allow="GET, HEAD")
+        self.refuse(HTTPStatus.METHOD_NOT_ALLOWED, "ReadOnly", "this server is read-only", {"Allow": "GET, HEAD"})
 
     do_PUT = do_DELETE = do_PATCH = _read_only
 
-    def body(self, largest: int = LARGEST_QUESTION) -> bytes | None:
-        """The request's body; None, and an answer sent, when its length is not one number, or too great."""
+    def body(self, largest: int = LARGEST_QUESTION) -> bytes:
+        """The request's body; refused when its length is not one number, or too great."""
         lengths = self.headers.get_all("Content-Length") or ["0"]
         length = _number(lengths[0])
         if self.headers.get("Transfer-Encoding") or len(lengths) > 1 or length is None or length > largest:
             self.close_connection = True
-            self.refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "BadRequest", f"expected a length of at most {largest}")
-            return None
+            message = f"expected a length of at most {largest}"
+            raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "BadRequest", message)
         return self.rfile.read(length)
 
-    def elsewhere(self, path: str) -> None:
-        """Any other path."""
-        self.refuse(HTTPStatus.NOT_FOUND, "RepoNotFound", "Repository not found")
+    def elsewhere(self) -> Refused:
+        """The answer for any other path."""
+        return Refused(HTTPStatus.NOT_FOUND, "RepoNotFound", "Repository not found")
 
     # -- what is asked for --------------------------------------------------------------------------------------------
 
-    def _at(self, match: re.Match[str]) -> tuple[Repository, str] | None:
-        """The repository and commit that a path names; None, and an answer sent, when there is none."""
+    def _at(self, match: re.Match[str]) -> tuple[Folder, str]:
+        """The repository and commit that a path names."""
         repository = type(self).find(match["kind"] or "models", unquote(match["id"]))
         if repository is None:
-            self.elsewhere(self.path)
-            return None
+            raise self.elsewhere()
         revision = unquote(match["revision"] or "main")
         commit = repository.commit(revision)
         if commit is None:
-            self.refuse(HTTPStatus.NOT_FOUND, "RevisionNotFound", f"Invalid rev id: {quote(revision)}")
-            return None
+            raise Refused(HTTPStatus.NOT_FOUND, "RevisionNotFound", f"Invalid rev id: {quote(revision)}")
         return repository, commit
 
     def _describe(self, match: re.Match[str], query: Mapping[str, str]) -> None:
-        place = self._at(match)
-        if place is None:
-            return
-        repository, commit = place
+        repository, commit = self._at(match)
         files, name = repository.files(commit), unquote(match["id"])
         if match["verb"] == "refs":
             self.answer(HTTPStatus.OK, {"converts": [], **repository.refs()})
@@ -326,14 +304,13 @@ class HubHandler(BaseHTTPRequestHandler):
             facts |= {"_id": commit[:24], "id": name, "author": name.rpartition("/")[0] or None, "sha": commit}
             self.answer(HTTPStatus.OK, facts | {"siblings": [{"rfilename": path} for path in sorted(files)]})
         else:
-            self.elsewhere(self.path)
+            raise self.elsewhere()
 
     def _tree(self, files: Mapping[str, HubFile], folder: str, query: Mapping[str, str]) -> None:
         prefix = f"{folder}/" if folder else ""
         inside = {path: entry for path, entry in sorted(files.items()) if path.startswith(prefix)}
         if folder and not inside:
-            self.refuse(HTTPStatus.NOT_FOUND, "EntryNotFound", "HubFile not found")
-            return
+            raise Refused(HTTPStatus.NOT_FOUND, "EntryNotFound", "HubFile not found")
         whole = query.get("recursive", "false").lower() in ("1", "true")
         rows: dict[str, dict[str, Any]] = {}
         for path, entry in inside.items():
@@ -346,10 +323,7 @@ class HubHandler(BaseHTTPRequestHandler):
         self.answer(HTTPStatus.OK, list(rows.values()))
 
     def _resolve(self, match: re.Match[str]) -> None:
-        place = self._at(match)
-        if place is None:
-            return
-        repository, commit = place
+        repository, commit = self._at(match)
         path = unquote(match["path"])
         entry = repository.files(commit).get(path)
         try:
@@ -357,8 +331,8 @@ class HubHandler(BaseHTTPRequestHandler):
                 raise FileNotFoundError(path)
             file = repository.open(commit, path)
         except OSError:  # also one that is gone or changed since it was listed
-            self.refuse(HTTPStatus.NOT_FOUND, "EntryNotFound", "HubFile not found", X_Repo_Commit=commit)
-            return
+            headers = {"X-Repo-Commit": commit}
+            raise Refused(HTTPStatus.NOT_FOUND, "EntryNotFound", "HubFile not found", headers) from None
         with file:
             self._send(file, entry, commit)
 
@@ -368,9 +342,8 @@ class HubHandler(BaseHTTPRequestHandler):
         if self.headers.get("If-Range") not in (None, f'"{etag}"'):
             span = (0, entry.size, False)
         if span is None:
-            status, whole = HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, f"bytes */{entry.size}"
-            self.refuse(status, "BadRange", "no such range", Content_Range=whole)
-            return
+            headers = {"Content-Range": f"bytes */{entry.size}"}
+            raise Refused(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, "BadRange", "no such range", headers)
         start, end, partial = span
         headers = {"Content-Type": "application/octet-stream", "Content-Length": str(end - start)}
         headers |= {"Accept-Ranges": "bytes", "ETag": f'"{etag}"', "X-Repo-Commit": commit}
@@ -396,7 +369,10 @@ class HubHandler(BaseHTTPRequestHandler):
     def handle_one_request(self) -> None:
         self.incoming.began = None
         try:
-            super().handle_one_request()
+            try:
+                super().handle_one_request()
+            except Refused as refused:
+                self.refuse(*refused.args)
         except (ConnectionError, TimeoutError):
             self.close_connection = True  # the reader went away
 
@@ -452,7 +428,7 @@ class HubServer(ThreadingHTTPServer):
     def url(self) -> str:
         """The address to put into HF_ENDPOINT."""
         host, port = str(self.server_address[0]), self.server_address[1]
-        return f"http://[{host}]:{port}" if self.address_family == socket.AF_INET6 else f"http://{host}:{port}"
+        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         error = sys.exc_info()[1]

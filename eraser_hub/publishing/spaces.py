@@ -14,7 +14,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -26,12 +26,14 @@ from eraser_hub.records.rules import Rule
 
 # what a Space installs (metrics/requirements.txt); a module may import these and the standard library
 LIBRARIES = frozenset({"evaluate", "datasets", "huggingface_hub", "numpy", "pyarrow"})
+_INSTALLED = LIBRARIES | sys.stdlib_module_names  # of which __future__ is one
 # the oldest Python that the pinned numpy has wheels for; a Space's default is older
 PYTHON = "3.11"
 ALL_TOGETHER = ("app.py", "requirements.txt")
 # a file's name below eraser_hub, part by part: ("metrics", "kernels", "spans")
 Parts: TypeAlias = tuple[str, ...]
 _Imports: TypeAlias = list[tuple[int, Parts]]  # of a file: line, from 1, and leaf
+_PICTURE = re.compile(r"!\[[^\]]*\]\(([\w.-]+\.png)\)")  # beside a card, which shows it
 _FROM = re.compile(r"^(from\s+)[\w.]+(?=\s+import\b)")
 
 
@@ -79,10 +81,12 @@ def build_metrics(
             errors.append(error)
     raise_all(errors)
     for name in contents:
-        _refuse_others(out / name, name)
+        refuse_others(out / name, f"{name}.py", "build metrics", "out")
     written = {path.name for path in source.rglob("*")}
     written |= {"README.md", *(path for files_of in contents.values() for path in files_of)}
-    return [_write_folder(out / name, files_of, written) for name, files_of in contents.items()]
+    for name, files_of in contents.items():
+        write_space(out / name, files_of, written, lambda: None)
+    return [out / name for name in contents]
 
 
 def space_files(name: str, source: Path | None = None) -> dict[str, bytes]:
@@ -95,7 +99,7 @@ def space_files(name: str, source: Path | None = None) -> dict[str, bytes]:
     paths = {"README.md": card, **{file: source / file for file in ALL_TOGETHER}}
     if (example := card.with_suffix(".json")).is_file():
         paths["example.json"] = example
-    paths |= {picture: card.parent / picture for picture in _pictures(prose)}
+    paths |= {picture: card.parent / picture for picture in _PICTURE.findall(prose)}
     raise_all([_missing(path) for path in paths.values() if not path.is_file()])
     contents |= {target: path.read_bytes() for target, path in paths.items()}
     return dict(sorted(contents.items()))
@@ -204,12 +208,12 @@ def _imports(path: Path, parts: Parts, folders: Mapping[str, Path], errors: list
         if not isinstance(node, ast.Import | ast.ImportFrom):
             continue
         wrong, target = [], _target(node, parts)
+        file = path if target is None else _file(target, folders)
         if isinstance(node, ast.Import) or (target is None and not node.level):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
-            wrong = [f"imports {name}, which a Space does not install" for name in names if not _is_installed(name)]
-        elif target is None or (
-            not _file(target, folders).exists() and _file(target, folders).with_suffix("").is_dir()
-        ):
+            foreign = (name for name in names if name.partition(".")[0] not in _INSTALLED)
+            wrong = [f"imports {name}, which a Space does not install" for name in foreign]
+        elif target is None or (not file.exists() and file.with_suffix("").is_dir()):
             wrong = ["expected `from .leaf import name`"]
         elif not _FROM.match(lines[node.lineno - 1]):
             wrong = ["an import inside a block, or broken before its names, is not read by evaluate's loader"]
@@ -229,62 +233,60 @@ def _target(node: ast.Import | ast.ImportFrom, parts: Parts) -> Parts | None:
     return target if known and node.module and (node.level or names[0] == "eraser_hub") else None
 
 
-def _is_installed(name: str) -> bool:
-    """Whether a Space has a module: the standard library has ``__future__`` too."""
-    return name.partition(".")[0] in LIBRARIES | sys.stdlib_module_names
-
-
 def space_card(path: Path) -> tuple[dict[str, Any], str]:
     """A Space's card, its YAML and its prose, checked: title, gradio and its version, ``app.py``, the two tags."""
     header, prose = read_card(path)
-    expected = {"sdk": "gradio", "sdk_version": gradio_version(), "python_version": PYTHON, "app_file": "app.py"}
+    expected = {"sdk": "gradio", "sdk_version": pinned("gradio"), "python_version": PYTHON, "app_file": "app.py"}
     errors = [
         DataError(f"expected {value!r}, found {header.get(key)!r}", rule="code", file=path, field=key)
         for key, value in expected.items()
         if str(header.get(key)) != value
     ]
-    if not header.get("title"):
-        errors.append(DataError("expected a title", rule="code", file=path, field="title"))
+    words = {"expected a title": "title"} if not header.get("title") else {}
     tags = header.get("tags") or []
-    errors += [
-        DataError(f"expected {tag!r} among them", rule="code", file=path, field="tags")
-        for tag in ("evaluate", "metric")
-        if tag not in tags
-    ]
-    raise_all(errors)
+    words |= {f"expected {tag!r} among them": "tags" for tag in ("evaluate", "metric") if tag not in tags}
+    raise_all([*errors, *(DataError(each, rule="code", file=path, field=key) for each, key in words.items())])
     return header, prose
 
 
-def gradio_version() -> str:
-    """The gradio that Spaces run on, as metrics/requirements.txt pins it."""
-    match = re.search(r"^gradio==(\S+)", (metrics_folder() / "requirements.txt").read_text("utf-8"), flags=re.MULTILINE)
+def pinned(library: str) -> str:
+    """The version of a library that Spaces run on, as metrics/requirements.txt pins it."""
+    file = metrics_folder() / "requirements.txt"
+    match = re.search(rf"^{library}==(\S+)", file.read_text("utf-8"), flags=re.MULTILINE)
     if match is None:
-        raise DataError("expected a line gradio==VERSION", rule="code", file=metrics_folder() / "requirements.txt")
+        raise DataError(f"expected a line {library}==VERSION", rule="code", file=file)
     return match[1]
-
-
-def _pictures(card: str) -> Iterable[str]:
-    """The pictures beside the card that it shows."""
-    return sorted(set(re.findall(r"!\[[^\]]*\]\(([\w.-]+\.png)\)", card)))
 
 
 def _missing(path: Path) -> DataError:
     return DataError("no such file; the Space needs it", rule="file-missing", file=path)
 
 
-def _refuse_others(folder: Path, name: str) -> None:
-    """Refuse a folder that is no Space of this metric: it holds somebody's files."""
+def refuse_others(folder: Path, marker: str, verb: str, argument: str) -> None:
+    """Refuse a folder that holds somebody's files, and not the Space's own ``marker``.
+
+    Args:
+        verb: writes such folders.
+        argument: of it, which takes another folder.
+    """
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise DataError("expected a folder or nothing, found a file or a link", rule="file-kind", file=folder)
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / f"{name}.py").is_file():
-        message = f"expected a folder that `build metrics` wrote, found no {name}.py; what stands there is not replaced"
-        raise DataError(f"{message}: take another `out`", rule="file-exists", file=folder)
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / marker).is_file():
+        message = f"expected a folder that `{verb}` wrote, found no {marker}; what stands there is not replaced"
+        raise DataError(f"{message}: take another `{argument}`", rule="file-exists", file=folder)
 
 
-def _write_folder(folder: Path, contents: dict[str, bytes], written: Collection[str]) -> Path:
-    """Write a Space's folder; files of other names than builds write are people's, and stay."""
+def write_space(
+    folder: Path, contents: Mapping[str, bytes], ours: Collection[str], beside: Callable[[], object]
+) -> None:
+    """Write a Space's folder all at once; files of other names than ``ours`` are people's, and stay.
+
+    Args:
+        beside: writes what belongs to it, once the Space is written and before it takes its name: where either fails,
+            neither is there.
+    """
     with rebuilding(folder) as building:
         for name, content in contents.items():
             (building / name).write_bytes(content)
-        carry_over(folder, building, lambda path: len(path.parts) == 1 and path.name in written)
-    return folder
+        carry_over(folder, building, lambda path: path.as_posix() in ours)
+        beside()

@@ -18,7 +18,7 @@ from eraser_hub.records.errors import DataError, raise_all, summary
 from eraser_hub.version import __version__
 
 from .board_space import BOARD, SETTINGS, verify_board_space, verify_written
-from .spaces import metric_names, space_files
+from .spaces import metric_names, pinned, space_files
 
 # what a former version may have left and this one no longer has; any other file on the Hub is its owner's
 OURS = (".parquet", ".py", ".json", ".png")
@@ -94,7 +94,7 @@ def collect(
     for kind, asked in (("dataset", datasets), ("space", metrics)):
         for name in known[kind] if everything else dict.fromkeys(asked or ()):
             if name not in known[kind]:
-                message = f"no {_noun(kind)} {name!r}: there are {', '.join(known[kind])}"
+                message = f"no {'metric' if kind == 'space' else kind} {name!r}: there are {', '.join(known[kind])}"
                 errors.append(DataError(message, rule="option-value"))
             elif (folder / name / "README.md").is_file():
                 uploads.append(_upload(folder / name, name, f"{namespace}/{name}", kind))
@@ -108,10 +108,6 @@ def collect(
     return uploads
 
 
-def _noun(kind: str) -> str:
-    return "metric" if kind == "space" else kind
-
-
 def _upload(folder: Path, name: str, repo_id: str, kind: str) -> Upload:
     files, left_out = {}, []
     for path in sorted(folder.rglob("*")):
@@ -123,23 +119,11 @@ def _upload(folder: Path, name: str, repo_id: str, kind: str) -> Upload:
             left_out += [relative.as_posix()] if path.is_file() else []
         elif path.is_file():
             files[relative.as_posix()] = path
-    moving = (evaluate_tag(),) if kind == "space" and name != BOARD else ()
-    stamps = stamps_of(files.values())
-    return Upload(name, repo_id, kind, files, left_out, _version(folder, kind), moving, stamps=stamps)
-
-
-def evaluate_tag() -> str:
-    """The tag at which ``evaluate.load`` looks for a Space first: the version of evaluate that Spaces pin."""
-    from .spaces import metrics_folder
-
-    pins = (metrics_folder() / "requirements.txt").read_text("utf-8")
-    match = re.search(r"^evaluate==(\S+)", pins, flags=re.MULTILINE)
-    return f"v{match[1] if match else __version__}"
-
-
-def _version(folder: Path, kind: str) -> str:
-    """A dataset's version stands in its card; the metrics share the package's."""
-    return dataset_version(open_built(folder).card) if kind == "dataset" else __version__
+    # `evaluate.load` looks for a Space at the tag of its own version first
+    moving = (f"v{pinned('evaluate')}",) if kind == "space" and name != BOARD else ()
+    # the metrics share the package's version
+    version = dataset_version(open_built(folder).card) if kind == "dataset" else __version__
+    return Upload(name, repo_id, kind, files, left_out, version, moving, stamps=stamps_of(files.values()))
 
 
 # -- what may be published --------------------------------------------------------------------------------------------
@@ -155,7 +139,9 @@ def verify(upload: Upload, folder: Path, source: Path | None = None) -> None:
         verify_board_space(folder / BOARD, upload.files)
         return
     if upload.kind == "space":
-        _verify_space(upload, source)
+        built = space_files(upload.name, source)
+        digests = {path: hashlib.sha256(content).hexdigest() for path, content in built.items()}
+        verify_written(upload.files, digests, upload.name, "build metrics")
         return
     verify_digests(folder / upload.name)
     verify_eval_yaml(folder / upload.name, upload.name)
@@ -170,12 +156,6 @@ def check_dataset(name: str, folder: Path) -> None:
     if errors:
         message = f"`eraser-hub check` does not pass {name}, so it is not published:\n{summary(errors)}"
         raise DataError(message, rule="check")
-
-
-def _verify_space(upload: Upload, source: Path | None) -> None:
-    built = space_files(upload.name, source)
-    digests = {path: hashlib.sha256(content).hexdigest() for path, content in built.items()}
-    verify_written(upload.files, digests, upload.name, "build metrics")
 
 
 # -- comparing --------------------------------------------------------------------------------------------------------

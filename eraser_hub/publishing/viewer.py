@@ -68,21 +68,6 @@ class Column:
 
 
 @dataclass(slots=True)
-class SplitView:
-    """One split as a browser will show it."""
-
-    config: str
-    split: str
-    rows: int
-    first_rows: list[dict[str, Any]]
-    shown_rows: int
-    cut_rows: int
-    columns: list[Column]
-    findings: list[Finding]
-    labels: Mapping[str, Sequence[str]]
-
-
-@dataclass(slots=True)
 class ViewerReport:
     """The viewer's rules, split by split, and what a browser will show.
 
@@ -140,49 +125,29 @@ def viewer_report(folder: Path, configs: Sequence[str] | None = None) -> ViewerR
     Raises:
         DataError: the card or a file cannot be read; an unknown configuration.
     """
-    folder = Path(folder)
+    built, folder = open_built(Path(folder)), Path(folder)
     report = Report(f"{folder.resolve().name} in the viewer", folder)
     lines: list[str] = []
-    for view in viewer_views(folder, configs):
-        report.splits.append(SplitReport(view.config, view.split, view.rows, None, view.findings))
-        lines += _view_lines(view)
-    whole = list(_folder_findings(folder))
-    if whole:
-        report.splits.append(SplitReport("all", "all", sum(split.rows for split in report.splits), None, whole))
-    return ViewerReport(report, lines)
-
-
-def viewer_views(folder: Path, configs: Sequence[str] | None = None) -> Iterator[SplitView]:
-    """Each split as a browser will show it; see `viewer_report`."""
-    folder = Path(folder)
-    built = open_built(folder)
     for config in built.chosen(configs):
-        labels = built.class_labels(config)
         for split, paths in built.splits(config).items():
             try:
-                yield _view(config, split, paths, labels, _header_bytes(built, config, split, paths))
+                own, drawn = _split(built, config, split, paths)
             except (pa.ArrowException, OSError) as error:
                 message = f"cannot be read as Parquet ({shown(str(error))})"
                 raise DataError(message, rule="syntax", file=paths[0]) from None
-
-
-def _view_lines(view: SplitView) -> Iterator[str]:
-    yield f"{view.config} / {view.split}: {view.rows:,} rows"
-    yield f"  first rows: {view.shown_rows} shown, {view.cut_rows} of them with cut cells"
-    for number, row in enumerate(view.first_rows[:ROWS_PRINTED]):
-        named = {name: _label(value, view.labels.get(name)) for name, value in row.items()}
-        yield f"  [{number}] " + " · ".join(f"{name}={_cell(value)}" for name, value in named.items())
-    for column in view.columns:
-        yield f"  {_drawn(column, view.labels)}"
+            report.splits.append(own)
+            lines += drawn
+    if whole := list(_folder_findings(folder)):
+        report.splits.append(SplitReport("all", "all", sum(split.rows for split in report.splits), None, whole))
+    return ViewerReport(report, lines)
 
 
 # -- one split --------------------------------------------------------------------------------------------------------
 
 
-def _view(
-    config: str, split: str, paths: Sequence[Path], labels: Mapping[str, Sequence[str]], header_bytes: int
-) -> SplitView:
-    schema = pq.read_schema(paths[0])
+def _split(built: BuiltDataset, config: str, split: str, paths: Sequence[Path]) -> tuple[SplitReport, list[str]]:
+    """What the viewer will make of a split, and what a browser will show of it."""
+    labels, schema = built.class_labels(config), pq.read_schema(paths[0])
     columns = [column for name in schema if (column := _column(name, labels)) is not None]
     rows, findings = 0, list(_file_findings(paths))
     first: list[dict[str, Any]] = []
@@ -194,7 +159,7 @@ def _view(
             _count(column, batch.column(column.name).combine_chunks())
     for column in columns:
         _settle(column, rows)
-    shown_rows, cut_rows = fitting_rows(first, header_bytes)
+    shown_rows, cut_rows = fitting_rows(first, _header_bytes(built, config, split, paths))
     findings += _statistics_findings(columns, schema)
     if empty := [column.name for column in columns if rows and column.missing == rows]:
         findings.append(_note("empty columns", f"null in all rows: {', '.join(empty)}", *empty))
@@ -205,7 +170,13 @@ def _view(
         why = f"{shown_rows} rows are more than that: cells of more than {CELL_BYTES} bytes are cut, from the last row"
         findings.append(_note("cut cells", f"{why} up", count=cut_rows))
     findings += _search_findings(first)
-    return SplitView(config, split, rows, first[:shown_rows], shown_rows, cut_rows, columns, findings, labels)
+    lines = [f"{config} / {split}: {rows:,} rows"]
+    lines.append(f"  first rows: {shown_rows} shown, {cut_rows} of them with cut cells")
+    for number, row in enumerate(first[: min(shown_rows, ROWS_PRINTED)]):
+        cells = (f"{name}={_cell(_label(value, labels.get(name)))}" for name, value in row.items())
+        lines.append(f"  [{number}] {' · '.join(cells)}")
+    lines += [f"  {_drawn(column, labels)}" for column in columns]
+    return SplitReport(config, split, rows, None, findings), lines
 
 
 def fitting_rows(rows: Sequence[Mapping[str, Any]], header_bytes: int) -> tuple[int, int]:
@@ -300,7 +271,7 @@ def _settle(column: Column, rows: int) -> None:
 
 
 def _note(check: str, why: str, *examples: str, count: int | None = None) -> Finding:
-    return Finding(check, "note", len(examples) if count is None else count, examples, why)
+    return Finding(check, "note", len(examples) if count is None else count, examples, why=why)
 
 
 def _folder_findings(folder: Path) -> Iterator[Finding]:
@@ -324,7 +295,7 @@ def _file_findings(paths: Sequence[Path]) -> Iterator[Finding]:
             if group.total_byte_size > LARGEST_READ and not indexed:
                 large.append(f"{path.name}, row group {number}: {group.total_byte_size:,} bytes and no page index")
     if large:
-        yield Finding("row groups", "violation", len(large), tuple(large[:5]), "the viewer reads at most 300 MB")
+        yield Finding("row groups", "violation", len(large), tuple(large[:5]), why="the viewer reads at most 300 MB")
     elif unindexed:
         yield _note("page index", "row groups without one are read whole", count=unindexed)
     size = sum(path.stat().st_size for path in paths)
@@ -338,11 +309,11 @@ def _statistics_findings(columns: Sequence[Column], schema: pa.Schema) -> Iterat
         if column.kind in ("int", "list length", "string length") and bounds and bounds[1] == bounds[0] + 1:
             # no violation: the values are the data's own, and none is changed for the viewer's sake
             example = f"{column.name}: {column.kind} from {bounds[0]:g} to {bounds[1]:g}"
-            yield Finding("statistics", "quirk", 1, (example,), f"{example}; {BIN_BUG}")
+            yield Finding("statistics", "quirk", 1, (example,), why=f"{example}; {BIN_BUG}")
         if column.digits_alone and column.kind == "string length":
             numbers = f"every value is a number of {DATE_DIGITS[0]} to {DATE_DIGITS[1]} digits"
             why = f"{column.name}: {numbers}, which the viewer takes for a date"
-            yield Finding("dates", "quirk", 1, (column.name,), why)
+            yield Finding("dates", "quirk", 1, (column.name,), why=why)
     counted = {column.name for column in columns}
     without = [name for name in schema.names if name not in counted]
     if without:

@@ -122,7 +122,7 @@ def rebuilding(target: Path, key: object = None) -> Iterator[Path]:
         raise DataError("expected a folder or nothing, found a file", rule="file-kind", file=target)
     if target.is_symlink():  # what changes is the folder, where it lies; the link goes on leading there
         target = Path(os.path.realpath(target))
-    new_parents = _missing_parents(target.parent)
+    new_parents = [folder for folder in target.parents if not folder.exists()]
     building = target.with_name(f".{target.name}.building")
     try:
         with exclusive(target.with_name(f".{target.name}.lock"), BUSY, target.parent):
@@ -141,11 +141,12 @@ def rebuilding(target: Path, key: object = None) -> Iterator[Path]:
             except Exception:
                 shutil.rmtree(building, ignore_errors=True)
                 raise
-    except OSError as error:
-        _remove_empty(new_parents)
-        raise DataError(_disk_words(error), rule="file-unreadable", file=error.filename or target) from error
-    except BaseException:
-        _remove_empty(new_parents)
+    except BaseException as error:
+        for folder in new_parents:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+        if isinstance(error, OSError):
+            raise DataError(_disk_words(error), rule="file-unreadable", file=error.filename or target) from error
         raise
 
 
@@ -162,20 +163,6 @@ def _state(building: Path) -> object:
         return json.loads((building / STATE).read_bytes())
     except (OSError, ValueError):
         return None
-
-
-def _missing_parents(folder: Path) -> list[Path]:
-    missing = []
-    while not folder.exists():
-        missing.append(folder)
-        folder = folder.parent
-    return missing
-
-
-def _remove_empty(folders: list[Path]) -> None:
-    for folder in folders:
-        with contextlib.suppress(OSError):
-            folder.rmdir()
 
 
 def carry_over(old: Path, new: Path, is_built: Callable[[PurePath], bool]) -> None:

@@ -124,7 +124,7 @@ class BuiltDataset:
         """
         for name in configs or ():
             if name not in self.configs:
-                message = f"expected one of the configs {_listed(self.configs)}, found {shown(name)}"
+                message = f"expected one of the configs {', '.join(self.configs)}, found {shown(name)}"
                 raise DataError(message, rule="option-value", file=self.name)
         return list(dict.fromkeys(configs)) if configs else self.configs
 
@@ -153,7 +153,7 @@ class BuiltDataset:
         """
         splits = self.splits(config)
         if dataset_split(split) not in splits:
-            message = f"expected one of the splits {_listed(splits)}, found {shown(split)}"
+            message = f"expected one of the splits {', '.join(splits)}, found {shown(split)}"
             raise DataError(message, rule="option-value", file=Path(self.name) / config)
         return splits[dataset_split(split)]
 
@@ -259,10 +259,6 @@ class _Card(msgspec.Struct):
 
     configs: Annotated[list[_Config], msgspec.Meta(min_length=1)]
     dataset_info: list[_Info] | _Info | None = None
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(names)
 
 
 def batches(

@@ -18,7 +18,12 @@ MOST_SHOWN = 10
 # an error's longest line, and its most lines: a hostile name or value must not flood a terminal
 LONGEST_LINE, MOST_LINES = 1000, 40
 # what turns the direction of text round, or ends a line unseen
-_STEERING = frozenset([*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x2028, 0x2029, 0x061C])
+_STEERING = (*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x2028, 0x2029, 0x061C)
+_SIGNS = {
+    **{code: f"<U+{code:04X}>" for code in (*range(0x80, 0xA0), *_STEERING, *range(0xD800, 0xE000))},
+    **{code: chr(0x2400 + code) for code in range(0x20)},
+    0x7F: "␡",
+}
 
 
 def visible(text: str) -> str:
@@ -27,20 +32,7 @@ def visible(text: str) -> str:
     >>> visible("a\\x1b[31mb")
     'a␛[31mb'
     """
-    if text.isprintable():
-        return text
-    out = []
-    for character in text:
-        code = ord(character)
-        if code < 0x20:
-            out.append(chr(0x2400 + code))
-        elif code == 0x7F:
-            out.append("␡")
-        elif 0x80 <= code < 0xA0 or code in _STEERING or 0xD800 <= code < 0xE000:
-            out.append(f"<U+{code:04X}>")
-        else:
-            out.append(character)
-    return "".join(out)
+    return text if text.isprintable() else text.translate(_SIGNS)
 
 
 def printable(text: str) -> str:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from .lines import bad_byte
 from .rules import Rule
 
 MOST_NESTED = 64
+_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"')
 TOO_DEEP = f"expected a JSON object, found one that is nested too deeply (more than {MOST_NESTED} levels)"
 
 
@@ -69,7 +69,7 @@ def strict_value(line: bytes, *, file: Path | str, number: int) -> Any:
         rule, message = _why_refused(cause, text)
         raise DataError(message, rule=rule, file=file, line=number) from None
     # one bound for every release of Python, below which whoever walks the value meets no recursion limit
-    if text.count("[") + text.count("{") > MOST_NESTED and _nested_deeper(value, MOST_NESTED):
+    if text.count("[") + text.count("{") > MOST_NESTED and brackets_nest(_STRING.sub("", text)):
         raise DataError(TOO_DEEP, rule="size-limit", file=file, line=number)
     return value
 
@@ -119,16 +119,6 @@ def _finite_float(digits: str) -> float:
     return number
 
 
-def _nested_deeper(value: object, most: int) -> bool:
-    """Whether lists and objects stand in one another more than ``most`` deep; level by level, so at any depth."""
-    level = [value]
-    for _ in range(most):
-        level = [member for each in level for member in _members(each) if isinstance(member, dict | list)]
-        if not level:
-            return False
-    return True
-
-
 def brackets_nest(text: str, most: int = MOST_NESTED) -> bool:
     """Whether the brackets of a text stand in one another more than ``most`` deep: parsers of other formats than JSON
     take minutes over these, or all of the stack."""
@@ -140,36 +130,14 @@ def brackets_nest(text: str, most: int = MOST_NESTED) -> bool:
     return False
 
 
-def _members(value: object) -> Iterable[object]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()
-
-
 def has_half_character(value: object) -> bool:
     """Whether a string, or any string in a JSON value, holds half a surrogate pair, which no UTF-8 file can hold."""
-    if isinstance(value, str):
-        try:
-            value.encode("utf-8")
-        except UnicodeEncodeError:
-            return True
-        return False
-    if isinstance(value, dict):
-        return any(has_half_character(key) or has_half_character(member) for key, member in value.items())
-    if isinstance(value, list):
-        return any(map(has_half_character, value))
+    try:
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return True
     return False
-
-
-_NAMES = {
-    "str": "a string",
-    "int": "an integer",
-    "float": "a number with a fraction",
-    "bool": "true or false",
-    "NoneType": "null",
-    "list": "a list",
-    "dict": "an object",
-}
 
 
 def describe(value: object) -> str:
@@ -182,4 +150,4 @@ def describe(value: object) -> str:
         return shown(value, 40)
     if isinstance(value, str):
         return f"the string {shown(value, 60)}"
-    return _NAMES.get(type(value).__name__, type(value).__name__)
+    return {"list": "a list", "dict": "an object"}.get(type(value).__name__, type(value).__name__)

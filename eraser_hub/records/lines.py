@@ -7,6 +7,8 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from .rules import Rule
 BATCH_BYTES = 1 << 20
 
 
+@dataclass
 class Lines:
     """A run of whole lines of a file.
 
@@ -26,31 +29,24 @@ class Lines:
         raw: the lines as they stand there, each with its "\\n"; the file's last one may lack it.
     """
 
-    __slots__ = ("_data", "_lines", "first", "raw", "start")
+    first: int
+    start: int
+    raw: list[bytes]
 
-    def __init__(self, first: int, start: int, raw: list[bytes]) -> None:
-        self.first, self.start, self.raw = first, start, raw
-        self._data: bytes | None = None
-        self._lines: list[bytes] | None = None
-
-    @property
+    @cached_property
     def data(self) -> bytes:
         """The lines as they stand in the file, one after another."""
-        if self._data is None:
-            self._data = b"".join(self.raw)
-        return self._data
+        return b"".join(self.raw)
+
+    @cached_property
+    def lines(self) -> list[bytes]:
+        """Each line without its "\\n"."""
+        return self.data.removesuffix(b"\n").split(b"\n")
 
     @property
     def ends_with_newline(self) -> bool:
         """Whether the last line has its "\\n"."""
         return self.raw[-1].endswith(b"\n")
-
-    @property
-    def lines(self) -> list[bytes]:
-        """Each line without its "\\n"."""
-        if self._lines is None:
-            self._lines = (self.data[:-1] if self.ends_with_newline else self.data).split(b"\n")
-        return self._lines
 
     @property
     def numbers(self) -> range:
@@ -148,7 +144,17 @@ def utf8_file(path: str) -> bytes:
     """
     data = b""
     try:
-        data = _bytes_of(path)
+        # by the system's own calls: .6 of the time that a look before and Python's file object take
+        handle = os.open(path, READ_FLAGS)
+        try:
+            found = os.fstat(handle)
+            if not stat.S_ISREG(found.st_mode):
+                raise NoFile(f"expected a file, found {_kind_of(found)}", rule="file-kind", file=path)
+            data = os.read(handle, found.st_size + 1)
+            while len(data) != found.st_size and (more := os.read(handle, BATCH_BYTES)):
+                data += more
+        finally:
+            os.close(handle)
         if not data.isascii():
             data.decode("utf-8")
         return data
@@ -157,26 +163,8 @@ def utf8_file(path: str) -> bytes:
         message = f"expected UTF-8, found the byte 0x{data[error.start]:02x}"
         raise DataError(message, rule="encoding", file=path, line=line) from None
     except OSError as error:
-        kind = NoFile if error.errno in _NO_FILE else DataError
+        kind = NoFile if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO) else DataError
         raise kind(f"cannot be read: {error.strerror}", rule=os_rule(error), file=path) from None
-
-
-_NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO)
-
-
-def _bytes_of(path: str) -> bytes:
-    """A file's bytes by the system's own calls: .6 of the time that a look before and Python's file object take."""
-    handle = os.open(path, READ_FLAGS)
-    try:
-        found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode):
-            raise NoFile(f"expected a file, found {_kind_of(found)}", rule="file-kind", file=path)
-        data = os.read(handle, found.st_size + 1)
-        while len(data) != found.st_size and (more := os.read(handle, BATCH_BYTES)):
-            data += more
-        return data
-    finally:
-        os.close(handle)
 
 
 def check_utf8(lines: Sequence[bytes]) -> None:

@@ -15,9 +15,10 @@
         port: Annotated[int, Option(min=0, max=65535)] = 8080
 
 :func:`keywords` makes a function of such options one of typed keyword arguments, with their words in its docstring; the
-command line makes its options, their defaults, ranges, choices and groups of the same fields. The heading
-``Attributes`` holds the options of no group; any further heading is a group of the help page. A field's type says what
-it takes: ``Literal`` its choices, ``| None`` that it may be left out, a sequence that it may be given several times.
+command line makes its options, their defaults, ranges, choices and groups of the same fields. :func:`shows` says of a
+function with ``**settings`` which there are. The heading ``Attributes`` holds the options of no group; any further
+heading is a group of the help page. A field's type says what it takes: ``Literal`` its choices, ``| None`` that it may
+be left out, a sequence that it may be given several times.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ import numbers
 import os
 import re
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
@@ -39,6 +40,7 @@ from .errors import DataError, shown
 Arguments = ParamSpec("Arguments")
 Values = TypeVar("Values")
 Result = TypeVar("Result")
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 _SECTION = re.compile(r"^(\w[\w ,'-]*):\n((?:(?: {4}.*)?\n)+)", re.MULTILINE)
 _ENTRY = re.compile(r"^ {4}(?=\w+: )", re.MULTILINE)
@@ -65,8 +67,10 @@ class Option:
         help: its words; by default those in the docstring.
         min, max: of a number.
         name: at the command line, where it is not the field's.
+        aliases: further spellings of the command line, which no help shows.
+        old: spellings of earlier releases: they work, and a line on stderr names the new one.
+        settable: at the command line a pair of ``--set NAME=VALUE``; its own option works, too, as an old spelling.
         positional: stands at the command line without a name.
-        negatable: a switch that is off has a ``no`` too; one that is on, or undecided, always has.
         python_only: no option of the command line.
         commas: at the command line one option holds all of its values, with commas between.
         percent: at the command line shares are per cent.
@@ -78,14 +82,17 @@ class Option:
         optional: it may be None.
         default: of the field; ``REQUIRED`` where it has to be given.
         group: the heading of the help page.
+        hint: the field's type, as a signature shows it.
     """
 
     help: str = ""
     min: float | None = None
     max: float | None = None
     name: str = ""
+    aliases: tuple[str, ...] = ()
+    old: tuple[str, ...] = ()
+    settable: bool = False
     positional: bool = False
-    negatable: bool = False
     python_only: bool = False
     commas: bool = False
     percent: bool = False
@@ -97,6 +104,7 @@ class Option:
     optional: bool = False
     default: Any = REQUIRED
     group: str = ""
+    hint: Any = None
 
     def check(self, field: str, value: object) -> None:
         """Raise a UsageError that names the field, where the value is none that it may have."""
@@ -139,11 +147,7 @@ class Option:
 # options that several functions have
 AtLeastOne = Annotated[int, Option(min=1)]
 NotNegative = Annotated[int, Option(min=0)]
-Seed = Annotated[int, Option(min=0, help="Seed of all that is drawn.")]
-Revision = Annotated[str | None, Option(help="Of a dataset of the Hub: a branch, a tag or a commit.")]
-Split = Annotated[
-    str, Option(announced=True, help="test, validation (or val), train, or a split of the dataset's own.")
-]
+Seed = Annotated[int, Option(min=0, help="Seed of all random draws.")]
 
 
 class Options:
@@ -173,13 +177,14 @@ def _described(options: type) -> dict[str, Option]:
     for base in reversed(options.__mro__):
         words |= _documented(base)
     described = {}
-    hints = get_type_hints(options, include_extras=True)
+    hints, plain = get_type_hints(options, include_extras=True), get_type_hints(options)
     for field in (each for each in fields(options) if each.init):
         help_, group = words.pop(field.name, ("", ""))
         option = _typed(hints[field.name])
         default = REQUIRED if field.default is MISSING else field.default
         default = default if field.default_factory is MISSING else field.default_factory()
-        described[field.name] = replace(option, help=option.help or help_, group=group, default=default)
+        option = replace(option, help=option.help or help_, group=group or option.group)
+        described[field.name] = replace(option, default=default, hint=plain[field.name])
         assert described[field.name].help, f"{options.__name__}.{field.name}: an option without help"
     assert not words, f"{options.__name__}: {', '.join(words)}: no such field"
     return described
@@ -238,21 +243,63 @@ def keywords(
         def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
             return function(options(*args, **kwargs))
 
-        inner = inspect.signature(options)
-        result = inspect.signature(function).return_annotation
-        hints = get_type_hints(options)
-        parameters = [each.replace(annotation=hints[each.name]) for each in inner.parameters.values()]
-        call.__signature__ = inspect.Signature(parameters, return_annotation=result)  # type: ignore[attr-defined]
-        call.__annotations__ = {**hints, "return": result}
-        call.__doc__ = _with_arguments(inspect.cleandoc(function.__doc__ or ""), options)  # type: ignore[arg-type]
+        described = options_of(options)  # type: ignore[arg-type]
+        places = inspect.signature(options).parameters.values()
+        _describe(call, [each.replace(annotation=described[each.name].hint) for each in places], described)
         return call
 
     return public
 
 
-def _with_arguments(text: str, options: type) -> str:
-    """A function's docstring with its arguments."""
-    entries = "".join(f"    {name}: {option.help}\n" for name, option in options_of(options).items())
+def shows(*declarations: type, without: Sequence[str] = ()) -> Callable[[Function], Function]:
+    """Show the fields of dataclasses in place of a function's ``**settings``, in its signature and its docstring.
+
+    Args:
+        declarations: whose fields the function takes, see `merged`; those of its own arguments' names are left out.
+        without: further fields that it does not take.
+    """
+
+    def described(function: Function) -> Function:
+        own = [each for each in inspect.signature(function).parameters.values() if each.kind is not each.VAR_KEYWORD]
+        names = {*without, *(each.name for each in own)}
+        further = {name: option for name, option in merged(*declarations).items() if name not in names}
+        places = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=one.hint)
+            for name, one in further.items()
+        ]
+        _describe(function, [*own, *places], further)
+        return function
+
+    return described
+
+
+def merged(options: type, *more: type) -> dict[str, Option]:
+    """Return the options of several dataclasses: those of the first, and of each further one what is not there yet.
+
+    A further one is a library's: its words become sentences, and where somebody else decides unless it is said, its
+    option is None.
+    """
+    described = dict(options_of(options))
+    for name, option in (pair for each in more for pair in options_of(each).items()):
+        if name not in described:
+            words = option.help.replace("``", "")
+            option = replace(option, help=words[0].upper() + words[1:])
+            open_ = replace(option, default=None, optional=True, hint=option.hint | None) if option.open else option
+            described[name] = open_
+    return described
+
+
+def _describe(
+    function: Callable[..., Any], parameters: Sequence[inspect.Parameter], options: Mapping[str, Option]
+) -> None:
+    """Give a function these parameters, and the options' words in its docstring."""
+    signature = inspect.signature(function).replace(parameters=parameters)
+    function.__signature__ = signature  # type: ignore[attr-defined]
+    function.__annotations__ = {each.name: each.annotation for each in parameters}
+    function.__annotations__["return"] = signature.return_annotation
+    entries = "".join(f"    {name}: {option.help}\n" for name, option in options.items())
+    text = inspect.cleandoc(function.__doc__ or "")
     after = _AFTER_ARGUMENTS.search(text)
     at = after.start() if after else len(text)
-    return f"{text[:at].rstrip()}\n\nArgs:\n{entries}\n{text[at:]}".rstrip() + "\n"
+    heading = "" if "\nArgs:\n" in text else "\nArgs:\n"
+    function.__doc__ = f"{text[:at].rstrip()}\n{heading}{entries}\n{text[at:]}".rstrip() + "\n"

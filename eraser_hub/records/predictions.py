@@ -14,14 +14,15 @@ a key may stand twice (their quotes are counted), is read again strictly (`json_
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
-from functools import cache
+from contextlib import suppress
+from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 from types import GenericAlias
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import msgspec
 from msgspec import UNSET
@@ -45,6 +46,7 @@ from .rules import Rule
 if TYPE_CHECKING:
     import pyarrow as pa
 
+Result = TypeVar("Result")
 __all__ = ["PredictionPart", "Rationale", "instances", "is_parquet", "parts", "plain_rows"]
 # bytes of lines that are decoded at a time: their objects fit into a processor's cache
 BLOCK = 1 << 18
@@ -170,7 +172,7 @@ def _strings(level: Level, absent: object) -> int:
     """Count the strings, keys included, that the JSON of typed objects holds when no key stands there twice."""
     count = 0
     for name, field in level.record.items():
-        values = level[name]
+        values = level.columns[name]
         there = len(values) if all(values) else len(values) - values.count(absent)
         count += there
         if there and field.record is not None:
@@ -201,6 +203,9 @@ class PredictionPart(NamedTuple):
     quoted: bool = False
 
 
+_Read = tuple[PredictionPart | DataError, int]  # a part, its lines numbered from 1, or why it is none; and its lines
+
+
 def parts(path: Path, num_proc: int = 1) -> Iterator[PredictionPart]:
     """The instances of a prediction file, flat, some at a time and in order.
 
@@ -222,7 +227,10 @@ def parts(path: Path, num_proc: int = 1) -> Iterator[PredictionPart]:
             if isinstance(part, DataError):
                 raise DataError(part.message, rule=part.rule, file=path, line=before + (part.line or 0))
             if part.lines:
-                yield _moved(part, before)
+                moved = Offences()
+                moved += [offence._replace(row=offence.row + before) for offence in part.offences]
+                moved.total = part.offences.total
+                yield part._replace(lines=range(before + 1, before + 1 + len(part.lines)), offences=moved)
             before += lines
 
 
@@ -243,15 +251,14 @@ def _ranges(path: Path, size: int) -> Iterator[tuple[int, int]]:
             start = end
 
 
-def _shared(
-    path: Path, ranges: Iterator[tuple[int, int]], count: int
-) -> Iterator[tuple[PredictionPart | DataError, int]]:
+def _shared(path: Path, ranges: Iterator[tuple[int, int]], count: int) -> Iterator[_Read]:
     """What `_read` gives of each range, in order, by several processes; by this one where others cannot start."""
-    waiting: deque[tuple[tuple[int, int], Future[tuple[PredictionPart | DataError, int]] | None]] = deque()
+    waiting: deque[tuple[tuple[int, int], Future[_Read] | None]] = deque()
     with process_pool(count) as pool:
         try:
             for own in ranges:
-                waiting.append((own, _submitted(pool, path, own)))
+                submit = cast("Callable[[], Future[_Read]]", partial(pool.submit, _read, path, *own))
+                waiting.append((own, _unless_broken(submit)))
                 if len(waiting) > count:
                     yield _awaited(path, *waiting.popleft())
             while waiting:
@@ -260,25 +267,18 @@ def _shared(
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _submitted(
-    pool: ProcessPoolExecutor, path: Path, own: tuple[int, int]
-) -> Future[tuple[PredictionPart | DataError, int]] | None:
-    try:
-        return pool.submit(_read, path, *own)
-    except BrokenProcessPool:
-        return None
+def _awaited(path: Path, own: tuple[int, int], future: Future[_Read] | None) -> _Read:
+    return (future and _unless_broken(future.result)) or _read(path, *own)
 
 
-def _awaited(
-    path: Path, own: tuple[int, int], future: Future[tuple[PredictionPart | DataError, int]] | None
-) -> tuple[PredictionPart | DataError, int]:
-    try:
-        return _read(path, *own) if future is None else future.result()
-    except BrokenProcessPool:
-        return _read(path, *own)
+def _unless_broken(call: Callable[[], Result]) -> Result | None:
+    """What the call returns; None where the pool of processes is broken."""
+    with suppress(BrokenProcessPool):
+        return call()
+    return None
 
 
-def _read(path: Path, start: int, end: int, strict: bool = False) -> tuple[PredictionPart | DataError, int]:
+def _read(path: Path, start: int, end: int, strict: bool = False) -> _Read:
     """The lines between two bytes as a part, its lines numbered from 1, or why they are no JSON; how many there are."""
     columns, unknown, offences = ObjectColumns(INSTANCE, PREDICTION.paths), UnknownFields(), Offences()
     count, quoted = 0, False
@@ -292,7 +292,7 @@ def _read(path: Path, start: int, end: int, strict: bool = False) -> tuple[Predi
                 offences.take(own)
             columns.add(level)
             count = lines.numbers[-1]
-            quoted = quoted or level[QUOTES_FIELD].count(None) < len(level[QUOTES_FIELD])
+            quoted = quoted or level.columns[QUOTES_FIELD].count(None) < len(level.columns[QUOTES_FIELD])
             del level  # its memory, still in the processor's cache, holds the next ones
     except UnsuitedError:
         if strict:
@@ -301,14 +301,6 @@ def _read(path: Path, start: int, end: int, strict: bool = False) -> tuple[Predi
     except DataError as error:
         return error, count
     return PredictionPart(PREDICTION.flat(columns.finish()), range(1, count + 1), offences, unknown, quoted), count
-
-
-def _moved(part: PredictionPart, before: int) -> PredictionPart:
-    """The part as it stands behind so many lines."""
-    moved = Offences()
-    moved += [offence._replace(row=offence.row + before) for offence in part.offences]
-    moved.total = part.offences.total
-    return part._replace(lines=range(before + 1, before + 1 + len(part.lines)), offences=moved)
 
 
 def _parts_of_rows(path: Path) -> Iterator[PredictionPart]:

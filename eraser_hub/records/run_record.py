@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from .atomic import replacing
+from .atomic import atomic_write
 from .errors import DataError
 
 BESIDE = ".run.json"
@@ -39,8 +39,7 @@ def read_run(out: Path) -> dict[str, Any]:
 
 def write_run(out: Path, facts: Mapping[str, Any]) -> None:
     """Write what a run says of itself; old or new, never half."""
-    with replacing(run_path(out)) as beside:
-        beside.write_bytes(orjson.dumps(facts, option=orjson.OPT_INDENT_2) + b"\n")
+    atomic_write(run_path(out), orjson.dumps(facts, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
 
 
 def signature_of_run(results: Path) -> str:

@@ -91,7 +91,8 @@ class Cell:
         if self.printed is None:
             return ""
         exact = isinstance(self.number, int) and "." not in self.printed
-        printed = with_commas(self.printed) if exact or self.number is None else self.printed
+        whole = self.printed.isdigit() and (exact or self.number is None)
+        printed = f"{int(self.printed):,}" if whole else self.printed
         if self.difference is None:
             return f"({printed})"
         return "(=)" if self.difference == 0 else f"({printed}, {self.difference:+,.{self._digits}f})"
@@ -107,17 +108,8 @@ class Cell:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values; an interval where there is one."""
-        values: dict[str, Any] = {
-            "value": self.plain,
-            "printed": self.printed,
-            "difference": self.difference,
-        }
+        values: dict[str, Any] = {"value": self.plain, "printed": self.printed, "difference": self.difference}
         return values | ({"low": self.low, "high": self.high} if self.interval else {})
-
-
-def with_commas(printed: str) -> str:
-    """A printed whole number with commas between its thousands; anything else as it is."""
-    return f"{int(printed):,}" if printed.isdigit() else printed
 
 
 @dataclass(slots=True)
@@ -159,25 +151,15 @@ class Table:
         about = " ".join([*([LEGEND] if printed else []), *([f"Printed: {self.source}."] if self.source else [])])
         return [*([about] if about else []), *self.notes]
 
-    def cells(self) -> Iterator[tuple[tuple[str, ...], list[Cell]]]:
-        """The rows, with a cell for each column."""
-        for left, figures in self.rows:
-            yield left, [figures.get(column, Cell(None)) for column in self.columns]
-
-    def best(self) -> list[float | int | None]:
-        """The best figure of each column; None where none is to stand out (a single row has none)."""
-        bests: list[float | int | None] = []
+    def lines(self, word: Callable[[str], str], figure: Callable[[Cell, bool], str]) -> Iterator[list[str]]:
+        """The rows as strings: ``word`` writes what stands at the left, ``figure`` a cell, told if it is the best."""
+        bests: list[float | int | None] = []  # of each column; None where none is to stand out (a single row has none)
         for column in self.columns:
             numbers = [n for _, cells in self.rows if column in cells and (n := cells[column].number) is not None]
             choose = {"high": max, "low": min}.get(self.better.get(column, ""))
             bests.append(choose(numbers) if choose is not None and len(numbers) > 1 else None)
-        return bests
-
-    def lines(self, word: Callable[[str], str], figure: Callable[[Cell, bool], str]) -> Iterator[list[str]]:
-        """The rows as strings: ``word`` writes what stands at the left, ``figure`` a cell, told if it is the best."""
-        bests = self.best()
-        for left, cells in self.cells():
-            pairs = zip(cells, bests, strict=True)
+        for left, figures in self.rows:
+            pairs = zip((figures.get(column, Cell(None)) for column in self.columns), bests, strict=True)
             yield [*map(word, left), *(figure(cell, best is not None and cell.number == best) for cell, best in pairs)]
 
 

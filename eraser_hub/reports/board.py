@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -60,26 +61,13 @@ def columns(lines: Sequence[BoardLine]) -> list[str]:
 
 def as_json(lines: Sequence[BoardLine]) -> dict[str, Any]:
     """The board's data: what the page and the Space are both drawn from."""
+    names = ("system", "dataset", "split", "kind", "source", "detail")
     return {
         "note": NOTE,
-        "columns": [
-            {
-                "key": key,
-                "label": metric(key).label,
-                "family": metric(key).family,
-                "better": metric(key).better,
-                "part": is_part(key),
-            }
-            for key in columns(lines)
-        ],
+        "columns": [{**asdict(metric(key)), "part": is_part(key)} for key in columns(lines)],
         "rows": [
             {
-                "system": line.system,
-                "dataset": line.dataset,
-                "split": line.split,
-                "kind": line.kind,
-                "source": line.source,
-                "detail": line.detail,
+                **{name: getattr(line, name) for name in names},
                 "scores": {key: value for key, value in line.scores.items() if value is not None},
                 "intervals": {key: list(pair) for key, pair in line.intervals.items()},
                 "spread": dict(line.spread),
@@ -111,17 +99,12 @@ def board_tables(lines: Sequence[BoardLine], whole: bool = False) -> Tables:
         title = ", ".join([dataset, *common])
         table = Table(dataset, title, ("system", *varying), tuple(names.values()), better=better)
         for place, line in enumerate(held):
-            table.add(line.system, *(values[place] for values in varying.values()), **_figures(line, names))
+            cells = {
+                names[key]: Cell(line.scores.get(key), None, 3, *line.intervals.get(key, (None, None))) for key in shown
+            }
+            table.add(line.system, *(values[place] for values in varying.values()), **cells)
         tables.tables.append(table)
     return tables
-
-
-def _figures(line: BoardLine, names: Mapping[str, str]) -> dict[str, Cell]:
-    figures = {}
-    for key, name in names.items():
-        low, high = line.intervals.get(key, (None, None))
-        figures[name] = Cell(line.scores.get(key), digits=3, low=low, high=high)
-    return figures
 
 
 def write_board(out: Path, lines: Sequence[BoardLine], *, title: str = "Results board") -> tuple[Path, Path]:
@@ -139,28 +122,13 @@ def write_board(out: Path, lines: Sequence[BoardLine], *, title: str = "Results 
         "board.js",
         title=title,
         note=NOTE,
-        columns=[
-            {**column, "arrow": {"higher": "↑", "lower": "↓"}.get(column["better"], "")} for column in data["columns"]
-        ],
+        columns=data["columns"],
         families=[family for family in FAMILIES if any(c["family"] == family for c in data["columns"])],
         datasets=counts,
         first=max(counts, key=counts.__getitem__, default=""),
-        rows=[_row(row, data["columns"]) for row in data["rows"]],
+        rows=data["rows"],
+        number=number,
+        small_print=small_print,
     )
     write_files({out / "index.html": [page], out / "board.json": json_text(data, indent=1)})
     return out / "index.html", out / "board.json"
-
-
-def _row(row: Mapping[str, Any], columns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    cells = []
-    for column in columns:
-        value = row["scores"].get(column["key"])
-        cells.append(
-            {
-                "key": column["key"],
-                "text": "" if value is None else number(value),
-                "value": "" if value is None else repr(value),
-                "small": small_print(row["intervals"].get(column["key"]), row["spread"].get(column["key"])),
-            }
-        )
-    return {**row, "cells": cells}

@@ -213,12 +213,7 @@ def signatures_of(content: Mapping[str, Any]) -> list[str]:
 
 
 def submitted_lines(
-    submissions: Sequence[str],
-    *,
-    dataset: Path,
-    config: str | None,
-    split: str,
-    settings: ScoreSettings | None = None,
+    submissions: Sequence[str], *, dataset: Path, config: str | None, split: str, settings: ScoreSettings | None = None
 ) -> list[BoardLine]:
     """Score predictions files against a built dataset, by the same scorer as everybody's: a line of the board for each.
 

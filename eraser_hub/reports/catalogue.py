@@ -1,14 +1,17 @@
 """What each score key is called in a table, which family it belongs to, and which way is better.
 
-Presentation alone: the scores themselves, and their exact definitions, belong to the metric modules. A key that is not
-listed is shown under its own name, without a direction.
+Presentation alone: the scores themselves, and their exact definitions, belong to the metric modules. ``catalogue.json``
+lists them: family -> the better direction -> key -> label. A key that is not listed is shown under its own name,
+without a direction.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib import resources
 
 _PART = re.compile(r"(micro|macro|matched)_(p|r)(@|$)")
 PERFORMANCE, AGREEMENT, FAITHFULNESS, QUOTES = "performance", "agreement", "faithfulness", "quotes"
@@ -32,103 +35,14 @@ class Metric:
     better: str = ""
 
 
-def _span_metrics() -> list[Metric]:
-    names = {"exact": "Exact match", "token": "Token", "iou": "IOU", "sentence": "Sentence"}
-    parts = {"p": "precision", "r": "recall", "f1": "F1"}
-    return [
-        Metric(f"{kind}_{average}_{part}", f"{name} {word} ({average})", AGREEMENT, "higher")
-        for kind, name in names.items()
-        for average in ("macro", "micro")
-        for part, word in parts.items()
-    ]
+def _read() -> Iterator[Metric]:
+    families = json.loads((resources.files("eraser_hub.reports") / "catalogue.json").read_text(encoding="utf-8"))
+    for family, directions in families.items():
+        for better, labels in directions.items():
+            yield from (Metric(key, label, family, better) for key, label in labels.items())
 
 
-METRICS: dict[str, Metric] = {
-    metric.key: metric
-    for metric in [
-        *_span_metrics(),
-        *(
-            Metric(f"iou_matched_{part}", f"IOU {word} (one-to-one)", AGREEMENT, "higher")
-            for part, word in {"p": "precision", "r": "recall", "f1": "F1"}.items()
-        ),
-        Metric("auprc", "AUPRC", AGREEMENT, "higher"),
-        Metric("average_precision", "Average precision", AGREEMENT, "higher"),
-        Metric("roc_auc_score", "ROC-AUC", AGREEMENT, "higher"),
-        Metric("sentence_auprc", "Sentence AUPRC", AGREEMENT, "higher"),
-        Metric("sentence_average_precision", "Sentence average precision", AGREEMENT, "higher"),
-        Metric("sentence_roc_auc_score", "Sentence ROC-AUC", AGREEMENT, "higher"),
-        Metric("any_group_coverage", "Some evidence group covered", AGREEMENT, "higher"),
-        Metric("best_group_recall", "Recall of the best evidence group", AGREEMENT, "higher"),
-        Metric("answer_f1", "Answer F1", PERFORMANCE, "higher"),
-        Metric("token_f1", "Token F1 (best set)", AGREEMENT, "higher"),
-        Metric("iou_f1", "IOU F1 (best set)", AGREEMENT, "higher"),
-        Metric("token_f1_single", "Token F1 (single set)", AGREEMENT, "higher"),
-        Metric("cohen_kappa", "Cohen's kappa", AGREEMENT, "higher"),
-        *(
-            Metric(part, f"{word} against the majority", AGREEMENT, "higher")
-            for part, word in {"p": "Precision", "r": "Recall", "f1": "F1"}.items()
-        ),
-        Metric("comprehensiveness", "Comprehensiveness", FAITHFULNESS, "higher"),
-        Metric("sufficiency", "Sufficiency", FAITHFULNESS, "lower"),
-        Metric("comprehensiveness_aopc", "Comprehensiveness (AOPC)", FAITHFULNESS, "higher"),
-        Metric("sufficiency_aopc", "Sufficiency (AOPC)", FAITHFULNESS, "lower"),
-        Metric("comprehensiveness_entropy", "Comprehensiveness (entropy)", FAITHFULNESS),
-        Metric("sufficiency_entropy", "Sufficiency (entropy)", FAITHFULNESS),
-        Metric("comprehensiveness_kl", "Comprehensiveness (KL)", FAITHFULNESS, "higher"),
-        Metric("sufficiency_kl", "Sufficiency (KL)", FAITHFULNESS, "lower"),
-        Metric("normalized_comprehensiveness", "Normalised comprehensiveness", FAITHFULNESS, "higher"),
-        # Carton et al. (2020) turns sufficiency round: 1 minus the difference, so that higher is better
-        Metric("normalized_sufficiency", "Normalised sufficiency", FAITHFULNESS, "higher"),
-        Metric("sufficiency_slope", "Fidelity curve slope, sufficiency", FAITHFULNESS),
-        Metric("comprehensiveness_slope", "Fidelity curve slope, comprehensiveness", FAITHFULNESS),
-        Metric("null_difference", "Null difference", FAITHFULNESS),
-        Metric("tokens_to_flip_ratio", "Tokens to flip (share)", FAITHFULNESS, "lower"),
-        Metric("naopc_comprehensiveness", "Comprehensiveness (normalised AOPC)", FAITHFULNESS, "higher"),
-        Metric("naopc_sufficiency", "Sufficiency (normalised AOPC)", FAITHFULNESS, "lower"),
-        Metric("soft_comprehensiveness", "Soft comprehensiveness", FAITHFULNESS, "higher"),
-        Metric("soft_sufficiency", "Soft sufficiency", FAITHFULNESS, "higher"),
-        Metric("tau_loo", "Rank correlation with leave-one-out", FAITHFULNESS, "higher"),
-        Metric("infidelity", "Infidelity", FAITHFULNESS, "lower"),
-        Metric("infidelity_normalized", "Infidelity (scores at their best scale)", FAITHFULNESS, "lower"),
-        Metric("sensitivity_max", "Largest sensitivity", FAITHFULNESS, "lower"),
-        *(
-            Metric(f"{key}_{of}", f"{words}, {input_}", FAITHFULNESS)
-            for key, words in (("distance", "Distance from training texts"), ("entropy", "Predictive entropy"))
-            for of, input_ in (
-                ("whole", "whole input"),
-                ("comprehensiveness", "without the rationale"),
-                ("sufficiency", "rationale alone"),
-            )
-        ),
-        Metric("mask_leak", "Label told by the mask's shape", FAITHFULNESS, "lower"),
-        Metric("mask_leak_chance", "Label told by chance", FAITHFULNESS),
-        Metric("eval_x", "EVAL-X: gold label told from the rationale", FAITHFULNESS, "higher"),
-        Metric("map", "MAP", FAITHFULNESS, "higher"),
-        Metric("map_prefix_hits", "MAP (formula two)", FAITHFULNESS, "higher"),
-        Metric("map_full_ranking", "MAP (full ranking)", FAITHFULNESS, "higher"),
-        Metric("new_p", "New-P", FAITHFULNESS, "higher"),
-        Metric("accuracy_rationale", "Accuracy on the rationale", FAITHFULNESS, "higher"),
-        Metric("accuracy_no_rationale", "Accuracy without the rationale", FAITHFULNESS, "lower"),
-        Metric("accuracy", "Accuracy", PERFORMANCE, "higher"),
-        Metric("macro_f1", "Macro F1", PERFORMANCE, "higher"),
-        Metric("answered", "Answered", PERFORMANCE, "higher"),
-        Metric("in_text", "Quotes in the text", QUOTES, "higher"),
-        Metric("exact", "Quotes word for word", QUOTES, "higher"),
-        Metric("normalised", "Quotes but for case, blanks, marks", QUOTES),
-        Metric("fuzzy", "Quotes nearly in the text", QUOTES),
-        Metric("ambiguous", "Quotes in several places", QUOTES),
-        Metric("invented", "Invented quotes", QUOTES, "lower"),
-        Metric("instances_with_invented", "Instances with an invented quote", QUOTES, "lower"),
-        Metric("quotes_per_instance", "Quotes an instance", QUOTES),
-        Metric("quote_length", "Tokens a quote", QUOTES),
-        Metric("coverage", "Tokens quoted (share)", QUOTES),
-        Metric("label_flip_redacted", "Label flips, quotes redacted", FAITHFULNESS, "higher"),
-        Metric("label_flip_removed", "Label flips, quotes removed", FAITHFULNESS, "higher"),
-        Metric("label_flip_random", "Label flips, random spans redacted", FAITHFULNESS),
-        Metric("label_kept_alone", "Label kept by the quotes alone", FAITHFULNESS, "higher"),
-        Metric("simulatability", "Simulatability", FAITHFULNESS, "higher"),
-    ]
-}
+METRICS = {metric.key: metric for metric in _read()}
 
 
 def metric(key: str) -> Metric:

@@ -63,26 +63,20 @@ def _chance(draws: Sequence[Series]) -> list[Series]:
     same = [draw for draw in draws if draw.x == draws[0].x]
     columns = list(zip(*(draw.y for draw in same), strict=True))
     mean = tuple(sum(column) / len(column) for column in columns)
-    name = "random" if len(same) == 1 else f"random (mean of {len(same)} draws)"
-    if len(same) == 1:
-        return [Series(name, draws[0].x, mean, chance=True)]
-    return [Series(name, draws[0].x, mean, tuple(map(min, columns)), tuple(map(max, columns)), chance=True)]
+    several = len(same) > 1
+    name = f"random (mean of {len(same)} draws)" if several else "random"
+    low, high = (tuple(map(end, columns)) if several else None for end in (min, max))
+    return [Series(name, draws[0].x, mean, low, high, chance=True)]
 
 
 def fidelity_figures(systems: Sequence[Scores]) -> list[Figure]:
     """Normalised sufficiency and comprehensiveness as tokens of the rationale are occluded at random.
 
-    Source: Carton, Rathore and Tan (2020), section 5.2.
+    Those of all systems; then of each system alone, a line for each gold class, where there are several.
+
+    Source: Carton, Rathore and Tan (2020), section 5.2 and figures 2 to 4 and 7 to 11.
     """
-    return _fidelity("", "", [(system.name, system.scores, system.scores) for system in systems])
-
-
-def fidelity_figures_by_class(systems: Sequence[Scores]) -> list[Figure]:
-    """The same for each system alone, a line for each gold class; none where there is one class.
-
-    Source: Carton, Rathore and Tan (2020), figures 2 to 4 and 7 to 11.
-    """
-    figures = []
+    figures = _fidelity("", "", [(system.name, system.scores, system.scores) for system in systems])
     for number, system in enumerate(systems, 1):
         lines = [(label, system.scores, system.by_class[label]) for label in sorted(system.by_class)]
         if len(lines) > 1:

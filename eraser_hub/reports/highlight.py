@@ -6,8 +6,7 @@ number, a predicted span stands between ``⟦`` and ``⟧``: a pipe, a monochrom
 
 from __future__ import annotations
 
-import html
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from eraser_hub.scoring.runs import System
 from eraser_hub.scoring.scored_split import ScoredSplit
 
 from .marks import MarkedDocument, MarkedInstance, mark
+from .markup import fill
 from .pair_marks import marked_record, pairs_with
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 # Okabe and Ito's palette: told apart with any of the common colour deficiencies
 GOLD, PREDICTED = "#0072B2", "#D55E00"
 _SHADE_HEX = ("", "#f3e9f2", "#e6cfe3", "#d8b2d3", "#c894c1")
+_LINE_STYLES = ("solid", "double", "dashed", "dotted", "wavy")  # evidence groups, told apart without colour
 
 
 def group_mark(group: int) -> str:
@@ -122,7 +123,22 @@ class Highlight:
         return [legend(self.instance), *map(visible, self.method)]
 
     def _repr_html_(self) -> str:
-        return _html(self)
+        """Self-contained markup: inline styles alone, no script, every text escaped."""
+        return fill(
+            "highlight.html",
+            instance=self.instance,
+            fold=self.fold,
+            small_print=self.small_print,
+            stretches=stretches,
+            group_mark=group_mark,
+            title=_title,
+            top=_top,
+            skipped=_skipped,
+            gold=GOLD,
+            predicted=PREDICTED,
+            shades=_SHADE_HEX,
+            lines=_LINE_STYLES,
+        )
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from rich.text import Text
@@ -303,7 +319,7 @@ def _terminal(document: MarkedDocument, *, fold: bool) -> Text:
     text = Text()
     for folded, lines in stretches(document, fold):
         if folded:
-            text.append(_skipped(len(lines)), style="dim")
+            text.append(f"{_skipped(len(lines))}\n", style="dim")
             continue
         for line in lines:
             for index, piece in enumerate(line):
@@ -327,7 +343,7 @@ def _append(text: Text, piece: Piece) -> None:
 
 
 def _skipped(count: int) -> str:
-    return f"… {count} {'sentence' if count == 1 else 'sentences'} …\n"
+    return f"… {count} {'sentence' if count == 1 else 'sentences'} …"
 
 
 def _style(piece: Piece) -> str:
@@ -341,58 +357,3 @@ def _style(piece: Piece) -> str:
         if not piece.groups and not piece.predicted:
             styles.append("black")
     return " ".join(styles)
-
-
-_LINE_STYLES = ("solid", "double", "dashed", "dotted", "wavy")  # evidence groups, told apart without colour
-
-
-def _html(shown: Highlight) -> str:
-    """Self-contained markup: inline styles alone, no script, every text escaped."""
-    instance = shown.instance
-
-    def say(text: str) -> str:
-        return html.escape(visible(text), quote=True)
-
-    gold = f" · gold <b>{say(instance.label)}</b>" if instance.label else ""
-    verdict = ""
-    if instance.predicted_label is not None:
-        sign = {True: "✓ right", False: "✗ wrong", None: ""}[instance.right]
-        verdict = f" · predicted <b>{say(instance.predicted_label)}</b> {sign}"
-    out = [
-        '<div style="font:15px/1.75 Georgia,serif;max-width:60em">',
-        f'<p style="margin:.2em 0"><b>{say(instance.annotation_id)}</b>{gold}{verdict}</p>',
-    ]
-    if instance.query:
-        out.append(f'<p style="margin:.2em 0"><i>query:</i> {say(instance.query)}</p>')
-    for place, document in enumerate(instance.documents):
-        out.append(f'<p style="margin:.6em 0 0;color:#555">{say(_title(instance, place))}</p>')
-        for folded, lines in stretches(document, shown.fold):
-            text = "".join(f'<p style="margin:0">{" ".join(_html_token(p, say) for p in line)}</p>' for line in lines)
-            if folded:
-                summary = f'<summary style="color:#555">{_skipped(len(lines)).strip()}</summary>'
-                text = f"<details>{summary}{text}</details>"
-            out.append(text)
-        if top := _top(instance, place):
-            out.append(f'<p style="margin:0;color:#555;font-size:85%">{say(top)}</p>')
-    small = "<br>".join(map(say, shown.small_print))
-    out.append(f'<p style="margin:.6em 0;color:#555;font-size:85%">{small}</p></div>')
-    return "".join(out)
-
-
-def _html_token(piece: Piece, say: Callable[[str], str]) -> str:
-    css = []
-    if piece.shade:
-        css.append(f"background:{_SHADE_HEX[piece.shade]}")
-        css.append("color:#000")
-    if piece.groups:
-        line = _LINE_STYLES[piece.groups[0] % len(_LINE_STYLES)]
-        css.append(f"text-decoration:underline {line} {GOLD} 2px;text-underline-offset:4px")
-    if piece.predicted:
-        css.append(f"border-top:2px solid {PREDICTED}")
-    before = "".join(f'<b style="color:{GOLD}">‹{group_mark(group)}</b>' for group in piece.opens)
-    before += f'<b style="color:{PREDICTED}">⟦</b>' if piece.span_opens else ""
-    after = (f'<b style="color:{PREDICTED}">⟧</b>' if piece.span_closes else "") + (
-        f'<b style="color:{GOLD}">›</b>' * len(piece.closes)
-    )
-    style = f' style="{";".join(css)}"' if css else ""
-    return f"{before}<span{style}>{say(piece.text)}</span>{after}"

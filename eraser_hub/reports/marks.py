@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
-from eraser_hub.metrics.fields import QUOTES_FIELD
 from eraser_hub.metrics.tokens import mask, sentences_of
 from eraser_hub.records.built import label_name
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.rules import Rule
+from eraser_hub.schema.instance import QUOTES_FIELD
 from eraser_hub.scoring.runs import System
 
 T = TypeVar("T")
@@ -110,16 +110,15 @@ class MarkedInstance:
         return None if self.predicted_label is None or not self.label_known else self.predicted_label == self.label
 
 
-def _offset(span: Any, name: str, where: str, instance: object) -> int:
-    value = span.get(name) if isinstance(span, Mapping) else None
-    if isinstance(value, bool) or not isinstance(value, int):
-        message = f"expected an integer, found {shown(value)}"
-        raise DataError(message, rule="type", instance=instance, field=f"{where}.{name}")
-    return value
-
-
 def _span(span: Any, tokens: int, where: str, instance: object, *, may_be_empty: bool) -> tuple[int, int]:
-    start, end = _offset(span, "start_token", where, instance), _offset(span, "end_token", where, instance)
+    bounds = []
+    for name in ("start_token", "end_token"):
+        value = span.get(name) if isinstance(span, Mapping) else None
+        if isinstance(value, bool) or not isinstance(value, int):
+            message = f"expected an integer, found {shown(value)}"
+            raise DataError(message, rule="type", instance=instance, field=f"{where}.{name}")
+        bounds.append(value)
+    start, end = bounds
     if start < 0 or end > tokens or end < start or (end == start and not may_be_empty):
         message = f"expected a span inside the document's {tokens} tokens, found [{start}, {end})"
         raise DataError(message, rule="span-bounds", instance=instance, field=where)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from eraser_hub.records.options import AtLeastOne, Option, Options, Revision, Seed, Split, UsageError
+from eraser_hub.records.arguments import Revision, Split
+from eraser_hub.records.options import AtLeastOne, Option, Options, Seed, UsageError
 from eraser_hub.scoring.options import ClusterBy, OnlyPredicted
 
 Several = str | Sequence[str] | None
@@ -23,10 +24,16 @@ class ReportArguments(Options):
         predictions: A system's predictions, FILE or NAME=FILE (https:// and hf:// too), several runs (seeds) as
             NAME=FILE,FILE,..; repeat it for further systems.
         config: Config; the card's default if not given.
+
+    Curves and columns:
         baseline: Predictions of random rationales for the curves; several are averaged.
         evaluator: NAME=FILE: what `explain --model EVALUATOR --rationales` wrote of system NAME (EVAL-X).
+
+    Page:
         title: The page's title.
         figures: Also write the figures here, as PNG, SVG and PDF.
+
+    Uncertainty:
         confidence_level: Level of the confidence intervals.
         resamples: Bootstrap resamples.
     """
@@ -63,9 +70,13 @@ class BoardArguments(Options):
         scores: A score file with its signature, FILE or SYSTEM@DATASET=FILE; repeatable, draws are averaged.
         submission: A predictions file, SYSTEM=FILE (https:// and hf:// too), scored here against `dataset`; repeatable,
             draws are averaged.
+
+    Submissions:
         dataset: The built dataset that submissions answer: its folder, or its id on the Hub.
         config: Config of the submissions; the default if not given.
         split: Split of the submissions; test by default.
+
+    Page:
         published: Also the papers' printed results.
         space: Also write the board as a gradio Space to this folder.
         title: The board's title.

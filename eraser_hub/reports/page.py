@@ -12,7 +12,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +21,10 @@ from eraser_hub.version import __version__
 from .catalogue import metric
 from .documents import Browsed, chunk_elements
 from .figures import svg
+from .markup import asset, fill
 from .report_tables import Section
 
 _CHUNKS = "\x00chunks\x00"
-
-
-def asset(name: str) -> str:
-    """A file of ``reports/templates`` as text."""
-    return (resources.files("eraser_hub.reports") / "templates" / name).read_text(encoding="utf-8")
 
 
 def render(template: str, script: str, **values: Any) -> str:
@@ -39,21 +34,12 @@ def render(template: str, script: str, **values: Any) -> str:
         template, script: names of templates, drawn with page.css; the Content-Security-Policy has the script's SHA-256.
         values: what the template shows; ``title`` is the page's.
     """
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
     from markupsafe import Markup
 
     code = asset(script).strip()
     digest = base64.b64encode(hashlib.sha256(code.encode("utf-8")).digest()).decode("ascii")
-    return (
-        Environment(autoescape=True, undefined=StrictUndefined, loader=FunctionLoader(asset))
-        .get_template(template)
-        .render(
-            css=Markup(asset("page.css").strip()),
-            script=Markup(code),
-            script_hash=f"sha256-{digest}",
-            **values,
-        )
-    )
+    marked = {"css": Markup(asset("page.css").strip()), "script": Markup(code)}
+    return fill(template, script_hash=f"sha256-{digest}", **marked, **values)
 
 
 def write_files(contents: Mapping[Path, Iterable[str]]) -> None:

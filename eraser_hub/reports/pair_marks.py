@@ -119,42 +119,43 @@ def marked_pair(
         alone = pair[without.index(True)]["id"]
         message = "expected a prediction for every record of a pair, found none"
         raise DataError(message, rule="id-missing", instance=alone)
-    sides = [side(row, instance) for row, instance in zip(pair, instances, strict=True)]
-    original, answer = pair[0], (instances[0] or {}).get("pred_label")
-    return MarkedInstance(
-        annotation_id=f"{original['id']} / {pair[1]['id']}",
-        query=str(original.get("question") or ""),
-        label=label_name(original.get("label"), label_names, instance=original["id"], field="label") or "",
-        documents=tuple(document for document, _, _ in sides),
-        predicted_label=label_name(answer, label_names, instance=original["id"], field="pred_label"),
-        label_known=original.get("label") is not None,
-        tops=tuple(top for _, top, _ in sides) if outputs is not None else (),
-        ranks=tuple(ranks for _, _, ranks in sides) if outputs is not None else (),
-        language=str(original.get("language") or ""),
-        quotes=(*quotes_of(instances[0], "original"), *quotes_of(instances[1], "perturbed")),
-        titles=tuple(
-            name + ", no prediction" * lacks for name, lacks in zip(("original", "perturbed"), without, strict=True)
-        ),
-    )
+    names = ("original", "perturbed")
+    titles = tuple(name + ", no prediction" * lacks for name, lacks in zip(names, without, strict=True))
+    return _marked(pair, instances, label_names, names, titles)
 
 
 def marked_record(
     row: Mapping[str, Any], instance: Mapping[str, Any] | None = None, label_names: Sequence[str] | None = None
 ) -> MarkedInstance:
     """One record of the benchmark laid out for the eye, without its partner; arguments, errors: as `marked_pair`."""
-    document, top, ranks = side(row, instance)
-    answer = None if instance is None else instance.get("pred_label")
+    return _marked([row], [instance], label_names)
+
+
+def _marked(
+    rows: Sequence[Mapping[str, Any]],
+    instances: Sequence[Mapping[str, Any] | None],
+    label_names: Sequence[str] | None,
+    names: Sequence[str] = ("",),
+    titles: tuple[str, ...] = (),
+) -> MarkedInstance:
+    """Records side by side; ``names`` are those of the sides in front of quotes."""
+    first, answer = rows[0], (instances[0] or {}).get("pred_label")
+    sides = [side(row, instance) for row, instance in zip(rows, instances, strict=True)]
+    answered = any(instance is not None for instance in instances)
     return MarkedInstance(
-        annotation_id=str(row["id"]),
-        query=str(row.get("question") or ""),
-        label=label_name(row.get("label"), label_names, instance=row["id"], field="label") or "",
-        documents=(document,),
-        predicted_label=label_name(answer, label_names, instance=row["id"], field="pred_label"),
-        label_known=row.get("label") is not None,
-        tops=(top,) if instance is not None else (),
-        ranks=(ranks,) if instance is not None else (),
-        language=str(row.get("language") or ""),
-        quotes=quotes_of(instance),
+        annotation_id=" / ".join(str(row["id"]) for row in rows),
+        query=str(first.get("question") or ""),
+        label=label_name(first.get("label"), label_names, instance=first["id"], field="label") or "",
+        documents=tuple(document for document, _, _ in sides),
+        predicted_label=label_name(answer, label_names, instance=first["id"], field="pred_label"),
+        label_known=first.get("label") is not None,
+        tops=tuple(top for _, top, _ in sides) if answered else (),
+        ranks=tuple(ranks for _, _, ranks in sides) if answered else (),
+        language=str(first.get("language") or ""),
+        quotes=tuple(
+            quote for name, instance in zip(names, instances, strict=True) for quote in quotes_of(instance, name)
+        ),
+        titles=titles,
     )
 
 

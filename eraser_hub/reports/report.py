@@ -19,11 +19,11 @@ from eraser_hub.scoring.settings import ScoreSettings
 
 from .documents import browse
 from .marks import MarkedInstance, mark, marked_by
-from .method_agreement import agreement_section
 from .page import ReportContent, json_text, write_report
 from .pair_marks import lost_partners, marked_pair, pairs_of
 from .report_tables import Section, instance_values
 from .sections import (
+    agreement_section,
     aopc_section,
     class_section,
     comparison_section,
@@ -156,6 +156,10 @@ def _of_annotations(
     places = [
         place for place, identity in enumerate(split.ids) if not systems or any(identity in held for held in answers)
     ]
+    runs = [
+        [first, *(read_predictions(split, path) for path in system.paths[1:])]
+        for system, first in zip(systems, answers, strict=True)
+    ]
     rows = marked_by(systems, answers, [split.rows[place] for place in places], marked)
     return scored, ReportContent(
         title=title or f"Rationales on {split.names['dataset']} {split.config}, {split.split}",
@@ -165,7 +169,7 @@ def _of_annotations(
             comparison_section(scored, settings),
             aopc_section(scored, chance),
             fidelity_section(scored),
-            agreement_section([system.name for system in systems], of_all_runs(systems, answers, split), settings),
+            agreement_section([system.name for system in systems], runs, settings),
             distribution_section(scored, DISTRIBUTIONS),
             class_section(scored, BY_CLASS, "There are no scores by class."),
         ],
@@ -194,14 +198,6 @@ def _add_evaluators(
             raise DataError(words, rule="option-value", argument="evaluator")
         number = known[evaluator.name]
         add_evaluator(scored[number], systems[number], evaluator, split, settings)
-
-
-def of_all_runs(systems: Sequence[System], answers: Sequence[Answers], split: ScoredSplit) -> list[list[Answers]]:
-    """The predictions of each run of each system; ``answers`` are those of its first."""
-    return [
-        [first, *(read_predictions(split, path) for path in system.paths[1:])]
-        for system, first in zip(systems, answers, strict=True)
-    ]
 
 
 def systems_words(systems: Sequence[System]) -> str:

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from eraser_hub.metrics.rank_correlation import kendall_tau
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL, DEFAULT_RESAMPLES
 from eraser_hub.scoring.comparison import Inference, compare_scores
 from eraser_hub.scoring.evaluators import EVALUATED
 from eraser_hub.scoring.leaks import CHANCE, SHAPE
+from eraser_hub.scoring.method_agreement import TOP_SHARE, RankAgreement, agreement_of, overlap_of_tops, soft_scores_of
 from eraser_hub.scoring.operators import operator_notes, sensitivity
 from eraser_hub.scoring.scores import Scores
 from eraser_hub.scoring.settings import ScoreSettings
 
-from .curves import aopc_figures, distribution_figures, fidelity_figures, fidelity_figures_by_class
+from .catalogue import interval_text, number
+from .curves import aopc_figures, distribution_figures, fidelity_figures
 from .report_tables import (
     Block,
     Note,
@@ -178,8 +181,7 @@ def aopc_section(scored: Sequence[Scores], chance: Sequence[Scores]) -> Section:
 
 def fidelity_section(systems: Sequence[Scores]) -> Section:
     """The curves of every system whose predictions hold them, with the slopes and the reading of Table 4."""
-    figures = [*fidelity_figures(systems), *fidelity_figures_by_class(systems)]
-    section = Section("fidelity-section", "Fidelity curves", figures=figures)
+    section = Section("fidelity-section", "Fidelity curves", figures=fidelity_figures(systems))
     rows = []
     for system in systems:
         reading = system.scores.get("reading")
@@ -199,6 +201,54 @@ def fidelity_section(systems: Sequence[Scores]) -> Section:
     if not systems:
         section.missing.append("No predictions were given.")
     return section
+
+
+def agreement_section(
+    names: Sequence[str], runs: Sequence[Sequence[Mapping[str, Mapping[str, Any]]]], settings: ScoreSettings
+) -> Section:
+    """How far systems rank tokens alike: two matrices, with the runs of each system on the diagonal.
+
+    Args:
+        names: of the systems.
+        runs: for each system the predictions of each of its runs, by instance.
+        settings: of the intervals.
+    """
+    section = Section("agreement-section", "Agreement of methods")
+    scores = [[soft_scores_of(answers) for answers in several] for several in runs]
+    ranked = [place for place, several in enumerate(scores) if all(several)]
+    section.missing += [
+        f"{names[place]}: the predictions have no soft_rationale_predictions to rank tokens by."
+        for place in range(len(names))
+        if place not in ranked
+    ]
+    if len(ranked) < 2 and not any(len(scores[place]) > 1 for place in ranked):
+        section.missing.append("A matrix needs two methods, or several runs of one, with scores of every token.")
+        return section
+    for measure, caption in (
+        (kendall_tau, "Kendall's tau-b of both rankings of tokens, the mean over instances."),
+        (overlap_of_tops, f"Share of the top {TOP_SHARE:.0%} of tokens that both have, the mean over instances."),
+    ):
+        rows = tuple(
+            ShownRow(
+                names[row],
+                tuple(_agreement(agreement_of(measure, scores[row], scores[column], settings)) for column in ranked),
+            )
+            for row in ranked
+        )
+        section.blocks.append(Block(("system", *(names[place] for place in ranked)), rows, caption))
+    section.notes.append(
+        Note(
+            "Small print: the mean's interval, and instances with both; a ranking without differences has no tau. "
+            "Diagonal: runs of one system."
+        )
+    )
+    return section
+
+
+def _agreement(agreement: RankAgreement | None) -> ShownCell:
+    if agreement is None:
+        return ShownCell(number(None))
+    return ShownCell(number(agreement.mean), f"{interval_text(agreement.interval)} n {agreement.instances}".strip())
 
 
 def distribution_section(scored: Sequence[Scores], keys: Sequence[str]) -> Section:

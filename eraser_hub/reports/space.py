@@ -11,48 +11,8 @@ from eraser_hub.publishing.board_space import write_board_space
 
 from .board import NOTE, as_json
 from .board_lines import BoardLine
-from .page import asset, json_text
-
-_CARD = """\
----
-title: {title}
-emoji: 📋
-colorFrom: blue
-colorTo: yellow
-sdk: gradio
-sdk_version: {gradio}
-python_version: "3.11"
-app_file: app.py
-pinned: false
-short_description: Rationale scores of every system, by every metric
-license: apache-2.0
-datasets:
-- eraser
-tags:
-- leaderboard
-- rationales
----
-
-# {heading}
-
-{note}
-
-- `board.json` holds every line: system, dataset, scores, and the paper's table or the scorer's signature behind them.
-- The tab "Submit" scores a predictions file with `eraser_agreement` and `eraser_faithfulness`. `settings.json` says \
-whose
-  dataset `eraser` and whose metrics it takes: `eraser-hub publish --namespace ORG` fills ORG in. Beside the folders \
-that
-  `eraser-hub build` wrote, it takes those. The variables `BOARD_DATASET` (the dataset's id or folder) and \
-`BOARD_METRICS`
-  (put before the metrics' names, e.g. `my-org/`) go before both.
-
-Written by `eraser-hub board --space`.
-"""
-
-
-def requirements() -> str:
-    """What the Space installs: the pins of the metrics' Spaces, so that both run on the same versions."""
-    return resources.files("eraser_hub.metrics").joinpath("requirements.txt").read_text(encoding="utf-8")
+from .markup import asset
+from .page import json_text
 
 
 def write_space(
@@ -72,14 +32,15 @@ def write_space(
     Raises:
         DataError: as of `write_board_space`.
     """
-    pins = requirements()
+    # the pins of the metrics' Spaces, so that both run on the same versions
+    pins = resources.files("eraser_hub.metrics").joinpath("requirements.txt").read_text(encoding="utf-8")
     version = next(line.split("==")[1].strip() for line in pins.splitlines() if line.startswith("gradio=="))
     pinned = [line for line in pins.splitlines() if not line.startswith("#")]
     files = {
         "app.py": asset("board_app.py"),
         "board.json": "".join(json_text(as_json(lines), indent=1)),
         # JSON is YAML: a title with quotes or colons stays one value
-        "README.md": _CARD.format(
+        "README.md": asset("board_card.md").format(
             title=json.dumps(title, ensure_ascii=False), gradio=version, heading=title, note=NOTE
         ),
         "requirements.txt": "\n".join(pinned) + "\n",

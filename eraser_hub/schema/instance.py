@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from .record import Field, Id, Probabilities, Record, column, describe
+from .record import Id, Probabilities, Record, area, column, describe, share
 
 # how far from 1 the probabilities may sum
 PROBABILITY_SLACK = 1e-3
@@ -47,7 +47,7 @@ class ErasedRecord:
 
 @dataclass(kw_only=True)
 class _Threshold:
-    threshold: float = column("the share of tokens that is erased", low=0, high=1, required=True)
+    threshold: float = share("the share of tokens that is erased", required=True)
 
 
 @dataclass(kw_only=True)
@@ -57,7 +57,7 @@ class ThresholdedScores(ErasedRecord, _Threshold):
 
 @dataclass(kw_only=True)
 class _Occlusion:
-    occlusion_rate: float = column("the share of the rationale's tokens that is left out", low=0, high=1, required=True)
+    occlusion_rate: float = share("the share of the rationale's tokens that is left out", required=True)
     trial: int | None = column("which of several draws of these tokens this is")
 
 
@@ -70,16 +70,14 @@ class OccludedScores(ErasedRecord, _Occlusion):
 class AopcBoundsRecord:
     """The least and the greatest AOPC of all rankings."""
 
-    lower: float | None = column("the least AOPC", low=-1, high=1, name="comprehensiveness_lower")
-    upper: float | None = column("the greatest AOPC", low=-1, high=1, name="comprehensiveness_upper")
+    lower: float | None = area("the least AOPC", name="comprehensiveness_lower")
+    upper: float | None = area("the greatest AOPC", name="comprehensiveness_upper")
     comprehensiveness: float | None = column(
         "the ranking's own AOPC (without: that over the thresholds)", low=-1, high=1, name="comprehensiveness_bounded"
     )
-    sufficiency_lower: float | None = column("the least AOPC of sufficiency", low=-1, high=1, name="sufficiency_lower")
-    sufficiency_upper: float | None = column(
-        "the greatest AOPC of sufficiency", low=-1, high=1, name="sufficiency_upper"
-    )
-    sufficiency: float | None = column("the ranking's own", low=-1, high=1, name="sufficiency_bounded")
+    sufficiency_lower: float | None = area("the least AOPC of sufficiency", name="sufficiency_lower")
+    sufficiency_upper: float | None = area("the greatest AOPC of sufficiency", name="sufficiency_upper")
+    sufficiency: float | None = area("the ranking's own", name="sufficiency_bounded")
     method: str | None = column("how the bounds were found")
     beam: int | None = column("how many orders were followed together")
 
@@ -88,8 +86,8 @@ class AopcBoundsRecord:
 class SoftScoresRecord:
     """Soft comprehensiveness and sufficiency of an instance."""
 
-    comprehensiveness: float | None = column("of this instance", low=0, high=1, name="soft_comprehensiveness")
-    sufficiency: float | None = column("of this instance", low=0, high=1, name="soft_sufficiency")
+    comprehensiveness: float | None = share("of this instance", name="soft_comprehensiveness")
+    sufficiency: float | None = share("of this instance", name="soft_sufficiency")
     draws: int | None = column("over how many masks (0: all)")
     standard_error: float | None = column("of the mean over masks")
 
@@ -105,7 +103,7 @@ class QuoteRecord:
     docid: Id | None = column("the document that it was found in")
     start_token: int | None = column("its first token there", unit="tokens", low=0, scores="coverage")
     end_token: int | None = column("the token behind its last one", unit="tokens", low=1, scores="coverage")
-    similarity: float | None = column("of the quote and the text at this place", low=0, high=1)
+    similarity: float | None = share("of the quote and the text at this place")
 
 
 @dataclass(kw_only=True)
@@ -134,17 +132,15 @@ class InstanceRecord:
     annotation_id: Id = column("which annotation this answers; each one once", required=True)
     rationales: list[RationaleRecord] | None = column("one rationale a document", scores="agreement")
     classification: str | None = column("the predicted label", scores="accuracy, macro F1")
-    classification_scores: Probabilities | None = column(
-        "probabilities on the whole input", low=0, high=1, scores="everything below"
+    classification_scores: Probabilities | None = share("probabilities on the whole input", scores="everything below")
+    comprehensiveness_classification_scores: Probabilities | None = share(
+        "the same without the hard rationale", scores="comprehensiveness"
     )
-    comprehensiveness_classification_scores: Probabilities | None = column(
-        "the same without the hard rationale", low=0, high=1, scores="comprehensiveness"
+    sufficiency_classification_scores: Probabilities | None = share(
+        "the same on the hard rationale alone", scores="sufficiency"
     )
-    sufficiency_classification_scores: Probabilities | None = column(
-        "the same on the hard rationale alone", low=0, high=1, scores="sufficiency"
-    )
-    null_classification_scores: Probabilities | None = column(
-        "the same on an empty input", low=0, high=1, scores="`normalized_fidelity`"
+    null_classification_scores: Probabilities | None = share(
+        "the same on an empty input", scores="`normalized_fidelity`"
     )
     thresholded_scores: list[ThresholdedScores] | None = column(
         "erased at each share of tokens", scores="the AOPC scores"
@@ -223,55 +219,35 @@ LIST_FIELDS = {
 }
 # the matrices with a column per label
 LABELLED = (*SCORE_FIELDS, *(f"{entry}_{side}" for _, entry in LIST_FIELDS.values() for side in ERASED))
+# shares of the tokens at which the area over the perturbation curve is measured (DeYoung et al. 2020)
+AOPC_THRESHOLDS: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.5)
 OCCLUDED_FIELD, OUTCOME_FIELD, QUOTES_FIELD, AGAIN_FIELD = "occluded_scores", "outcome", "quotes", "asked_again"
 AOPC_BOUNDS, SOFT_MASKS, LEAVE_ONE_OUT = "aopc_bounds", "soft_scores", "leave_one_out"
 DISTANCES, ENTROPIES = (tuple(f"{what}_{where}" for where in _INPUTS) for what in ("distance", "entropy"))
 
 
 class NumberField(NamedTuple):
-    """A number of an instance: the field, or the field of a record in it; its least and greatest value."""
+    """A number of an instance: the path of its field as messages show it, its least and its greatest value."""
 
-    path: tuple[str, ...]
+    field: str
     low: float
     high: float
-
-    @property
-    def field(self) -> str:
-        """The path as messages show it."""
-        return ".".join(self.path)
 
 
 def _number_fields() -> dict[str, NumberField]:
     """Return the numbers of an instance that scores read, by the names that the scores have for them."""
-    numbers: dict[str, tuple[tuple[str, ...], Field]] = {}
+    numbers: dict[str, NumberField] = {}
     for one in INSTANCE.values():
-        if one.kind == "number" and not one.depth:
-            numbers[one.name] = (one.name,), one
-        for inner in (one.record or {}).values() if not one.depth else ():
-            if inner.facts["name"]:
-                numbers[inner.facts["name"]] = (one.name, inner.name), inner
-    infinite = float("inf")
-    return {
-        name: NumberField(path, one.facts["low"], infinite if one.facts["high"] is None else one.facts["high"])
-        for name, (path, one) in numbers.items()
-    }
+        inner = {} if one.record is None or one.depth else one.record
+        named = {f"{one.name}.{name}": field for name, field in inner.items() if field.facts["name"]}
+        for path, field in ({one.name: one} | named).items():
+            if field.kind == "number" and not field.depth:
+                low, high = field.facts["low"], field.facts["high"]
+                numbers[field.facts["name"] or path] = NumberField(path, low, float("inf") if high is None else high)
+    return numbers
 
 
 NUMBER_FIELDS = _number_fields()
-# the numbers that stand in an instance itself, and those of each record in it
-PLAIN_NUMBERS = tuple(number.path[0] for number in NUMBER_FIELDS.values() if len(number.path) == 1)
-OBJECT_NUMBERS = {
-    name: tuple(number.path[1] for number in NUMBER_FIELDS.values() if number.path[0] == name)
-    for name in (AOPC_BOUNDS, SOFT_MASKS)
-}
+_READ_BY_OTHERS = (SCORE_FIELDS["null"], OCCLUDED_FIELD, OUTCOME_FIELD, QUOTES_FIELD, AGAIN_FIELD)
 # what `eraser_faithfulness` reads of an instance
-READ_BY_FAITHFULNESS = (
-    "annotation_id",
-    "classification",
-    *(field for side, field in SCORE_FIELDS.items() if side != "null"),
-    *(several.field for several in LIST_FIELDS.values()),
-    *OBJECT_NUMBERS,
-    LEAVE_ONE_OUT,
-    *PLAIN_NUMBERS,
-    "rationales",
-)
+READ_BY_FAITHFULNESS = tuple(name for name in INSTANCE if name not in _READ_BY_OTHERS)

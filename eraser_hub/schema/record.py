@@ -9,7 +9,7 @@ from __future__ import annotations
 import types
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from functools import cache
+from functools import cache, partial
 from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 Id = Annotated[str | int, "id"]  # compared as a string
@@ -40,6 +40,10 @@ def column(
     """
     facts = {"meaning": meaning, "unit": unit, "low": low, "high": high, "scores": scores, "name": name}
     return field(metadata=facts) if required else field(default=None, metadata=facts)
+
+
+# a share or a probability, and a difference of two
+share, area = partial(column, low=0, high=1), partial(column, low=-1, high=1)
 
 
 @dataclass(frozen=True)

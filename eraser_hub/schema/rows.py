@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .instance import AskedAgain, QuoteRecord
-from .record import Id, Label, column, describe
+from .record import Id, Label, column, describe, share
 
 
 @dataclass(kw_only=True)
@@ -54,18 +54,16 @@ class PairRow(_RowIds):
     rationale_tokens: list[list[str]] | None = column(
         "per sequence the tokens of its rationale, most important first", scores="map, map_prefix_hits"
     )
-    kd: list[float] | None = column("the share of tokens that was ranked", low=0, high=1)
+    kd: list[float] | None = share("the share of tokens that was ranked")
     ranked_tokens: list[list[str]] | None = column("all tokens, most important first", scores="map_full_ranking")
     rationale: list[list[int]] | None = column("per sequence the indices of its rationale", scores="token F1, IOU F1")
     pred_label: int | None = column("the predicted class, or an answer in words", scores="accuracy, new_p")
-    pred_proba: list[float] | None = column("probabilities of the whole input", low=0, high=1)
-    rationale_pred_proba: list[float] | None = column("of the rationale alone", low=0, high=1, scores="sufficiency")
-    non_rationale_pred_proba: list[float] | None = column(
-        "of the input without it", low=0, high=1, scores="comprehensiveness"
-    )
-    empty_pred_proba: list[float] | None = column("of an empty input", low=0, high=1)
+    pred_proba: list[float] | None = share("probabilities of the whole input")
+    rationale_pred_proba: list[float] | None = share("of the rationale alone", scores="sufficiency")
+    non_rationale_pred_proba: list[float] | None = share("of the input without it", scores="comprehensiveness")
+    empty_pred_proba: list[float] | None = share("of an empty input")
     answer: str | None = column("the answer", scores="answer_f1")
-    answer_proba: float | None = column("its probability", low=0, high=1)
+    answer_proba: float | None = share("its probability")
     rationale_pred_label: str | None = column("the answer to the rationale alone", scores="new_p")
     non_rationale_pred_label: str | None = column("the answer without it", scores="new_p")
     outcome: str | None = column('"answered", or why a model gave no answer')
@@ -93,11 +91,11 @@ class PairRecord:
 class FidelityRow(_RowIds):
     """Four probabilities of the class that is predicted on the full input."""
 
-    p_full: float | None = column("on the full input", low=0, high=1, scores="all")
-    p_rationale: float | None = column("on the rationale alone", low=0, high=1, scores="sufficiency")
-    p_complement: float | None = column("on all but the rationale", low=0, high=1, scores="comprehensiveness")
-    p_empty: float | None = column("on the empty input", low=0, high=1, scores="null_difference")
-    occlusion_rate: float | None = column("the share of the rationale that is left out", low=0, high=1, scores="curves")
+    p_full: float | None = share("on the full input", scores="all")
+    p_rationale: float | None = share("on the rationale alone", scores="sufficiency")
+    p_complement: float | None = share("on all but the rationale", scores="comprehensiveness")
+    p_empty: float | None = share("on the empty input", scores="null_difference")
+    occlusion_rate: float | None = share("the share of the rationale that is left out", scores="curves")
     trial: int | None = column("which of several draws this is", scores="curves")
 
 

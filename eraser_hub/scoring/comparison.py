@@ -12,22 +12,22 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from eraser_hub.metrics.agreement_scores import SENTENCES_BY_SPANS
 from eraser_hub.metrics.clusters import AUTO, NONE, numbered
-from eraser_hub.metrics.fields import HEADLINE
 from eraser_hub.metrics.pool import Finalize, Pool, Statistics
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL, check_settings, few, intervals
-from eraser_hub.metrics.results import signature
+from eraser_hub.metrics.results import HEADLINE, signature
 from eraser_hub.records.errors import MOST_SHOWN, DataError, shown
 
-from .operators import operator_notes, sensitivity, unlike_ways
+from .operators import operator_notes, sensitivity
 from .paired_tests import ADJUSTMENTS, ALPHA, RESAMPLES, Pair, holm, is_exact, paired_bootstrap, randomisation
 from .quotes import BLOCK as QUOTES
-from .runs import System, by_operator
+from .runs import System, by_operator, unlike_ways
 from .score import score
 from .scored_split import ScoredSplit
 from .scores import Scores, mean_of
@@ -268,6 +268,9 @@ def compare_blocks(
             keys[first, second] |= _pair(level[first], level[second], shared, inference)
     family = inference.family(list(keys[pairs[0]]))
     tests = _correct(keys, family, inference)
+    few_clusters = [
+        f"{name}: {line}" for level in levels for name, runs in level.items() for run in runs for line in few(run)
+    ]
     whole = max((level[names[0]][0] for level in levels), key=lambda statistics: len(statistics.ids))
     return {
         "instances": len(whole.ids),
@@ -277,7 +280,7 @@ def compare_blocks(
         **({"spread": spread} if spread else {}),
         "comparisons": [{"first": first, "second": second, "keys": keys[first, second]} for first, second in pairs],
         "left_out": {name: own for name, own in left_out.items() if own},
-        "notes": [*_notes(whole.n_clusters, tests, inference, bool(spread)), *_few(levels)],
+        "notes": [*_notes(whole.n_clusters, tests, inference, bool(spread)), *dict.fromkeys(few_clusters)],
         "signature": _signature(whole, family, tests, names, inference),
     }
 
@@ -314,11 +317,6 @@ def _notes(clusters: int, tests: int, inference: Inference, several: bool) -> li
         needed = math.ceil(strictest / ALPHA) - 1
         return [f"no star is possible: {tests} tests need {needed} resamples or more, not {inference.n_resamples}"]
     return []
-
-
-def _few(levels: Sequence[Mapping[str, Sequence[Statistics]]]) -> list[str]:
-    lines = [f"{name}: {line}" for level in levels for name, runs in level.items() for run in runs for line in few(run)]
-    return list(dict.fromkeys(lines))
 
 
 def _signature(whole: Statistics, family: Sequence[str], tests: int, names: Sequence[str], inference: Inference) -> str:
@@ -459,13 +457,10 @@ def compare_files(
     inference = inference or Inference()
     settings = settings or ScoreSettings()
     ways = by_operator(systems)
-    scored = {system.name: [score(source, path, settings) for path in system.paths] for system in systems}
+    scored = {path: score(source, path, settings) for system in systems for path in system.paths}
     results: dict[str, dict[str, Any]] = {}
     for way, own in ways.items():
-        of_way = {
-            system.name: mean_of([scored[system.name][whole.paths.index(path)] for path in system.paths])
-            for whole, system in zip(systems, own, strict=True)
-        }
+        of_way = {system.name: mean_of([scored[path] for path in system.paths]) for system in own}
         result = compare_scores(of_way, inference, settings.only_predicted)
         if result is None:
             message, last = "expected files that share a score, found none: their fields differ", systems[-1].paths[-1]
@@ -479,41 +474,35 @@ def compare_files(
 
 
 def _of_instances(
-    systems: Sequence[System],
-    scored: Mapping[str, Sequence[Scores]],
-    result: Mapping[str, Any],
-    ways: int,
-    inference: Inference,
+    systems: Sequence[System], scored: Mapping[Path, Scores], result: Mapping[str, Any], ways: int, inference: Inference
 ) -> dict[str, Any]:
     """What a comparison of ERASER instances says besides."""
     more: dict[str, Any] = {}
     if ways == 1:
-        more["notes"] = [*result["notes"], *unlike_ways({system.name: system.paths for system in systems})]
-    quotes = {name: own for name, runs in scored.items() if (own := _quote_scores(runs, inference))}
+        more["notes"] = [*result["notes"], *unlike_ways(systems)]
+    quotes = {
+        system.name: own
+        for system in systems
+        if (own := _quote_scores([scored[path] for path in system.paths], inference))
+    }
     more |= {"quotes": quotes} if quotes else {}
     by_run = {
-        system.name if len(system.paths) == 1 else f"{system.name} {path.stem}": run
+        system.name if len(system.paths) == 1 else f"{system.name} {path.stem}": scored[path]
         for system in systems
-        for path, run in zip(system.paths, scored[system.name], strict=True)
+        for path in system.paths
     }
-    for key, lines_of in (("score_notes", _notes_of), ("score_signatures", _signatures_of)):
+    notes = {name: run.notes for name, run in by_run.items()}
+    signatures = {name: run.block_signatures for name, run in by_run.items()}
+    for key, lines_of in (("score_notes", notes), ("score_signatures", signatures)):
         said: dict[str, list[str]] = {}  # each line with the runs that it is said of
-        for name, run in by_run.items():
-            for line in lines_of(run):
+        for name, lines in lines_of.items():
+            for line in lines:
                 said.setdefault(line, []).append(name)
         more[key] = [
             line if len(names) == len(by_run) else f"{', '.join(names)}: {line}" for line, names in said.items()
         ]
     chance = {name: run.chance for name, run in by_run.items()}
     return more | ({"against_chance": chance_over_systems(chance)} if any(chance.values()) else {})
-
-
-def _notes_of(run: Scores) -> list[str]:
-    return run.notes
-
-
-def _signatures_of(run: Scores) -> list[str]:
-    return [str(result["signature"]) for result in run.blocks.values()]
 
 
 def _quote_scores(runs: Sequence[Scores], inference: Inference) -> dict[str, Any]:

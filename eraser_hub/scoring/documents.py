@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from eraser_hub.conversion.eraser.format import read_document_lines, safe_name
-from eraser_hub.metrics.joining import DocumentLengths, tokens_before
+from eraser_hub.metrics.joining import DocumentLengths
 from eraser_hub.metrics.tokens import text_sizes
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.lines import NoFile, file_name, utf8_file
@@ -48,7 +48,7 @@ class CorpusDocuments(DocumentLengths):
 
     @property
     def reached(self) -> np.ndarray:  # type: ignore[override]
-        """See `joining.tokens_before`."""
+        """See `joining.DocumentLengths`."""
         return self._sentence_places()[1]
 
     def _sentence_places(self) -> list[np.ndarray]:
@@ -56,7 +56,7 @@ class CorpusDocuments(DocumentLengths):
         if not self._places or len(self._places[1]) != len(self.sizes) + 1:
             counts = np.maximum(self.sentences, 0)
             sizes = np.frombuffer(self.sizes, dtype=np.intc) if self.sizes else np.zeros(0, dtype=np.intc)
-            self._places[:] = [np.cumsum(counts) - counts, tokens_before(sizes)]
+            self._places[:] = [np.cumsum(counts) - counts, np.append(0, np.cumsum(sizes, dtype=np.int64))]
         return self._places
 
     def number(self, docids: Sequence[str]) -> np.ndarray:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 
 import numpy as np
 
-from eraser_hub.metrics.fields import SCORE_FIELDS
 from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.run_record import signature_of_run
+from eraser_hub.schema.instance import SCORE_FIELDS
 
 from .leaks import interval_over_documents
 from .modules import read_predictions
@@ -34,7 +33,12 @@ def add_evaluator(
     Raises:
         DataError: an annotation that it does not answer or has no such scores for, another system's rationales.
     """
-    _check_source(system, evaluator.path)
+    signature = signature_of_run(evaluator.path)
+    digest = file_digest(system.path, hashlib.blake2b(digest_size=6))
+    if signature and f"rationales:{digest}|" not in signature:  # as far as the run's record says whose they are
+        name = system.path.name
+        words = f"expected an evaluator of the rationales of {name} (explain --rationales {name}), found {signature}"
+        raise DataError(words, rule="file-changed", file=evaluator.path)
     answers, hits, docids = read_predictions(source, evaluator.path), list[bool](), list[list[str]]()
     for identity, row in zip(source.ids, source.labelled, strict=True):
         answer = answers.get(identity)
@@ -53,14 +57,3 @@ def add_evaluator(
     interval = interval_over_documents(flags, docids, settings)
     if interval is not None:
         scores.intervals[EVALUATED] = interval
-
-
-def _check_source(system: System, evaluator: Path) -> None:
-    """Refuse an evaluator of other rationales, as far as its run's record says whose they are."""
-    signature = signature_of_run(evaluator)
-    digest = file_digest(system.path, hashlib.blake2b(digest_size=6))
-    if signature and f"rationales:{digest}|" not in signature:
-        words = (
-            f"expected an evaluator of the rationales of {system.path.name} (explain --rationales {system.path.name})"
-        )
-        raise DataError(f"{words}, found {signature}", rule="file-changed", file=evaluator)

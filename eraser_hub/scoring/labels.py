@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -63,14 +64,9 @@ def _labels(annotations: Path) -> Iterator[str]:
     if not annotations.is_file():
         return
     decode, text = msgspec.json.Decoder(_Labelled).decode, msgspec.json.Decoder(str).decode
-    try:
-        with open(annotations, "rb") as file:
-            for line in file:
-                try:
-                    label = decode(text(line) if line[:1] == b'"' else line).classification
-                except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-                    continue
+    with suppress(OSError), open(annotations, "rb") as file:
+        for line in file:
+            with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                label = decode(text(line) if line[:1] == b'"' else line).classification
                 if label is not None:
                     yield label
-    except OSError:
-        return

@@ -6,15 +6,15 @@ another. Sufficiency is perfect then, and says nothing of the text (Jethani et a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.metrics.clusters import AUTO, NONE, by_items, numbered
-from eraser_hub.metrics.parts import Part
+from eraser_hub.metrics.joining import Part
 from eraser_hub.metrics.pool import Pool
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL, intervals
 
@@ -27,41 +27,12 @@ FIFTHS, FOLDS, RIDGE = 5, 5, 1.0
 Mask = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
-class MaskLeak:
-    """How well masks tell labels.
-
-    Attributes:
-        accuracy: the share of instances whose label is told, each by folds that its cluster is not in.
-        interval: of it, by the bootstrap over clusters; None where none was asked for.
-        chance: the share of the most frequent label.
-        instances: how many there are.
-    """
-
-    accuracy: float
-    interval: tuple[float, float] | None
-    chance: float
-    instances: int
-
-    @property
-    def leaks(self) -> bool:
-        """Whether the whole interval lies above chance."""
-        return self.interval is not None and self.interval[0] > self.chance
-
-    @property
-    def said(self) -> str:
-        """What its figures mean."""
-        told = (
-            f"{SHAPE}: the places and the number of the selected tokens, and no word, tell the model's label that often"
-        )
-        more = " The whole interval lies above: the masks give labels away." if self.leaks else ""
-        return f"{told}; {CHANCE}: the most frequent label's share.{more}"
-
-    @property
-    def flat(self) -> dict[str, object]:
-        """As a score file has it."""
-        bounds = {} if self.interval is None else {f"{SHAPE}_ci": list(self.interval)}
-        return {SHAPE: self.accuracy, **bounds, CHANCE: self.chance}
+def leak_words(leak: Mapping[str, Any]) -> str:
+    """What the scores of `mask_leak` mean."""
+    told = f"{SHAPE}: the places and the number of the selected tokens, and no word, tell the model's label that often"
+    leaks = f"{SHAPE}_ci" in leak and leak[f"{SHAPE}_ci"][0] > leak[CHANCE]
+    more = " The whole interval lies above: the masks give labels away." if leaks else ""
+    return f"{told}; {CHANCE}: the most frequent label's share.{more}"
 
 
 def shape_of(mask: Mask) -> NDArray[np.float64]:
@@ -127,7 +98,7 @@ def mask_leak(
     confidence_level: float | None = DEFAULT_LEVEL,
     n_resamples: int | None = None,
     seed: int = 0,
-) -> MaskLeak | None:
+) -> dict[str, Any]:
     """How well the shapes of masks tell the labels that a model gave beside them.
 
     Args:
@@ -137,15 +108,17 @@ def mask_leak(
         confidence_level, n_resamples, seed: of the interval, see `resampling.intervals`.
 
     Returns:
-        None where there is nothing to tell: a single label, or a single cluster.
+        ``mask_leak``: the share of instances whose label is told, each by folds that its cluster is not in;
+        ``mask_leak_ci``: its interval by the bootstrap over clusters, where one is asked for; ``mask_leak_chance``: the
+        share of the most frequent label. Empty where there is nothing to tell: a single label, or a single cluster.
     """
     clusters = np.arange(len(shapes)) if clusters is None else clusters
     if len(set(labels)) < 2 or len(np.unique(clusters)) < 2:
-        return None
+        return {}
     told = told_by_shape(np.stack(shapes), labels, clusters, seed)
     chance = max(map(list(labels).count, set(labels))) / len(labels)
     bounds = interval_of_share(told, clusters, confidence_level, n_resamples, seed)
-    return MaskLeak(float(told.mean()), bounds, chance, len(shapes))
+    return {SHAPE: float(told.mean()), **({f"{SHAPE}_ci": list(bounds)} if bounds else {}), CHANCE: chance}
 
 
 def interval_of_share(
@@ -210,12 +183,12 @@ class Masks:
 
     def add(self, part: Part) -> None:
         """Take up instances that have a label; a rationale in a document that its annotation does not list is none."""
-        p, annotation = part.p, part.rows[part.joined.reference]
+        p, annotation = part.p, part.rows[part.reference]
         labelled = np.flatnonzero(p.classification >= 0).tolist()
         of = {at: self.documents.get(int(annotation[at]), {}) for at in labelled}
         masks = {at: np.zeros(max((end for _, end in own.values()), default=0), dtype=bool) for at, own in of.items()}
         rationale = np.repeat(np.arange(p.hard.size), np.maximum(p.hard, 0))
-        spans = (p.instance[rationale], part.joined.doc[rationale], p.start, p.end)
+        spans = (p.instance[rationale], part.doc[rationale], p.start, p.end)
         for at, document, start, end in zip(*(column.tolist() for column in spans), strict=True):
             place = of.get(at, {}).get(document)
             if place is not None:
@@ -226,7 +199,7 @@ class Masks:
         self.labels += [p.labels[code] for code in codes]
         self.rows += annotation[labelled].tolist()
 
-    def leak(self, settings: ScoreSettings) -> tuple[MaskLeak | None, str]:
+    def leak(self, settings: ScoreSettings) -> tuple[dict[str, Any], str]:
         """How well they tell the labels, or a line that says why they cannot be asked.
 
         Args:
@@ -234,7 +207,7 @@ class Masks:
         """
         if not self.selected or not self.labels:
             lacking = "label" if self.selected else "rationale"
-            return None, f"no mask_leak: expected hard rationales and labels, found no {lacking}"
+            return {}, f"no mask_leak: expected hard rationales and labels, found no {lacking}"
         leak = mask_leak(
             self.shapes,
             self.labels,

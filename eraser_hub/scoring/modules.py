@@ -8,11 +8,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.metrics.fields import AGAIN_FIELD, ONLY_PREDICTED, OUTCOME_FIELD, QUOTES_FIELD
+from eraser_hub.metrics.offences import ONLY_PREDICTED
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.predictions import instances, plain_rows
 from eraser_hub.records.rules import Rule
 from eraser_hub.records.run_record import signature_of_run
+from eraser_hub.schema.instance import AGAIN_FIELD, OUTCOME_FIELD, QUOTES_FIELD
 
 from .quotes import BLOCK as QUOTES
 from .scored_split import Row, Rows, ScoredSplit

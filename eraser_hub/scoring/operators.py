@@ -4,54 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.metrics.erasure import info_of
-from eraser_hub.records.errors import DataError
-from eraser_hub.records.operators import operator_of
 
 UNDECIDED = "–"
 SAME = 1e-12  # scores this close are tied: rounding of the same sums
-
-
-def runs_by_operator(systems: Mapping[str, Sequence[Path]]) -> dict[str, dict[str, list[int]]]:
-    """Which runs of each system go together: those of one way of erasing, told by the signatures beside the files.
-
-    Args:
-        systems: {name: its files of predictions}; several of one way are runs with other seeds.
-
-    Returns:
-        {way: {name: numbers of its files}}, ways in the order of the first system's files; one way "" where no system's
-        files differ in it.
-
-    Raises:
-        DataError: some system's files differ in it, and another has no file of one of these ways.
-    """
-    ways = {name: [operator_of(path) for path in paths] for name, paths in systems.items()}
-    if all(len(set(own)) <= 1 for own in ways.values()):
-        return {"": {name: list(range(len(own))) for name, own in ways.items()}}
-    order = list(dict.fromkeys(way for own in ways.values() for way in own))
-    for name, own in ways.items():
-        lacking = [way or "unknown" for way in order if way not in own]
-        if lacking:
-            words = f"expected predictions by each way of erasing ({', '.join(filter(None, order))}), found none by "
-            raise DataError(words + ", ".join(lacking), rule="score-missing", field=name)
-    return {
-        way: {name: [at for at, one in enumerate(own) if one == way] for name, own in ways.items()} for way in order
-    }
-
-
-def unlike_ways(systems: Mapping[str, Sequence[Path]]) -> list[str]:
-    """A sentence where systems were erased in different ways, so that their scores say different things."""
-    ways = {name: operator_of(paths[0]) for name, paths in systems.items()}
-    if len({*ways.values()} - {""}) < 2:
-        return []
-    words = ", ".join(f"{name} by {way}" for name, way in ways.items() if way)
-    return [f"tokens were erased in different ways ({words}): comprehensiveness and sufficiency do not compare"]
 
 
 def kendalls_w(ranked: Sequence[Sequence[float]] | NDArray[np.float64]) -> float:

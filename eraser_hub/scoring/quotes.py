@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from eraser_hub.metrics.cells import Row
-from eraser_hub.metrics.fields import ID_FIELDS, QUOTES_FIELD
 from eraser_hub.metrics.offences import Offences, cut
 from eraser_hub.metrics.pool import Statistics
 from eraser_hub.metrics.quotes import quote_statistics
 from eraser_hub.metrics.results import scored_of
 from eraser_hub.records.predictions import plain_rows
+from eraser_hub.schema.instance import QUOTES_FIELD
+from eraser_hub.schema.rows import ID_FIELDS
 
 from .references import Gold, raise_offences
 

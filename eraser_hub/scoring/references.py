@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,14 +13,7 @@ from msgspec import UNSET
 
 from eraser_hub.metrics.checks import name_labels
 from eraser_hub.metrics.clusters import Clusters
-from eraser_hub.metrics.flat import (
-    EVIDENCE_COLUMNS,
-    REFERENCE_FIELDS,
-    References,
-    Words,
-    blank,
-    concatenate,
-)
+from eraser_hub.metrics.flat import EVIDENCE_COLUMNS, REFERENCE_FIELDS, References, Words, blank, concatenate
 from eraser_hub.metrics.flatten import REFERENCE, flatten_rows
 from eraser_hub.metrics.joining import DocumentLengths, by_documents
 from eraser_hub.metrics.offences import Offences, Rows, cut
@@ -34,12 +26,12 @@ from .documents import CorpusDocuments, NamedDocuments
 from .scored_split import ScoredSplit
 
 if TYPE_CHECKING:
-    from eraser_hub.conversion.eraser.checked import Checked
     from eraser_hub.conversion.eraser.format import Annotations
     from eraser_hub.records.rules import Rule
 
 TOKEN_COLUMNS = ("id", "label", "tokens", "rationale_mask")
 Listed = tuple[np.ndarray, np.ndarray]
+_CHECKED = ("classification", "group_instance", "group", *EVIDENCE_COLUMNS)  # of a run of checked annotations
 
 
 @dataclass(frozen=True)
@@ -138,11 +130,18 @@ def ids_of_splits(source: ScoredSplit) -> Iterator[tuple[str, set[str]]]:
             ids = (table.column(name).to_pylist() for table in batches(files, [name]))
             yield split, {str(name) for several in ids for name in several}
         return
+    for path in sorted(source.corpus.glob("*.jsonl")):
+        if held := _ids(path):
+            yield path.stem, held
+
+
+def _ids(path: Path) -> set[str]:
+    """The ids of a file of annotations; none of one that holds something else."""
     from eraser_hub.conversion.eraser.format import read_annotations
 
-    for path in sorted(source.corpus.glob("*.jsonl")):
-        with suppress(DataError):
-            yield path.stem, {str(one.annotation_id) for run in read_annotations(path) for one in run.records}
+    with suppress(DataError):
+        return {str(one.annotation_id) for run in read_annotations(path) for one in run.records}
+    return set()
 
 
 def backup_said(source: ScoredSplit, unknown: set[str]) -> str:
@@ -154,15 +153,8 @@ def backup_said(source: ScoredSplit, unknown: set[str]) -> str:
             skipped = release.get("configs", {}).get(source.built_config, {}).get("skipped", ())
             return f"the release has a backup, {name}: {flag}" if name in str(skipped) else ""
         return ""
-    from eraser_hub.conversion.eraser.format import read_annotations
-
-    path = source.corpus / name
-    if not path.is_file():
-        return ""
-    with suppress(DataError):
-        held = {str(one.annotation_id) for run in read_annotations(path) for one in run.records} & unknown
-        return f"{len(held):,} of them stand in {name} alone: {flag}" if held else ""
-    return ""
+    held = _ids(source.corpus / name) & unknown
+    return f"{len(held):,} of them stand in {name} alone: {flag}" if held else ""
 
 
 # ------------------------------------------------------------------------------------------------------------- a corpus
@@ -170,57 +162,38 @@ def _of_corpus(source: ScoredSplit, columns: Sequence[str], listed: bool) -> Gol
     """Annotations and documents, checked as `build` checks them."""
     from eraser_hub.conversion.eraser.checked import read_checked
 
-    labels, path = source.labels, source.annotation_file
-    documents, annotations = CorpusDocuments(source.corpus), _Annotations(labels.names)
-    values, own = {name: list[object]() for name in columns}, list[Listed]()
-    for part in read_checked(path, labels.names, NamedDocuments(documents), annotations.numbers):
+    names, path = source.labels.names, source.annotation_file
+    documents, numbers = CorpusDocuments(source.corpus), dict[str, int]()
+    codes = {name: code for code, name in enumerate(names or ())}
+    values, own, parts = {name: list[object]() for name in columns}, list[Listed](), list[list[np.ndarray]]()
+    first = first_group = 0
+    for part in read_checked(path, names, NamedDocuments(documents), numbers):
+        sizes, groups, members = np.diff(part.offsets), np.diff(part.groups), np.diff(part.members)
         if listed:
-            first, sizes = len(annotations.columns["classification"]), np.diff(part.offsets)
             own.append((np.repeat(np.arange(first, first + len(sizes)), sizes), part.documents))
-        annotations.add(part)
-        for name, cells in values.items():
-            cells += [_value(_row(part.run, at, name), name, path, line) for at, line in enumerate(part.run.numbers)]
-    if not annotations.numbers:
-        raise DataError("expected at least one annotation, found none", rule="empty", file=path)
-    lines = range(1, len(annotations.numbers) + 1)  # each holds an annotation
-    gold = Gold(annotations.flat(documents.numbers), documents, path, lines, labels.names, values, labels.note)
-    if not listed:
-        return gold
-    owner, number = (np.concatenate(column).astype(np.int64) for column in zip(*own, strict=True))
-    return replace(gold, listed=(owner, number))
-
-
-class _Annotations:
-    """Checked annotations, taken into growing arrays: see `flat.References`."""
-
-    def __init__(self, label_names: Sequence[str] | None) -> None:
-        self.labels = {name: code for code, name in enumerate(label_names or ())}
-        self.numbers: dict[str, int] = {}  # of each id
-        columns = ("classification", "group_instance", "group", *EVIDENCE_COLUMNS)
-        self.columns = {name: array("i") for name in columns}
-
-    def add(self, part: Checked) -> None:
-        """Take up a run."""
-        records, labels = part.run.records, self.labels
-        first, first_group = len(self.columns["classification"]), len(self.columns["group_instance"])
-        groups, members = np.diff(part.groups), np.diff(part.members)
-        columns = (
-            [labels.setdefault(record.classification, len(labels)) for record in records],
+        cells = (
+            [codes.setdefault(record.classification, len(codes)) for record in part.run.records],
             np.repeat(np.arange(first, first + len(groups)), groups),
             np.repeat(np.arange(first_group, first_group + len(members)), members),
             part.documents[part.slots],
             *part.bounds.T,
         )
-        for column, values in zip(self.columns.values(), columns, strict=True):
-            column.frombytes(np.asarray(values, dtype=np.intc).tobytes())
-
-    def flat(self, docids: Mapping[str, int]) -> References:
-        """All that were taken up, their documents numbered as in ``docids``."""
-        references = blank(References, Words(self.numbers))
-        references.docids, references.labels = Words(docids), list(self.labels)
-        for name, column in self.columns.items():
-            setattr(references, name, np.frombuffer(column, dtype=np.intc) if column else np.zeros(0, dtype=np.intc))
-        return references
+        parts.append([np.array(column, dtype=np.intc) for column in cells])
+        first, first_group = first + len(groups), first_group + len(members)
+        for name, column in values.items():
+            column += [_value(_row(part.run, at, name), name, path, line) for at, line in enumerate(part.run.numbers)]
+    if not numbers:
+        raise DataError("expected at least one annotation, found none", rule="empty", file=path)
+    references = blank(References, Words(numbers))
+    references.docids, references.labels = Words(documents.numbers), list(codes)
+    for name, pieces in zip(_CHECKED, zip(*parts, strict=True), strict=True):
+        setattr(references, name, np.concatenate(pieces))
+    lines = range(1, len(numbers) + 1)  # each holds an annotation
+    gold = Gold(references, documents, path, lines, names, values, source.labels.note)
+    if not listed:
+        return gold
+    owner, number = (np.concatenate(column).astype(np.int64) for column in zip(*own, strict=True))
+    return replace(gold, listed=(owner, number))
 
 
 def _row(run: Annotations, place: int, name: str) -> dict[str, Any]:

@@ -9,9 +9,7 @@ from pathlib import Path
 
 from eraser_hub.conversion.download.addresses import is_remote, local_file
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.operators import operator_files
-
-from .operators import runs_by_operator
+from eraser_hub.records.operators import operator_files, operator_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +80,33 @@ def named_systems(arguments: Sequence[str], *, ways: bool = False, draws: bool =
 
 
 def by_operator(systems: Sequence[System]) -> dict[str, list[System]]:
-    """The systems with the runs of each way of erasing: one way "" where no system has several.
+    """The systems with the runs of each way of erasing, told by the signatures beside the files.
+
+    Returns:
+        Ways in the order of the first system's files; one way "" where no system's files differ in it.
 
     Raises:
         DataError: some system has predictions by a way that another has not.
     """
-    numbers = runs_by_operator({system.name: system.paths for system in systems})
+    ways = {system.name: [operator_of(path) for path in system.paths] for system in systems}
+    if all(len(set(own)) <= 1 for own in ways.values()):
+        return {"": list(systems)}
+    order = list(dict.fromkeys(way for own in ways.values() for way in own))
+    for name, own in ways.items():
+        lacking = [way or "unknown" for way in order if way not in own]
+        if lacking:
+            words = f"expected predictions by each way of erasing ({', '.join(filter(None, order))}), found none by "
+            raise DataError(words + ", ".join(lacking), rule="score-missing", field=name)
+    runs = {one.name: list(zip(one.paths, ways[one.name], strict=True)) for one in systems}
     return {
-        way: [System(one.name, tuple(one.paths[number] for number in own[one.name])) for one in systems]
-        for way, own in numbers.items()
+        way: [System(name, tuple(path for path, by in own if by == way)) for name, own in runs.items()] for way in order
     }
+
+
+def unlike_ways(systems: Sequence[System]) -> list[str]:
+    """A sentence where systems were erased in different ways, so that their scores say different things."""
+    ways = {system.name: operator_of(system.path) for system in systems}
+    if len({*ways.values()} - {""}) < 2:
+        return []
+    words = ", ".join(f"{name} by {way}" for name, way in ways.items() if way)
+    return [f"tokens were erased in different ways ({words}): comprehensiveness and sufficiency do not compare"]

@@ -7,7 +7,7 @@ kept or their sums alone, the path is the same. Records of the perturbation benc
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,21 +17,22 @@ import numpy as np
 
 from eraser_hub.metrics.agreement import Agreement
 from eraser_hub.metrics.agreement_scores import PRF, SOFT, suffix
-from eraser_hub.metrics.checks import Used, name_labels
+from eraser_hub.metrics.checks import name_labels
 from eraser_hub.metrics.clusters import clustered
-from eraser_hub.metrics.erasure import AOPC_THRESHOLDS, classification_report
+from eraser_hub.metrics.erasure import classification_report
 from eraser_hub.metrics.faithfulness import Faithfulness
 from eraser_hub.metrics.offences import Offences, Rules
 from eraser_hub.metrics.parts import DOCUMENTS, FIELDS, LENGTHS, THRESHOLDS, Parts, fields_of, left_out_said
 from eraser_hub.metrics.pool import Pool, Statistics
 from eraser_hub.metrics.rankings import check_policy
-from eraser_hub.metrics.resampling import cautions, intervals
-from eraser_hub.metrics.results import assemble, breakdown_note, plain, resampling_settings, signature
+from eraser_hub.metrics.resampling import cautions
+from eraser_hub.metrics.results import breakdown_note, plain, report
 from eraser_hub.metrics.unknown_fields import UnknownFields
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.predictions import instances
 from eraser_hub.records.predictions import parts as parts_of
 from eraser_hub.records.run_record import signature_of_run
+from eraser_hub.schema.instance import AOPC_THRESHOLDS, SCORE_FIELDS
 
 from .leaks import Masks
 from .modules import module_result, score_records
@@ -86,7 +87,7 @@ class _Instances:
         self.gold = gold = read_gold(source, settings.columns, settings.mask_leak or settings.fidelity)
         self.rules = rules = Rules(("predictions", *LENGTHS), FIELDS, (*DOCUMENTS, "strict"), THRESHOLDS)
         name_labels(gold.references, gold.label_names, rules["label names"])
-        self.parts = Parts(gold.references, gold.documents, rules, gold.lines, settings.only_predicted)
+        self.parts = Parts(gold.references, rules, gold.lines, settings.only_predicted, gold.documents)
         self.parts.option = "`only_predicted`"
         self.agreement = Agreement(self.parts, settings.agreement, settings.totals)
         bins = settings.aopc_thresholds or ()
@@ -100,7 +101,7 @@ class _Instances:
         self._read(num_proc)
         gold, s = self.gold, self.settings
         gathered: dict[str, Agreement | Faithfulness] = {"agreement": self.agreement, "faithfulness": self.faithfulness}
-        left_out = [lacking for own in gathered.values() for lacking in own.left_out()]
+        left_out = {**self.agreement.left_out(), **self.faithfulness.left_out()}
         statistics = {
             name: _statistics(own.pool, gold, s, self.parts.scored)
             for name, own in gathered.items()
@@ -113,7 +114,7 @@ class _Instances:
         if not statistics:
             lacking = f"nothing to score: expected {fields_of(left_out)}, found none of them"
             raise DataError(lacking, rule="score-missing", file=self.path)
-        leak, leak_note = (None, "") if self.masks is None else self.masks.leak(s)
+        leak, leak_note = ({}, "") if self.masks is None else self.masks.leak(s)
         notes = [self.unknown.note(), *left_out_said(left_out), *self.agreement.notes(), gold.note, leak_note]
         notes += ["" if quotes is None else quotes.note, *self._notes(statistics)]
         answered = ", ".join({str(own["answered"]) for own in made_by.values() if "answered" in own})
@@ -130,12 +131,12 @@ class _Instances:
         )
         for name, own in statistics.items():
             extra: dict[str, object] = dict(quotes.counts) if quotes is not None and name == QUOTES else {}
-            if name == "faithfulness" and self.parts.fields.used.thresholds:
+            if name == "faithfulness" and "thresholds" in self.parts.fields.used:
                 extra["aopc_thresholds"] = sorted({*(s.aopc_thresholds or ())})
             scores.add(self._result(name, own, made_by[name], extra), name)
         if s.confidence_level is not None or s.n_resamples is not None:
             scores.cautions = [line for own in statistics.values() for line in cautions(own)]
-        scores.add({} if leak is None else leak.flat)
+        scores.add(leak)
         self._add_fidelity(scores)
         scores.signatures += [scores.run] if scores.run else []
         scores.reference = self._reference_keys(scores)
@@ -170,26 +171,25 @@ class _Instances:
         self, name: str, statistics: Statistics, made_by: Mapping[str, object], extra: Mapping[str, object]
     ) -> dict[str, object]:
         """A block's flat result, as the evaluate module returns it."""
-        s, common = self.settings, dict(made_by)
+        s, common, scored = self.settings, dict(made_by), self.parts.scored
+        by_values = None if s.by is None else self.gold(s.by)
+        if by_values is not None and scored is not None:
+            by_values = [by_values[row] for row in scored.tolist()]
         if name != QUOTES:
             common |= ({"strict": True} if s.strict else {}) | ({"paper": s.paper} if s.paper else {})
-        common |= resampling_settings(statistics, s.confidence_level, s.n_resamples, s.seed, s.ci_method, s.by)
-        return assemble(
+        return report(
             statistics,
-            signature=signature(name if name == QUOTES else f"eraser_{name}", common),
-            per_instance=s.per_instance,
-            by_values=self._by_values(),
-            by=s.by,
-            bounds=intervals(statistics, s.confidence_level, s.n_resamples, s.seed, s.ci_method),
+            name if name == QUOTES else f"eraser_{name}",
+            common,
+            by_values=by_values,
             extra=extra,
+            per_instance=s.per_instance,
+            confidence_level=s.confidence_level,
+            n_resamples=s.n_resamples,
+            seed=s.seed,
+            ci_method=s.ci_method,
+            by=s.by,
         )
-
-    def _by_values(self) -> list[object] | None:
-        """The value of each scored annotation in the column to break scores down by."""
-        if self.settings.by is None:
-            return None
-        values = self.gold(self.settings.by)
-        return values if self.parts.scored is None else [values[row] for row in self.parts.scored.tolist()]
 
     def _notes(self, statistics: Mapping[str, Statistics]) -> list[str]:
         """Which annotations were scored, and what a breakdown leaves out."""
@@ -204,8 +204,7 @@ class _Instances:
     def _add_fidelity(self, scores: Scores) -> None:
         """Add normalised fidelity, where it is asked for and the instances have its fields."""
         s, used = self.settings, self.parts.fields.used
-        fields = (used.classification, used.full, used.comprehensiveness, used.sufficiency, used.null)
-        if not s.fidelity or not all(fields):
+        if not s.fidelity or not used >= {"classification", *SCORE_FIELDS}:
             return
         options = s.of_module("confidence_level", "n_resamples", "seed", "per_instance", "by")
         result, notes = module_result("normalized_fidelity", self.rows, self.gold.rows(), self.path, options)
@@ -217,21 +216,23 @@ class _Instances:
         result: dict[str, object] = {}
         s, used = self.settings, self.parts.fields.used
         a, f = scores.blocks.get("agreement", {}), scores.blocks.get("faithfulness", {})
-        report = classification_report(self.faithfulness.pool)
-        if used.classification and (used.full or report is not None):
-            part: dict[str, object] = {"accuracy": f.get("accuracy"), "prf": report}
+        per_label = classification_report(self.faithfulness.pool)
+        if "classification" in used and ("full" in used or per_label is not None):
+            part: dict[str, object] = {"accuracy": f.get("accuracy"), "prf": per_label}
             for side in ("comprehensiveness", "sufficiency"):
                 for end in ("", "_entropy", "_kl", "_aopc", "_aopc_points"):
                     part[f"{side}{end}"] = f.get(f"{side}{end}")
             part["aopc_thresholds"] = f.get("aopc_thresholds")
             result["classification_scores"] = part
-        if used.hard:
-            result["iou_scores"] = [_iou(a, threshold, s.main_iou) for threshold in dict.fromkeys(s.iou_thresholds)]
+        if "hard" in used:
+            result["iou_scores"] = [
+                _iou(a, threshold, s.agreement.main_iou) for threshold in s.agreement.iou_thresholds
+            ]
             for name, key in (("rationale_prf", "exact"), ("token_prf", "token")):
                 result[name] = {f"instance_{kind}": _prf(a, f"{key}_{kind}") for kind in ("micro", "macro")}
         for name, prefix, there in (
-            ("token_soft_metrics", "", used.soft),
-            ("sentence_soft_metrics", "sentence_", used.sentence),
+            ("token_soft_metrics", "", "soft" in used),
+            ("sentence_soft_metrics", "sentence_", "sentence" in used),
         ):
             if there:
                 result[name] = {key: a[f"{prefix}{key}"] for key in SOFT}
@@ -293,13 +294,13 @@ def _name_fitting_split(source: ScoredSplit, parts: Parts, offences: Offences) -
         offences[0] = offences[0]._replace(message=f"{offences[0].message} ({told})")
 
 
-def _check_strict(used: Used, offences: Offences) -> None:
+def _check_strict(used: Set[str], offences: Offences) -> None:
     for name, field_name in (
         ("classification", "classification"),
         ("full", "classification_scores"),
         ("comprehensiveness", "comprehensiveness_classification_scores"),
     ):
-        if not getattr(used, name):
+        if name not in used:
             message = "strict scoring expects it in every instance, found none"
             offences.say("prediction", 0, field_name, message, "key-missing")
 

@@ -17,7 +17,7 @@ from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.tables import Table, Tables
 
-from .leaks import MaskLeak
+from .leaks import leak_words
 from .tables import BLOCK_TITLES, DIGITS, breakdown, score_cells, shown
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Scores:
         by_class: gold label -> key -> number.
         spread: of several runs, key -> standard deviation over them; their scores are means then.
         chance: for comprehensiveness and sufficiency the test against random rationales, where there are any.
-        leak: how well masks tell labels, where it was asked for and can be told.
+        leak: how well masks tell labels, where it was asked for and can be told: see `leaks.mask_leak`.
         reference: the reference scorer's nested keys; None for records of the perturbation benchmark.
         signatures: one per block, and that of the run that wrote the predictions.
         run: the latter; "" where there is none.
@@ -67,7 +67,7 @@ class Scores:
     by_class: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     spread: dict[str, float] = field(default_factory=dict)
     chance: dict[str, dict[str, Any]] = field(default_factory=dict)
-    leak: MaskLeak | None = None
+    leak: Mapping[str, Any] = field(default_factory=dict)
     reference: dict[str, object] | None = None
     signatures: list[str] = field(default_factory=list)
     run: str = ""
@@ -127,19 +127,24 @@ class Scores:
 
     # ------------------------------------------------------------------------------------------------------- outputs
     @property
+    def block_signatures(self) -> list[str]:
+        """One per block."""
+        return [str(result["signature"]) for result in self.blocks.values()]
+
+    @property
     def signature(self) -> str:
         """Of all blocks, in one line."""
-        return "; ".join(str(result["signature"]) for result in self.blocks.values())
+        return "; ".join(self.block_signatures)
 
     def as_json(self) -> dict[str, Any]:
         """The content of the score file: the reference scorer's keys, and beside them ours, a block each; of the
         perturbation benchmark `as_flat_json`, which `eraser-hub board` takes as well."""
         if self.reference is None:
             return self.as_flat_json()
-        leak = {} if self.leak is None else self.leak.flat
         chance = {"chance": self.chance} if self.chance else {}
         said = {name: value for name, value in (("system", self.name), ("run", self.run)) if value}
-        return {**self.reference, **self.blocks, **leak, **chance, "signature": self.signature, **self.names, **said}
+        facts = {"signature": self.signature, **self.names, **said}
+        return {**self.reference, **self.blocks, **self.leak, **chance, **facts}
 
     def as_flat_json(self) -> dict[str, Any]:
         """Flat keys, intervals, names, signatures; NaN is null."""
@@ -162,7 +167,14 @@ class Scores:
         Raises:
             DataError: the file cannot be written; nothing half-written stays behind.
         """
-        write_scores(Path(path), self.as_json())
+        path = Path(path)
+        data = json_bytes(self.as_json())
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            atomic_write(path, data)
+        except OSError as error:
+            words = f"cannot be written: {error.strerror or error}"
+            raise DataError(words, rule="file-unreadable", file=path) from None
 
     def table(self) -> Tables:
         """A table of each block, with intervals, and one of its breakdown where there is one."""
@@ -185,10 +197,10 @@ class Scores:
                 f"(mean win rate per instance {shown(chance['mean_win_rate'])})"
                 for side, chance in self.chance.items()
             ]
-        if self.leak is not None:
+        if self.leak:
             title = "Labels told by the mask's shape" + (f": {about}" if about else "")
-            tables.tables.append(_table("scores", title, self.leak.flat, numbers=True))
-            tables.tables[-1].notes.append(self.leak.said)
+            tables.tables.append(_table("scores", title, self.leak, numbers=True))
+            tables.tables[-1].notes.append(leak_words(self.leak))
         return tables
 
     def to_frame(self) -> pd.DataFrame:
@@ -257,13 +269,3 @@ def json_bytes(scores: Mapping[str, Any]) -> bytes:
     """Scores as JSON; NaN and infinity become null."""
     # orjson writes null for both
     return orjson.dumps(scores, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-
-
-def write_scores(path: Path, scores: Mapping[str, Any]) -> None:
-    """Write scores as JSON; errors as of `Scores.save`."""
-    data = json_bytes(scores)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        atomic_write(path, data)
-    except OSError as error:
-        raise DataError(f"cannot be written: {error.strerror or error}", rule="file-unreadable", file=path) from None

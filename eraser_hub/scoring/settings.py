@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 from eraser_hub.metrics.agreement import AgreementSettings
 from eraser_hub.metrics.clusters import AUTO, NONE
-from eraser_hub.metrics.erasure import AOPC_THRESHOLDS
-from eraser_hub.metrics.presets import PAPERS, check_paper
 from eraser_hub.metrics.rankings import check_policy
 from eraser_hub.metrics.resampling import CI_METHODS, DEFAULT_LEVEL, DEFAULT_RESAMPLES, check_settings
+from eraser_hub.metrics.sources import PAPERS, check_paper
 from eraser_hub.records.errors import DataError
+from eraser_hub.schema.instance import AOPC_THRESHOLDS
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class ScoreSettings:
         mask_leak: also see how well the shapes of hard rationales tell the model's labels, see `leaks`.
         fidelity: also score normalised fidelity, where the predictions have its fields.
         allow_empty: records of the perturbation benchmark may hold nothing that can be scored.
-        paper: whose choices are made; see `metrics.presets`.
+        paper: whose choices are made; see `metrics.sources`.
         totals_only: keep no row per annotation where the rest of the settings does not need any: less memory.
     """
 
@@ -69,16 +69,11 @@ class ScoreSettings:
         return tuple(dict.fromkeys(name for name in (self.by, clusters) if name is not None))
 
     @property
-    def main_iou(self) -> float:
-        """The threshold whose keys have no suffix."""
-        return 0.5 if 0.5 in self.iou_thresholds else self.iou_thresholds[0]
-
-    @property
     def agreement(self) -> AgreementSettings:
         """Those of agreement."""
         thresholds = tuple(dict.fromkeys(self.iou_thresholds))
-        policy, draws, least = self.auprc_policy, self.random_baseline, self.sentence_threshold
-        return AgreementSettings(thresholds, self.main_iou, policy, draws, least)
+        main = 0.5 if 0.5 in thresholds else thresholds[0]
+        return AgreementSettings(thresholds, main, self.auprc_policy, self.random_baseline, self.sentence_threshold)
 
     def everything(self, pairs: bool = False) -> ScoreSettings:
         """These settings, asking for all that reports show: per instance, by class, every block there is."""

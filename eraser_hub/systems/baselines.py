@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eraser_hub.attribution.adapters.scikit_learn import BLANK_SPLIT, Subwords, save_pipeline, subwords_of
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.attribution.models.sklearn_model import BLANK_SPLIT, save_pipeline
-from eraser_hub.attribution.models.subwords import Subwords, subwords_of
 from eraser_hub.attribution.open import TOKENIZER
 from eraser_hub.papers.presets import preset
 from eraser_hub.records.atomic import replacing
@@ -147,8 +146,8 @@ def fit_carton(
 
     vectoriser = TfidfVectorizer()
     seen = vectoriser.fit_transform(subwords([text_of(one) for one in train[0]]))
-    vars(vectoriser).pop("_stop_words_id", None)  # as above
     unseen = vectoriser.transform(subwords([text_of(one) for one in validation[0]]))
+    vars(vectoriser).pop("_stop_words_id", None)  # as above; `transform` sets it, too
     gold, best, size, kept = np.asarray(validation[1]), -1.0, 0.0, None
     with threadpool_limits(1):
         for value in preset(CARTON).training[system.words]:

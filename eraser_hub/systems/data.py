@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from eraser_hub.attribution.erasure import generator
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.errors import DataError
 
-from .recipe import ANSWERS, SUBSETS, Recipe, Say
+from .recipe import SUBSETS, Recipe, Say
 
 # Random subsets of texts, on which EVAL-X's evaluator is trained (Jethani et al. 2021, "Have We Learned to Explain?").
 # A model that has seen random subsets of tokens knows p(label | these tokens) of any of them, and no selector was
@@ -108,27 +108,12 @@ def examples(
     if rationale_only:
         rows = (one.rationale_only() for one in rows)
     if not uses_query:
-        rows = (one.without_query() for one in rows)
+        rows = (replace(one, query=()) for one in rows)
     instances = list(rows)
     if not instances:
         words = "expected labelled instances, found none"
         raise DataError(words, rule="label-missing", file=split.name, field="classification")
     return instances, [str(one.label) for one in instances]
-
-
-def facts_of(recipe: Recipe, split: Split, data: Data) -> dict[str, Any]:
-    """Return what ``model.json`` says of the data that a model was trained on."""
-    return {
-        "dataset": Path(recipe.dataset).name,
-        "config": split.config,
-        "split": recipe.split,
-        "train_on": recipe.train_on,
-        "uses_query": data.uses_query,
-        "instances": len(data.train[0]) // data.copies,
-        "label_names": list(data.label_names),
-        **({"task": ANSWERS} if data.answers else {}),
-        **({"paper": recipe.paper} if recipe.paper else {}),
-    }
 
 
 def has_labels(split: Split) -> bool:
@@ -171,20 +156,18 @@ def subsets_of(instances: Sequence[Instance], seed: int) -> list[Instance]:
     Each keeps a uniformly drawn share of the tokens, every token by itself, and one at least where there is any. What
     is drawn hangs on the seed and the instance's id alone.
     """
-    rows = [_subsets(one, seed) for one in instances]
-    return [row[number] for number in range(SUBSETS_EACH) for row in rows]
-
-
-def _subsets(one: Instance, seed: int) -> list[Instance]:
-    random, tokens = generator(seed, one.id, SUBSETS), one.bounds[-1]
-    subsets = []
-    for _ in range(SUBSETS_EACH):
-        ranks = random.random(tokens)
-        kept = ranks < random.random()
-        if tokens and not kept.any():
-            kept[ranks.argmin()] = True
-        subsets.append(one.only(kept))
-    return subsets
+    rows = []
+    for one in instances:
+        random, tokens = generator(seed, one.id, SUBSETS), one.bounds[-1]
+        subsets = list[Instance]()
+        for _ in range(SUBSETS_EACH):
+            ranks = random.random(tokens)
+            kept = ranks < random.random()
+            if tokens and not kept.any():
+                kept[ranks.argmin()] = True
+            subsets.append(one.only(kept))
+        rows.append(subsets)
+    return [subset for subsets in zip(*rows, strict=True) for subset in subsets]
 
 
 def in_turn(texts: int, copies: int) -> Callable[[int], NDArray[np.int64]] | None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options, Revision, Seed
+from eraser_hub.records.arguments import Config, DatasetPlace, Progress, Revision
+from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options, Seed
 
 Task = Literal["auto", "classification", "multiple-choice", "question-answering"]
 CLASSIFICATION: Final = "classification"
@@ -23,38 +24,46 @@ class Recipe(Options):
     """What to train on what.
 
     Attributes:
-        dataset: Dataset folder (hub/eraser), Hub id or hf:// path.
-        config: Config; by default the dataset's default config.
         split: Split to train on.
         eval_split: Split to evaluate on; by default validation, if labelled and not trained on; '' for none.
         model: A system of :data:`eraser_hub.systems.system.SYSTEMS`, or a transformers folder or Hub id to fine-tune.
+        hyper: Systems: a hyper-parameter, NAME=VALUE; more than one with more `hyper`.
+        paper: Train as a paper's code does: eraser (a network reads the document first), wang2022, carton2020
+            (baselines over sub-words, chosen by the validation split).
+
+    Text:
         query: Show the query; by default when queries differ.
         features: Baselines: words, or characters (1- and 2-grams of the text).
         joiner: What stands between tokens; by default nothing for characters.
-        limit: Train, and evaluate, on so many instances, drawn by seed with each label's share.
+        train_on: full: the whole text; rationale: the human rationale's tokens alone; subsets: random ones (EVAL-X).
+        regimes: Train both ways and print Carton 2020's three regimes; the folder holds the model of `train_on`.
+        task: Fine-tuning: classification, or multiple-choice (CoS-E: the query holds the answers); match-lstm:
+            classification, or question-answering (words of the text); auto: by the data.
+        tokenizer: `paper` carton2020: the tokenizer's folder or Hub id; by default roberta-base.
+
+    Networks:
         epochs: Networks: epochs; by default the paper's, fine-tuning: 3.
         max_steps: Networks: stop after so many steps (0: by epochs).
         batch_size: Networks: texts or windows a step.
         learning_rate: Networks: learning rate.
         window: Networks with an encoder: longest window in sub-words.
-        hyper: Systems: a hyper-parameter, NAME=VALUE; more than one with more `hyper`.
-        grid: Systems: NAME=VALUE,VALUE,..; the best combination by the validation split is kept.
-        workers: `grid`: so many combinations side by side, by Ray Tune (the extra ray).
         encoder: Systems with an encoder: a transformers folder or Hub id; there is no default.
         embeddings: Systems over words: a file of word vectors (GloVe or word2vec text, gensim's .kv); else learned.
-        resume: Networks: go on with a stopped training.
-        task: Fine-tuning: classification, or multiple-choice (CoS-E: the query holds the answers); match-lstm:
-            classification, or question-answering (words of the text); auto: by the data.
         trust_remote_code: Fine-tuning: run the code that the model brings along.
-        paper: Train as a paper's code does: eraser (a network reads the document first), wang2022, carton2020
-            (baselines over sub-words, chosen by the validation split).
-        tokenizer: `paper` carton2020: the tokenizer's folder or Hub id; by default roberta-base.
-        train_on: full: the whole text; rationale: the human rationale's tokens alone; subsets: random ones (EVAL-X).
-        regimes: Train both ways and print Carton 2020's three regimes; the folder holds the model of `train_on`.
+
+    Search:
+        grid: Systems: NAME=VALUE,VALUE,..; the best combination by the validation split is kept.
+        workers: `grid`: so many combinations side by side, by Ray Tune (the extra ray).
+
+    Data:
+        limit: Train, and evaluate, on so many instances, drawn by seed with each label's share.
+
+    Run:
+        resume: Networks: go on with a stopped training.
     """
 
-    dataset: str
-    config: str | None = None
+    dataset: DatasetPlace
+    config: Config = None
     split: str = "train"
     eval_split: str | None = None
     model: str
@@ -99,9 +108,8 @@ class TrainArguments(Recipe):
 
     Attributes:
         out: Folder for the model.
-        say: Called with each line of progress.
     """
 
     out: Path
     revision: Revision = None
-    say: Annotated[Say | None, Option(python_only=True)] = None
+    say: Progress = None

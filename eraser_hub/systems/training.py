@@ -21,19 +21,7 @@ from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.extras import need
 from eraser_hub.records.splits import dataset_split
 
-from .data import (
-    SUBSETS_EACH,
-    Data,
-    Labelled,
-    Training,
-    examples,
-    facts_of,
-    has_labels,
-    in_turn,
-    silent,
-    span_of,
-    subsets_of,
-)
+from .data import SUBSETS_EACH, Data, Labelled, Training, examples, has_labels, in_turn, silent, span_of, subsets_of
 from .evaluation import Evaluation, evaluate_on
 from .folder import unfinished
 from .recipe import ANSWERS, LARGEST_SEED, SUBSETS, Recipe, Say
@@ -162,7 +150,7 @@ def train_model(recipe: Recipe, out: Path, say: Say = silent, figures: bool = Tr
     def trained(recipe: Recipe, out: Path, folder: Path) -> Evaluation | None:
         """Figures of the validation split, where training had to find them out."""
         what = learns(recipe, data, evaluated, say)
-        facts = facts_of(recipe, data, what)
+        facts = _facts_of(recipe, data, what)
         return system.fit(Training(recipe, what, out, folder, say, facts, share=lambda: kd_of(data)))
 
     with unfinished(out, {**identity, "train_on": recipe.train_on}, recipe.resume, say) as folder:
@@ -181,6 +169,21 @@ def train_model(recipe: Recipe, out: Path, say: Say = silent, figures: bool = Tr
                 with unfinished(beside, {**identity, "train_on": other.train_on}, recipe.resume, say) as inner:
                     known = trained(other, beside, inner)
                     yield from _figures(other, beside, evaluated, known, say)
+
+
+def _facts_of(recipe: Recipe, split: Split, data: Data) -> dict[str, Any]:
+    """Return what ``model.json`` says of the data that a model was trained on."""
+    return {
+        "dataset": Path(recipe.dataset).name,
+        "config": split.config,
+        "split": recipe.split,
+        "train_on": recipe.train_on,
+        "uses_query": data.uses_query,
+        "instances": len(data.train[0]) // data.copies,
+        "label_names": list(data.label_names),
+        **({"task": ANSWERS} if data.answers else {}),
+        **({"paper": recipe.paper} if recipe.paper else {}),
+    }
 
 
 def _check_folder(recipe: Recipe, out: Path) -> None:

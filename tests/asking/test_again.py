@@ -13,7 +13,7 @@ pytest.importorskip("rapidfuzz", reason="skipped: the extra llm is not installed
 
 from eraser_hub.asking.again import changed, erased_fields, flags_of, random_flags, with_quotes_alone
 from eraser_hub.asking.alignment import Quote
-from eraser_hub.asking.answers import label_probabilities
+from eraser_hub.asking.answers import Answer, label_probabilities
 from eraser_hub.asking.questions import Question
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.metrics.eraser_faithfulness import EraserFaithfulness
@@ -229,8 +229,9 @@ def test_bad_options(asking, options, mentions):
 
 
 def test_removed_goes_before_redacted_for_comprehensiveness():
-    from eraser_hub.asking.again import Again
-
     p = {"A": 1.0}
-    again = [Again("redacted", "A", "answered", {"A": 0.0}), Again("removed", "A", "answered", p)]
+    again = {
+        "redacted": Answer("answered", "A", probabilities={"A": 0.0}),
+        "removed": Answer("answered", "A", probabilities=p),
+    }
     assert erased_fields(again) == {"comprehensiveness": p}

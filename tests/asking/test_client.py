@@ -6,7 +6,6 @@ import json
 import re
 import sqlite3
 from contextlib import closing
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -14,9 +13,9 @@ import pytest
 pytest.importorskip("openai", reason="skipped: the extra llm is not installed")
 pytest.importorskip("rapidfuzz", reason="skipped: the extra llm is not installed")
 
-from eraser_hub.asking.cache import NAME, Cache
-from eraser_hub.asking.run import AskJob, ask, dry_run
-from eraser_hub.asking.settings import AskSettings
+from eraser_hub.asking.cache import NAME
+from eraser_hub.asking.run import ask, dry_run
+from eraser_hub.asking.settings import AskArguments, AskJob, AskSettings
 
 from ..refusals import refused
 from .scripted_server import Reply, Script, ScriptedServer, answer, completion, error
@@ -28,16 +27,14 @@ class Asking:
     """A run on the samples' movies, in a folder of its own."""
 
     def __init__(self, hub: Path, folder: Path) -> None:
-        self.hub, self.out, self.cache = hub, folder / "quotes.jsonl", Cache(folder / "cache")
+        self.hub, self.out, self.cache = hub, folder / "quotes.jsonl", folder / "cache"
 
     def __call__(self, script: Script, limit: int | None = 1, **how: object) -> list[dict]:
-        names = {one.name for one in fields(AskSettings)}
-        options = {name: how.pop(name) for name in [*how] if name in names}
-        settings = AskSettings("scripted", **{"max_tokens": 50} | options)
         with ScriptedServer(script, how.pop("latency", 0.0)) as server:
             self.server = server
-            job = AskJob(str(self.hub), "movies", "test", limit)
-            self.report = ask(job, settings, server.endpoint, self.out, self.cache, **{"attempts": 2} | how)
+            place = {"dataset": self.hub, "config": "movies", "limit": limit, "out": self.out, "cache": self.cache}
+            how = {"max_tokens": 50, "attempts": 2, **place, **how}
+            self.report = ask(AskArguments("scripted", endpoint=server.endpoint, **how))
         return [json.loads(line) for line in self.out.read_text().splitlines()]
 
 
@@ -153,7 +150,7 @@ def test_other_settings_are_asked_anew(asking):
 
 def test_a_damaged_answer_of_the_cache_is_asked_for_again(asking):
     asking(lambda request, before: GOOD)
-    with closing(sqlite3.connect(asking.cache.folder / NAME)) as database, database as kept:
+    with closing(sqlite3.connect(asking.cache / NAME)) as database, database as kept:
         kept.execute("UPDATE answers SET answer = substr(answer, 1, 20)")
     assert asking(lambda request, before: GOOD)[0]["outcome"] == "answered"
     assert len(asking.server.requests) == 1
@@ -162,8 +159,8 @@ def test_a_damaged_answer_of_the_cache_is_asked_for_again(asking):
 
 
 def test_a_cache_that_is_no_database_is_left_alone_and_named(asking):
-    asking.cache.folder.mkdir()
-    thesis = asking.cache.folder / NAME
+    asking.cache.mkdir()
+    thesis = asking.cache / NAME
     thesis.write_text("chapter one " * 1000)
     with refused("file-unreadable", "not a database", "`cache`", file=thesis):
         asking(lambda request, before: GOOD)

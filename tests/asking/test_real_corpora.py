@@ -17,10 +17,9 @@ from benchmarks.asking import Gold, verdict
 from benchmarks.mangling import NORMALISATIONS
 from eraser_hub.__main__ import _register, app
 from eraser_hub.asking.alignment import Quote, key_of
-from eraser_hub.asking.cache import Cache
 from eraser_hub.asking.questions import Question
 from eraser_hub.asking.run import AskJob, AskPlan, ask, plan_of
-from eraser_hub.asking.settings import AskSettings
+from eraser_hub.asking.settings import AskArguments, AskSettings
 from eraser_hub.conversion import HUB_DATASETS
 
 from .scripted_server import Reply, ScriptedServer, answer
@@ -87,7 +86,10 @@ def test_gold_quotes_of_real_corpora_come_back(corpora, tmp_path, config):
     job = AskJob(str(tmp_path / name), config, split, 100 if config in ERASER else None)
     server = GoldServer(plan_of(job, SETTINGS))
     with ScriptedServer(server) as served:
-        report = ask(job, SETTINGS, served.endpoint, out, Cache(tmp_path / "cache"))
+        where = {"endpoint": served.endpoint, "out": out, "cache": tmp_path / "cache"}
+        report = ask(
+            AskArguments("scripted", dataset=job.dataset, config=config, split=split, limit=job.limit, **where)
+        )
     assert report.outcomes.total() == report.outcomes["answered"] == len(server.gold)
     verdicts = Counter[str]()
     for line in map(json.loads, out.read_text(encoding="utf-8").splitlines()):

@@ -7,11 +7,10 @@ import pytest
 
 from eraser_hub.attribution import explain_instances, open_model
 from eraser_hub.attribution.adapter import align_labels
-from eraser_hub.attribution.attribution import supports
+from eraser_hub.attribution.adapters.plain import PlainModel
 from eraser_hub.attribution.costs import inputs_of
 from eraser_hub.attribution.measure import MEASURES
-from eraser_hub.attribution.method import METHODS
-from eraser_hub.attribution.models.plain_model import PlainModel
+from eraser_hub.attribution.method import METHODS, supports
 from eraser_hub.attribution.runner import Runner
 from eraser_hub.attribution.settings import ExplainSettings
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from eraser_hub.attribution.adapter import align_labels
+from eraser_hub.attribution.adapters.plain import PlainModel
 from eraser_hub.attribution.engine import explain_instances
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.measures.tokens_to_flip import NEVER_FLIPPED
-from eraser_hub.attribution.models.plain_model import PlainModel
 from eraser_hub.attribution.settings import ExplainSettings
 
 from ..refusals import refused

@@ -191,7 +191,7 @@ def test_human_rationales_are_erased_as_they_are(job, hub, tmp_path, ending):
         places = [at for start, end in spans_of(found) for at in range(start, end)]
         assert places == [at for at, flag in enumerate(one.rationale[0]) if flag]
         assert "soft_rationale_predictions" not in document and "thresholded_scores" not in found
-        alone = replace(one.without_query(), documents=(tuple(one.documents[0][at] for at in places),))
+        alone = replace(one, query=(), documents=(tuple(one.documents[0][at] for at in places),))
         (expected,) = explain_instances(model, [alone], ExplainSettings(method="random", bins=()))
         assert found["sufficiency_classification_scores"] == expected["classification_scores"]
         points = found["occluded_scores"]

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from eraser_hub.__main__ import _register, app
 from eraser_hub.attribution.costs import inputs_of
 from eraser_hub.attribution.job import Job
-from eraser_hub.attribution.run import explain, explain_draws
+from eraser_hub.attribution.run import explain, explain_runs, seeded_runs
 from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.records.run_record import run_path
 
@@ -64,7 +64,7 @@ def test_known_bounds_cost_the_ranking_s_own_curves_alone():
 
 def test_draws_search_once(job, tmp_path):
     outs = [tmp_path / f"{draw}.jsonl" for draw in range(3)]
-    first, *others = explain_draws(job, SETTINGS, outs)
+    first, *others = explain_runs(job, seeded_runs(SETTINGS, outs))
     assert all(other.inputs < first.inputs for other in others)
     explain(job, replace(SETTINGS, seed=SETTINGS.seed + 2), tmp_path / "alone.jsonl")
     assert (tmp_path / "alone.jsonl").read_bytes() == outs[2].read_bytes()
@@ -72,7 +72,7 @@ def test_draws_search_once(job, tmp_path):
 
 def test_draws_explain_the_same_sample(job, tmp_path):
     outs = [tmp_path / f"{draw}.jsonl" for draw in range(2)]
-    first, second = explain_draws(replace(job, limit=None, sample=5), SETTINGS, outs)
+    first, second = explain_runs(replace(job, limit=None, sample=5), seeded_runs(SETTINGS, outs))
     ids = [[json.loads(line)["annotation_id"] for line in out.read_text("utf-8").splitlines()] for out in outs]
     assert ids[0] == ids[1] and second.inputs < first.inputs
     alone = tmp_path / "alone.jsonl"

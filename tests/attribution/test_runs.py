@@ -20,12 +20,12 @@ import pytest
 pytest.importorskip("sklearn")
 from typer.testing import CliRunner
 
+from eraser_hub.attribution.adapters.scikit_learn import load_pipeline, save_pipeline
 from eraser_hub.attribution.dataset import open_split, stratified
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.job import Job
-from eraser_hub.attribution.models.sklearn_model import load_pipeline, save_pipeline
 from eraser_hub.attribution.outputs import Partial, partial_path
-from eraser_hub.attribution.run import explain, explain_draws, model_digest
+from eraser_hub.attribution.run import explain, explain_runs, model_digest, seeded_runs
 from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.records.errors import BusyError
 from eraser_hub.records.run_record import run_path
@@ -200,7 +200,7 @@ def test_of_several_draws_none_begins_where_one_was_stopped(job, tmp_path):
     with pytest.raises(Stop):
         explain(job, SETTINGS, outs[1], on_progress=stop_after(4))
     with refused("resume", "resume", file="r1.jsonl.partial"):
-        explain_draws(job, SETTINGS, outs)
+        explain_runs(job, seeded_runs(SETTINGS, outs))
     assert not outs[0].exists()
 
 

@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion.card import ConfigWords
 from eraser_hub.conversion.eraser.configs import CONFIGS, DEFAULT_CONFIG
 from eraser_hub.conversion.eraser.documents import count_tokens
 from eraser_hub.conversion.eraser.schema import SCHEMA
-from eraser_hub.conversion.features import features_of
 from eraser_hub.conversion.parquet import write_parquet
 from eraser_hub.metrics.tokens import sentences_of, tokens_of
 from eraser_hub.records.built import read_card
@@ -92,7 +92,7 @@ def test_the_two_calls_of_the_readme(hub, monkeypatch, tmp_path):
     assert DEFAULT_CONFIG == "movies"
     loaded = load_dataset("eraser", "movies", cache_dir=str(tmp_path))
     assert {split: len(rows) for split, rows in loaded.items()} == {"train": 27, "validation": 24, "test": 13}
-    assert loaded["train"].features == features_of(SCHEMA, {"classification": ("NEG", "POS")})
+    assert loaded["train"].features == ConfigWords("", {"classification": ("NEG", "POS")}).dataset_info(SCHEMA).features
     streamed = next(iter(load_dataset("eraser", streaming=True)["train"]))
     assert streamed == loaded["train"][0]
 

@@ -29,6 +29,8 @@ from ..source_copy import ROOT, copy_source
 
 TOP = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md")
 PAGES = (*(ROOT / name for name in TOP), *sorted((ROOT / "docs").glob("*.md")))
+# what earlier releases told their readers to type
+EARLIER = (Path(__file__).parent / "pages_2_0" / "README.md",)
 BLOCK = re.compile(r"(?:^`([\w./-]+)`:\n\n)?^(````?)(\w+)\n(.*?)^\2$", re.MULTILINE | re.DOTALL)
 # GitHub leads these from the README's place to the repository's own pages
 WORKFLOW = re.compile(r"\.\./\.\./actions/workflows/([\w-]+\.yml)(?:/badge\.svg)?")
@@ -150,7 +152,9 @@ def quickstart(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if any(block.does_something for block in blocks(page))], ids=lambda page: page.name
+    "page",
+    [page for page in (*PAGES, *EARLIER) if any(block.does_something for block in blocks(page))],
+    ids=lambda page: page.parent.name.partition("pages_")[2] + page.name,
 )
 def test_page_as_typed(page: Path, quickstart: Path, tmp_path: Path) -> None:
     copy_source(tmp_path)

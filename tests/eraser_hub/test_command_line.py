@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,9 +15,9 @@ from eraser_hub.records.errors import DataError, DataErrors
 from eraser_hub.version import __version__
 
 
-def run(*arguments: str, **kwargs) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, columns: int = 200, **kwargs) -> subprocess.CompletedProcess[str]:
     # a narrow or coloured terminal must not change what the tests read
-    environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
+    environment = {**os.environ, "COLUMNS": str(columns), "NO_COLOR": "1", "TERM": "dumb"}
     command = [sys.executable, "-m", "eraser_hub", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment, check=False, **kwargs)
 
@@ -33,11 +34,34 @@ def test_help_lists_every_verb():
         assert f" {verb} " in done.stdout
 
 
-@pytest.mark.parametrize("verb", door.VERBS)
-def test_help_of_a_verb_has_an_example(verb):
-    done = run(verb, "--help")
+@pytest.mark.parametrize("command", door.COMMANDS)
+def test_help_of_a_command_is_short_and_has_an_example_and_panels(command):
+    done = run(*command.split(), "--help", columns=100)
     assert done.returncode == 0
-    assert f"eraser-hub {verb}" in done.stdout
+    assert f"eraser-hub {command}" in done.stdout
+    assert len(done.stdout.splitlines()) <= 110
+    options = re.findall(r"^│ (?:\*|  )? *--[a-z]", done.stdout, re.MULTILINE)
+    assert len(options) < 13 or done.stdout.count("╭─") >= 3, "--help is not counted"
+
+
+@pytest.mark.parametrize("verb", door.EXPERIMENTS)
+def test_an_experiment_is_found_by_its_verb_of_2_0(verb):
+    done = run(verb, "--help")
+    assert done.returncode == 0 and f"experiment {verb}" in done.stdout
+    assert done.stderr == f"`eraser-hub {verb}` is `eraser-hub experiment {verb}` now\n"
+
+
+def test_the_shell_completes_verbs_and_options():
+    def completed(words: str) -> list[str]:
+        asked = {"_ERASER_HUB_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+        code = "import sys; sys.argv[:] = ['eraser-hub']; from eraser_hub.__main__ import main; main()"
+        environment = os.environ | asked
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
+        assert not done.stderr
+        return done.stdout.split()
+
+    assert set(completed("eraser-hub exp")) == {"explain", "export", "experiment"}
+    assert completed("eraser-hub score --pre") == ["--predictions"]
 
 
 @pytest.mark.parametrize("arguments", [["nonsense"], ["build"], ["build", "eraser", "--no-such-option"]])
@@ -71,12 +95,36 @@ def test_bad_data_is_one_line_and_exit_status_1(monkeypatch, capsys, error, text
         raise error
 
     monkeypatch.setattr(door, "app", fail)
-    monkeypatch.setattr(door, "_register", lambda names: None)
+    monkeypatch.setattr(door, "_list_verbs", lambda: None)
     with pytest.raises(SystemExit) as stopped:
         door.main()
     assert stopped.value.code == 1
     out, err = capsys.readouterr()
     assert (out, err.strip()) == ("", text)
+
+
+def test_the_help_of_all_verbs_imports_none_of_them():
+    code = (
+        "import sys; sys.argv[1:] = ['--help']; from eraser_hub.__main__ import main\ntry: main()\nexcept SystemExit: "
+    )
+    code += "print(*sorted(name for name in sys.modules if name.startswith('eraser_hub.')), file=sys.stderr)"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    assert told.stderr.split() == [
+        *("eraser_hub.__main__", "eraser_hub.cli", "eraser_hub.records", "eraser_hub.records.errors"),
+        *("eraser_hub.records.extras", "eraser_hub.records.rules", "eraser_hub.records.splits", "eraser_hub.version"),
+    ]
+    code = "import sys; sys.argv[1:] = ['--help']; import eraser_hub.__main__ as door\n"
+    code += "door._register(); door.app()"
+    whole = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    assert whole.stdout.partition("COMMAND")[2] == told.stdout.partition("COMMAND")[2] != ""
+
+
+def test_the_help_of_a_verb_waits_for_no_other():
+    code = (
+        "import sys, eraser_hub.cli.score; print('eraser_hub.api' in sys.modules, 'eraser_hub.asking' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.split() == ["False", "False"]
 
 
 def test_importing_a_verb_imports_nothing_heavy():

@@ -25,7 +25,7 @@ def test_modules_of_explain(module, names):
 
 def test_an_adapter_of_2_0_names_its_methods():
     """There it said so in ``supports``, by names alone."""
-    from eraser_hub.attribution.attribution import supports
+    from eraser_hub.attribution.method import supports
     from eraser_hub.explain import explain_texts
     from eraser_hub.explain.adapter import Adapter, Encoded, View
 

@@ -10,7 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from eraser_hub.cli.usage import chosen, say, takes
+from eraser_hub.cli.usage import add_verb, chosen, say, takes
 from eraser_hub.records.options import Option, Options
 
 pytestmark = pytest.mark.unit
@@ -39,7 +39,9 @@ def test_fields_are_options_and_their_words_the_help():
     assert run(app, ["--width", "2", "--deep"]).exit_code == 0
     assert seen == [Sizes(2.0, True, "box")] and chosen(seen[0], "width name") == {"width": 2.0, "name": "box"}
     said = " ".join(run(app, ["--help"], env={"COLUMNS": "120"}).output.split())
-    assert all(words in said for words in ("In metres: a number of them.", "Whether it is.", "Its name."))
+    assert all(
+        words in said for words in ("In metres: a number of them.", "Whether it is.", "Its name (default: box).")
+    )
     assert run(app, []).exit_code == 2, "a field without a default has to be given"
 
 
@@ -92,7 +94,73 @@ def test_options_are_what_their_types_say():
     for wrong in ("--boards 0", "--wood elm", "--no-open", "--watch x", "--holes some"):
         assert run(app, ["--width", "2", *wrong.split()]).exit_code == 2
     said = " ".join(run(app, ["--help"], env={"COLUMNS": "120"}).output.split())
-    assert "as many as --width needs" in said and "[default: 10,7]" in said
+    assert "as many as --width needs" in said and "(default: 10,7)." in said
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shelf(Options):
+    """Of a shelf.
+
+    Attributes:
+        width: In metres.
+        height: In metres.
+        painted: Whether it is painted.
+        more: A setting, NAME=VALUE.
+
+    Boards:
+        steps: How many.
+        grain: Which way it runs.
+        gaps: Between the boards.
+    """
+
+    width: Annotated[float, Option(aliases=("breadth",))]
+    height: Annotated[float, Option(old=("tall", "tallness"))] = 1.0
+    painted: bool = True
+    more: Annotated[tuple[str, ...], Option(name="set")] = ()
+    steps: Annotated[int, Option(min=1, settable=True)] = 3
+    grain: Annotated[Literal["up", "down"], Option(settable=True)] = "up"
+    gaps: Annotated[tuple[float, ...], Option(commas=True, percent=True, settable=True)] = (0.1,)
+
+
+def shelf(words: str) -> tuple[list[Shelf], str, int]:
+    """The options that a line gives, what stderr says, and the exit status."""
+    seen = []
+    app = typer.Typer()
+    add_verb(app, "shelf", takes(Shelf)(seen.append))
+    done = CliRunner().invoke(app, words.split())
+    return seen, done.stderr, done.exit_code
+
+
+@pytest.mark.parametrize(
+    ("words", "expected", "line"),
+    [
+        ("--breadth 2", Shelf(width=2.0), ""),
+        ("--breadth=2 --tall 3", Shelf(width=2.0, height=3.0), "--tall is --height now\n"),
+        ("--width 2 --tallness=3", Shelf(width=2.0, height=3.0), "--tallness is --height now\n"),
+        ("--width 2 --painted", Shelf(width=2.0), ""),
+        ("--width 2 --no-painted", Shelf(width=2.0, painted=False), ""),
+        ("--width 2 --steps 4", Shelf(width=2.0, steps=4), "--steps is --set steps=.. now\n"),
+        ("--width 2 --set steps=4 --set grain=down", Shelf(width=2.0, steps=4, grain="down"), ""),
+        ("--width 2 --set gaps=5,7 --set wood=oak", Shelf(width=2.0, gaps=(0.05, 0.07), more=("wood=oak",)), ""),
+    ],
+)
+def test_earlier_spellings_work_and_say_the_new_one(words, expected, line):
+    assert shelf(words) == ([expected], line, 0)
+
+
+@pytest.mark.parametrize("words", ["--set steps=0", "--set steps=many", "--set grain=left", "--set gaps=some"])
+def test_a_wrong_value_of_a_setting_is_bad_usage(words):
+    seen, stderr, status = shelf(f"--width 2 {words}")
+    field = words.split()[1].partition("=")[0]
+    assert not seen and status == 2 and f"--{field}" in stderr
+
+
+def test_earlier_spellings_and_settings_are_not_in_the_help():
+    app = typer.Typer()
+    add_verb(app, "shelf", takes(Shelf)(print))
+    text = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "120"}).output
+    assert "--width" in text and "--no-painted" in text
+    assert not any(f"--{name}" in text for name in ("breadth", "tall", "steps", "grain", "gaps"))
 
 
 def test_an_option_without_help_and_help_without_an_option_are_faults_of_the_code():

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from eraser_hub.__main__ import _register, app
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.experiments.plans import ReproducePlan
-from eraser_hub.experiments.rows import HUMAN, TABLES, PrintedRows, Row
+from eraser_hub.experiments.rows import FAST, HUMAN, TABLES, PrintedRows, Row
 from eraser_hub.reports.board_lines import read_score_file
 from eraser_hub.samples.plant import plant
 
@@ -24,8 +24,7 @@ pytestmark = needs("torch")
 
 @pytest.fixture(autouse=True, scope="module")
 def _late_imports() -> None:
-    global fast, measured, answer, file_name, with_interval, reproduce
-    from eraser_hub.experiments import fast
+    global measured, answer, file_name, with_interval, reproduce
     from eraser_hub.experiments import reproduce as measured
     from eraser_hub.experiments.reproduce import answer, file_name, reproduce, with_interval
 
@@ -49,8 +48,8 @@ def hub(tmp_path_factory) -> Path:
 def tiny(monkeypatch):
     """Sizes that take seconds."""
     models = ("lei", "lei-unsupervised", "lehman", "glove-lstm", "bilstm")
-    monkeypatch.setattr(fast, "RECIPES", {model: {"epochs": 1.0, "hyper": TINY} for model in models})
-    monkeypatch.setattr(fast, "SAMPLE", 8)
+    recipes = {model: {"epochs": 1.0, "hyper": TINY} for model in models}
+    monkeypatch.setattr(measured, "FAST", replace(FAST, recipes=recipes, sample=8))
 
 
 @pytest.fixture
@@ -107,18 +106,18 @@ def test_rows_run_and_those_that_cannot_say_why(hub, tmp_path, only):
 
 def test_a_run_goes_on_where_it_stopped(hub, tmp_path, only, monkeypatch):
     only("eraser-4", "glove-lstm")
-    real, calls = measured.explain_draws, []
+    real, calls = measured.explain_runs, []
 
-    def stopping(job, settings, outs, **how):
-        calls.append(settings.method)
+    def stopping(job, runs, **how):
+        calls.append(runs[0][0].method)
         if len(calls) == 3:
             raise KeyboardInterrupt
-        return real(job, settings, outs, **how)
+        return real(job, runs, **how)
 
-    monkeypatch.setattr(measured, "explain_draws", stopping)
+    monkeypatch.setattr(measured, "explain_runs", stopping)
     with pytest.raises(KeyboardInterrupt):
         reproduce(replace(plan(hub, "eraser-4"), out=tmp_path / "out"), lambda words: None)
-    monkeypatch.setattr(measured, "explain_draws", real)
+    monkeypatch.setattr(measured, "explain_runs", real)
     weights = tmp_path / "out" / "models" / "glove-lstm" / "weights.safetensors"
     before, said = weights.stat().st_mtime_ns, list[str]()
     (table,) = reproduce(replace(plan(hub, "eraser-4"), out=tmp_path / "out"), said.append).tables
@@ -191,14 +190,14 @@ def test_human_rationales_under_models(hub, tmp_path, only):
 def test_annotators_of_the_release(samples, tmp_path):
     HUB_DATASETS["eraser"].build(["movies"], source=samples / "eraser", out=tmp_path / "hub")
     own = ReproducePlan(
-        table="eraser-2", dataset=str(tmp_path / "hub" / "eraser"), config="movies", corpora=str(samples / "eraser")
+        table="eraser-2", dataset=str(tmp_path / "hub" / "eraser"), config="movies", source=str(samples / "eraser")
     )
     (table,) = reproduce(replace(own, out=tmp_path / "out"), print).tables
     ((_, cells),) = table.rows
     assert (
         cells["documents"].printed == "96" and cells["f1"].printed == "0.799 ± 0.138" and "±" in str(cells["f1"].value)
     )
-    (table,) = reproduce(replace(own, corpora="", out=tmp_path / "other"), print).tables
+    (table,) = reproduce(replace(own, source="", out=tmp_path / "other"), print).tables
     assert any("human_performance*.jsonl" in note for note in table.notes)
 
 

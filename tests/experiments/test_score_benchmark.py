@@ -16,13 +16,18 @@ from eraser_hub.attribution.erasure import generator
 from eraser_hub.experiments import score_benchmark
 from eraser_hub.experiments.planted import (
     CANDIDATES,
+    LEARNED,
     LOGIT,
     PADDING,
     PERTURBED,
+    SYSTEM,
+    Learned,
     PlantedModel,
     deciding_of,
+    learned,
     planted_instances,
     planted_rows,
+    said_of,
     sensitivity,
     true,
 )
@@ -38,7 +43,6 @@ from eraser_hub.experiments.score_benchmark import (
     shares,
     verdict,
 )
-from eraser_hub.experiments.trained_models import LEARNED, SYSTEM, Learned, learned, said_of
 from eraser_hub.samples.plant import KINDS, LABELS
 from eraser_hub.systems.evaluation import hits_of
 

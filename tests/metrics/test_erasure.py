@@ -71,7 +71,7 @@ def test_scikit_learn_report_agrees(pairs: list[tuple[int, int]]) -> None:
     pool = Pool(len(pairs))
     add_labels(pool, labels, truth, predicted)
     count_labels(pool, sorted({labels[code] for pair in pairs for code in pair}))
-    scores = pool.finalize(pool.values().sum(axis=0))
+    scores = pool.statistics(["all"] * pool.n).scores()
     names = [[labels[k] for k in column] for column in (truth, predicted)]
     expected = metrics.classification_report(*names, output_dict=True, zero_division=0)
     assert scores["accuracy"] == pytest.approx(metrics.accuracy_score(*names))
@@ -86,7 +86,7 @@ def test_sums_of_parts_give_the_parts_scores() -> None:
     pool = Pool(4)
     pool.add_mean("x", np.array([1.0, np.nan, 3.0, np.nan]))
     add_curve(pool, "y_aopc", np.array([[0.0, 1.0], [1.0, 1.0], [0.5, 0.5], [0.0, 0.0]]))
-    values = pool.values()
+    values = pool.statistics([str(k) for k in range(pool.n)]).values
     whole = pool.finalize(values.sum(axis=0))
     assert whole["x"] == 2.0 and whole["y_aopc_points"].tolist() == [0.375, 0.625] and whole["y_aopc"] == 0.5
     assert np.isnan(pool.finalize(values[1])["x"])

@@ -11,10 +11,10 @@ import pytest
 
 from eraser_hub.metrics.eraser_agreement import EraserAgreement
 from eraser_hub.metrics.eraser_faithfulness import EraserFaithfulness
-from eraser_hub.metrics.fields import LIST_FIELDS, NUMBER_FIELDS, SCORE_FIELDS, SOFT_FIELDS
 from eraser_hub.metrics.perturbation_map import PerturbationMap
 from eraser_hub.metrics.rationale_set_agreement import RationaleSetAgreement
 from eraser_hub.publishing.spaces import metric_names
+from eraser_hub.schema.instance import LIST_FIELDS, NUMBER_FIELDS, SCORE_FIELDS, SOFT_FIELDS
 
 
 def fits(value: Any, feature: Any) -> bool:
@@ -48,7 +48,9 @@ def test_a_module_says_what_it_takes_whose_code_and_under_which_licence(name, tm
 
 def test_the_features_know_all_fields_of_an_instance():
     known = EraserFaithfulness().features["predictions"]
-    names = {field.path[0] for field in NUMBER_FIELDS.values()} | {field.field for field in LIST_FIELDS.values()}
+    names = {field.field.partition(".")[0] for field in NUMBER_FIELDS.values()} | {
+        field.field for field in LIST_FIELDS.values()
+    }
     scores = {
         field for side, field in SCORE_FIELDS.items() if side != "null"
     }  # normalized_fidelity alone reads that one

@@ -14,7 +14,7 @@ import pytest
 
 from eraser_hub.metrics.eraser_agreement import EraserAgreement
 from eraser_hub.metrics.eraser_faithfulness import EraserFaithfulness
-from eraser_hub.metrics.fields import HEADLINE
+from eraser_hub.metrics.results import HEADLINE
 
 from .eraser_rows import random_case
 from .family import MODULES, made_up

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import eraser_hub
 from eraser_hub.metrics import results
 from eraser_hub.metrics.pool import Statistics, divide
-from eraser_hub.metrics.results import assemble, group_names, grouped, plain, report, signature
+from eraser_hub.metrics.results import group_names, grouped, plain, report, signature
 
 from ..refusals import refused
 
@@ -71,7 +71,7 @@ def test_groups_sum_to_the_whole_and_names_are_strings():
 
 def test_undefined_scores_are_nan_without_a_warning(recwarn):
     empty = Statistics(["a"], np.zeros((1, 2)), finalize)
-    assert np.isnan(assemble(empty, signature="s")["mean"])
+    assert np.isnan(report(empty, "m", {})["mean"])
     assert divide(np.array([1.0, 1.0]), np.array([0.0, 2.0]), empty=0.0).tolist() == [0.0, 0.5]
     assert not recwarn.list
 

@@ -15,7 +15,6 @@ from eraser_hub.metrics.agreement_scores import f1_of, precision_recall_f1
 from eraser_hub.metrics.pool import divide
 from eraser_hub.metrics.spans import (
     Spans,
-    as_spans,
     count_spans,
     group_counts,
     matched_pairs,
@@ -33,7 +32,7 @@ KEYS = 4
 
 
 def flat(rows: list[tuple[int, int, int]]) -> Spans:
-    return as_spans([r[0] for r in rows], [r[1] for r in rows], [r[2] for r in rows])
+    return Spans(*np.array(rows, dtype=np.int64).reshape(-1, 3).T)
 
 
 def prf(counts: tuple[np.ndarray, np.ndarray, np.ndarray]) -> dict[str, dict[str, float]]:

@@ -234,7 +234,7 @@ class WritingHandler(HubHandler):
                 if repo is not None:
                     getattr(self, f"_{match[3]}")(repo, unquote(match[4]), body, f"{match[1]}/{match[2]}")
         else:
-            self.elsewhere(path)
+            raise self.elsewhere()
 
     def _collect(self, slug: str | None, asked: dict[str, Any]) -> None:
         collections = self.hub.collections
@@ -336,7 +336,7 @@ class WritingHandler(HubHandler):
         self._read()
         match = re.fullmatch(r"/api/(datasets|spaces)/([^/]+/[^/]+)/tag/(.+)", urlsplit(self.path).path)
         if match is None:
-            self.elsewhere(self.path)
+            raise self.elsewhere()
         elif self._allowed():
             repo = self._repo(match[1], match[2])
             if repo is not None:

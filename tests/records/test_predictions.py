@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
@@ -220,9 +222,9 @@ def test_processes_that_cannot_start_cost_time_alone(tmp_path: Path, small_parts
     path = lines(tmp_path / "p.jsonl", rows)
 
     def broken(*_: Any) -> Any:
-        raise module.BrokenProcessPool
+        raise BrokenProcessPool
 
-    monkeypatch.setattr(module.ProcessPoolExecutor, "submit", broken)
+    monkeypatch.setattr(ProcessPoolExecutor, "submit", broken)
     assert sum(len(part.lines) for part in parts(path, 2)) == 40
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eraser_hub.metrics.tokens import mask, tokens_of
-from eraser_hub.scoring.leaks import document_clusters, mask_leak, shape_of, told_by_shape
+from eraser_hub.scoring.leaks import document_clusters, leak_words, mask_leak, shape_of, told_by_shape
 from eraser_hub.scoring.score import score
 from eraser_hub.scoring.settings import ScoreSettings
 
@@ -18,6 +18,7 @@ from .small_corpora import lines, written
 pytestmark = pytest.mark.unit
 
 ROUNDING = 2.0**-40
+GIVEN_AWAY = "the masks give labels away"
 
 
 def planted(number: int, leaking: bool, seed: int = 0):
@@ -54,18 +55,19 @@ def test_shapes_in_closed_form():
 
 def test_a_planted_leak_is_told_and_an_honest_mask_is_not():
     leak = leak_of(*planted(200, True), n_resamples=200)
-    assert leak is not None and leak.accuracy == 1 and leak.leaks and leak.chance == 0.5
+    assert leak["mask_leak"] == 1 and GIVEN_AWAY in leak_words(leak) and leak["mask_leak_chance"] == 0.5
     honest = leak_of(*planted(200, False), n_resamples=200)
-    assert honest is not None and not honest.leaks
+    assert GIVEN_AWAY not in leak_words(honest)
     # of 200 fair throws 4 standard deviations are 0.14
-    assert abs(honest.accuracy - 0.5) <= 0.15
+    assert abs(honest["mask_leak"] - 0.5) <= 0.15
 
 
 def test_the_count_alone_can_leak():
     masks = [np.arange(30) % 30 < (5 if at % 2 else 9) for at in range(60)]
     rolled = [np.roll(mask, 7 * at) for at, mask in enumerate(masks)]
     leak = leak_of(rolled, ["a" if at % 2 else "b" for at in range(60)], confidence_level=None)
-    assert leak is not None and leak.accuracy == 1 and leak.interval is None and not leak.leaks
+    assert leak.keys() == {"mask_leak", "mask_leak_chance"} and leak["mask_leak"] == 1
+    assert GIVEN_AWAY not in leak_words(leak)
 
 
 def test_clusters_stay_together():
@@ -83,17 +85,17 @@ def test_clusters_stay_together():
     assert (by_document.all(axis=1) | ~by_document.any(axis=1)).all(), "equal masks of one fold are guessed alike"
     wide = leak_of(masks, labels, np.array(clusters), n_resamples=300)
     narrow = leak_of(masks, labels, n_resamples=300)
-    assert wide is not None and narrow is not None and wide.interval and narrow.interval
-    assert narrow.accuracy > wide.accuracy, "apart, a document's other questions tell its label"
+    assert wide["mask_leak_ci"] and narrow["mask_leak_ci"]
+    assert narrow["mask_leak"] > wide["mask_leak"], "apart, a document's other questions tell its label"
 
 
 def test_where_there_is_nothing_to_tell():
     masks, labels = planted(10, True)
-    assert leak_of(masks, ["POS"] * 10) is None
-    assert leak_of(masks, labels, np.zeros(10, dtype=np.int64)) is None
-    assert leak_of([], []) is None
+    assert leak_of(masks, ["POS"] * 10) == {}
+    assert leak_of(masks, labels, np.zeros(10, dtype=np.int64)) == {}
+    assert leak_of([], []) == {}
     empty = leak_of([np.zeros(5, dtype=bool)] * 10, labels, confidence_level=None)
-    assert empty is not None and empty.accuracy <= 0.5, "masks without a token tell nothing"
+    assert empty["mask_leak"] <= 0.5, "masks without a token tell nothing"
 
 
 @given(st.integers(0, 50), st.integers(2, 4))
@@ -189,7 +191,7 @@ def test_clusters_are_those_that_are_asked_for(tmp_path):
     labels = [one["classification"] for one in predictions]
     for by, clusters in (("auto", np.arange(60) // 6), ("none", np.arange(60)), ("source", np.arange(60) // 12)):
         assert leaks[by] == leak_of(masks, labels, clusters, confidence_level=None)
-    assert leaks["none"].accuracy > leaks["auto"].accuracy
+    assert leaks["none"]["mask_leak"] > leaks["auto"]["mask_leak"]
 
 
 @pytest.mark.parametrize(
@@ -199,7 +201,7 @@ def test_clusters_are_those_that_are_asked_for(tmp_path):
 def test_score_says_why_there_is_no_leak_to_tell(tmp_path, changes, found):
     inputs, _, _ = corpus(tmp_path, **changes)
     scored = score(*inputs, ScoreSettings(mask_leak=True))
-    assert scored.leak is None and "mask_leak" not in scored.as_json()
+    assert not scored.leak and "mask_leak" not in scored.as_json()
     assert [note for note in scored.notes if note.startswith("no mask_leak: ") and found in note]
 
 
@@ -208,7 +210,7 @@ def test_without_labels_there_is_none_either(tmp_path):
     bare = [{key: value for key, value in one.items() if key != "classification"} for one in predictions]
     lines(inputs.results, bare)
     scored = score(*inputs, ScoreSettings(mask_leak=True))
-    assert scored.leak is None and any("found no label" in note for note in scored.notes)
+    assert not scored.leak and any("found no label" in note for note in scored.notes)
 
 
 def test_spans_that_do_not_fit_are_refused_as_without_it(tmp_path):

@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 from eraser_hub.__main__ import _register, app
 from eraser_hub.records.operators import operator_files, operator_of
-from eraser_hub.scoring.operators import better_of, kendalls_w, operator_notes, runs_by_operator, sensitivity
-from eraser_hub.scoring.runs import named_systems
+from eraser_hub.scoring.operators import better_of, kendalls_w, operator_notes, sensitivity
+from eraser_hub.scoring.runs import System, by_operator, named_systems
 
 from ..refusals import refused
 
@@ -94,14 +94,19 @@ def test_files_of_several_ways_are_told_apart(tmp_path):
     )
     write(seed, "mask")
     assert operator_of(one) == "remove" and operator_files(tmp_path / "a.jsonl") == [one, two]
-    by_way = {"remove": {"a": [0], "b": [1]}, "mask": {"a": [1, 2], "b": [0]}}
-    assert runs_by_operator({"a": [one, two, seed], "b": [two, one]}) == by_way
-    assert runs_by_operator({"a": [two, seed], "b": [one]}) == {"": {"a": [0, 1], "b": [0]}}, "seeds of one way"
+    a, b = System("a", (one, two, seed)), System("b", (two, one))
+    by_way = {
+        "remove": [System("a", (one,)), System("b", (one,))],
+        "mask": [System("a", (two, seed)), System("b", (two,))],
+    }
+    assert by_operator([a, b]) == by_way
+    seeds = [System("a", (two, seed)), System("b", (one,))]
+    assert by_operator(seeds) == {"": seeds}, "seeds of one way"
     with refused("score-missing", "(remove, mask)", "none by mask", field="b"):
-        runs_by_operator({"a": [one, two], "b": [one]})
+        by_operator([System("a", (one, two)), System("b", (one,))])
     bare = write(tmp_path / "bare.jsonl")
     with refused("score-missing", "(remove, mask)", "none by unknown", field="a"):
-        runs_by_operator({"a": [one, two], "b": [bare]})
+        by_operator([System("a", (one, two)), System("b", (bare,))])
     asked = [str(tmp_path / "a.jsonl"), f"b={bare}"]
     assert [system.paths for system in named_systems(asked, ways=True)] == [(one, two), (bare,)]
     write(tmp_path / "a.jsonl")

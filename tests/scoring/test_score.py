@@ -16,7 +16,7 @@ from eraser_hub.metrics.tokens import sentence_sizes
 from eraser_hub.records.run_record import signature_of_run
 from eraser_hub.scoring.score import score
 from eraser_hub.scoring.scored_split import ScoredSplit
-from eraser_hub.scoring.scores import write_scores
+from eraser_hub.scoring.scores import Scores
 from eraser_hub.scoring.settings import ScoreSettings
 
 from ..metrics.eraser_rows import random_case
@@ -168,13 +168,13 @@ def test_the_module_gives_the_numbers_and_the_signature_of_score(tmp_path: Path)
 
 
 def test_score_file_holds_null_and_is_whole(tmp_path: Path) -> None:
-    write_scores(tmp_path / "deep" / "scores.json", {"a": math.nan, "b": math.inf, "c": [1.0, "é"]})
+    Scores(reference={"a": math.nan, "b": math.inf, "c": [1.0, "é"]}).save(tmp_path / "deep" / "scores.json")
     text = (tmp_path / "deep" / "scores.json").read_text("utf-8")
-    assert json.loads(text) == {"a": None, "b": None, "c": [1.0, "é"]}
+    assert json.loads(text) == {"a": None, "b": None, "c": [1.0, "é"], "signature": ""}
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["scores.json"]
     (tmp_path / "file").write_text("")
     with refused("file-unreadable", file=tmp_path / "file" / "scores.json"):
-        write_scores(tmp_path / "file" / "scores.json", {})
+        Scores().save(tmp_path / "file" / "scores.json")
 
 
 def test_the_run_beside_the_predictions_is_told(tmp_path: Path) -> None:
@@ -208,9 +208,7 @@ def test_tokens_are_counted_as_they_are_split(text: str) -> None:
     expected = [len(line) for line in lines if line]
     long = "\n".join(["x y"] * 300 + [text] + ["z"] * 300)
     longer = [2] * 300 + expected + [1] * 300
-    for count in (sentence_sizes, lambda one: sentence_sizes(one.encode())):
-        assert count(text) == expected
-        assert count(long) == longer
+    assert sentence_sizes(text) == expected and sentence_sizes(long) == longer
     tokens, sentences, sizes = count_texts(pa.array(["x y", text, text, "z"])[1:])
     assert tokens.tolist() == [sum(expected)] * 2 + [1]
     assert sentences.tolist() == [len(expected)] * 2 + [1]

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-from eraser_hub.attribution.models.plain_model import PlainModel
+from eraser_hub.attribution.adapters.plain import PlainModel
 from eraser_hub.attribution.open import open_model
 from eraser_hub.systems.baselines import fit_baseline
 from eraser_hub.systems.data import SUBSETS_EACH, in_turn, subsets_of

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from eraser_hub.conversion.features import class_names
-from eraser_hub.conversion.importing.reader import Reader, SourceRow
+from eraser_hub.conversion.importing.reader import Reader, SourceRow, class_names
 from eraser_hub.records.built import batches
 from eraser_hub.records.errors import DataError, first_line, shown
 from eraser_hub.records.lines import reading

@@ -1,15 +1,299 @@
-"""Pipelines of scikit-learn: an object, or a skops, joblib or pickle file."""
+"""scikit-learn pipelines as models: opened safely, run on token ids where their vectoriser counts words.
+
+A pipeline takes strings: an instance's tokens joined by ``joiner`` (a blank; nothing for character n-grams of Chinese).
+When its first step is a ``CountVectorizer`` of single words split on blanks, erased inputs are counted from token ids
+directly, which gives the same matrix without making and splitting strings.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import io
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+from zipfile import ZipFile, ZipInfo
 
+import numpy as np
+from numpy.typing import NDArray
+
+from eraser_hub.records.errors import DataError, first_line
 from eraser_hub.records.extras import need
 
-from ..adapter import Adapter
-from ..models.sklearn_model import PipelineModel, load_pipeline, wants_strings
-from ..models.subwords import subwords_of
+from ..adapter import Adapter, Encoded, View
+from ..instances import Instance
 from ..open import TOKENIZER, Opener, Opening
+from .plain import CutTokens
+
+# single characters that no vocabulary of words or n-grams holds: a word more, and no evidence
+MASK, PAD = "�", "␀"
+BLANK_SPLIT = "[^ ]+"
+FILE = "model.skops"  # in a model's folder
+SCHEMA = "schema.json"  # of a skops archive
+# what a random forest needs beyond scikit-learn's own types; its arrays are checked after opening
+TREE = "sklearn.tree._tree.Tree"
+
+
+@dataclass(frozen=True, slots=True)
+class Subwords:
+    """Cuts texts into sub-words, special tokens and padding up to ``longest`` included, as Carton 2020's code does.
+
+    Attributes:
+        tokenizer: of ``transformers``.
+        longest: places of every text; what does not fit is cut off.
+    """
+
+    tokenizer: Any
+    longest: int
+
+    def __call__(self, texts: Sequence[str]) -> list[str]:
+        """Each text's sub-words, a blank between; the padding is a word like any other."""
+        rows = self.tokenizer(list(texts), padding="max_length", truncation=True, max_length=self.longest)["input_ids"]
+        return [" ".join(self.tokenizer.convert_ids_to_tokens(row)) for row in rows]
+
+
+def subwords_of(tokenizer: str | Path, longest: int) -> Subwords:
+    """Sub-words by the tokenizer of a folder or Hub id.
+
+    Raises:
+        DataError: it cannot be opened; ``transformers`` is missing.
+    """
+    need("transformers")
+    import transformers
+
+    try:
+        return Subwords(transformers.AutoTokenizer.from_pretrained(tokenizer, trust_remote_code=False), longest)
+    except Exception as error:  # transformers raises many kinds; its first line names what is missing
+        words = f"cannot open the tokenizer: {first_line(error)}; without a network name a folder"
+        raise DataError(words, argument="tokenizer", rule="model", file=tokenizer) from error
+
+
+def load_pipeline(path: Path, trust_pickle: bool = False) -> Any:
+    """Open a fitted pipeline.
+
+    A skops file is opened without running code; a joblib or pickle file runs whatever it holds, so it needs
+    ``trust_pickle``.
+
+    Raises:
+        DataError: an unknown ending, a pickle without trust, a skops file that holds other than scikit-learn's types,
+            trees whose nodes point outside themselves, something without ``predict_proba``.
+    """
+    if path.suffix == ".skops":
+        import skops.io
+
+        try:
+            unknown = [name for name in skops.io.get_untrusted_types(file=path) if name != TREE]
+            if unknown:
+                raise DataError(
+                    f"expected scikit-learn's own types alone, found {', '.join(sorted(unknown)[:5])}: not opened, "
+                    "since opening it would run that code",
+                    rule="model",
+                    file=path,
+                )
+            model = skops.io.load(path, trusted=[TREE])
+        except DataError:
+            raise
+        except Exception as error:  # skops raises many kinds on a broken file
+            words = f"not a readable skops file: {first_line(error)}"
+            raise DataError(words, rule="file-unreadable", file=path) from error
+    elif path.suffix in (".joblib", ".pkl", ".pickle"):
+        if not trust_pickle:
+            raise DataError(
+                "a pickle runs code when it is opened: say `trust_pickle` if you trust its source, "
+                "or save the model with skops",
+                rule="option-missing",
+                file=path,
+            )
+        import joblib
+
+        try:
+            model = joblib.load(path)
+        except Exception as error:  # unpickling raises whatever the pickle holds
+            raise DataError(f"cannot be opened: {first_line(error)}", rule="file-unreadable", file=path) from error
+    else:
+        raise DataError("expected a model file ending in .skops, .joblib or .pkl", rule="file-name", file=path)
+    if not hasattr(model, "predict_proba"):
+        words = f"expected a classifier with predict_proba, found {type(model).__name__}"
+        raise DataError(words, rule="model", file=path)
+    for tree in trees_of(model):
+        check_tree(tree, path)
+    return model
+
+
+def save_pipeline(model: Any, path: Path) -> None:
+    """Write a fitted pipeline as a skops file, the same pipeline always to the same bytes.
+
+    skops names objects by their places in memory, and dates the members of its archive: here they are numbered in the
+    order in which its schema names them, and have no date.
+    """
+    import skops.io
+
+    numbers: dict[str, str] = {}
+
+    def numbered(match: re.Match[str]) -> str:
+        return match[1] + numbers.setdefault(match[2], str(len(numbers) + 1))
+
+    with ZipFile(io.BytesIO(skops.io.dumps(model))) as before, ZipFile(path, "w") as after:
+        # inside a string a quotation mark has a backslash before it: only keys look like these
+        schema = re.sub(r'("__id__": |"file": ")(\d+)', numbered, before.read(SCHEMA).decode())
+        members = {re.sub(r"^\d+", lambda name: numbers[name[0]], name): name for name in before.namelist()}
+        for member in sorted(members):
+            content = schema.encode() if member == SCHEMA else before.read(members[member])
+            after.writestr(ZipInfo(member), content)
+
+
+def trees_of(model: Any) -> Iterator[Any]:
+    """The node arrays of every decision tree in a pipeline."""
+    for step in [model, *(step for _, step in getattr(model, "steps", []))]:
+        for estimator in [step, *np.ravel(getattr(step, "estimators_", []))]:
+            tree = getattr(estimator, "tree_", None)
+            if tree is not None:
+                yield tree
+
+
+def check_tree(tree: Any, path: Path) -> None:
+    """Refuse a tree whose nodes point outside it: scikit-learn follows them without looking."""
+    nodes, left, right, feature = tree.node_count, tree.children_left, tree.children_right, tree.feature
+    inner = left != -1
+    good = (
+        len(left) == len(right) == len(feature) == nodes
+        and bool(np.all(inner == (right != -1)))
+        and bool(np.all((left[inner] > 0) & (left[inner] < nodes) & (right[inner] > 0) & (right[inner] < nodes)))
+        and bool(np.all((feature[inner] >= 0) & (feature[inner] < tree.n_features)))
+    )
+    if not good:
+        words = "a decision tree's nodes point outside the tree: the file is broken or made to crash"
+        raise DataError(words, rule="model", file=path)
+
+
+def wants_strings(model: Any) -> bool:
+    """Whether an object of scikit-learn's (or with its interface) predicts on strings alone, not on token lists."""
+    if not (callable(getattr(model, "get_params", None)) and hasattr(model, "classes_")):
+        return False
+    for example in (["a", "b"], "a b"):
+        try:
+            model.predict_proba([example])
+        except Exception:  # a vectoriser raises what its own splitting of the text raises
+            continue
+        return isinstance(example, str)
+    return False
+
+
+@dataclass(slots=True)
+class _Bag(Encoded):
+    instance: Instance
+    ids: NDArray[np.int32]  # of every token, -1 for words that the vocabulary lacks
+    query: NDArray[np.int32]
+    mask: int
+    pad: int
+    order: NDArray[np.int64]  # positions of the known tokens by rising id: an erased input is cut from it in order
+    sorted: NDArray[np.int32]
+
+    def alike(self, positions: NDArray[np.int64]) -> bytes:
+        # a bag does not know where a word stood
+        ids = self.ids[positions]
+        return (np.sort(ids) if len(ids) > 1 else ids).tobytes()
+
+    def view(self, kept: NDArray[np.bool_], erase: str) -> View:
+        ids = self.sorted[kept[self.order]]
+        substitute = self.mask if erase == "mask" else self.pad
+        more = [self.query[self.query >= 0]] if len(self.query) else []
+        if erase != "remove" and substitute >= 0:
+            more.append(np.full(len(kept) - np.count_nonzero(kept), substitute, dtype=np.int32))
+        if more:
+            ids = np.sort(np.concatenate([ids, *more]))
+        return View((hashlib.blake2b(ids.tobytes(), digest_size=16).digest(),), (len(ids),), ids)
+
+
+class PipelineModel(Adapter):
+    """A fitted scikit-learn pipeline over strings."""
+
+    def __init__(
+        self, pipeline: Any, *, uses_query: bool = False, joiner: str = " ", subwords: Subwords | None = None
+    ) -> None:
+        super().__init__()
+        self.subwords = subwords
+        self.pipeline, self.uses_query, self.joiner = pipeline, uses_query, joiner
+        self.label_names = tuple(map(str, pipeline.classes_))
+        self.steps = [step for _, step in getattr(pipeline, "steps", [("model", pipeline)])]
+        self.description = type(self.steps[-1]).__name__
+        vectoriser = self.steps[0]
+        self.vocabulary: dict[str, int] | None = None
+        if (
+            len(self.steps) > 1
+            and type(vectoriser).__name__ == "CountVectorizer"
+            and vectoriser.analyzer == "word"
+            and vectoriser.token_pattern == BLANK_SPLIT
+            and tuple(vectoriser.ngram_range) == (1, 1)
+            and vectoriser.stop_words is None
+            and vectoriser.strip_accents is None
+            and vectoriser.preprocessor is None
+            and vectoriser.tokenizer is None
+            and joiner == " "
+            and subwords is None
+        ):
+            self.vocabulary = vectoriser.vocabulary_
+
+    def encode(self, instance: Instance) -> Encoded:
+        query = list(instance.query) if self.uses_query else []
+        if self.vocabulary is None:
+            return CutTokens(instance, instance.tokens, query, MASK, PAD)
+        ids = self._ids(instance.tokens)
+        order = np.argsort(ids, kind="stable")[np.count_nonzero(ids < 0) :]
+        mask, pad = self._ids([MASK, PAD]).tolist()
+        return _Bag(instance, ids, self._ids(query), mask, pad, order, ids[order])
+
+    def _ids(self, tokens: Sequence[str]) -> NDArray[np.int32]:
+        vocabulary = self.vocabulary or {}
+        lower = self.steps[0].lowercase
+        return np.asarray([vocabulary.get(token.lower() if lower else token, -1) for token in tokens], dtype=np.int32)
+
+    def rows_for(self, size: int, batch_size: int) -> int:
+        # strings and counts are small: what bounds a batch is the number of words in it
+        return max(batch_size, min(4096, 1_000_000 // max(size, 1)))
+
+    def matrix(self, bags: Sequence[NDArray[np.int32]]) -> Any:
+        """Counts of word ids as the vectoriser makes them, a sparse matrix of shape (len(bags), words)."""
+        from scipy.sparse import csr_matrix
+
+        offsets = np.concatenate([[0], np.cumsum([len(bag) for bag in bags])])
+        indices = np.concatenate([*bags, np.zeros(0, np.int32)]).astype(np.int32)
+        vectoriser = self.steps[0]
+        shape = (len(bags), len(vectoriser.vocabulary_))
+        counts = csr_matrix((np.ones(len(indices), dtype=vectoriser.dtype), indices, offsets), shape=shape)
+        counts.sum_duplicates()
+        if vectoriser.binary:
+            counts.data.fill(1)
+        return counts
+
+    def forward(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
+        if self.vocabulary is None:
+            texts = [self.joiner.join([*view.data[1], *view.data[0]]) for view, _ in units]
+            return np.asarray(self.pipeline.predict_proba(texts if self.subwords is None else self.subwords(texts)))
+        features = self.matrix([view.data for view, _ in units])
+        for step in self.steps[1:-1]:
+            features = step.transform(features)
+        return np.asarray(self.steps[-1].predict_proba(features))
+
+    @property
+    def provides(self) -> frozenset[str]:  # type: ignore[override]  # the pipeline's steps decide
+        counts, estimator = self.steps[0], self.steps[-1]
+        # features of sub-words are no words' or characters', to which coefficients could be traced
+        linear = self.subwords is None and hasattr(estimator, "coef_") and hasattr(counts, "vocabulary_")
+        # softmax or sigmoid of a linear function of token counts (no tf-idf norm between)
+        names = [type(step).__name__ for step in self.steps]
+        sums_counts = linear and names == ["CountVectorizer", "LogisticRegression"] and not counts.binary
+        return frozenset(["probabilities", *["coefficients"] * linear, *["gradients"] * sums_counts])
+
+    def scores(
+        self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
+    ) -> list[NDArray[np.float64]]:
+        from ._linear import token_scores
+
+        pairs = zip(encoded, targets, strict=True)
+        return [token_scores(self, one.instance, self.column(target), method, steps) for one, target in pairs]
 
 
 class PipelineOpener(Opener):
@@ -19,7 +303,7 @@ class PipelineOpener(Opener):
     def opens(cls, opening: Opening) -> bool:
         if opening.path is None:
             return wants_strings(opening.model)
-        return "network" not in opening.facts and _file(opening.path).is_file()
+        return "network" not in opening.facts and ((opening.path / FILE).is_file() or opening.path.is_file())
 
     @classmethod
     def open(cls, opening: Opening) -> Adapter:
@@ -27,7 +311,8 @@ class PipelineOpener(Opener):
         if opening.path is None:
             return PipelineModel(opening.model, uses_query=asks)
         need("sklearn", "skops")
-        file, longest = _file(opening.path), facts.get("longest")
+        longest, file = facts.get("longest"), opening.path / FILE
+        file = file if file.is_file() else opening.path
         subwords = None if longest is None else subwords_of(file.parent / TOKENIZER, longest)
         pipeline = load_pipeline(file, opening.trust_pickle)
         return PipelineModel(pipeline, uses_query=asks, joiner=facts.get("joiner", " "), subwords=subwords)
@@ -35,8 +320,3 @@ class PipelineOpener(Opener):
     @classmethod
     def embeds(cls, opening: Opening) -> bool:
         return False
-
-
-def _file(model: Path) -> Path:
-    """Return the file of a pipeline."""
-    return model / "model.skops" if (model / "model.skops").is_file() else model

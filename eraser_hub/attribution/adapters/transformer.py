@@ -7,7 +7,17 @@ from eraser_hub.records.extras import need
 
 from ..adapter import Adapter
 from ..open import Opener, Opening, looks_like_a_path
-from ..transformers.architectures import open_transformer
+from ..transformers.multiple_choice import ChoiceModel
+from ..transformers.question_answering import AnswerModel
+from ..transformers.sequence_model import SequenceModel
+from ..transformers.words import open_network
+
+# the end of an architecture's name -> what it computes, and its adapter
+TASKS: dict[str, tuple[str, type[SequenceModel]]] = {
+    "ForSequenceClassification": ("classification", SequenceModel),
+    "ForMultipleChoice": ("multiple-choice", ChoiceModel),
+    "ForQuestionAnswering": ("question-answering", AnswerModel),
+}
 
 
 class TransformerOpener(Opener):
@@ -28,14 +38,28 @@ class TransformerOpener(Opener):
         if path is not None and not path.is_dir() and looks_like_a_path(name):
             raise DataError("no such model file or folder", rule="file-missing", file=path)
         need("torch", "transformers")
-        return open_transformer(
-            name,
-            task=opening.task,
+        endings = [ending for ending, (task, _) in TASKS.items() if opening.task in ("auto", task)]
+
+        def class_of(architecture: str) -> str:
+            ending = next((one for one in endings if opening.task != "auto" or architecture.endswith(one)), "")
+            if not ending:
+                raise DataError(
+                    f"expected a model for sequence classification, multiple choice or question answering, found "
+                    f"{architecture}; fine-tune it first (eraser-hub train --model {name})",
+                    rule="model",
+                )
+            return f"AutoModel{ending}"
+
+        network, tokenizer, description = open_network(name, opening.trust_remote_code, class_of)
+        _, adapter = TASKS[class_of(description.split()[0]).removeprefix("AutoModel")]
+        return adapter(
+            network,
+            tokenizer,
             uses_query=bool(opening.uses_query),
+            query_last=bool(facts.get("query_last")),
             # a model of `train` reads as much at a time as it did in training
             window=facts.get("window") if opening.window is None else opening.window,
             device=opening.device,
             precision=opening.precision,
-            trust_remote_code=opening.trust_remote_code,
-            query_last=bool(facts.get("query_last")),
+            description=description,
         )

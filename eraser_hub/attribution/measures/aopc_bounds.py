@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.metrics.erasure import SAME_BOUNDS
-from eraser_hub.metrics.fields import AOPC_BOUNDS
+from eraser_hub.schema.instance import AOPC_BOUNDS
 
 from ..chunk import EXACT_UNITS, Chunk, Search, Sets, all_sets
 from ..erasure import ranking

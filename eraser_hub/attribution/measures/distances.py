@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.metrics.fields import DISTANCES, ENTROPIES
 from eraser_hub.records.errors import DataError
+from eraser_hub.schema.instance import DISTANCES, ENTROPIES
 
 from ..adapter import Adapter, Notes
 from ..chunk import Chunk
@@ -30,6 +30,7 @@ class Distances(Measure):
     """Mahalanobis distances of the whole and the erased inputs' states from training texts', and entropies."""
 
     source = "Lee et al. 2018; Hase, Xie and Bansal 2021"
+    default = 200
     asked, fields = "distribution_texts", (*DISTANCES, *ENTROPIES)
     said = "distribution:{0.distribution_texts}"
     ranks = by_units = False

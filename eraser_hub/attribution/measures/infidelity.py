@@ -22,6 +22,7 @@ class Infidelity(Measure):
     """Infidelity of the scores, as they are and at their best scale."""
 
     source = "Yeh et al. 2019"
+    default = 50
     asked, reads, fields = "infidelity_draws", ("units",), ("infidelity", "infidelity_normalized")
     said = "infidelity:{0.infidelity_draws}"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from eraser_hub.metrics.fields import LEAVE_ONE_OUT
+from eraser_hub.schema.instance import LEAVE_ONE_OUT
 
 from ..chunk import Chunk, Game, Scores, Search
 from ..instances import Instance
@@ -16,7 +16,7 @@ from ..measure import Fields, Measure
 class LeaveOneOut(Measure):
     """p of the label minus p without it, of each unit; the tokens of a sentence share its value."""
 
-    source = "Jain and Wallace 2019"
+    source = "Li, Monroe and Jurafsky 2016; Jain and Wallace 2019, the correlation"
     asked, reads, fields = "leave_one_out", ("units",), (LEAVE_ONE_OUT,)
     said = "leave-one-out"
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..attribution import attribute
 from ..chunk import Chunk
+from ..engine import attribute
 from ..instances import Instance
 from ..measure import Fields, Measure
 from ..method import METHODS
@@ -24,6 +24,7 @@ class Sensitivity(Measure):
     """How far scores move at most, as a share of their norm, as a random tenth of the units goes."""
 
     source = "Yeh et al. 2019"
+    default = 10
     asked, reads, fields = "sensitivity_draws", ("units",), ("sensitivity_max",)
     said = "sensitivity:{0.sensitivity_draws}"
     by_way, scores_anew = False, True

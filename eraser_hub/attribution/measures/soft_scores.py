@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.metrics.fields import SOFT_MASKS
+from eraser_hub.schema.instance import SOFT_MASKS
 
 from ..chunk import Chunk, Game, Search, Sets, Worths, all_sets
 from ..instances import Instance
@@ -35,6 +35,7 @@ class SoftScores(Measure):
     """Soft comprehensiveness and sufficiency, normalised: erasure by chance, likelier where a unit matters more."""
 
     source = "Zhao and Aletras 2023"
+    default = 50
     asked, reads, fields = "soft_draws", ("units", "soft_masks"), (SOFT_MASKS,)
 
     def measure(self, chunk: Chunk) -> Fields:

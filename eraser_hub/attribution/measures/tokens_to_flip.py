@@ -25,7 +25,7 @@ class TokensToFlip(Measure):
     the answer is the exact first change also where probabilities do not fall steadily.
     """
 
-    source = "Nguyen 2018, decision flip; Wang et al. (2022)"
+    source = "Nguyen 2018, switching point; Serrano and Smith 2019, decision flips; DeYoung et al. 2020, ERASER's code"
     asked = "tokens_to_flip"
     said = "flip:evidence-documents"
     fields = ("tokens_to_flip",)

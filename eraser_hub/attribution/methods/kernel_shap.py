@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..attribution import one_thread
 from ..chunk import EXACT_UNITS, Search, Sets, all_sets
+from ..erasure import one_thread
 from ._shapley_values import Shapley, ShapleyMethod
 
 Solver = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from eraser_hub.records.extras import need
 
-from ..attribution import one_thread
 from ..chunk import Chunk, Scores
-from ..erasure import Erased, kept_rows, tokens_at
+from ..erasure import Erased, kept_rows, one_thread, tokens_at
 from ..instances import Instance
 from ..method import Method
 

@@ -119,13 +119,13 @@ def align(row: Mapping[str, Any], tokenizer: Any, *, max_length: int | None = No
         DataError: a row that is not as it should be; a tokenizer that takes no words.
         ValueError: a length that leaves no room for text, or a stride that leaves no progress.
     """
+    from ..transformers.pieces import window_of
     from ..transformers.words import CutWords
 
     instance, words = instance_of_row(row), CutWords(tokenizer)
     places = [(number, at) for number, document in enumerate(instance.documents) for at in range(len(document))]
     cut = words.cut(instance.tokens)
     ids = [piece for pieces in cut for piece in pieces]
-    owners = [place for place, pieces in zip(places, cut, strict=True) for _ in pieces]
     query = [piece for pieces in words.cut(instance.query) for piece in pieces]
     template = words.pair if query else words.single
     longest = _longest(tokenizer, max_length)
@@ -134,13 +134,16 @@ def align(row: Mapping[str, Any], tokenizer: Any, *, max_length: int | None = No
     if room < 1 or not 0 <= stride < room:
         words_for = f"expected room for text, and a stride below it: max_length {longest} leaves {room} sub-words"
         raise ValueError(f"{words_for}, found stride {stride}")
-    starts = range(0, max(1, len(ids) - stride), room - stride)
+    owners, gold = [place for place, pieces in zip(places, cut, strict=True) for _ in pieces], instance.rationale
+    labels = [IGNORED if gold is None else int(gold[document][at]) for document, at in owners]
+    # of each sub-word by its number; behind them of places that are none's, whose number is -1
+    facts = np.array([(label, *owner) for label, owner in zip(labels, owners, strict=True)] + [(IGNORED, -1, -1)])
     windows = []
-    for start in starts:
-        part = slice(start, start + room)
-        gold = instance.rationale
-        labels = [IGNORED if gold is None else int(gold[document][at]) for document, at in owners[part]]
-        windows.append(_window(template, kept, ids[part], owners[part], labels))
+    for start in range(0, max(1, len(ids) - stride), room - stride):
+        part = ids[start : start + room]
+        window = window_of(template, kept, np.full(len(kept), -1), part, np.arange(start, start + len(part)))
+        columns = (window.ids, window.types, window.visible.astype(int), *facts[window.piece].T)
+        windows.append(AlignedWindow(*(column.tolist() for column in columns)))
     lost = [place for place, pieces in zip(places, cut, strict=True) if not pieces]
     return Alignment(instance.id, windows, len(query) - len(kept), lost)
 
@@ -150,25 +153,6 @@ def _longest(tokenizer: Any, max_length: int | None) -> int:
         return max_length
     longest = getattr(tokenizer, "model_max_length", None)
     return DEFAULT_LENGTH if longest is None or longest > UNLIMITED else int(longest)
-
-
-def _window(
-    template: Any, query: list[int], ids: list[int], owners: list[tuple[int, int]], labels: list[int]
-) -> AlignedWindow:
-    head = [*template.before, *query, *(template.between if query else ())]
-    size, after = len(head) + len(ids) + len(template.after), len(template.after)
-    types = [template.special_types[0], (template.types[0],) * len(query), template.special_types[1] if query else ()]
-    types += [(template.types[1],) * len(ids), template.special_types[2]]
-    no_owner = [(-1, -1)] * len(head)
-    pairs = [*no_owner, *owners, *[(-1, -1)] * after]
-    return AlignedWindow(
-        [*head, *ids, *template.after],
-        [kind for part in types for kind in part],
-        [1] * size,
-        [IGNORED] * len(head) + labels + [IGNORED] * after,
-        [document for document, _ in pairs],
-        [token for _, token in pairs],
-    )
 
 
 def _plain(value: Any) -> Any:

@@ -178,11 +178,6 @@ def _plain(scores: str, pieces: str) -> Callable[[Any, Label], ForeignScores]:
     return lambda result, _: ForeignScores(array_of(getattr(result, scores)), list(getattr(result, pieces)))
 
 
-def _explainer(result: Any, label: Label) -> ForeignScores:
-    """An explainer of transformers-interpret, which keeps what it last gave."""
-    return read_result(result.word_attributions, label)
-
-
 READERS: tuple[tuple[Callable[[Any], bool], Callable[[Any, Label], ForeignScores]], ...] = (
     # captum's ``LLMAttributionResult``: the whole answer's attribution to the prompt's tokens; and its records
     (_has("seq_attr", "input_tokens"), _plain("seq_attr", "input_tokens")),
@@ -193,5 +188,6 @@ READERS: tuple[tuple[Callable[[Any], bool], Callable[[Any, Label], ForeignScores
     (_has("as_map", "domain_mapper"), _lime),
     (_has("values", "base_values", "data"), _shap),
     (_has("tokens", "scores"), _plain("scores", "tokens")),  # ferret: of the target that was explained
-    (_has("word_attributions"), _explainer),
+    # an explainer of transformers-interpret, which keeps what it last gave
+    (_has("word_attributions"), lambda result, label: read_result(result.word_attributions, label)),
 )

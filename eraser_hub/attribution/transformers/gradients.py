@@ -21,14 +21,16 @@ from eraser_hub.records.errors import DataError
 from eraser_hub.records.extras import need
 
 from .devices import doubled, whole
+from .pieces import Explained
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from .pieces import Pieces, Window, WindowModel
 
-# scores of a window's places, by its key and the explained column
-Known: TypeAlias = dict[tuple[bytes, int], NDArray[np.float64]]
+# scores of the places of an input's windows, by its key and the explained column
+Known: TypeAlias = dict[tuple[bytes, int], list[NDArray[np.float64]]]
+PassScores: TypeAlias = tuple[list[NDArray[np.float64]], NDArray[np.float64], int]
 PLAIN = ("gradient", "simple-gradient", "input-x-gradient")  # methods of one backward pass
 FULL_LENGTH_ROWS = 16  # half as many as forward passes take: the backward pass keeps every layer's values
 
@@ -263,35 +265,69 @@ def gradients_ahead(
     Returns:
         the output of each window by its key; the scores of its places by key and explained column.
     """
-    import torch
-
     windows, owner = whole_windows(encoded)
+    wanted = [columns[number] for number in owner]
+    inputs = [Explained(one, (-1 if at is None else at,)) for one, at in zip(windows, wanted, strict=True)]
     outputs, known = dict[bytes, NDArray[np.float64]](), Known()
-
-    def values_of(batch: list[int]) -> list[tuple[NDArray[np.float64], int, NDArray[np.float64]]]:
-        inputs = model.tensors([windows[number] for number in batch])
-        with torch.no_grad():
-            embedded = model.network.get_input_embeddings()(inputs["input_ids"])
-        embedded = embedded.detach().requires_grad_()
-        logits = whole(output_of(model, embedded, inputs).logits)
-        largest = logits.argmax(dim=-1).tolist()
-        wanted = [columns[owner[number]] for number in batch]
-        explained = [most if one is None else one for one, most in zip(wanted, largest, strict=True)]
-        at = torch.tensor(explained, device=logits.device)[:, None]
-        (gradients,) = torch.autograd.grad(torch.softmax(logits, dim=-1).gather(1, at).sum(), embedded)
-        scores = doubled(_of_gradients(method, gradients, embedded).detach()).cpu().numpy()
-        p = torch.softmax(doubled(logits.detach()), dim=-1).cpu().numpy()
-        return list(zip(p, explained, scores, strict=True))
-
-    for batch in batches(model, windows):
-        for number, (p, column, row) in zip(batch, in_halves(values_of, batch, model.notes), strict=True):
-            window = windows[number]
-            outputs[window.key], known[window.key, column] = p, row[model.inside(window, len(row))]
+    for number, (values, p, column) in scores_of_places(model, inputs, method, 0, ahead=True):
+        outputs[windows[number].key], known[windows[number].key, column] = p, values
     return outputs, known
 
 
+def scores_of_places(
+    model: WindowModel, inputs: Sequence[Explained], method: str, steps: int, ahead: bool = False
+) -> Iterator[tuple[int, PassScores]]:
+    """Yield each input's number, the scores of each of its windows' places, its probabilities and the explained column.
+
+    Args:
+        ahead: whether the last two are wanted, which the same passes give.
+    """
+    import torch
+
+    of_baselines: dict[tuple[bytes, int], float] = {}
+    # the points of one integral fill a batch by themselves
+    single = method == "integrated-gradients" or model.explains_singly
+    embedding, none = model.network.get_input_embeddings(), np.zeros(0)
+
+    def values_of(batch: list[int]) -> list[PassScores]:
+        tensors = model.tensors([inputs[number].unit for number in batch])
+        seen: list[tuple[NDArray[np.float64], int]] = []
+
+        def output(embedded: Any, places: Any, *values: Any) -> Any:
+            # what is expanded shares its memory, which a network that flattens its input cannot
+            more = {name: value.contiguous() for name, value in zip(tensors, values, strict=True)}
+            out = output_of(model, embedded, more)
+            if ahead:
+                logits = whole(out.logits)
+                places = torch.where(places < 0, logits.argmax(dim=-1, keepdim=True), places)
+                p = torch.softmax(doubled(logits.detach()), dim=-1)
+                seen.extend(zip(p.cpu().numpy(), places[:, 0].tolist(), strict=True))
+            return model.explained_output(out, places, method)
+
+        with torch.no_grad():
+            embedded = embedding(tensors["input_ids"])
+        places = torch.tensor([inputs[number].places for number in batch], device=embedded.device)
+        more = (places, *tensors.values())
+        rows = model.rows_for(embedded.shape[-2], FULL_LENGTH_ROWS)
+        start_at = ends = None
+        if method == "integrated-gradients":
+            start_at = baseline_of(model, tensors["input_ids"])
+            p = partial(output, torch.zeros_like(embedded) if start_at is None else start_at, *more)
+            ends = ends_of(model, inputs[batch[0]], p, of_baselines)
+        scores = embedding_scores(model, output, embedded, method, steps, rows, more, start_at, ends)
+        rows_of = list[list[NDArray[np.float64]]]()
+        for number, own in zip(batch, scores.reshape(len(batch), -1, scores.shape[-1]), strict=True):
+            pairs = zip(inputs[number].windows, own, strict=True)
+            rows_of.append([row[model.inside(window, len(row))] for window, row in pairs])
+        return [(own, *pair) for own, pair in zip(rows_of, seen or [(none, 0)] * len(batch), strict=True)]
+
+    windows = [one.windows[0] for one in inputs]
+    for batch in [[number] for number in range(len(inputs))] if single else batches(model, windows):
+        yield from zip(batch, values_of(batch) if single else in_halves(values_of, batch, model.notes), strict=True)
+
+
 def gradient_scores(
-    model: WindowModel, encoded: Sequence[Pieces], targets: Sequence[int], method: str, steps: int, known: Known
+    model: WindowModel, encoded: Sequence[Any], targets: Sequence[int], method: str, steps: int, known: Known
 ) -> list[NDArray[np.float64]]:
     """Scores for the probability of each instance's explained class.
 
@@ -303,57 +339,27 @@ def gradient_scores(
     default all-zero embeddings, ``steps`` Gauss-Legendre points). The convergence delta, the difference between the sum
     of integrated gradients and p(x) - p(baseline), is kept in the model's notes.
     """
-    import torch
-
-    windows, owner = whole_windows(encoded)
-    parts = np.bincount(owner, minlength=len(encoded))
+    pairs = enumerate(zip(encoded, targets, strict=True))
+    inputs = [
+        one._replace(owner=number, target=target)
+        for number, (own, target) in pairs
+        for one in model.explained(own, target)
+    ]
+    parts = np.bincount([one.owner for one in inputs], minlength=len(encoded))
+    rows = [known.get((one.windows[0].key, one.places[0])) if known else None for one in inputs]
+    missing = [number for number, row in enumerate(rows) if row is None]
+    for at, (row, _, _) in scores_of_places(model, [inputs[number] for number in missing], method, steps):
+        rows[missing[at]] = row
     scores = [np.zeros(len(one.instance.tokens)) for one in encoded]
-    columns = [model.column(target) for target in targets]
-    of_baselines: dict[tuple[bytes, int], float] = {}
-    embedding = model.network.get_input_embeddings()
-
-    def values_of(batch: list[int]) -> list[NDArray[np.float64]]:
-        inputs = model.tensors([windows[number] for number in batch])
-
-        def probability(embedded: Any, explained: Any, *values: Any) -> Any:
-            logits = whole(output_of(model, embedded, dict(zip(inputs, values, strict=True))).logits)
-            explainable = logits - logits.mean(dim=-1, keepdim=True) if centred else torch.softmax(logits, dim=-1)
-            return explainable.gather(1, explained)[:, 0]
-
-        with torch.no_grad():
-            embedded = embedding(inputs["input_ids"])
-        explained = torch.tensor([[columns[owner[number]]] for number in batch], device=embedded.device)
-        more = (explained, *inputs.values())
-        rows = model.rows_for(embedded.shape[1], FULL_LENGTH_ROWS)
-        start_at = ends = None
-        if single:
-            start_at = baseline_of(model, inputs["input_ids"])
-            p = partial(probability, torch.zeros_like(embedded) if start_at is None else start_at, *more)
-            ends = ends_of(model, windows[batch[0]], targets[owner[batch[0]]], p, of_baselines)
-        return list(embedding_scores(model, probability, embedded, method, steps, rows, more, start_at, ends))
-
-    centred = method == "deeplift"  # logits, see `deeplift`
-    # the points of one integral fill a batch by themselves
-    single = method == "integrated-gradients"
-    keys = [(window.key, columns[owner[number]]) for number, window in enumerate(windows)] if known else []
-    rows = {number: known[key] for number, key in enumerate(keys) if key in known}
-    missing = [number for number in range(len(windows)) if number not in rows]
-    for batch in (
-        [[number] for number in missing] if single else batches(model, [windows[number] for number in missing])
-    ):
-        places = batch if single else [missing[at] for at in batch]
-        values = values_of(places) if single else in_halves(values_of, places, model.notes)
-        for number, row in zip(places, values, strict=True):
-            rows[number] = row[model.inside(windows[number], len(row))]
-    for number, row in sorted(rows.items()):
-        add_to_words(scores[owner[number]], encoded[owner[number]], windows[number], row / parts[owner[number]])
+    for one, of_windows in zip(inputs, rows, strict=True):
+        for window, values in zip(one.windows, of_windows or (), strict=True):
+            add_to_words(scores[one.owner], encoded[one.owner], window, values / parts[one.owner])
     return scores
 
 
 def ends_of(
     model: WindowModel,
-    window: Window,
-    target: int,
+    one: Explained,
     p_of_baseline: Callable[[], Any],
     of_baselines: dict[tuple[bytes, int], float],
 ) -> tuple[float, float] | None:
@@ -361,17 +367,18 @@ def ends_of(
 
     The window's is its prediction's. The baseline has none of its words, so one pass serves all windows of its length,
     special tokens and query: ``of_baselines`` keeps them. None where predictions were made otherwise than gradients (in
-    half precision, or not yet).
+    half precision, of several windows together, or not yet).
     """
     import torch
 
-    if model.half or window.key not in model.outputs:
+    window = one.windows[0]
+    if model.half or model.explains_singly or window.key not in model.outputs:
         return None
-    key = np.where(window.piece < 0, window.code, -1).tobytes(), target
+    key = np.where(window.piece < 0, window.code, -1).tobytes(), one.target
     if key not in of_baselines:
         with torch.no_grad():
             of_baselines[key] = float(p_of_baseline())
-    return float(model.outputs[window.key][target]), of_baselines[key]
+    return float(model.outputs[window.key][one.target]), of_baselines[key]
 
 
 def p_of_masked_elements(
@@ -467,7 +474,7 @@ def from_question(matrix: NDArray[np.float64], question: slice, passage: NDArray
     return np.asarray(row / row[passage].sum())
 
 
-def add_to_words(scores: NDArray[np.float64], one: Pieces, window: Window, values: NDArray[np.float64]) -> None:
+def add_to_words(scores: NDArray[np.float64], one: Any, window: Window, values: NDArray[np.float64]) -> None:
     """Sum a window's values, one for each of its places, into its words' scores."""
     erasable = window.piece >= 0
     np.add.at(scores, one.owner[window.piece[erasable]], values[erasable])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,7 @@ from eraser_hub.attribution.adapter import Encoded, View
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.errors import DataError
 
-from .devices import doubled, whole
-from .gradients import FULL_LENGTH_ROWS, add_to_words, baseline_of, embedding_scores, output_of
-from .pieces import Pieces, Window, blank_window, window_of
+from .pieces import Explained, Pieces, Window, blank_window, window_of
 from .sequence_model import SequenceModel
 
 SEPARATOR = "[sep]"
@@ -53,6 +51,11 @@ class CutChoices(Encoded):
         ]
         return [window if len(window.code) else blank_window(model.words) for window in windows]
 
+    @property
+    def owner(self) -> NDArray[np.int64]:
+        """The token that each sub-word of the question belongs to."""
+        return self.question.owner
+
     def whole(self) -> list[Window]:
         """The model's inputs with nothing erased."""
         return self.windows(np.ones(self.question.bounds[-1], dtype=bool), "remove")
@@ -60,7 +63,7 @@ class CutChoices(Encoded):
     def view(self, kept: NDArray[np.bool_], erase: str) -> View:
         windows = self.windows(kept, erase)
         key = b"".join(len(window.code).to_bytes(4, "little") + window.key for window in windows)
-        return View((key,), (max(len(window.code) for window in windows),), windows)
+        return View((key,), (max(len(window.code) for window in windows),), [windows])
 
 
 class ChoiceModel(SequenceModel):
@@ -71,10 +74,11 @@ class ChoiceModel(SequenceModel):
     """
 
     has_labels, has_states = False, False  # an input is as many texts as there are answers
+    explains_singly = True
     provides = frozenset({"probabilities", "gradients", "embeddings"})
 
     def __init__(self, network: Any, tokenizer: Any, **more: Any) -> None:
-        super().__init__(network, tokenizer, uses_query=True, **more)
+        super().__init__(network, tokenizer, **{**more, "uses_query": True, "query_last": False})
         self.label_names = ()
 
     def encode(self, instance: Instance) -> CutChoices:  # type: ignore[override]
@@ -82,7 +86,7 @@ class ChoiceModel(SequenceModel):
         if self.label_names and len(answers) != len(self.label_names):
             words = f"expected {len(self.label_names)} answers between {SEPARATOR}, found {len(answers)}"
             raise DataError(words, rule="length", instance=instance.id, field="query")
-        question = super().encode(instance.without_query())
+        question = super().encode(replace(instance, query=()))
         cut = [
             np.asarray([piece for word in self.words.cut(answer) for piece in word], dtype=np.int64)
             for answer in answers
@@ -94,38 +98,13 @@ class ChoiceModel(SequenceModel):
     def rows_for(self, size: int, batch_size: int) -> int:
         return max(1, super().rows_for(size, batch_size) // max(len(self.label_names), 1))
 
-    def start(self, units: Sequence[tuple[View, int]]) -> Any:
-        windows = [window for view, _ in units for window in view.data]
-        inputs = {name: tensor.view(len(units), -1, tensor.shape[-1]) for name, tensor in self.tensors(windows).items()}
-        return self.torch.softmax(doubled(self.logits(inputs)), dim=-1)
+    def tensors(self, windows: Sequence[Any]) -> dict[str, Any]:
+        flat = super().tensors([window for several in windows for window in several])
+        return {name: rows.view(len(windows), -1, rows.shape[-1]) for name, rows in flat.items()}
 
-    def _first_output(self, windows: Sequence[Window]) -> Any:
-        return self.network(**{name: rows.unsqueeze(1) for name, rows in self.tensors(windows).items()}).logits[0]
+    def _first_output(self, windows: Sequence[Any]) -> Any:
+        return super()._first_output([[window] for window in windows])
 
-    def scores(
-        self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
-    ) -> list[NDArray[np.float64]]:
-        """Gradient methods over the question's sub-words, summed over the pairs (question, answer)."""
-        torch = self.torch
-        rows = []
-        embedding = self.network.get_input_embeddings()
-        choices = [one for one in encoded if isinstance(one, CutChoices)]
-        for one, target in zip(choices, targets, strict=True):
-            windows = one.whole()
-            inputs = self.tensors(windows)
-            with torch.no_grad():
-                embedded = embedding(inputs["input_ids"]).unsqueeze(0)
-
-            def probability(batch: Any, inputs: dict[str, Any] = inputs, column: int = self.column(target)) -> Any:
-                more = {name: value.expand(len(batch), *value.shape).contiguous() for name, value in inputs.items()}
-                return torch.softmax(whole(output_of(self, batch, more).logits), dim=-1)[:, column]
-
-            points = self.rows_for(embedded.shape[-2], FULL_LENGTH_ROWS)
-            start_at = baseline_of(self, inputs["input_ids"])
-            start_at = None if start_at is None else start_at.unsqueeze(0)
-            (pieces,) = embedding_scores(self, probability, embedded, method, steps, points, baseline=start_at)
-            scores = np.zeros(len(one.instance.tokens))
-            for window, row in zip(windows, pieces, strict=True):
-                add_to_words(scores, one.question, window, row[self.inside(window, len(row))])
-            rows.append(scores)
-        return rows
+    def explained(self, encoded: Any, target: int) -> list[Explained]:
+        """The pairs (question, answer), over whose question's sub-words scores are summed."""
+        return [Explained(encoded.whole(), (self.column(target),), target=target)]

@@ -11,7 +11,7 @@ import hashlib
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +72,28 @@ class Window:
         return hashlib.blake2b(self.code.data, digest_size=16).digest()
 
 
+class Explained(NamedTuple):
+    """A model input, and what of its output is explained.
+
+    Attributes:
+        unit: a window, or the windows of a choice's answers.
+        places: of the output: a column, or the first and the last place of an answer; a column -1 for the one that the
+            input has most of.
+        owner: the number of the instance that it belongs to.
+        target: the explained label.
+    """
+
+    unit: Any
+    places: tuple[int, ...]
+    owner: int = 0
+    target: int = 0
+
+    @property
+    def windows(self) -> list[Window]:
+        """The windows of the unit."""
+        return self.unit if isinstance(self.unit, list) else [self.unit]
+
+
 def padded(
     windows: Sequence[Window], pad: int, at_start: bool = False
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
@@ -120,6 +142,7 @@ class WindowModel(Adapter):
         window: the longest input, in sub-words.
         query_last: whether the query stands behind the text.
         half: the half-precision type of forward passes, or None.
+        explains_singly: whether inputs are explained one at a time, with passes of their own.
     """
 
     network: Any
@@ -128,14 +151,23 @@ class WindowModel(Adapter):
     window: int
     query_last: bool
     half: Any
+    explains_singly = False
 
     @abstractmethod
-    def tensors(self, windows: Sequence[Window]) -> dict[str, Any]:
-        """Return padded model inputs on the device."""
+    def tensors(self, windows: Sequence[Any]) -> dict[str, Any]:
+        """Return padded model inputs on the device, of windows, or of lists of those that are one input together."""
 
     @abstractmethod
     def inside(self, window: Window, places: int) -> slice:
         """Return where a window stands in a padded row of so many places."""
+
+    @abstractmethod
+    def explained(self, encoded: Any, target: int) -> list[Explained]:
+        """Return the inputs of an instance whose mean output is explained."""
+
+    @abstractmethod
+    def explained_output(self, out: Any, places: Any, method: str) -> Any:
+        """Return what gradients are taken of, (inputs,), from the network's output and `Explained.places`."""
 
 
 @dataclass(slots=True)

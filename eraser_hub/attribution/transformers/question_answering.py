@@ -18,8 +18,7 @@ from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.errors import DataError
 
 from .devices import doubled, whole
-from .gradients import FULL_LENGTH_ROWS, add_to_words, attention_scores, baseline_of, embedding_scores, output_of
-from .pieces import Pieces, Window
+from .pieces import Explained, Pieces, Window
 from .sequence_model import SequenceModel
 
 LONGEST_ANSWER = 30
@@ -63,11 +62,11 @@ class AnswerModel(SequenceModel):
     """An extractive question-answering model: (question, passage) in, the best span out."""
 
     has_labels = False
-    gives_answers = True
+    gives_answers = explains_singly = True
     provides = frozenset({"gradients", "embeddings", "attention"})
 
     def __init__(self, network: Any, tokenizer: Any, **more: Any) -> None:
-        super().__init__(network, tokenizer, uses_query=True, **more)
+        super().__init__(network, tokenizer, **{**more, "uses_query": True, "query_last": False})
         self.label_names = ()
 
     def start(self, units: Sequence[tuple[View, int]]) -> Any:
@@ -114,31 +113,20 @@ class AnswerModel(SequenceModel):
     def scores(
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
     ) -> list[NDArray[np.float64]]:
-        passages = list(map(passage_of, encoded))
-        if method == "attention":
-            return attention_scores(self, passages)
-        return [self._gradient(one, method, steps) for one in passages]
-
-    def _gradient(self, one: Passage, method: str, steps: int) -> NDArray[np.float64]:
-        torch = self.torch
-        window, first, last, _ = self.answer(one)
-        inputs = self.tensors([window])
-        integrated = method == "integrated-gradients"
-        of_logits = integrated and self.choices.signed_sum
-        with torch.no_grad():
-            embedded = self.network.get_input_embeddings()(inputs["input_ids"])
-
-        def probability(batch: Any) -> Any:
-            out = output_of(self, batch, {name: value.expand(len(batch), -1) for name, value in inputs.items()})
-            if of_logits:
-                return (whole(out.start_logits)[:, first] + whole(out.end_logits)[:, last]) / 2
-            start, end = (torch.softmax(whole(logits), dim=-1) for logits in (out.start_logits, out.end_logits))
-            return start[:, first] * end[:, last]
-
-        rows = self.rows_for(embedded.shape[1], FULL_LENGTH_ROWS)
-        start_at = baseline_of(self, inputs["input_ids"]) if integrated else None
-        (pieces,) = embedding_scores(self, probability, embedded, method, steps, rows, baseline=start_at)
-        scores = np.zeros(len(one.instance.tokens))
-        add_to_words(scores, one, window, pieces)
+        rows = super().scores(method, encoded, targets, steps)
         # with the sum's own sign, as in the authors' code: a negative one reverses the ranking
-        return scores / scores.sum() if of_logits else scores
+        return [row / row.sum() for row in rows] if self._of_logits(method) else rows
+
+    def _of_logits(self, method: str) -> bool:
+        return method == "integrated-gradients" and self.choices.signed_sum
+
+    def explained(self, encoded: Any, target: int) -> list[Explained]:
+        window, first, last, _ = self.answer(passage_of(encoded))
+        return [Explained(window, (first, last))]
+
+    def explained_output(self, out: Any, places: Any, method: str) -> Any:
+        logits = [whole(out.start_logits), whole(out.end_logits)]
+        if not self._of_logits(method):
+            logits = [one.softmax(dim=-1) for one in logits]
+        start, end = (one.gather(1, at[:, None])[:, 0] for one, at in zip(logits, places.T, strict=True))
+        return (start + end) / 2 if self._of_logits(method) else start * end

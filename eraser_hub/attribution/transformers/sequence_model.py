@@ -19,7 +19,7 @@ from eraser_hub.records.errors import DataError
 
 from .devices import device_for, doubled, half_type, half_words, heads_in_float32, placed, whole
 from .gradients import PLAIN, Known, attention_scores, gradient_scores, gradients_ahead, p_of_masked_elements
-from .pieces import Pieces, Window, WindowModel, padded, window_of
+from .pieces import Explained, Pieces, Window, WindowModel, padded, window_of
 from .words import CutWords
 
 PADDING_SEEN = 1e-4  # relative difference of logits; rounding makes a hundredth of it
@@ -93,7 +93,7 @@ class SequenceModel(WindowModel):
             return False
         return bool((alone - beside).abs().max() > PADDING_SEEN * (1 + alone.abs().max()))
 
-    def _first_output(self, windows: Sequence[Window]) -> Any:
+    def _first_output(self, windows: Sequence[Any]) -> Any:
         """What the network puts out for the first of several windows."""
         return self.network(**self.tensors(windows)).logits[0]
 
@@ -123,7 +123,7 @@ class SequenceModel(WindowModel):
         longest = min(self.window, 512 if self.device.type == "cuda" else 64)
         return max(1, min(batch_size * longest // max(size, 1), 32 * batch_size))
 
-    def tensors(self, windows: Sequence[Window]) -> dict[str, Any]:
+    def tensors(self, windows: Sequence[Any]) -> dict[str, Any]:
         """Padded model inputs on the device."""
         ids, types, visible = padded(windows, self.words.pad, self._pads_at_start)
         arrays = {"input_ids": ids, "attention_mask": visible}
@@ -179,18 +179,26 @@ class SequenceModel(WindowModel):
     def scores(
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
     ) -> list[NDArray[np.float64]]:
-        pieces = [one for one in encoded if isinstance(one, Pieces)]
         if method == "attention":
-            return attention_scores(self, pieces)
+            return attention_scores(self, [one for one in encoded if isinstance(one, Pieces)])
         known, self._known = self._known, {}
-        return gradient_scores(self, pieces, targets, method, steps, known)
+        return gradient_scores(self, encoded, targets, method, steps, known)
+
+    def explained(self, encoded: Any, target: int) -> list[Explained]:
+        return [Explained(window, (self.column(target),), target=target) for window in encoded.whole()]
+
+    def explained_output(self, out: Any, places: Any, method: str) -> Any:
+        logits = whole(out.logits)
+        # of DeepLIFT logits, see `deeplift`
+        centred = logits - logits.mean(dim=-1, keepdim=True) if method == "deeplift" else logits.softmax(dim=-1)
+        return centred.gather(1, places)[:, 0]
 
     def ahead(
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int | None]
     ) -> dict[bytes, NDArray[np.float64]]:
         self._known = {}
-        # another kind of model has passes of its own, and in half precision passes are not those of the gradient
-        if self.half or method not in PLAIN or type(self).scores is not SequenceModel.scores:
+        # in half precision passes are not those of the gradient
+        if self.half or method not in PLAIN or self.explains_singly:
             return {}
         pieces = [one for one in encoded if isinstance(one, Pieces)]
         columns = [None if target is None else self.column(target) for target in targets]

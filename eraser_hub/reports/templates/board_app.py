@@ -68,12 +68,7 @@ def drawn(dataset: str, family: str, parts: bool = False) -> gr.Dataframe:
     kinds: list[Any] = ["str"] * 4 + ["number"] * numbers
     widths: list[Any] = [250, 170, 110, 250] + [130] * numbers
     return gr.Dataframe(
-        value=value,
-        datatype=kinds,
-        column_widths=widths,
-        interactive=False,
-        wrap=True,
-        elem_id="board",
+        value=value, datatype=kinds, column_widths=widths, interactive=False, wrap=True, elem_id="board"
     )
 
 

@@ -17,7 +17,7 @@ from eraser_hub.attribution.run import explain
 from eraser_hub.attribution.runner import Runner
 from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.attribution.transformers.sequence_model import SequenceModel
-from eraser_hub.metrics.fields import DISTANCES, ENTROPIES
+from eraser_hub.schema.instance import DISTANCES, ENTROPIES
 
 from ...needs import needs
 from ...refusals import refused

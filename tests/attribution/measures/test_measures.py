@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from eraser_hub.attribution.adapter import align_labels
+from eraser_hub.attribution.adapters.plain import PlainModel
 from eraser_hub.attribution.api import explain_texts
 from eraser_hub.attribution.costs import inputs_of
 from eraser_hub.attribution.engine import explain_instances
-from eraser_hub.attribution.models.plain_model import PlainModel
 from eraser_hub.attribution.outputs import write_predictions
 from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.metrics.eraser_faithfulness import EraserFaithfulness

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eraser_hub.attribution.adapters.plain import PlainModel
 from eraser_hub.attribution.api import explain_texts
 from eraser_hub.attribution.engine import explain_instances
 from eraser_hub.attribution.erasure import empty, full, only, without
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.attribution.models.plain_model import PlainModel
 from eraser_hub.attribution.runner import INFILLED, Runner
 from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.attribution.transformers.infilling import Infiller, open_infiller

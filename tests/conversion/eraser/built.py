@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
+from eraser_hub.conversion.card import yaml_features
 from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.conversion.eraser.schema import SCHEMA
-from eraser_hub.conversion.features import yaml_features
 from eraser_hub.metrics.tokens import sentences_of, tokens_of
 
 Row = dict[str, Any]

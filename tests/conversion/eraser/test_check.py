@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.checks import Report
-from eraser_hub.conversion.eraser.check import check_eraser
+from eraser_hub.conversion.eraser.verbs import VERBS
 from eraser_hub.metrics.tokens import tokens_of
 from eraser_hub.records.errors import DataError
 
@@ -43,7 +43,7 @@ def words(report: Report, check: str) -> str:
 
 
 def test_a_folder_without_a_fault(tmp_path):
-    report = check_eraser(built.write_built(tmp_path / "eraser", built.rows()), leakage=True)
+    report = VERBS.check(built.write_built(tmp_path / "eraser", built.rows()), leakage=True)
     assert levels(report) == {}
     assert report.violations == 0 and report.leakage == []
     assert {s.config for s in report.splits} == {"movies"}
@@ -103,7 +103,7 @@ SEEDED: list[tuple[str, Callable[[Splits], Any], str]] = [
 def test_a_seeded_violation_is_found(tmp_path, check, spoil, said):
     rows = built.rows()
     spoil(rows)
-    report = check_eraser(built.write_built(tmp_path / "eraser", rows))
+    report = VERBS.check(built.write_built(tmp_path / "eraser", rows))
     found = levels(report)
     assert found.get(check, ("", 0))[0] == "violation", found
     assert said in words(report, check)
@@ -121,7 +121,7 @@ def test_a_seeded_violation_is_found(tmp_path, check, spoil, said):
     ],
 )
 def test_a_card_that_does_not_tell_the_truth(tmp_path, changes, mentions):
-    report = check_eraser(built.write_built(tmp_path / "eraser", built.rows(), **changes))
+    report = VERBS.check(built.write_built(tmp_path / "eraser", built.rows(), **changes))
     assert levels(report)["card"][0] == "violation"
     assert all(each in words(report, "card") for each in mentions)
 
@@ -133,7 +133,7 @@ def test_a_card_with_other_types(tmp_path):
     place = table.column_names.index("num_tokens")
     table = table.set_column(place, "num_tokens", table["num_tokens"].cast(pa.int64()))
     pq.write_table(table.replace_schema_metadata({b"huggingface": b"{}"}), path)
-    said = words(check_eraser(folder), "card")
+    said = words(VERBS.check(folder), "card")
     assert all(each in said for each in ("num_tokens", "int32", "int64", "`huggingface`"))
 
 
@@ -154,7 +154,7 @@ def test_a_listed_quirk_is_named_and_is_no_violation(tmp_path, config, split, ch
         positions = list(range(evidence["start_token"], evidence["end_token"]))
         ratio = float(np.float32(len(positions) / rows[split][0]["num_tokens"]))
         rows[split][0].update(rationale="se", rationale_positions=[positions], rationale_ratio=ratio)
-    report = check_eraser(built.write_built(tmp_path / "eraser", rows, config))
+    report = VERBS.check(built.write_built(tmp_path / "eraser", rows, config))
     assert levels(report) == {check: ("quirk", 1)}
     assert report.violations == 0
 
@@ -164,7 +164,7 @@ def test_the_same_elsewhere_is_a_note_or_a_violation(tmp_path):
     rows["train"][0] = built.row("t0", built.TEXTS[0], [(0, 1), (1, 1), (0, 1)])
     rows["train"][1]["evidences"][0][0]["text"] = "clipped"
     rows["train"][1]["rationale"] = "clipped … ."
-    report = check_eraser(built.write_built(tmp_path / "eraser", rows, "multirc"))
+    report = VERBS.check(built.write_built(tmp_path / "eraser", rows, "multirc"))
     notes = dict.fromkeys(("empty spans", "repeated spans"), ("note", 1))
     assert levels(report) == {**notes, "evidence text": ("violation", 1)}
 
@@ -173,7 +173,7 @@ def test_the_same_elsewhere_is_a_note_or_a_violation(tmp_path):
 def test_sentence_offsets_are_a_guess(tmp_path, first, behind):
     rows = built.rows()
     span(rows, start_sentence=first, end_sentence=behind)
-    report = check_eraser(built.write_built(tmp_path / "eraser", rows))
+    report = VERBS.check(built.write_built(tmp_path / "eraser", rows))
     assert levels(report) == {"sentence offsets": ("note", 1)}
     assert f"sentences [{first}, {behind}) of 2" in words(report, "sentence offsets")
 
@@ -183,17 +183,17 @@ def test_boolq_may_share_documents_and_the_others_may_not(tmp_path):
     rows["test"].append(built.row("s1", built.TEXTS[0], [], position=2, docid="t0.txt"))
     rows["test"][-1]["evidences"] = rows["train"][0]["evidences"]
     rows["test"][-1] = {**rows["train"][0], "annotation_id": "s1", "position": 2}
-    assert levels(check_eraser(built.write_built(tmp_path / "a" / "eraser", rows, "boolq"))) == {
+    assert levels(VERBS.check(built.write_built(tmp_path / "a" / "eraser", rows, "boolq"))) == {
         "shared documents": ("quirk", 1)
     }
-    others = levels(check_eraser(built.write_built(tmp_path / "b" / "eraser", rows, "fever")))
+    others = levels(VERBS.check(built.write_built(tmp_path / "b" / "eraser", rows, "fever")))
     assert others["shared documents"] == ("violation", 1)
 
 
 def test_an_extra_split_may_share_documents_and_it_is_said(tmp_path):
     rows = built.rows()
     rows["dev"] = [{**rows["train"][0], "annotation_id": "d"}]
-    assert levels(check_eraser(built.write_built(tmp_path / "eraser", rows, "fever"))) == {
+    assert levels(VERBS.check(built.write_built(tmp_path / "eraser", rows, "fever"))) == {
         "shared with an extra split": ("note", 1)
     }
 
@@ -203,7 +203,7 @@ def test_leakage_lists_documents_under_two_names_and_misplaced_evidence(tmp_path
     rows["train"].append(built.row("t8", built.TEXTS[1], [], position=8))
     rows["validation"].append(built.row("v8", built.TEXTS[0], [], position=8))
     rows["test"].append(built.row("s8", "good and bad and  good .", [(4, 5), (0, 1)], position=8))
-    report = check_eraser(built.write_built(tmp_path / "eraser", rows), leakage=True)
+    report = VERBS.check(built.write_built(tmp_path / "eraser", rows), leakage=True)
     found = {finding.check: finding for finding in report.leakage}
     assert found["movies: same text, other name, within splits"].examples == ("t1.txt (train) = t8.txt (train)",)
     assert found["movies: same text, other name, across splits"].examples == ("t0.txt (train) = v8.txt (validation)",)
@@ -223,7 +223,7 @@ def test_documents_beside(tmp_path):
     (folder / "documents").mkdir()
     table = pa.table({"docid": ["x", "x", "t0.txt"], "text": ["a", "a", "b"]})
     pq.write_table(table, folder / "documents" / "movies.parquet")
-    report = check_eraser(folder)
+    report = VERBS.check(folder)
     assert "'t0.txt' is one of train's" in words(report, "documents beside")
     assert "'x' stands 2 times" in words(report, "documents beside")
 
@@ -259,7 +259,7 @@ def test_a_folder_that_cannot_be_read(tmp_path, harm, rule, mentioned):
     else:
         configs = ["films"]
     with refused(rule, mentioned):
-        check_eraser(folder, configs)
+        VERBS.check(folder, configs)
 
 
 def test_damaged_parquet_is_an_error_or_a_finding(tmp_path):
@@ -275,7 +275,7 @@ def test_damaged_parquet_is_an_error_or_a_finding(tmp_path):
         for place in random.integers(0, len(content), size=1 + k % 3):
             content[place] = random.integers(0, 256)
         path.write_bytes(bytes(content[: int(random.integers(1, len(content)))] if k % 5 == 0 else content))
-        for look in (lambda: check_eraser(folder, leakage=True), lambda: eraser_statistics(folder)):
+        for look in (lambda: VERBS.check(folder, leakage=True), lambda: eraser_statistics(folder)):
             try:
                 look()
             except DataError:
@@ -299,7 +299,7 @@ def test_a_column_of_another_kind_is_an_error(tmp_path, column, values):
     table = pq.read_table(path)
     pq.write_table(table.set_column(table.column_names.index(column), column, pa.array(values)), path)
     with refused("type", f"column {column} ", file=path):
-        check_eraser(folder)
+        VERBS.check(folder)
 
 
 def test_the_command_line(tmp_path, monkeypatch):
@@ -342,7 +342,7 @@ def test_any_rows_made_the_plain_way_have_no_violation(tmp_path_factory, documen
         spans = data.draw(st.lists(st.tuples(st.integers(0, count), st.integers(0, count)).map(sorted), max_size=4))
         rows.append(built.row(f"r{k}", "\n".join(lines), [tuple(s) for s in spans], position=k + 1))
     folder = built.write_built(tmp_path_factory.mktemp("any") / "eraser", {"train": rows})
-    assert check_eraser(folder, leakage=True).violations == 0
+    assert VERBS.check(folder, leakage=True).violations == 0
 
 
 # -- the samples, the real files --------------------------------------------------------------------------------------
@@ -351,7 +351,7 @@ def test_any_rows_made_the_plain_way_have_no_violation(tmp_path_factory, documen
 @pytest.fixture(scope="module")
 def sample_report(samples, tmp_path_factory) -> Report:
     out = tmp_path_factory.mktemp("hub")
-    return check_eraser(HUB_DATASETS["eraser"].build(None, out=out, source=samples / "eraser").folder, leakage=True)
+    return VERBS.check(HUB_DATASETS["eraser"].build(None, out=out, source=samples / "eraser").folder, leakage=True)
 
 
 def test_the_samples_have_every_listed_quirk_and_no_violation(sample_report):

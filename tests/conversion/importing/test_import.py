@@ -420,7 +420,7 @@ def test_splits_that_no_dataset_can_have(splits: tuple[str, ...], tmp_path: Path
         ("--tokens t --mask m --tokenizer characters", ("--tokenizer:", "--text")),
         ("--tokens t --mask m --annotators all", ("--annotators:", "groups, majority", "'all'")),
         ("--tokens t --mask m --split x", ("--split:", "SPLIT=FILE", "'x'")),
-        ("--tokens t --mask m --split train=x.jsonl", ("--split:", "train", "--from")),
+        ("--tokens t --mask m --split train=x.jsonl", ("--split:", "train", "--source")),
     ],
 )
 def test_bad_usage(words: str, mentions: tuple[str, ...], tmp_path: Path) -> None:
@@ -453,5 +453,5 @@ def test_the_hatexplain_shape_to_annotator_agreement(tmp_path: Path, samples: Pa
     result = evaluate.load(str(spaces / "annotator_agreement")).compute(references=rows)
     assert result["comparisons"] == sum(map(len, rows["annotators"])) and 0.5 < result["cohen_kappa"] < 1
     tables = {table.name: table for table in HUB_DATASETS["eraser"].stats(built).tables}
-    (row,) = tables["table_2"].cells()
-    assert f"{result['f1']:.3f}" in str([str(each) for each in row[1]])
+    ((_, figures),) = tables["table_2"].rows
+    assert f"{result['f1']:.3f}" in str([str(each) for each in figures.values()])

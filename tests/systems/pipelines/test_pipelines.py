@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from eraser_hub.attribution import explain_instances
 from eraser_hub.attribution.adapter import Selection, align_labels
+from eraser_hub.attribution.adapters.plain import PlainModel
 from eraser_hub.attribution.erasure import tokens_at
 from eraser_hub.attribution.instances import Instance, instance_of_eraser
-from eraser_hub.attribution.models.plain_model import PlainModel
 from eraser_hub.attribution.settings import settings_for
 from eraser_hub.metrics.tokens import sentences_of
 from eraser_hub.records.predictions import instances as read_predictions

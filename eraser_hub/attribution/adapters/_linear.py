@@ -7,18 +7,19 @@ single words without weighting that is w_c,t itself.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.attribution.adapter import Notes
-from eraser_hub.attribution.instances import Instance
-from eraser_hub.attribution.methods.integrated_gradients import points_of
 from eraser_hub.papers.presets import Choices
 from eraser_hub.records.errors import DataError
+
+from ..adapter import Notes
+from ..instances import Instance
+from ..methods.integrated_gradients import points_of
 
 
 class LinearPipeline(Protocol):
@@ -83,44 +84,47 @@ def weights_of(model: LinearPipeline, column: int) -> NDArray[np.float64]:
     return -row if len(coefficients) == 1 and column != 1 else row
 
 
-def coefficient_scores(
-    model: LinearPipeline, instance: Instance, column: int, method: str = "coefficients", steps: int = 0
-) -> NDArray[np.float64]:
-    """Each document token's share of w_c · x, shape (tokens,)."""
-    query = list(instance.query) if model.uses_query else []
-    tokens = [*query, *instance.tokens]
-    features = model.steps[0].transform([model.joiner.join(tokens)])
-    for step in model.steps[1:-1]:
-        features = step.transform(features)
-    weights = weights_of(model, column)
-    row = features.tocsr()
-    value = dict(zip(row.indices.tolist(), row.data.tolist(), strict=True))
-    places_of: dict[int, list[Sequence[int]]] = defaultdict(list)
-    for feature, places in occurrences(model.steps[0], tokens, model.joiner):
-        places_of[feature].append(places)
-    scores = np.zeros(len(tokens))
-    for feature, all_places in places_of.items():
-        share = weights[feature] * value.get(feature, 0.0) / len(all_places)
-        for places in all_places:
-            for place in places:
-                scores[place] += share / len(places)
-    return scores[len(query) :]
-
-
-def gradient_scores(
+def token_scores(
     model: LinearPipeline, instance: Instance, column: int, method: str, steps: int
 ) -> NDArray[np.float64]:
-    """Gradient methods where each token is one unit of its word's count: d p_c / d x_t, shape (tokens,).
+    """Score each document token for an output column, shape (tokens,): the gains of its features, in equal parts.
 
-    ``input-x-gradient`` equals ``gradient`` up to sign (a token's own input is 1; ``gradient`` is its magnitude).
-    Integrated gradients follow the straight line from no tokens to all with ``steps`` Gauss-Legendre points
-    (Sundararajan et al., 2017, equation 1); the baseline is the all-zero count vector, the query's words included. The
-    convergence delta, the difference between their sum and p(x) - p(baseline), is kept in the model's notes.
+    A feature's gain by ``coefficients`` is its w_c,f x_f, divided over its occurrences. By the gradient methods, where
+    each token is one unit of its word's count, it is d p_c / d x_f: ``input-x-gradient`` equals ``gradient`` up to sign
+    (a token's own input is 1; ``gradient`` is its magnitude). Integrated gradients follow the straight line from no
+    tokens to all with ``steps`` Gauss-Legendre points (Sundararajan et al., 2017, equation 1); the baseline is the
+    all-zero count vector, the query's words included. The convergence delta, the difference between their sum and
+    p(x) - p(baseline), is kept in the model's notes.
     """
     query = list(instance.query) if model.uses_query else []
     tokens = [*query, *instance.tokens]
+    row, scores = model.steps[0].transform([model.joiner.join(tokens)]), np.zeros(len(tokens))
+    features = list(occurrences(model.steps[0], tokens, model.joiner))
+    change = None
+    if method == "coefficients":
+        for step in model.steps[1:-1]:
+            row = step.transform(row)
+        weights, row = weights_of(model, column), row.tocsr()
+        value = dict(zip(row.indices.tolist(), row.data.tolist(), strict=True))
+        counts = Counter(feature for feature, _ in features)
+        gains = {feature: weights[feature] * value.get(feature, 0.0) / count for feature, count in counts.items()}
+    else:
+        slopes, change = slopes_of(model, row, column, method, steps)
+        gains = {feature: float(slopes[feature]) for feature, _ in features}
+    for feature, places in features:
+        for place in places:
+            scores[place] += gains[feature] / len(places)
+    if change is not None:
+        model.notes.largest("largest convergence delta", abs(float(scores.sum() - change)))
+    scores = scores[len(query) :]
+    return np.abs(scores) if method == "gradient" else scores
+
+
+def slopes_of(
+    model: LinearPipeline, row: Any, column: int, method: str, steps: int
+) -> tuple[NDArray[np.float64], float | None]:
+    """Return d p_c / d x_f of each feature, averaged over the path for integrated gradients, and p's change on it."""
     estimator = model.steps[-1]
-    row = model.steps[0].transform([model.joiner.join(tokens)])
     weights = np.stack([weights_of(model, c) for c in range(len(estimator.classes_))])
     raw = np.asarray(estimator.decision_function(row), dtype=np.float64).reshape(-1)
     bias = np.asarray(estimator.intercept_, dtype=np.float64).reshape(-1)
@@ -136,15 +140,7 @@ def gradient_scores(
     integrated = method == "integrated-gradients"
     at, shares = points_of(steps, model.choices.integral) if integrated else (np.ones(1), np.ones(1))
     p = probabilities(at)
-    # d p_c / d z_j = p_c ([c = j] - p_j), averaged over the path
-    slope = shares @ (p[:, [column]] * ((np.arange(p.shape[1]) == column) - p))
-    scores = np.zeros(len(tokens))
-    for feature, places in occurrences(model.steps[0], tokens, model.joiner):
-        gain = float(slope @ weights[:, feature])
-        for place in places:
-            scores[place] += gain / len(places)
-    if integrated:
-        ends = probabilities(np.asarray([0.0, 1.0]))[:, column]
-        model.notes.largest("largest convergence delta", abs(float(scores.sum() - (ends[1] - ends[0]))))
-    scores = scores[len(query) :]
-    return np.abs(scores) if method == "gradient" else scores
+    # d p_c / d z_j = p_c ([c = j] - p_j)
+    slopes = shares @ (p[:, [column]] * ((np.arange(p.shape[1]) == column) - p)) @ weights
+    start, end = probabilities(np.asarray([0.0, 1.0]))[:, column]
+    return slopes, float(end - start) if integrated else None

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eraser_hub.reports.method_agreement import agreement_section
+from eraser_hub.reports.sections import agreement_section
 from eraser_hub.scoring.leaks import interval_over_documents
 from eraser_hub.scoring.settings import ScoreSettings
 

@@ -7,10 +7,10 @@ import pytest
 
 pytest.importorskip("sklearn")
 from eraser_hub.attribution.adapter import align_labels
+from eraser_hub.attribution.adapters.scikit_learn import MASK, PipelineModel, load_pipeline
 from eraser_hub.attribution.engine import explain_instances
 from eraser_hub.attribution.erasure import full, only, without
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.attribution.models.sklearn_model import MASK, PipelineModel, load_pipeline
 from eraser_hub.attribution.open import open_model
 from eraser_hub.attribution.runner import Runner
 from eraser_hub.attribution.settings import ExplainSettings
@@ -320,7 +320,7 @@ def test_full_input_of_ten_thousand_tokens():
 @pytest.mark.parametrize("erase", ["remove", "mask", "pad"])
 @pytest.mark.parametrize("uses_query", [False, True])
 def test_bags_cut_in_word_order_are_the_pipelines_own_counts(erase, uses_query):
-    from eraser_hub.attribution.models.sklearn_model import MASK, PAD, PipelineModel
+    from eraser_hub.attribution.adapters.scikit_learn import MASK, PAD, PipelineModel
 
     fitted = pipeline_for(SYSTEMS["logistic-regression"](), "words", 1.0, 1).fit(
         [f"the good film {MASK} {PAD}", "a bad bad film plot"], ["POS", "NEG"]

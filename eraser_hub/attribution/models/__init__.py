@@ -1,1 +1,0 @@
-"""Models that are not networks: scikit-learn pipelines."""

@@ -1,0 +1,18 @@
+"""Arguments that several public functions have, with their words: types of the fields of their options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated
+
+from .options import Option
+
+DatasetPlace = Annotated[str, Option(help="Dataset folder (hub/eraser), Hub id or hf:// path.")]
+Config = Annotated[str | None, Option(help="Config; by default the dataset's default config.")]
+Resume = Annotated[bool, Option(group="Run", help="Go on with a stopped run.")]
+Force = Annotated[bool, Option(group="Run", help="Replace a result that was made otherwise.")]
+Progress = Annotated[Callable[[str], None] | None, Option(help="Called with each line of progress.", python_only=True)]
+Revision = Annotated[str | None, Option(group="Data", help="Of a dataset of the Hub: a branch, a tag or a commit.")]
+Split = Annotated[
+    str, Option(announced=True, help="test, validation (or val), train, or a split of the dataset's own.")
+]

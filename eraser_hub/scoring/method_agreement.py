@@ -1,0 +1,89 @@
+"""How far systems rank tokens alike: rank correlation, and overlap of their tops.
+
+A figure is the mean over the instances that both systems score, with a bootstrap interval over the documents that these
+share; of one system it is that of its own runs against one another (trained by other seeds).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eraser_hub.metrics.rank_correlation import top_overlap
+from eraser_hub.schema.instance import SOFT_FIELDS
+
+from .leaks import interval_over_documents
+from .settings import ScoreSettings
+
+TOP_SHARE = 0.1  # of an instance's tokens
+Docids = tuple[str, ...]
+# instance -> its documents, and the soft scores of all of them
+Rankings = Mapping[str, tuple[Docids, NDArray[np.float64]]]
+Measure = Callable[[NDArray[np.float64], NDArray[np.float64]], float]
+
+
+class RankAgreement(NamedTuple):
+    """How far two systems agree.
+
+    Attributes:
+        mean: over the instances for which the measure is defined.
+        interval: of the mean; None where none was asked for, or a single cluster leaves nothing to draw.
+        instances: how many these are.
+    """
+
+    mean: float
+    interval: tuple[float, float] | None
+    instances: int
+
+
+def soft_scores_of(answers: Mapping[str, Mapping[str, Any]]) -> Rankings:
+    """The soft scores of each instance that has some, its documents in the order of their names."""
+    field = SOFT_FIELDS["soft"].field
+    scores = {}
+    for identity, instance in answers.items():
+        rationales = sorted(instance.get("rationales") or (), key=lambda one: str(one["docid"]))
+        if rationales and all(one.get(field) is not None for one in rationales):
+            values = np.concatenate([np.asarray(one[field], dtype=np.float64) for one in rationales])
+            scores[identity] = tuple(str(one["docid"]) for one in rationales), values
+    return scores
+
+
+def overlap_of_tops(left: NDArray[np.float64], right: NDArray[np.float64]) -> float:
+    """The share of the top tenth of tokens that both have in common."""
+    return top_overlap(left, right, math.ceil(TOP_SHARE * len(left)))
+
+
+def values_of(measure: Measure, pairs: Sequence[tuple[Rankings, Rankings]]) -> tuple[list[float], list[Docids]]:
+    """The measure of each instance that both of a pair have, where it is defined; and the instance's documents."""
+    values, docids = list[float](), list[Docids]()
+    for left, right in pairs:
+        for identity, (documents, scores) in left.items():
+            _, others = right.get(identity, ((), scores[:0]))
+            if identity in right and len(scores) == len(others) and not math.isnan(value := measure(scores, others)):
+                values.append(value)
+                docids.append(documents)
+    return values, docids
+
+
+def agreement_of(
+    measure: Measure, first: Sequence[Rankings], second: Sequence[Rankings], settings: ScoreSettings
+) -> RankAgreement | None:
+    """How far two systems agree, or the runs of one; None where no instance tells.
+
+    Args:
+        measure: of two rankings of an instance's tokens; NaN where it is undefined.
+        first, second: the runs of each system, of which the first ones are compared; the same list: of one system,
+            whose runs are compared with one another.
+        settings: of the interval.
+    """
+    pairs = list(combinations(first, 2)) if first is second else [(first[0], second[0])]
+    values, docids = values_of(measure, pairs)
+    if not values:
+        return None
+    interval = interval_over_documents(np.array(values), docids, settings)
+    return RankAgreement(math.fsum(values) / len(values), interval, len(values))
