@@ -24,13 +24,19 @@ def commands() -> dict[str, Any]:
     from eraser_hub import __main__ as main
 
     main._register()
-    return dict(typer.main.get_command(main.app).commands)  # type: ignore[attr-defined]
+    found: dict[str, Any] = {}
+    for verb, command in typer.main.get_command(main.app).commands.items():  # type: ignore[attr-defined]
+        below = getattr(command, "commands", None) or {}
+        found |= {f"{verb} {name}": each for name, each in below.items()} or {verb: command}
+    return found
 
 
 def page() -> str:
     """Return the whole page."""
     found = commands()
-    table = "".join(f"| [`{verb}`](#{verb}) | {_cell(_purpose(command))} |\n" for verb, command in found.items())
+    table = "".join(
+        f"| [`{verb}`](#{verb.replace(' ', '-')}) | {_cell(_purpose(command))} |\n" for verb, command in found.items()
+    )
     parts = [INTRODUCTION, f"| command | what it does |\n|---|---|\n{table}"]
     parts += [_section(verb, command) for verb, command in found.items()]
     return "\n".join(parts)
@@ -54,7 +60,7 @@ def _section(verb: str, command: Any) -> str:
 
 def _description(text: str) -> str:
     """A docstring's paragraphs; those after "Examples:" as one block of commands."""
-    words, _, examples = text.partition("\n\nExamples:\n\n")
+    words, _, examples = text.replace("\n\nExample:\n\n", "\n\nExamples:\n\n").partition("\n\nExamples:\n\n")
     if not examples:
         return words.strip()
     lines = [" ".join(line.strip() for line in part.split("\n")) for part in examples.split("\n\n")]
@@ -92,7 +98,12 @@ def _meaning(parameter: Any) -> str:
     default = parameter.default
     if parameter.required:
         words.append("Required.")
-    elif parameter.opts and default not in (None, False, (), [], "") and not callable(default):
+    elif (
+        parameter.opts
+        and "default" not in words[0]
+        and default not in (None, False, (), [], "")
+        and not callable(default)
+    ):
         words.append(f"Default: `{'yes' if default is True else default}`.")
     return " ".join(filter(None, words))
 
