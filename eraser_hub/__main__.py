@@ -119,8 +119,9 @@ def _spellings(verb: str) -> dict[str, str]:
     command = typer.main.get_command(app)
     for name in (verb, *sys.argv):
         command = getattr(command, "commands", {}).get(name, command)
+    names = {p.name: (*p.opts, *p.secondary_opts)[0] for p in command.params if p.name}  # --no-progress has no first
     named = {
-        p.name: p.opts[0] if p.opts[0].startswith("-") else getattr(p, "metavar", None) or p.name.upper()
+        p.name: names[p.name] if names[p.name].startswith("-") else getattr(p, "metavar", None) or p.name.upper()
         for p in command.params
         if p.name
     }
