@@ -11,7 +11,7 @@ SCHEMA := $(BIN)/check-jsonschema --quiet --builtin-schema
 PYTEST := $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile
 
 .PHONY: help quickstart test unit quick slow test-fast test-changed lint types bench bench-inference matrix explain-table \
-        reference browser screenshots attack mutation clean
+        reference docs browser screenshots pictures figures attack mutation clean
 .DEFAULT_GOAL := help
 
 help:
@@ -25,8 +25,11 @@ help:
 	@echo "make bench          side-by-side measurements, printed as ratios (long); writes benchmarks/RESULTS.md"
 	@echo "make bench-inference  how often tests call equal systems different, and intervals hold the truth (five minutes)"
 	@echo "make explain-table  train and explain on movies: the table of docs/results.md (needs real corpora, ERASER_CORPORA)"
-	@echo "make reference      docs/reference.md out of the docstrings"
+	@echo "make docs           the documentation site, strictly, into site/"
+	@echo "make reference      docs/reference.md and docs/commands.md out of docstrings and declarations"
 	@echo "make screenshots    pictures of every page, for looking at (build/screenshots) and for the cards"
+	@echo "make pictures       the pictures of README.md and docs/, anew"
+	@echo "make figures        the figures of docs/results.md out of docs/results/*.csv"
 	@echo "make matrix         the wheel on every Python at hand (PYTHONS), with the newest and the oldest dependencies"
 	@echo "make mutation       small faults in the metrics' kernels, and whether their tests find them"
 	@echo "make attack N=5000  hostile input for every verb and module, kills, requests to serve; findings in attack.md"
@@ -42,7 +45,7 @@ $(VENV)/.installed: $(BIN)/python setup.cfg pyproject.toml eraser_hub/version.py
 # torch comes first and by its exact version, so that no other requirement draws in another build of it
 $(VENV)/.installed-test: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet "$(TORCH)"
-	$(BIN)/python -m pip install --quiet --editable ".[explain,llm,plots,apps,ray,croissant,test,lint]"
+	$(BIN)/python -m pip install --quiet --editable ".[explain,llm,plots,apps,ray,croissant,test,lint,docs]"
 	@touch $@
 
 quickstart: $(VENV)/.installed
@@ -62,6 +65,13 @@ browser:
 # build/screenshots: report, board and Spaces at 1280 and 390 pixels, light and dark; the cards' own pictures are taken anew
 screenshots: $(VENV)/.installed-test browser
 	$(BIN)/python -m tools.pictures build/screenshots
+
+# docs/images: the pictures of README.md and of the pages
+pictures: $(VENV)/.installed-test browser
+	$(BIN)/python -m tools.pictures documents
+
+figures: $(VENV)/.installed
+	$(BIN)/python -m tools.figures
 
 # Two passes, so that the few long tests (installations, Ray, browsers) do not stand behind one another at the end.
 test: quick slow
@@ -99,6 +109,15 @@ explain-table: $(VENV)/.installed-test
 
 reference: $(VENV)/.installed-test
 	$(BIN)/python -m tools.reference
+	$(BIN)/python -m tools.commands
+
+$(VENV)/.installed-docs: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --editable ".[docs]"
+	@touch $@
+
+# NO_MKDOCS_2_WARNING: a notice of the theme's authors, of another program
+docs: $(VENV)/.installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
@@ -113,7 +132,7 @@ types: $(VENV)/.installed-test
 	$(BIN)/basedpyright
 
 clean:
-	rm -rf build dist hub report *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist hub report site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # The long campaign: N cases, KILLS of each verb that writes, REQUESTS to serve; the same for the same SEED. The tests run a sample.
 N        ?= 5000

@@ -67,6 +67,8 @@ def test_pages_and_badges_name_the_supported_pythons_and_the_licence() -> None:
     titles = [re.findall(r"<title>(.*)</title>", (ROOT / path).read_text("utf-8")) for _, path in badges]
     assert titles == [[words] for words, _ in badges] == [[f"Python {oldest} to {newest}"], ["Licence: Apache-2.0"]]
     assert f"{oldest} – {newest}" in (ROOT / badges[0][1]).read_text("utf-8")
+    workflows = re.findall(r"actions/workflows/([\w-]+\.yml)/badge\.svg", readme)
+    assert workflows == ["tests.yml", "docs.yml"] and all((GITHUB / "workflows" / name).is_file() for name in workflows)
     assert parsed(ROOT / "CITATION.cff")["license"] == "Apache-2.0"
 
 
@@ -118,7 +120,10 @@ def test_what_is_not_there_would_be_found(command: str) -> None:
 def test_workflows_may_do_no_more_than_they_need() -> None:
     assert all(parsed(path)["permissions"] == {"contents": "read"} for path in WORKFLOWS)
     more = {name: job["permissions"] for name, job in jobs() if "permissions" in job}
-    assert more == {"release.yml: publish": {"id-token": "write"}}
+    assert more == {
+        "release.yml: publish": {"id-token": "write"},
+        "docs.yml: pages": {"pages": "write", "id-token": "write"},
+    }
     texts = [path.read_text("utf-8") for path in WORKFLOWS]
     assert not any("secrets." in text for text in texts), "trusted publishing keeps none"
     steps = [step for _, job in jobs() for step in job.get("steps", ())]

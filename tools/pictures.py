@@ -1,7 +1,8 @@
-"""Pictures of what a browsing person sees, all out of the bundled samples: ``make screenshots``.
+"""Pictures of what a browsing person sees, all out of the bundled samples: ``make screenshots``, ``make pictures``.
 
 Report, board and metric Spaces go to a folder of views, in a wide and a narrow window, in a light and a dark theme.
-Beside the cards go a highlighted rationale for each dataset, and each Space's page.
+Beside the cards go a highlighted rationale for each dataset, and each Space's page. The documents' own pictures, in
+docs/images, are `make pictures`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from eraser_hub.publishing.spaces import build_metrics, metric_names, metrics_fo
 from eraser_hub.reports.board import board_lines, write_board
 from eraser_hub.reports.board_lines import read_score_file
 from eraser_hub.reports.highlight import Highlight, highlights
-from eraser_hub.reports.report import make_report
+from eraser_hub.reports.report import ReportFiles, make_report
 from eraser_hub.scoring.runs import named_systems
 from eraser_hub.scoring.scored_split import read_split
 
@@ -31,6 +32,7 @@ SHOWN = {
     "eraser": ("movies", "validation", None),
     "human_rationales": ("sst", "validation", None),
 }
+DOCUMENT_IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
 _STYLE = "margin:0;padding:1rem 1.4rem;width:max-content;max-width:44rem;background:#fff;color:#1c1c1c"
 _PAPER = f'<!DOCTYPE html><html lang="en"><meta charset="utf-8"><body style="{_STYLE}">'
 
@@ -60,17 +62,44 @@ def dataset_pictures(browser: Any, hub: Path, cards: Path) -> list[Path]:
     return paths
 
 
+def sample_report(hub: Path) -> ReportFiles:
+    """Write the report on the two sample predictions for movies."""
+    predictions = samples.path("predictions", "eraser")
+    systems = named_systems(
+        [f"ours={predictions / 'movies.val.jsonl'}", f"baseline={predictions / 'movies.val.baseline.jsonl'}"]
+    )
+    return make_report(hub / "eraser", config="movies", split="validation", systems=systems, out=hub / "report")
+
+
+def document_pictures(browser: Any, hub: Path, images: Path) -> list[Path]:
+    """Save the pictures of README.md and docs/: the top of a report, its documents, and a highlighted text.
+
+    Args:
+        browser: as of `headless_browser`.
+        hub: the built samples.
+        images: the folder of the pictures.
+    """
+    page = sample_report(hub).page
+    taken = []
+    for name, width, selector, height in (("report", 720, "body", 640), ("documents", 1100, "#browser", 640)):
+        view_as(browser, width, "light")
+        open_file(browser, page, "#documents .text")
+        taken.append(images / f"{name}.png")
+        taken[-1].write_bytes(picture(browser, selector, height))
+    config, split, identity = SHOWN["eraser"]
+    (system,) = named_systems([str(samples.path("predictions", "eraser") / "movies.val.jsonl")])
+    taken.append(images / "highlight.png")
+    card_picture(browser, highlights(read_split(hub / "eraser", config, split), identity, system)[0], taken[-1])
+    return taken
+
+
 def page_pictures(browser: Any, hub: Path, views: Path) -> list[Path]:
     """The views of a report on movies, and of a board that has its scores.
 
     Raises:
         DataError: a page does not show its content.
     """
-    predictions = samples.path("predictions", "eraser")
-    systems = named_systems(
-        [f"ours={predictions / 'movies.val.jsonl'}", f"baseline={predictions / 'movies.val.baseline.jsonl'}"]
-    )
-    report = make_report(hub / "eraser", config="movies", split="validation", systems=systems, out=hub / "report")
+    report = sample_report(hub)
     board, _ = write_board(hub / "board", board_lines(map(read_score_file, report.score_files)))
     taken = []
     for name, page, content in (("report", report.page, "#documents .text"), ("board", board, "#board .best")):
@@ -119,16 +148,20 @@ def _provide_pictures(name: str, cards: Path) -> None:
 
 
 def main() -> None:
-    """Take all pictures; the argument is the folder of views."""
-    views = Path(sys.argv[1] if len(sys.argv) > 1 else "build/screenshots")
-    views.mkdir(parents=True, exist_ok=True)
-    cards = Path(str(files("eraser_hub.datasets_scripts").joinpath("cards")))
+    """Take all pictures; the argument is the folder of views, or `documents` for those of docs/images alone."""
+    argument = sys.argv[1] if len(sys.argv) > 1 else "build/screenshots"
     with tempfile.TemporaryDirectory() as place, headless_browser() as browser:
         for name in SHOWN:
             HUB_DATASETS[name].build(None, out=Path(place), source=samples.path(name))
-        pictures = dataset_pictures(browser, Path(place), cards)
-        pictures += page_pictures(browser, Path(place), views)
-        pictures += space_pictures(browser, views)
+        if argument == "documents":
+            pictures = document_pictures(browser, Path(place), DOCUMENT_IMAGES)
+        else:
+            views = Path(argument)
+            views.mkdir(parents=True, exist_ok=True)
+            cards = Path(str(files("eraser_hub.datasets_scripts").joinpath("cards")))
+            pictures = dataset_pictures(browser, Path(place), cards)
+            pictures += page_pictures(browser, Path(place), views)
+            pictures += space_pictures(browser, views)
     for path in pictures:
         print(path, path.stat().st_size)
 

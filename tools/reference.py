@@ -13,10 +13,11 @@ from typing import Any
 import evaluate
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference.md"
-HEAD = """# Reference
+INTRODUCTION = """# Python API
 
-The public names of the package, out of their docstrings (`make reference` writes this page, a test holds it to them).
-What the verbs take, `eraser-hub VERB --help` says; the files are in [predictions-format.md](predictions-format.md).
+Look up a public name: what it takes, what it returns, and what it raises. `import eraser_hub` is all that you need to
+import; names load what they need when you first use them. The commands are in [commands](commands.md), the files in
+[predictions-format](predictions-format.md). This page is generated from the docstrings (`make reference`).
 """
 EXPLAIN = ("ExplainSettings", "Instance", "explain_instances", "open_model")
 SECTION = re.compile(r"^(Args|Attributes|Returns|Raises|Yields|Examples):$")
@@ -98,7 +99,7 @@ def _signature(name: str, thing: Any) -> str:
 
 def page() -> str:
     """The whole page."""
-    parts = [HEAD]
+    parts = [INTRODUCTION]
     for heading, objects in names():
         parts += [f"## {heading}\n", *(f"{entry(name, thing)}\n" for name, thing in objects)]
     text = "\n".join(parts)

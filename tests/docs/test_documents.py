@@ -32,6 +32,8 @@ PAGES = (*(ROOT / name for name in TOP), *sorted((ROOT / "docs").glob("*.md")))
 # what earlier releases told their readers to type
 EARLIER = (Path(__file__).parent / "pages_2_0" / "README.md",)
 BLOCK = re.compile(r"(?:^`([\w./-]+)`:\n\n)?^(````?)(\w+)\n(.*?)^\2$", re.MULTILINE | re.DOTALL)
+# GitHub leads these from the README's place to the repository's own pages
+WORKFLOW = re.compile(r"\.\./\.\./actions/workflows/([\w-]+\.yml)(?:/badge\.svg)?")
 PLACE = re.compile(r"`((?:\w+/)+\w+\.py)(?::(\w+))?`")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FOLDERS = {path.name for path in ROOT.iterdir() if path.is_dir()}
@@ -182,7 +184,8 @@ def test_links_lead_somewhere(page: Path) -> None:
     lost = []
     for link in LINK.findall(page.read_text(encoding="utf-8")):
         path, _, anchor = link.partition("#")
-        target = page.parent / path if path else page
+        workflow = WORKFLOW.fullmatch(path)
+        target = ROOT / ".github" / "workflows" / workflow[1] if workflow else page.parent / path if path else page
         if "://" not in link and (not target.exists() or (anchor and anchor not in anchors(target))):
             lost.append(link)
     assert not lost

@@ -10,7 +10,7 @@ import pytest
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.reports.highlight import highlight
 from tools.browser import VIEWS, take_views
-from tools.pictures import SHOWN, card_picture, open_file
+from tools.pictures import DOCUMENT_IMAGES, SHOWN, card_picture, open_file
 
 from ..refusals import refused
 
@@ -23,6 +23,13 @@ def test_each_dataset_that_is_shown_has_a_small_picture_beside_its_card():
     for name in SHOWN:
         content = CARDS.joinpath(f"{name}.png").read_bytes()
         assert content.startswith(b"\x89PNG") and 2_000 < len(content) < 100_000
+
+
+@pytest.mark.unit
+def test_the_documents_have_small_pictures():
+    pictures = sorted(DOCUMENT_IMAGES.glob("*.png"))
+    assert [path.stem for path in pictures] == ["documents", "highlight", "report"]
+    assert all(2_000 < path.stat().st_size < 150_000 for path in pictures)
 
 
 @pytest.mark.browser

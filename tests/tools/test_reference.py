@@ -1,14 +1,19 @@
-"""docs/reference.md is what the docstrings say today."""
+"""docs/reference.md and docs/commands.md are what docstrings and declarations say today."""
 
 from __future__ import annotations
 
 import eraser_hub
 from eraser_hub.publishing.spaces import metric_names
+from tools import commands
 from tools.reference import EXPLAIN, PAGE, markdown, page
 
 
 def test_the_page_is_up_to_date() -> None:
     assert PAGE.read_text("utf-8") == page(), "run `make reference`"
+
+
+def test_the_page_of_commands_is_up_to_date() -> None:
+    assert commands.PAGE.read_text("utf-8") == commands.page(), "run `make reference`"
 
 
 def test_every_public_name_stands_in_it() -> None:
