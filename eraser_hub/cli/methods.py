@@ -6,7 +6,7 @@ import importlib
 import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from eraser_hub.records.options import Options
 from eraser_hub.records.tables import Cell, Table, Tables
@@ -24,7 +24,7 @@ REGISTRIES = {
     "systems": "eraser_hub.systems.system:SYSTEMS",
     "readers": "eraser_hub.conversion.importing.sources:READERS",
 }
-COLUMNS = ("origin", "needs", "cost", "source", "about")
+COLUMNS = ("origin", "needs", "settings", "cost", "source", "about")
 
 
 @dataclass(frozen=True)
@@ -85,4 +85,20 @@ def _facts(registry: Registry[object], name: str) -> dict[str, str]:
     source = getattr(part, "source", "") or getattr(part, "paper", "")
     facts = {"cost": cost.removeprefix("Return ").rstrip("."), "source": source}
     about = (inspect.getdoc(part) or "").partition("\n")[0]
-    return {"needs": needs if isinstance(needs, str) else ", ".join(map(str, needs)), "about": about, **facts}
+    facts["needs"] = needs if isinstance(needs, str) else ", ".join(map(str, needs))
+    return {"settings": ", ".join(_settings(part)), "about": about, **facts}
+
+
+def _settings(part: Any) -> Iterator[str]:
+    """Yield the settings of a method or a measure that `explain --set` takes, with their defaults."""
+    if not hasattr(part, "reads"):
+        return
+    from eraser_hub.attribution.settings import ExplainSettings
+    from eraser_hub.records.options import options_of
+
+    declared = options_of(ExplainSettings)
+    asked = getattr(part, "asked", "")
+    for name in dict.fromkeys((*([asked] if asked in declared else []), *part.reads)):
+        if declared[name].settable and declared[name].kind is not bool:
+            yield f"{name}={part.default if name == asked else declared[name].default}"
+    yield from (f"{name}={setting.default}" for name, setting in part.settings.items())
