@@ -7,6 +7,6 @@ modules    eraser_agreement  eraser_faithfulness  perturbation_map  rationale_se
            annotator_agreement  quote_faithfulness
 maths      spans  rankings  erasure  fidelity  rank_consistency  rationale_sets  answer_f1  annotators
            agreement (its scores: agreement_scores)  faithfulness: the one path from instances to columns of statistics
-frame      cells  token_rows  sources  offences  unknown_fields  tokens  clusters  pool  results  resampling
+frame      cells  token_rows  sources  issues  unknown_fields  tokens  clusters  pool  results  resampling
 input      columns  arrow_columns  flatten  flat  checks  joining  parts; batches, instances, rows
 """

@@ -11,16 +11,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from .pool import Column, Described, Pool, divide
 from .rankings import Rankings
 from .spans import SpanCounts
+from .statistics_builder import Column, ScoreInfo, StatisticsBuilder, divide
 
 PRF = ("p", "r", "f1")
 SOFT = Rankings._fields
 Counts = tuple[np.ndarray, np.ndarray, np.ndarray]  # truth, predicted, both
 
 
-def f1_of(p: np.ndarray, r: np.ndarray) -> np.ndarray:
+def compute_f1(p: np.ndarray, r: np.ndarray) -> np.ndarray:
     """Harmonic mean; 0 where either is 0."""
     return np.where((p == 0) | (r == 0), 0.0, divide(2 * p * r, p + r))
 
@@ -28,10 +28,10 @@ def f1_of(p: np.ndarray, r: np.ndarray) -> np.ndarray:
 def precision_recall_f1(n_truth: np.ndarray, n_predicted: np.ndarray, hits: np.ndarray) -> Counts:
     """Elementwise precision, recall and F1 of counts, of any shape; each 0 where its denominator is 0."""
     p, r = divide(hits, n_predicted), divide(hits, n_truth)
-    return p, r, f1_of(p, r)
+    return p, r, compute_f1(p, r)
 
 
-def suffix(threshold: float, main: float) -> str:
+def format_iou_suffix(threshold: float, main: float) -> str:
     """What stands behind the keys of an IOU threshold: nothing for the main one, ``@0.1`` for a further one."""
     return "" if threshold == main else f"@{float(threshold)!r}"
 
@@ -78,10 +78,12 @@ class Iou:
             p, r, f1 = precision_recall_f1(*(column(f"{name}.{part}") for part in ("truth", "predicted", hits)))
             scores |= {f"iou_{kind}_p{end}": p, f"iou_{kind}_r{end}": r, f"iou_{kind}_f1{end}": f1}
         p, r = (divide(column(f"{name}.sum_{part}"), column(f"{name}.keys_{part}")) for part in ("p", "r"))
-        return scores | {f"iou_macro_p{end}": p, f"iou_macro_r{end}": r, f"iou_macro_f1{end}": f1_of(p, r)}
+        return scores | {f"iou_macro_p{end}": p, f"iou_macro_r{end}": r, f"iou_macro_f1{end}": compute_f1(p, r)}
 
 
-def add_prf(pool: Pool, name: str, counts: Counts, owner: np.ndarray, source: str | None = None) -> None:
+def add_prf(
+    builder: StatisticsBuilder, name: str, counts: Counts, owner: np.ndarray, source: str | None = None
+) -> None:
     """Precision, recall and F1 of counts per key.
 
     Args:
@@ -93,25 +95,25 @@ def add_prf(pool: Pool, name: str, counts: Counts, owner: np.ndarray, source: st
     used = (n_truth > 0) | (n_predicted > 0)
     columns = {"truth": n_truth, "predicted": n_predicted, "hits": hits, "keys": used}
     columns |= {"sum_p": p * used, "sum_r": r * used, "sum_f1": f1 * used}
-    pool.add(PrecisionRecall(name, source or name), columns, owner, source or name)
+    builder.add(PrecisionRecall(name, source or name), columns, owner, source or name)
 
 
-def add_spans(pool: Pool, counts: SpanCounts, main: float, owner: np.ndarray) -> None:
+def add_spans(builder: StatisticsBuilder, counts: SpanCounts, main: float, owner: np.ndarray) -> None:
     """Everything that `spans.count_spans` counted.
 
     Args:
         main: the IOU threshold whose keys have no suffix.
         owner: the annotation of each key.
     """
-    add_prf(pool, "exact", counts.exact, owner)
-    add_prf(pool, "token", counts.token, owner)
+    add_prf(builder, "exact", counts.exact, owner)
+    add_prf(builder, "token", counts.token, owner)
     n_truth, n_predicted, _ = counts.exact
     for threshold, hits, matched in counts.iou:
-        end = suffix(threshold, main)
+        end = format_iou_suffix(threshold, main)
         columns = {"truth": n_truth, "predicted": n_predicted, "hits": hits, "matched": matched}
         columns |= {"sum_p": divide(hits, n_predicted), "keys_p": n_predicted > 0}
         columns |= {"sum_r": divide(hits, n_truth), "keys_r": n_truth > 0}
-        pool.add(Iou(end), columns, owner, f"iou{end}")
+        builder.add(Iou(end), columns, owner, f"iou{end}")
 
 
 def group_coverage(
@@ -131,7 +133,7 @@ def group_coverage(
     return whole, best
 
 
-def described() -> Described:
+def describe_scores() -> ScoreInfo:
     """Return the scores that predictions with every field give, and those of the random baseline.
 
     IOU recall counts hits of predicted spans over truth spans: two predicted spans may hit one truth span. The random
@@ -144,5 +146,5 @@ def described() -> Described:
     highest: dict[str, float | None] = {f"iou_{kind}_r": None for kind in ("micro", "macro")}
     highest |= {f"iou_{kind}_f1": 2.0 for kind in ("micro", "macro")}
     keys = (*prf, "any_group_coverage", "best_group_recall", *sentences, *soft)
-    scores: Described = {key: (True, 0.0, highest.get(key, 1.0)) for key in keys}
+    scores: ScoreInfo = {key: (True, 0.0, highest.get(key, 1.0)) for key in keys}
     return scores | {f"{key}_random": (None, 0.0, 1.0) for key in soft}

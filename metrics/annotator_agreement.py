@@ -12,14 +12,14 @@ from eraser_hub.schema.rows import ANNOTATOR_ROW
 from .annotators import agreement
 from .batches import Batches, Measured
 from .cells import Row, as_list, as_scalar
-from .offences import InputError, Offences
-from .pool import Described, Statistics, divide, info_of
-from .results import scored_of
-from .rows import CellReader, RowColumns, by_id, check_partners
+from .issues import InputError, Issues
+from .results import describe_scored
+from .rows import CellReader, RowColumns, check_partners, index_by_id
 from .sources import ERASER
+from .statistics_builder import ScoreInfo, Statistics, divide, make_info
 
 KEYS = ("cohen_kappa", "p", "r", "f1")
-SCORES: Described = {key: (True, -1.0 if key == "cohen_kappa" else 0.0, 1.0) for key in KEYS}
+SCORES: ScoreInfo = {key: (True, -1.0 if key == "cohen_kappa" else 0.0, 1.0) for key in KEYS}
 SCORES |= {f"{key}_std": (None, 0.0, 1.0) for key in KEYS}
 # what a subtraction of equal means leaves (some spacings of numbers below 1) is rounding, not spread
 LEAST_VARIANCE = 1e-14
@@ -37,7 +37,7 @@ def _finalize(sums: np.ndarray) -> dict[str, np.ndarray]:
     return scores
 
 
-def _marks(reader: CellReader) -> np.ndarray | None:
+def _read_annotations(reader: CellReader) -> np.ndarray | None:
     """0/1 (annotators, tokens), or None and a fault."""
     value = reader.row.get("annotators")
     several = as_list(value) or []
@@ -98,24 +98,24 @@ class AnnotatorAgreement(Batches, evaluate.Metric):  # type: ignore[misc]  # eva
 
     SOURCE = ERASER
     INPUTS = ((ANNOTATOR_ROW, ("annotation_id", "annotators")), (ANNOTATOR_ROW, ("annotation_id", "annotators")))
-    HIGHER_IS_BETTER, RANGES = info_of(SCORES)
+    HIGHER_IS_BETTER, RANGES = make_info(SCORES)
 
     def _measure(
         self, predictions: Sequence[Row] | None, references: Sequence[Row] | None, only_predicted: bool = False
     ) -> Measured:
         """Per text: sums over its annotators of each score and of its square, and the counts."""
-        offences = Offences()
+        issues = Issues()
         sides = (("prediction", predictions), ("reference", references))
-        tables = {side: by_id(rows, side, offences) for side, rows in sides if rows}
+        tables = {side: index_by_id(rows, side, issues) for side, rows in sides if rows}
         if not tables:
             raise InputError("expected rows with annotators, found none", "empty")
         (side, rows), *more = tables.items()
         further = more[0][1] if more else {}
         if further:
-            check_partners(rows, further, offences, only_predicted)
+            check_partners(rows, further, issues, only_predicted)
         values, means = np.zeros((len(rows), 10)), np.full((len(rows), 4), np.nan)
         for at, (name, row) in enumerate(rows.items()):
-            marks = _marks(CellReader(row, name, offences, side))
+            marks = _read_annotations(CellReader(row, name, issues, side))
             if marks is None:
                 continue
             scores = agreement(marks)
@@ -125,12 +125,12 @@ class AnnotatorAgreement(Batches, evaluate.Metric):  # type: ignore[misc]  # eva
                 values[at, 2 * number : 2 * number + 2] = one.sum(), (one**2).sum()
                 means[at, number] = one.mean() if len(one) else np.nan
             values[at, 8:] = defined.sum(), len(marks)
-        offences.stop()
+        issues.raise_if_any()
         per_instance = {key: means[:, number] for number, key in enumerate(KEYS)}
         kappas, comparisons = values[:, 8:].sum(axis=0)
         return Measured(
             Statistics(list(rows), values, _finalize, per_instance),
             RowColumns([[row, further.get(name)] for name, row in rows.items()]),
-            {"majority": "strict", "std": "population", **scored_of(len(rows), max(len(rows), len(further)))},
+            {"majority": "strict", "std": "population", **describe_scored(len(rows), max(len(rows), len(further)))},
             {"comparisons": int(comparisons), "undefined_kappas": int(comparisons - kappas)},
         )

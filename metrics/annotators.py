@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .pool import divide
+from .statistics_builder import divide
 
 
 def majority(marks: np.ndarray) -> np.ndarray:

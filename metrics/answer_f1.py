@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
-from .offences import InputError
+from .issues import InputError
 
 _ARTICLES = frozenset(("a", "an", "the"))
 _ASCII_PUNCTUATION = frozenset(string.punctuation)
@@ -27,7 +27,7 @@ def is_chinese(character: str) -> bool:
     return 0x3400 <= code <= 0x9FFF or 0xF900 <= code <= 0xFAFF or 0x20000 <= code <= 0x323AF
 
 
-def language_of(*texts: str) -> str:
+def detect_language(*texts: str) -> str:
     """ "zh" if any of the texts holds a Chinese character, else "en"."""
     return "zh" if any(is_chinese(character) for text in texts for character in text) else "en"
 
@@ -85,7 +85,7 @@ def answer_f1(predicted: str, golds: str | Sequence[str], language: str | None =
     """
     golds = [golds] if isinstance(golds, str) else (list(golds) or [""])
     if language is None:
-        language = language_of(predicted, *golds)
+        language = detect_language(predicted, *golds)
     if language not in LANGUAGES:
         raise InputError(
             f"expected one of {', '.join(LANGUAGES)} or None, found {language!r}", "option-value", "language"

@@ -78,7 +78,7 @@ def defines_metric(path: Path) -> bool:
 # ------------------------------------------------------------------------------------------------ tokens to draw
 
 
-def tokens_of(text: str) -> list[str]:
+def split_tokens(text: str) -> list[str]:
     """A document's tokens, as `tokens.tokens_of` gives them: not every Space has that leaf."""
     return re.findall(r"[^ \n]+", text)
 
@@ -120,7 +120,7 @@ def draw_instances(predictions: list[Any], references: list[Any]) -> Iterator[Se
             ours = covered(hard) if hard is not None else {at for at, score in enumerate(soft) if score >= 0.5}
             theirs = covered(evidence for evidence in gold if evidence["docid"] == docid)
             size = max({*ours, *theirs, len(soft) - 1, -1}) + 1
-            tokens = tokens_of(texts[docid]) if docid in texts else [str(at) for at in range(size)]
+            tokens = split_tokens(texts[docid]) if docid in texts else [str(at) for at in range(size)]
             head = (f"{instance['annotation_id']} · {docid}: ", None)
             yield [head, *segments(tokens, compared(ours, theirs, len(tokens)))]
 

@@ -17,19 +17,19 @@ from typing import Any, ClassVar, NamedTuple
 import datasets
 import evaluate
 
-from eraser_hub.schema.arrow import features
+from eraser_hub.schema.arrow import make_features
 from eraser_hub.schema.record import Record
 from eraser_hub.schema.rows import ID_FIELDS
 
 from .cells import Row
-from .clusters import AUTO, AnnotationColumns, clustered
-from .offences import Offences, cut
-from .pool import Statistics
+from .clusters import AUTO, AnnotationColumns, add_clusters
+from .issues import Issues, cut
 from .resampling import cautions
-from .results import HEADLINE, breakdown_note, report
-from .rows import rows_of
+from .results import HEADLINE, describe_breakdown, report
+from .rows import to_rows
 from .sources import PaperSource
-from .unknown_fields import UnknownFields, nearly
+from .statistics_builder import Statistics
+from .unknown_fields import UnknownFields, find_similar
 
 LICENSE = "Apache-2.0"
 # what of a batch travels through evaluate's shared files
@@ -68,10 +68,10 @@ class Batch:
 
     def packed(self) -> bytes:
         """Return the batch as bytes."""
-        return json.dumps(self.source, default=_plain).encode()
+        return json.dumps(self.source, default=_to_json_value).encode()
 
 
-def _plain(value: Any) -> Any:
+def _to_json_value(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return value.tolist()
     raise TypeError(f"expected JSON values, found {cut(value)}")
@@ -118,7 +118,7 @@ class Batches:
             description=f"{described}\n",
             citation=self.SOURCE.citation,
             inputs_description=f"\nArgs:\n{inputs}\n",
-            features=datasets.Features({side: features(record, names) for side, (record, names) in sides}),
+            features=datasets.Features({side: make_features(record, names) for side, (record, names) in sides}),
             homepage=self.SOURCE.homepage,
             license=LICENSE,
             codebase_urls=[self.SOURCE.codebase] if self.SOURCE.codebase else [],
@@ -130,7 +130,7 @@ class Batches:
 
     def _keep(self, data: Any, side: str) -> Batch:
         """Keep one side of a batch; a list is copied (not its rows): the caller may clear it for the next batch."""
-        return Batch(rows_of(data, side))
+        return Batch(to_rows(data, side))
 
     def _unpacked(self, data: bytes, side: str) -> Batch:
         """Return the batch that `Batch.packed` made the bytes of."""
@@ -143,16 +143,16 @@ class Batches:
         rows, others = (
             [row for batch in side for row in batch.source] if side else None for side in (predictions, references)
         )
-        unknown, offences = UnknownFields(), Offences()
+        unknown, issues = UnknownFields(), Issues()
         known = self._format(rows or ())
         for at, row in enumerate(rows or ()):
             name = next((row[field] for field in ID_FIELDS if row.get(field) is not None), at)
-            for where, message in unknown.look(row, known):
-                offences.say_of("prediction", name, where, message, "key-unknown")
-        offences.stop()
+            for where, message in unknown.count_row(row, known):
+                issues.add_by_id("prediction", name, where, message, "key-unknown")
+        issues.raise_if_any()
         measured = self._measure(rows, others, **settings)
         assert measured.columns is not None
-        note = unknown.note(besides=by)
+        note = unknown.describe(besides=by)
         return (measured._replace(notes=[note, *measured.notes]) if note else measured), measured.columns
 
     def _format(self, rows: Sequence[Row]) -> Record:
@@ -169,11 +169,11 @@ class Batches:
         measured, columns = self._measured(predictions, references, by, settings)
         statistics = measured.statistics
         values = None if by is None else columns(by)
-        notes = [*measured.notes, *(breakdown_note(by, statistics) if by else ())]
+        notes = [*measured.notes, *(describe_breakdown(by, statistics) if by else ())]
         intervals = any(options.get(key) is not None for key in ("confidence_level", "n_resamples"))
         # who asks for scores alone need not wait for the clusters
         if intervals or options.get("per_instance") or cluster_by != AUTO:
-            statistics = clustered(statistics, columns, cluster_by)
+            statistics = add_clusters(statistics, columns, cluster_by)
         if intervals:
             notes += [f"{self.name}: {line}" for line in cautions(statistics)]
         for note in notes:
@@ -186,7 +186,7 @@ class Batches:
         known = dict.fromkeys([*own, *options, "cluster_by"])
         for name in settings:
             if name not in known:
-                near = nearly(name, known)
+                near = find_similar(name, known)
                 hint = f"did you mean {near!r}?" if near else f"expected one of {', '.join(known)}"
                 raise TypeError(f"{self.name}: unknown keyword argument {name!r}: {hint}")
 
@@ -205,7 +205,7 @@ class Batches:
         kept, others = ([] if data is None else [self._keep(data, side)] for side, data in sides)
         self._check_settings(settings)
         measured, columns = self._measured(kept, others, None, settings)
-        return clustered(measured.statistics, columns, cluster_by)
+        return add_clusters(measured.statistics, columns, cluster_by)
 
     def _infer_feature_from_batch(self, batch: Any) -> datasets.Features:
         """What evaluate writes to its shared files: bytes, whatever ``features`` say of the rows."""

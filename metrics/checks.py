@@ -1,6 +1,6 @@
-"""What is wrong with predictions and references: one rule per function, over flat arrays, every offence counted.
+"""What is wrong with predictions and references: one rule per function, over flat arrays, every issue counted.
 
-A rule tells its `Offences` the side, the rows, the field, and what was expected and found. Nothing here is repaired:
+A rule tells its `Issues` the side, the rows, the field, and what was expected and found. Nothing here is repaired:
 what a rule does not refuse is computed as it is.
 """
 
@@ -23,15 +23,15 @@ from eraser_hub.schema.instance import (
 )
 
 from .flat import Predictions, References
-from .joining import Part
-from .offences import MOST_TOLD, Offences
+from .issues import MAX_SHOWN, Issues
+from .joining import MatchedChunk
 
 ROWS_AT_ONCE = 1 << 16
 # by which a bound of differences of probabilities may be passed: a sum of some thousand of them rounds to less
 BOUND_SLACK = 1e-9
 
 
-def check_references(r: References, tokens: np.ndarray, sentences: np.ndarray | None, offences: Offences) -> None:
+def check_references(r: References, tokens: np.ndarray, sentences: np.ndarray | None, issues: Issues) -> None:
     """Gold spans: in a known document, start <= end, within it. Empty ones are real.
 
     Args:
@@ -39,7 +39,7 @@ def check_references(r: References, tokens: np.ndarray, sentences: np.ndarray | 
             them.
     """
     rows = r.group_instance[r.group] if r.group.size else np.zeros(0, dtype=np.int64)
-    tell = partial(offences.say_where, "reference", rows=rows)
+    tell = partial(issues.add_where, "reference", rows=rows)
     unknown = tokens < 0
     tell(unknown, "evidences.docid", lambda e: f"no document {r.docids[int(r.doc[e])]!r}", "document-unknown")
     reversed_ = ~unknown & ((r.start < 0) | (r.end < r.start))
@@ -59,25 +59,25 @@ def check_references(r: References, tokens: np.ndarray, sentences: np.ndarray | 
         tell(past, field, lambda e: f"expected at most {sentences[e]} {limit}, found {last[e]}", "span-bounds")
 
 
-def check_rationales(part: Part, tokens: np.ndarray, offences: Offences) -> None:
+def check_rationales(chunk: MatchedChunk, tokens: np.ndarray, issues: Issues) -> None:
     """Each rationale in a known document, no document twice in an instance; its spans as `check_spans` has them.
 
     Args:
         tokens: of each rationale's document; -1 where it is unknown.
     """
-    p = part.p
-    tell = partial(offences.say_where, "prediction", field="rationales.docid", rows=p.instance)
-    unknown = (tokens < 0) & (part.owner >= 0)
+    p = chunk.p
+    tell = partial(issues.add_where, "prediction", field="rationales.docid", rows=p.instance)
+    unknown = (tokens < 0) & (chunk.owner >= 0)
     tell(unknown, message=lambda at: f"no document {p.docids[int(p.doc[at])]!r}", rule="document-unknown")
     packed = p.instance * max(len(p.docids), 1) + p.doc
     order = np.argsort(packed, kind="stable")
     again = np.sort(order[1:][packed[order][1:] == packed[order][:-1]])
     once = "expected each document once"
     tell(again, message=lambda at: f"{once}, found {p.docids[int(p.doc[at])]!r} again", rule="document-twice")
-    check_spans(p, packed, tokens, offences)
+    check_spans(p, packed, tokens, issues)
 
 
-def check_spans(p: Predictions, packed: np.ndarray, tokens: np.ndarray, offences: Offences) -> None:
+def check_spans(p: Predictions, packed: np.ndarray, tokens: np.ndarray, issues: Issues) -> None:
     """Predicted spans: 0 <= start < end, within the document, and those of one document disjoint (or equal).
 
     Args:
@@ -86,7 +86,7 @@ def check_spans(p: Predictions, packed: np.ndarray, tokens: np.ndarray, offences
     """
     span = np.repeat(np.arange(p.hard.size), np.maximum(p.hard, 0))
     limit = tokens[span]
-    tell = partial(offences.say_where, "prediction", field=f"rationales.{HARD_FIELD}", rows=p.instance[span])
+    tell = partial(issues.add_where, "prediction", field=f"rationales.{HARD_FIELD}", rows=p.instance[span])
 
     def shown(at: int) -> str:
         return f"[{p.start[at]}, {p.end[at]})"
@@ -107,7 +107,7 @@ def check_spans(p: Predictions, packed: np.ndarray, tokens: np.ndarray, offences
     tell(order[overlap + 1], message=lambda s: f"{expected} {shown(before[s])} and {shown(s)}", rule="span-overlap")
 
 
-def check_scores(p: Predictions, name: str, lengths: np.ndarray, offences: Offences) -> None:
+def check_scores(p: Predictions, name: str, lengths: np.ndarray, issues: Issues) -> None:
     """One score per token (or sentence) of the document, no NaN and no infinity among them.
 
     Args:
@@ -115,7 +115,7 @@ def check_scores(p: Predictions, name: str, lengths: np.ndarray, offences: Offen
         lengths: of each rationale's document; -1 where it is unknown.
     """
     sizes, scores, (field, unit, _) = getattr(p, name), getattr(p, f"{name}_scores"), SOFT_FIELDS[name]
-    tell = partial(offences.say_where, "prediction", field=f"rationales.{field}", rows=p.instance)
+    tell = partial(issues.add_where, "prediction", field=f"rationales.{field}", rows=p.instance)
 
     def message(at: int) -> str:
         expected = f"expected {lengths[at]} scores (the document's {unit})"
@@ -123,19 +123,19 @@ def check_scores(p: Predictions, name: str, lengths: np.ndarray, offences: Offen
 
     tell((sizes >= 0) & (lengths >= 0) & (sizes != lengths), message=message, rule="length")
     bad = np.flatnonzero(~np.isfinite(scores))
-    if bad.size:  # one offence per rationale
-        owner, first = np.unique(_owners(sizes, bad), return_index=True)
+    if bad.size:  # one issue per rationale
+        owner, first = np.unique(_find_owners(sizes, bad), return_index=True)
         names = dict(zip(owner.tolist(), np.isnan(scores[bad[first]]).tolist(), strict=True))
         expected = "expected finite numbers, found"
         tell(owner, message=lambda at: f"{expected} {'NaN' if names[at] else 'infinity'}", rule="range")
 
 
-def _owners(sizes: np.ndarray, places: np.ndarray) -> np.ndarray:
+def _find_owners(sizes: np.ndarray, places: np.ndarray) -> np.ndarray:
     """Whose each of some flat values is; ``sizes`` says how many each owner has, -1 for none."""
     return np.searchsorted(np.cumsum(np.maximum(sizes, 0)), places, side="right")
 
 
-def check_probabilities(p: Predictions, matrix: np.ndarray, rows: np.ndarray, field: str, offences: Offences) -> None:
+def check_probabilities(p: Predictions, matrix: np.ndarray, rows: np.ndarray, field: str, issues: Issues) -> None:
     """Each given row of {label: p} names the predicted label, holds p in [0, 1] and sums to 1 (within 1e-3).
 
     It also names the same labels as the instance's ``classification_scores`` where those are given.
@@ -146,13 +146,13 @@ def check_probabilities(p: Predictions, matrix: np.ndarray, rows: np.ndarray, fi
     if rows.size > ROWS_AT_ONCE:
         for begin in range(0, rows.size, ROWS_AT_ONCE):
             block = slice(begin, begin + ROWS_AT_ONCE)
-            check_probabilities(p, matrix[block], rows[block], field, offences)
+            check_probabilities(p, matrix[block], rows[block], field, issues)
         return
     named = ~np.isnan(matrix)
     present = named.any(axis=1)
     if not present.any():
         return
-    tell = partial(offences.say_where, "prediction", field=field, rows=rows)
+    tell = partial(issues.add_where, "prediction", field=field, rows=rows)
     label = p.classification[rows]
     lacks = present & (label >= 0)
     lacks[lacks] = ~named[np.flatnonzero(lacks), label[lacks]]
@@ -176,9 +176,9 @@ def check_probabilities(p: Predictions, matrix: np.ndarray, rows: np.ndarray, fi
     tell(off, message=lambda at: f"{summed} {total[at]:g}", rule="probabilities")
 
 
-def check_labels(p: Predictions, known: Sequence[str], offences: Offences) -> None:
+def check_labels(p: Predictions, known: Sequence[str], issues: Issues) -> None:
     """Predicted labels are known ones; so are the labels that probabilities are given for."""
-    tell, names = partial(offences.say_where, "prediction"), ", ".join(known)
+    tell, names = partial(issues.add_where, "prediction"), ", ".join(known)
     strange = np.array([*(label not in known for label in p.labels), False])
 
     def message(at: int) -> str:
@@ -191,7 +191,7 @@ def check_labels(p: Predictions, known: Sequence[str], offences: Offences) -> No
         tell(named, field, f"expected scores for {names}, found other labels", "label-unknown")
 
 
-def check_thresholds(good: np.ndarray, asked: Sequence[float], p: Predictions, offences: Offences) -> None:
+def check_thresholds(good: np.ndarray, asked: Sequence[float], p: Predictions, issues: Issues) -> None:
     """Each instance has each asked threshold once, and no other."""
     offsets = np.concatenate([[0], np.cumsum(np.maximum(p.thresholds, 0))])
     listed = ", ".join(f"{threshold:g}" for threshold in asked)
@@ -200,15 +200,15 @@ def check_thresholds(good: np.ndarray, asked: Sequence[float], p: Predictions, o
         thresholds = p.threshold[offsets[at] : offsets[at + 1]][:20]
         return f"expected the thresholds {listed}, each once, found {', '.join(f'{x:g}' for x in thresholds) or 'none'}"
 
-    offences.say_where("prediction", ~good, "thresholded_scores.threshold", message, "constant")
+    issues.add_where("prediction", ~good, "thresholded_scores.threshold", message, "constant")
 
 
-def check_numbers(p: Predictions, offences: Offences) -> None:
+def check_numbers(p: Predictions, issues: Issues) -> None:
     """The numbers of instances are finite and in their ranges; the bounds of an AOPC are in order."""
 
     def refuse(bad: np.ndarray, field: str, expected: str, value: np.ndarray) -> None:
         message = f"expected a number {expected}, found"
-        offences.say_where("prediction", bad, field, lambda at: f"{message} {value[at]}", "range")
+        issues.add_where("prediction", bad, field, lambda at: f"{message} {value[at]}", "range")
 
     with np.errstate(invalid="ignore"):
         for name, number in NUMBER_FIELDS.items():
@@ -221,14 +221,14 @@ def check_numbers(p: Predictions, offences: Offences) -> None:
             refuse(lower > upper, NUMBER_FIELDS[f"{side}_upper"].field, "that is not below the lower bound", upper)
 
 
-def check_leave_one_out(p: Predictions, offences: Offences) -> None:
+def check_leave_one_out(p: Predictions, issues: Issues) -> None:
     """One finite value for each soft score of the instance's rationales."""
     sizes = p.leave_one_out
     soft = np.bincount(p.instance, weights=np.maximum(p.soft, 0), minlength=len(p.ids)).astype(np.int64)
-    tell, expected = partial(offences.say_where, "prediction", field=LEAVE_ONE_OUT), "values, one for each soft score"
+    tell, expected = partial(issues.add_where, "prediction", field=LEAVE_ONE_OUT), "values, one for each soft score"
     wrong = (sizes >= 0) & (sizes != soft)
     tell(wrong, message=lambda at: f"expected {soft[at]} {expected}, found {sizes[at]}", rule="length")
-    owner = np.unique(_owners(sizes, np.flatnonzero(~np.isfinite(p.leave_one_out_scores))))
+    owner = np.unique(_find_owners(sizes, np.flatnonzero(~np.isfinite(p.leave_one_out_scores))))
     tell(owner, message="expected finite numbers, found NaN or infinity", rule="range")
 
 
@@ -246,7 +246,7 @@ class OptionalFields:
     """Which optional fields predictions have; each stands everywhere or nowhere, whichever part of them is looked at.
 
     Args:
-        offences: where the first that deviates from those before it is told.
+        issues: where the first that deviates from those before it is told.
 
     Attributes:
         present: name -> whether the field stands where it could stand first: "hard", "classification", those of
@@ -254,8 +254,8 @@ class OptionalFields:
         used: the names of those that do.
     """
 
-    def __init__(self, offences: Offences) -> None:
-        self.offences = offences
+    def __init__(self, issues: Issues) -> None:
+        self.issues = issues
         self.present: dict[str, bool] = {}
         self.used: set[str] = set()
         self.broken: set[str] = set()
@@ -266,22 +266,22 @@ class OptionalFields:
         self.answered = p.answered.astype(bool)
         if not self.answered.all():
             why = "because the outcome is no answer"
-            tell = partial(self.offences.say_where, "prediction")
+            tell = partial(self.issues.add_where, "prediction")
             tell((p.classification >= 0) & ~self.answered, "classification", f"expected null, {why}", "constant")
             for name in ("rationales", *LIST_FIELDS):
                 bad, field = (getattr(p, name) > 0) & ~self.answered, FIELDS.get(name, name)
                 tell(bad, field, f"expected none, {why}", "constant")
-        self._presence(p.rationales >= 0, rows, "rationales")
+        self._check_presence(p.rationales >= 0, rows, "rationales")
         for name in ("hard", *SOFT_FIELDS):
-            self._presence(getattr(p, name) >= 0, p.instance, name)
+            self._check_presence(getattr(p, name) >= 0, p.instance, name)
         for number, name in enumerate(NUMBER_FIELDS):
-            self._presence(~np.isnan(p.numbers[:, number]), rows, name)
+            self._check_presence(~np.isnan(p.numbers[:, number]), rows, name)
         for name in ("classification", LEAVE_ONE_OUT, *LIST_FIELDS):
-            self._presence(getattr(p, name) >= 0, rows, name)
-        for name, matrix, owner, _ in _scores(p):
-            self._presence(~np.all(np.isnan(matrix), axis=1), owner, name)
+            self._check_presence(getattr(p, name) >= 0, rows, name)
+        for name, matrix, owner, _ in _iterate_probabilities(p):
+            self._check_presence(~np.all(np.isnan(matrix), axis=1), owner, name)
 
-    def _presence(self, present: np.ndarray, rows: np.ndarray, name: str) -> None:
+    def _check_presence(self, present: np.ndarray, rows: np.ndarray, name: str) -> None:
         if not self.answered.all():
             answered = self.answered[rows]
             present, rows = present[answered], rows[answered]
@@ -295,19 +295,19 @@ class OptionalFields:
             self.broken.add(name)
             expected, got = ("it here too", "none") if first else ("none", "one here")
             message = f"expected {expected}, as in the instances before (present in all or in none), found {got}"
-            self.offences.say_all("prediction", rows[other[:1]], FIELDS.get(name, name), message, "key-missing")
+            self.issues.add_rows("prediction", rows[other[:1]], FIELDS.get(name, name), message, "key-missing")
 
     def finish(self) -> None:
         """What fields demand of one another, told of the first instance."""
         used, beside = self.used, "expected it beside {}, found none"
         for name in () if "full" in used else (*ERASED, *LIST_FIELDS):
-            if name in used and not self.offences.total:
-                self.offences.say("prediction", 0, SCORE_FIELDS["full"], beside.format(FIELDS[name]), "key-missing")
-        if "full" in used and "classification" not in used and not self.offences.total:
-            self.offences.say("prediction", 0, "classification", beside.format(SCORE_FIELDS["full"]), "key-missing")
+            if name in used and not self.issues.total:
+                self.issues.add("prediction", 0, SCORE_FIELDS["full"], beside.format(FIELDS[name]), "key-missing")
+        if "full" in used and "classification" not in used and not self.issues.total:
+            self.issues.add("prediction", 0, "classification", beside.format(SCORE_FIELDS["full"]), "key-missing")
 
 
-def _scores(p: Predictions) -> Iterator[tuple[str, np.ndarray, np.ndarray, str]]:
+def _iterate_probabilities(p: Predictions) -> Iterator[tuple[str, np.ndarray, np.ndarray, str]]:
     """All probabilities, those on erased inputs in lists last: (name, matrix, the instance of each row, field)."""
     rows = np.arange(len(p.ids))
     for name, field in SCORE_FIELDS.items():
@@ -319,7 +319,7 @@ def _scores(p: Predictions) -> Iterator[tuple[str, np.ndarray, np.ndarray, str]]
             yield name, getattr(p, name), owner, FIELDS[name]
 
 
-def check_own_documents(r: References, offences: Offences) -> None:
+def check_own_documents(r: References, issues: Issues) -> None:
     """No document twice among an annotation's own."""
     own = np.flatnonzero(r.document_instance >= 0)
     own = own[np.lexsort((r.document[own], r.document_instance[own]))]
@@ -328,24 +328,24 @@ def check_own_documents(r: References, offences: Offences) -> None:
     def message(at: int) -> str:
         return f"expected each document once, found {r.docids[r.document[at]]!r} again"
 
-    offences.say_where("reference", again, "documents", message, "document-twice", r.document_instance)
+    issues.add_where("reference", again, "documents", message, "document-twice", r.document_instance)
 
 
-def check_documents(part: Part, used: Set[str], offences: Offences) -> None:
+def check_documents(chunk: MatchedChunk, used: Set[str], issues: Issues) -> None:
     """All rules on spans and their documents, and that soft scores speak of every document with evidence."""
-    r = part.r
-    tokens, sentences = part.documents.lengths(part.rows[r.group_instance[r.group]], r.doc)
-    check_references(r, tokens, sentences if used & {"sentence", "hard"} else None, offences)
-    check_rationales(part, part.lengths[0], offences)
+    r = chunk.r
+    tokens, sentences = chunk.documents.lengths(chunk.rows[r.group_instance[r.group]], r.doc)
+    check_references(r, tokens, sentences if used & {"sentence", "hard"} else None, issues)
+    check_rationales(chunk, chunk.lengths[0], issues)
     message = "expected scores for document {!r}, which has evidence; found none"
     for name in (name for name in SOFT_FIELDS if name in used):
-        wanted, present = np.unique(part.evidence), getattr(part.p, name) >= 0
-        owner, doc = np.divmod(wanted[~np.isin(wanted, part.rationale[present])], part.width)
-        said = [message.format(r.docids[number]) for number in doc[:MOST_TOLD]]
-        offences.say_all("prediction", part.row[owner], FIELDS[name], said.__getitem__, "score-missing")
+        wanted, present = np.unique(chunk.evidence), getattr(chunk.p, name) >= 0
+        owner, doc = np.divmod(wanted[~np.isin(wanted, chunk.rationale[present])], chunk.width)
+        said = [message.format(r.docids[number]) for number in doc[:MAX_SHOWN]]
+        issues.add_rows("prediction", chunk.row[owner], FIELDS[name], said.__getitem__, "score-missing")
 
 
-class Classes:
+class LabelChecker:
     """All rules on labels, probabilities, numbers of instances and random rationales, whichever part is looked at.
 
     Args:
@@ -356,23 +356,23 @@ class Classes:
     """
 
     def __init__(
-        self, r: References | None, label_names: Sequence[str] | None, labels: Offences, probabilities: Offences
+        self, r: References | None, label_names: Sequence[str] | None, labels: Issues, probabilities: Issues
     ) -> None:
         self.names = None if label_names is None else list(label_names)
         present: list[int] = [] if r is None else np.unique(r.classification[r.classification >= 0]).tolist()
         self.gold = [] if r is None else [r.labels[code] for code in present]
         self.labels, self.probabilities = labels, probabilities
         self.scored: dict[str, None] | None = None  # the labels that every instance so far scores
-        self.doubtful: dict[str, Offences] = {}  # of predicted labels beyond the references'
+        self.doubtful: dict[str, Issues] = {}  # of predicted labels beyond the references'
         self.draws: int | None = None
 
     def check(self, p: Predictions, used: Set[str]) -> None:
         """Look at a part."""
         if self.names is None:
-            self._remember(p)
+            self._record_labels(p)
         elif "classification" in used:
             check_labels(p, self.names, self.labels)
-        for _, matrix, owner, field in _scores(p):
+        for _, matrix, owner, field in _iterate_probabilities(p):
             check_probabilities(p, matrix, owner, field, self.probabilities)
         check_numbers(p, self.probabilities)
         if used >= {LEAVE_ONE_OUT, "soft"}:
@@ -382,9 +382,9 @@ class Classes:
                 self.draws = max(int(p.draws[int(p.answered.argmax())]), 1)
             bad, expected = (p.draws != self.draws) & (p.answered == 1), f"expected {self.draws} draws, found"
             field = LIST_FIELDS["draws"].field
-            self.probabilities.say_where("prediction", bad, field, lambda at: f"{expected} {p.draws[at]}", "length")
+            self.probabilities.add_where("prediction", bad, field, lambda at: f"{expected} {p.draws[at]}", "length")
 
-    def _remember(self, p: Predictions) -> None:
+    def _record_labels(self, p: Predictions) -> None:
         """What `finish` needs to tell which labels there are, and who predicts another one."""
         everywhere: list[int] = np.flatnonzero(~np.any(np.isnan(p.full[p.answered == 1]), axis=0)).tolist()
         scored = dict.fromkeys(p.labels[code] for code in everywhere)
@@ -392,8 +392,8 @@ class Classes:
         for code, label in enumerate(p.labels):
             rows = np.flatnonzero(p.classification == code)
             if self.gold and label not in self.gold and rows.size:
-                told = self.doubtful.setdefault(label, Offences(self.labels.sides))
-                told.say_all("prediction", rows, "classification", "", "label-unknown")
+                told = self.doubtful.setdefault(label, Issues(self.labels.sides))
+                told.add_rows("prediction", rows, "classification", "", "label-unknown")
 
     def finish(self) -> list[str]:
         """The labels that count: the named ones; or else the references' and those that every instance scores."""
@@ -401,17 +401,17 @@ class Classes:
             return self.names
         known = list(dict.fromkeys([*self.gold, *(self.scored or ())]))
         doubtful = {label: told for label, told in self.doubtful.items() if label not in known}
-        strange = [(offence.row, label, offence) for label, told in doubtful.items() for offence in told]
-        for _, label, offence in sorted(strange):
+        strange = [(issue.row, label, issue) for label, told in doubtful.items() for issue in told]
+        for _, label, issue in sorted(strange):
             message = f"expected one of {', '.join(known)}, found {label!r}"
-            self.labels.repeat(offence._replace(message=message))
+            self.labels.add_issue(issue._replace(message=message))
         self.labels.total += sum(told.total - len(told) for told in doubtful.values())
         return known
 
 
-def name_labels(r: References, label_names: Sequence[str] | None, offences: Offences) -> None:
-    """Give numbered labels their names (changes ``r.labels``); labels beyond ``label_names`` are offences."""
-    tell = partial(offences.say_where, "reference", field="classification")
+def name_labels(r: References, label_names: Sequence[str] | None, issues: Issues) -> None:
+    """Give numbered labels their names (changes ``r.labels``); labels beyond ``label_names`` are issues."""
+    tell = partial(issues.add_where, "reference", field="classification")
     if label_names is None:
         numbered = np.array([*(label.startswith("\0") for label in r.labels), False])[r.classification]
         if numbered.any():

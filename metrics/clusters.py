@@ -13,8 +13,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from .offences import InputError
-from .pool import Statistics
+from .issues import InputError
+from .statistics_builder import Statistics
 
 AUTO, NONE = "auto", "none"
 
@@ -50,17 +50,17 @@ class AnnotationColumns(Protocol):
         ...
 
 
-def numbered(values: Iterable[object]) -> np.ndarray:
+def number_values(values: Iterable[object]) -> np.ndarray:
     """The number of each value, from 0 by first appearance: int64 (n,).
 
-    >>> numbered(["b", "a", "b"]).tolist()
+    >>> number_values(["b", "a", "b"]).tolist()
     [0, 1, 0]
     """
     numbers: dict[object, int] = {}
     return np.array([numbers.setdefault(value, len(numbers)) for value in values], dtype=np.int64)
 
 
-def connected(owner: np.ndarray, item: np.ndarray, n: int) -> np.ndarray | None:
+def find_components(owner: np.ndarray, item: np.ndarray, n: int) -> np.ndarray | None:
     """The connected components of annotations that share items (documents), directly or through others.
 
     Args:
@@ -70,7 +70,7 @@ def connected(owner: np.ndarray, item: np.ndarray, n: int) -> np.ndarray | None:
     Returns:
         The component of each, from 0 by first appearance: int64 (n,); None where no two annotations share an item.
 
-    >>> connected(np.array([0, 1, 1, 2, 3]), np.array([7, 8, 9, 7, 9]), 5).tolist()
+    >>> find_components(np.array([0, 1, 1, 2, 3]), np.array([7, 8, 9, 7, 9]), 5).tolist()
     [0, 1, 0, 1, 2]
     """
     least = np.arange(n)
@@ -87,18 +87,18 @@ def connected(owner: np.ndarray, item: np.ndarray, n: int) -> np.ndarray | None:
     return None if names.size == n else numbers
 
 
-def by_items(kind: str, items: Sequence[Iterable[object]]) -> Clusters:
+def cluster_by_items(kind: str, items: Sequence[Iterable[object]]) -> Clusters:
     """Clusters of annotations that share an item, see `connected`; ``items`` are those of each annotation."""
     pairs = [(row, item) for row, own in enumerate(items) for item in own]
     owner = np.array([row for row, _ in pairs], dtype=np.int64)
-    return Clusters(kind, connected(owner, numbered(item for _, item in pairs), len(items)))
+    return Clusters(kind, find_components(owner, number_values(item for _, item in pairs), len(items)))
 
 
 def _is_missing(value: object) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
-def clustered(statistics: Statistics, columns: AnnotationColumns, cluster_by: str = AUTO) -> Statistics:
+def add_clusters(statistics: Statistics, columns: AnnotationColumns, cluster_by: str = AUTO) -> Statistics:
     """The statistics, with their clusters.
 
     Args:
@@ -120,7 +120,9 @@ def clustered(statistics: Statistics, columns: AnnotationColumns, cluster_by: st
         try:
             values = enumerate(columns(cluster_by, predicted=True))
             # who has no value stands for itself: a row's place is no value of a column of strings or numbers
-            clusters = Clusters(cluster_by, numbered((row,) if _is_missing(value) else value for row, value in values))
+            clusters = Clusters(
+                cluster_by, number_values((row,) if _is_missing(value) else value for row, value in values)
+            )
         except TypeError:
             raise InputError(
                 f"expected a column of single values, found lists in {cluster_by!r}", "option-value", "cluster_by"

@@ -18,7 +18,7 @@ import numpy as np
 from eraser_hub.schema.record import Field, Record
 
 from .cells import as_list, as_scalar
-from .offences import cut
+from .issues import cut
 from .tokens import TextSizes, text_sizes
 
 # kind -> what messages call a value of it, and its types
@@ -128,7 +128,7 @@ class ScoreTable:
         return out
 
 
-def _checked(kind: str, value: Any) -> Any:
+def _to_python(kind: str, value: Any) -> Any:
     """Return a value as Python's own of that kind.
 
     Raises:
@@ -233,7 +233,7 @@ class ObjectColumns:
             raise UnsuitedError
         for depth in range(field.depth):
             if typed is None and not {*map(type, values)} <= LISTS:
-                values = [_as_list_of(field, value) for value in values]
+                values = [_to_list(field, value) for value in values]
             lengths = map(len, values) if not _has_none(values) else (-1 if one is None else len(one) for one in values)
             self.sizes[path + "[]" * depth].fromlist([*lengths])
             if depth + 1 == field.depth and field.record is None:
@@ -242,7 +242,7 @@ class ObjectColumns:
         if typed is None and field.depth and _has_none(values):
             raise UnsuitedError
         if typed is None and not {*map(type, values)} <= TYPES[field.kind]:
-            values = [_checked(field.kind, value) for value in values]
+            values = [_to_python(field.kind, value) for value in values]
         if field.record is None:
             self._add_values(field, path, values)
         elif field.depth:
@@ -287,7 +287,7 @@ class ObjectColumns:
             except OverflowError:
                 raise UnsuitedError from None
         elif path in self.texts:
-            self.texts[path].append(_sizes_of(values))
+            self.texts[path].append(_count_texts(values))
         elif path == "annotation_id":
             self.ids += values if _all_texts(values) else map(str, values)
         else:
@@ -327,20 +327,20 @@ def _has_none(values: Sequence[Any]) -> bool:
         return any(value is None for value in values)
 
 
-def _sizes_of(texts: Sequence[str]) -> TextSizes:
+def _count_texts(texts: Sequence[str]) -> TextSizes:
     encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
     bounds = np.concatenate([[0], np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)))]).astype(np.int64)
     return text_sizes(np.frombuffer(b"".join(encoded), dtype=np.uint8), bounds)
 
 
 def _number(value: Any) -> float:
-    number = _checked("number", value)
+    number = _to_python("number", value)
     if number is None:
         raise UnsuitedError
     return float(number)
 
 
-def _as_list_of(field: Field, value: Any) -> Any:
+def _to_list(field: Field, value: Any) -> Any:
     """Return a list of a field's values; numbers may stay in an array."""
     if field.kind == "number" and isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "fiu":
         return value
@@ -351,41 +351,41 @@ def _as_list_of(field: Field, value: Any) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------------------- faults
-def faults(row: Mapping[str, Any], record: Record, where: str = "") -> Iterator[tuple[str, str, str]]:
+def find_issues(row: Mapping[str, Any], record: Record, where: str = "") -> Iterator[tuple[str, str, str]]:
     """Yield (field, message, rule) for each value of a row that is not as the record declares it."""
     for field in record.values():
         value, path = row.get(field.name), f"{where}{field.name}"
         if value is not None:
-            yield from _faults(value, field, path, field.depth)
+            yield from _find_type_issues(value, field, path, field.depth)
         elif field.required:
             yield path, f"expected {KINDS[field.kind][0]}, found None", "type"
 
 
-def _faults(value: Any, field: Field, path: str, depth: int) -> Iterator[tuple[str, str, str]]:
+def _find_type_issues(value: Any, field: Field, path: str, depth: int) -> Iterator[tuple[str, str, str]]:
     if depth:
         items = as_list(value)
         if items is None:
             yield path, f"expected a list, found {cut(value)}", "type"
         for at, item in enumerate(items or ()):
-            yield from _faults(item, field, f"{path}[{at}]", depth - 1)
+            yield from _find_type_issues(item, field, f"{path}[{at}]", depth - 1)
         return
     try:
-        known = None if value is None else _checked(field.kind, value)
+        known = None if value is None else _to_python(field.kind, value)
     except UnsuitedError:
         known = None
     if known is None:
         yield path, f"expected {KINDS[field.kind][0]}, found {cut(value)}", "type"
     elif field.record is not None:
-        yield from faults(known, field.record, f"{path}.")
+        yield from find_issues(known, field.record, f"{path}.")
     elif field.kind == "probabilities":
-        yield from _probability_faults(known, path)
+        yield from _find_probability_issues(known, path)
     elif field.kind == "whole" and not -(2**63) <= known < 2**63:
         yield path, f"expected an integer of at most 64 bits, found {cut(value)}", "range"
     elif field.kind == "number" and field.depth and isinstance(known, int) and not -LARGEST <= known <= LARGEST:
         yield path, "expected finite numbers, found one beyond the range of a float", "range"
 
 
-def _probability_faults(scores: Mapping[Any, Any], path: str) -> Iterator[tuple[str, str, str]]:
+def _find_probability_issues(scores: Mapping[Any, Any], path: str) -> Iterator[tuple[str, str, str]]:
     if not scores:
         yield path, "expected a probability for each label, found none", "probabilities"
     for label, p in scores.items():

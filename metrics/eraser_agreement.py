@@ -10,16 +10,16 @@ from eraser_hub.schema.instance import INSTANCE
 from eraser_hub.schema.rows import ANNOTATION
 
 from .agreement import Agreement, AgreementSettings
-from .agreement_scores import described
+from .agreement_scores import describe_scores
 from .batches import Measured
-from .checks import Classes, name_labels
+from .checks import LabelChecker, name_labels
 from .flat import Predictions, References
 from .instances import InstanceBatches
-from .offences import InputError, Rules
-from .parts import DOCUMENTS, FIELDS, LENGTHS, Parts, left_out_said
-from .pool import info_of
+from .issues import InputError, IssuesByRule
+from .matching import DOCUMENTS, FIELDS, LENGTHS, Matcher, describe_left_out
 from .rankings import check_policy
 from .sources import ERASER
+from .statistics_builder import make_info
 
 SHUFFLES = 10
 
@@ -65,7 +65,7 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  
         truth span. Higher is better. NaN where nothing defines a score.
 
     Raises:
-        ValueError: wrong input; it names the instance and the field, at most ten offences, and their number.
+        ValueError: wrong input; it names the instance and the field, at most ten issues, and their number.
 
     Examples:
 
@@ -87,7 +87,7 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  
 
     SOURCE = ERASER
     INPUTS = ((INSTANCE, ("annotation_id", "rationales")), (ANNOTATION, ()))
-    HIGHER_IS_BETTER, RANGES = info_of(described())
+    HIGHER_IS_BETTER, RANGES = make_info(describe_scores())
 
     REFERENCE_COLUMNS = ("documents", "evidences")
 
@@ -112,18 +112,18 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  
             message = f"expected True, False or a number of shuffles, found {random_baseline!r}"
             raise InputError(message, "option-value", "random_baseline")
         shuffles = SHUFFLES if random_baseline is True else int(random_baseline)
-        rules = Rules(FIELDS, DOCUMENTS, LENGTHS)
-        parts = Parts(r, rules, only_predicted=only_predicted)
+        rules = IssuesByRule(FIELDS, DOCUMENTS, LENGTHS)
+        matcher = Matcher(r, rules, only_predicted=only_predicted)
         if label_names is not None:
             name_labels(r, label_names, rules["label names"])
         settings = AgreementSettings(thresholds, iou_threshold, auprc_policy, shuffles, sentence_threshold)
-        agreement = Agreement(parts, settings)
-        agreement.add(parts.match(p))
+        agreement = Agreement(matcher, settings)
+        agreement.add(matcher.match(p))
         if label_names is not None:
-            Classes(r, label_names, rules["labels"], rules["probabilities"]).check(p, parts.fields.used)
-        parts.finish()
+            LabelChecker(r, label_names, rules["labels"], rules["probabilities"]).check(p, matcher.fields.used)
+        matcher.finish()
         agreement.finish()
         left_out = agreement.left_out()
-        statistics = parts.statistics(agreement.pool, r.ids, left_out, "rationales with ")
-        notes = [*left_out_said(left_out), *agreement.notes()]
+        statistics = matcher.statistics(agreement.builder, r.ids, left_out, "rationales with ")
+        notes = [*describe_left_out(left_out), *agreement.notes()]
         return Measured(statistics, None, agreement.signature_settings(), {}, notes)

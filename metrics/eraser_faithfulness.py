@@ -7,18 +7,18 @@ from collections.abc import Sequence
 import evaluate
 import numpy as np
 
-from eraser_hub.schema.instance import AOPC_THRESHOLDS, INSTANCE, READ_BY_FAITHFULNESS
+from eraser_hub.schema.instance import AOPC_THRESHOLDS, FAITHFULNESS_FIELDS, INSTANCE
 from eraser_hub.schema.rows import ANNOTATION
 
 from .batches import Measured
 from .checks import check_rationales, name_labels
-from .erasure import info_of
+from .erasure import make_info
 from .faithfulness import Faithfulness
 from .flat import Predictions, References
 from .instances import InstanceBatches
-from .offences import InputError, Rules
-from .parts import DOCUMENTS, FIELDS, THRESHOLDS, Parts, left_out_said
-from .results import plain
+from .issues import InputError, IssuesByRule
+from .matching import DOCUMENTS, FIELDS, THRESHOLDS, Matcher, describe_left_out
+from .results import to_python
 from .sources import ERASER
 
 
@@ -61,7 +61,7 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):  # type: ignore[misc
         is better); with random_rationales *_chance: p_value, win_rate, effect_size; signature.
 
     Raises:
-        ValueError: wrong input; it names the instance and the field, at most ten offences, and their number.
+        ValueError: wrong input; it names the instance and the field, at most ten issues, and their number.
 
     Examples:
 
@@ -80,8 +80,8 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):  # type: ignore[misc
     """
 
     SOURCE = ERASER
-    INPUTS = ((INSTANCE, READ_BY_FAITHFULNESS), (ANNOTATION, ()))
-    HIGHER_IS_BETTER, RANGES = info_of()
+    INPUTS = ((INSTANCE, FAITHFULNESS_FIELDS), (ANNOTATION, ()))
+    HIGHER_IS_BETTER, RANGES = make_info()
 
     REFERENCES_NEEDED = False
 
@@ -99,24 +99,26 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):  # type: ignore[misc
         for value in aopc_thresholds:
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
                 raise InputError(f"expected numbers in [0, 1], found {value!r}", "option-value", "aopc_thresholds")
-        rules = Rules(FIELDS, DOCUMENTS, THRESHOLDS)
-        parts = Parts(r, rules, only_predicted=only_predicted)
+        rules = IssuesByRule(FIELDS, DOCUMENTS, THRESHOLDS)
+        matcher = Matcher(r, rules, only_predicted=only_predicted)
         if r is not None:
             name_labels(r, label_names, rules["label names"])
         ids = p.ids if r is None else r.ids
-        faithfulness = Faithfulness(parts, len(ids), label_names, aopc_thresholds)
-        part = parts.match(p)
+        faithfulness = Faithfulness(matcher, len(ids), label_names, aopc_thresholds)
+        part = matcher.match(p)
         # where the references bring documents, those of rationales are among them
         tokens = np.full(part.p.doc.size, np.iinfo(np.int64).max)
         if part.documents.tokens.size:
             tokens, _ = part.lengths
         check_rationales(part, tokens, rules["documents"])
         faithfulness.add(part)
-        parts.finish()
+        matcher.finish()
         faithfulness.finish()
         left_out = faithfulness.left_out()
-        statistics = parts.statistics(faithfulness.pool, ids, left_out)
-        extra: dict[str, object] = {"aopc_thresholds": faithfulness.asked} if "thresholds" in parts.fields.used else {}
+        statistics = matcher.statistics(faithfulness.builder, ids, left_out)
+        extra: dict[str, object] = (
+            {"aopc_thresholds": faithfulness.asked} if "thresholds" in matcher.fields.used else {}
+        )
         for side, (overall, _) in faithfulness.against_chance().items():
-            extra[f"{side}_chance"] = plain(overall)
-        return Measured(statistics, None, faithfulness.signature_settings(), extra, left_out_said(left_out))
+            extra[f"{side}_chance"] = to_python(overall)
+        return Measured(statistics, None, faithfulness.signature_settings(), extra, describe_left_out(left_out))

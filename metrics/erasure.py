@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from eraser_hub.schema.instance import DISTANCES, ENTROPIES, ERASED
 
-from .pool import Column, Described, Pool, divide
-from .pool import info_of as described_info
+from .statistics_builder import Column, ScoreInfo, StatisticsBuilder, divide
+from .statistics_builder import make_info as make_described_info
 
 Floats = npt.NDArray[np.float64]
 
@@ -176,13 +176,13 @@ class Labels:
         }
 
 
-def add_curve(pool: Pool, key: str, values: np.ndarray) -> None:
+def add_curve(builder: StatisticsBuilder, key: str, values: np.ndarray) -> None:
     """AOPC of the values of each instance at each threshold: float64 (n, thresholds)."""
     columns = {f"{key}.sum{number}": column for number, column in enumerate(values.T)}
-    pool.add(Curve(key, values.shape[1]), {**columns, f"{key}.count": np.ones(len(values))})
+    builder.add(Curve(key, values.shape[1]), {**columns, f"{key}.count": np.ones(len(values))})
 
 
-def add_labels(pool: Pool, labels: Sequence[str], truth: np.ndarray, predicted: np.ndarray) -> None:
+def add_labels(builder: StatisticsBuilder, labels: Sequence[str], truth: np.ndarray, predicted: np.ndarray) -> None:
     """The counts that accuracy, macro F1 and a report per label need; `count_labels` says which labels count.
 
     Args:
@@ -190,29 +190,29 @@ def add_labels(pool: Pool, labels: Sequence[str], truth: np.ndarray, predicted: 
     """
     for code, label in enumerate(labels):
         true, chosen = truth == code, predicted == code
-        pool.add(None, {"truth": true, "predicted": chosen, "hits": true & chosen}, source=f"label {label}")
-    pool.add(None, {"hits": truth == predicted, "count": np.ones(truth.size)}, source="labels")
+        builder.add(None, {"truth": true, "predicted": chosen, "hits": true & chosen}, source=f"label {label}")
+    builder.add(None, {"hits": truth == predicted, "count": np.ones(truth.size)}, source="labels")
 
 
-def count_labels(pool: Pool, labels: Sequence[str]) -> None:
+def count_labels(builder: StatisticsBuilder, labels: Sequence[str]) -> None:
     """Accuracy and macro F1 over these labels, where there are counts of them."""
-    if "labels.count" not in pool.columns:
+    if "labels.count" not in builder.columns:
         return
     kept = {f"label {label}.{part}": None for label in labels for part in ("truth", "predicted", "hits")}
-    for name in [name for name in pool.columns if name.startswith("label ") and name not in kept]:
-        del pool.columns[name]
-    pool.add(Labels(tuple(labels)), {name: np.zeros(1) for name in kept if name not in pool.columns})
+    for name in [name for name in builder.columns if name.startswith("label ") and name not in kept]:
+        del builder.columns[name]
+    builder.add(Labels(tuple(labels)), {name: np.zeros(1) for name in kept if name not in builder.columns})
 
 
-def classification_report(pool: Pool) -> dict[str, object] | None:
+def classification_report(builder: StatisticsBuilder) -> dict[str, object] | None:
     """Precision, recall, F1 and support per label and averaged, in the shape of scikit-learn's report.
 
     Labels that neither truth nor prediction holds are left out; None where the pool has no labels.
     """
-    score = next((score for score in pool.scores if isinstance(score, Labels)), None)
+    score = next((score for score in builder.scores if isinstance(score, Labels)), None)
     if score is None:
         return None
-    sums = {name: np.asarray(column.sum()) for name, column in pool.columns.items()}
+    sums = {name: np.asarray(column.sum()) for name, column in builder.columns.items()}
     table = score.per_label(sums.__getitem__)
     used = table.pop("used")
     report: dict[str, object] = {
@@ -229,7 +229,7 @@ def classification_report(pool: Pool) -> dict[str, object] | None:
 
 
 # key -> (higher is better, lowest, highest); sufficiency is a loss: lower is better. None: no end, or no direction
-DESCRIBED: Described = {
+SCORE_INFO: ScoreInfo = {
     "comprehensiveness": (True, -1.0, 1.0),
     "sufficiency": (False, -1.0, 1.0),
     **dict.fromkeys(("comprehensiveness_entropy", "sufficiency_entropy"), (None, None, None)),
@@ -247,4 +247,4 @@ DESCRIBED: Described = {
 
 
 # per key whether higher is better, and its range
-info_of = partial(described_info, DESCRIBED)
+make_info = partial(make_described_info, SCORE_INFO)

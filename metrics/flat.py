@@ -153,8 +153,8 @@ class References(FlatRecord):
 
     def take(self, rows: np.ndarray) -> References:
         """Some annotations with their evidences, numbered by their places in ``rows``; documents stay behind."""
-        group_instance, groups = _held(self.group_instance, rows)
-        group, evidences = _held(self.group, groups)
+        group_instance, groups = _pick_ranges(self.group_instance, rows)
+        group, evidences = _pick_ranges(self.group, groups)
         columns = {name: getattr(self, name)[evidences] for name in EVIDENCE_COLUMNS}
         nothing = np.zeros(0, dtype=np.int64)
         return References(
@@ -174,7 +174,7 @@ EVIDENCE_COLUMNS = ("doc", "start", "end", "start_sentence", "end_sentence")
 DOCUMENT_COLUMNS = ("document_instance", "document", "tokens", "sentences", "first_sentence", "sentence_tokens")
 
 
-def _held(owner: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _pick_ranges(owner: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """What each of the wanted holds: (place in wanted, what); ``owner`` says in ascending order who holds what."""
     first, end = np.searchsorted(owner, np.stack([wanted, wanted + 1]).astype(owner.dtype))
     size = end - first
@@ -220,7 +220,7 @@ PREDICTION_PATHS = frozenset(
 ) | {number.field for number in NUMBER_FIELDS.values()}
 
 
-def predictions_of(columns: FlatColumns) -> Predictions:
+def to_predictions(columns: FlatColumns) -> Predictions:
     """Return the flat predictions of instances' columns (of `PREDICTION_PATHS`)."""
     answers = [*(word == ANSWERED for word in columns.words[OUTCOME_FIELD]), True]
     names = dict.fromkeys([*columns.words["classification"], *columns.labels])
@@ -245,9 +245,9 @@ TEXTS = ("documents.text",)
 REFERENCE_PATHS = frozenset([*REFERENCE_FIELDS, *TEXTS, "documents.docid", "evidences.docid", *_EVIDENCE.values()])
 
 
-def references_of(columns: FlatColumns) -> References:
+def to_references(columns: FlatColumns) -> References:
     """Return the flat references of annotations' columns (of `REFERENCE_PATHS`); numbered labels are "\\0NUMBER"."""
-    docids, (document, doc) = _merged([columns.words["documents.docid"], columns.words["evidences.docid"]])
+    docids, (document, doc) = _merge_vocabularies([columns.words["documents.docid"], columns.words["evidences.docid"]])
     sizes, groups, texts = columns.sizes["evidences"], columns.sizes["evidences[]"], columns.texts["documents.text"]
     group_instance = np.repeat(np.arange(columns.n, dtype=np.int32), np.maximum(sizes, 0))
     places = {name.replace("_token", ""): columns.values[path] for name, path in _EVIDENCE.items()}
@@ -291,7 +291,7 @@ def unpack(kind: type[Record], data: bytes) -> tuple[Record, Any]:
     return kind(**columns), beside
 
 
-def _merged(vocabularies: Sequence[Sequence[str]]) -> tuple[list[str], list[np.ndarray]]:
+def _merge_vocabularies(vocabularies: Sequence[Sequence[str]]) -> tuple[list[str], list[np.ndarray]]:
     """The union of vocabularies, and for each its codes in the union; code -1 stays -1."""
     codes: dict[str, int] = {}
     maps = [np.array([*(codes.setdefault(word, len(codes)) for word in words), -1]) for words in vocabularies]
@@ -304,7 +304,7 @@ def concatenate(parts: Sequence[Record]) -> Record:
         return parts[0]
     kind = type(parts[0])
     vocabularies = {
-        name: _merged([getattr(part, name) for part in parts])
+        name: _merge_vocabularies([getattr(part, name) for part in parts])
         for name in {*kind.CODED.values(), *(["labels"] if kind.LABELLED else [])}
     }
     values: dict[str, Sequence[str] | np.ndarray] = {}

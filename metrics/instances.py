@@ -10,12 +10,12 @@ import pyarrow as pa
 
 from .arrow_columns import flatten_table
 from .batches import Batch, Batches, Measured
-from .clusters import NONE, AnnotationColumns, Clusters, connected, numbered
+from .clusters import NONE, AnnotationColumns, Clusters, find_components, number_values
 from .flat import FlatRecord, Predictions, References, concatenate, pack, unpack
 from .flatten import SIDES, flatten_rows
-from .joining import by_documents
-from .offences import InputError, Offences
-from .rows import check_columns, rows_of
+from .issues import InputError, Issues
+from .joining import cluster_by_documents
+from .rows import check_columns, to_rows
 from .token_rows import as_eraser_row, is_token_row
 from .unknown_fields import UnknownFields
 
@@ -56,7 +56,7 @@ class FlatBatch(Batch):
         return pack(self.record, [cells, self.label_names, self.unknown])
 
 
-def _table(data: Any, side: str) -> tuple[pa.Table | None, list[str] | None]:
+def _to_table(data: Any, side: str) -> tuple[pa.Table | None, list[str] | None]:
     """An Arrow table of a Dataset, a table or a record batch, with the label names it knows; (None, ..) for others."""
     table, names = None, None
     if hasattr(data, "features") and hasattr(data, "with_format"):
@@ -89,16 +89,16 @@ class InstanceBatches(Batches):
     REFERENCE_COLUMNS: ClassVar[Sequence[str]] = ()
 
     def _keep(self, data: Any, side: str) -> FlatBatch:
-        table, names = _table(data, side)
-        offences, needed = Offences(), () if side == "prediction" else self.REFERENCE_COLUMNS
+        table, names = _to_table(data, side)
+        issues, needed = Issues(), () if side == "prediction" else self.REFERENCE_COLUMNS
         if table is not None and (side == "prediction" or "annotation_id" in table.column_names):
-            record, unknown = flatten_table(table, SIDES[side], offences, needed)
+            record, unknown = flatten_table(table, SIDES[side], issues, needed)
             source: Any = table
         else:
-            source = rows_of(data if table is None else table.to_pylist(), side)
+            source = to_rows(data if table is None else table.to_pylist(), side)
             shaped = [as_eraser_row(row) if side == "reference" and is_token_row(row) else row for row in source]
-            record, unknown = flatten_rows(shaped, SIDES[side], offences, needed)
-        offences.stop({side: record.ids})
+            record, unknown = flatten_rows(shaped, SIDES[side], issues, needed)
+        issues.raise_if_any({side: record.ids})
         return FlatBatch(source, record, names, unknown)
 
     def _unpacked(self, data: bytes, side: str) -> FlatBatch:
@@ -126,7 +126,7 @@ class InstanceBatches(Batches):
             settings["label_names"] = known[0] if known else None
         measured = self._measure(p, r, **settings)
         unknown = UnknownFields(sum((batch.unknown for batch in predictions), UnknownFields()))
-        notes = [note for note in (unknown.note(), *measured.notes) if note]
+        notes = [note for note in (unknown.describe(), *measured.notes) if note]
         columns = InstanceColumns(measured.statistics.ids, predictions, references, p, r)  # type: ignore[arg-type]
         return measured._replace(notes=notes), columns
 
@@ -159,11 +159,11 @@ class InstanceColumns:
         r = self.r
         if name == "classification" and r is not None and (r.classification >= 0).any():
             names = [*(label.lstrip("\0") for label in r.labels), None]
-            return self._ordered([names[code] for code in r.classification.tolist()], r.ids)
+            return self._order([names[code] for code in r.classification.tolist()], r.ids)
         for batches, record in ((self.references, r), (self.predictions, self.p if predicted else None)):
             parts = [batch.column(name) for batch in batches]
             if record is not None and not any(part is None for part in parts):
-                return self._ordered([value for part in parts for value in part or ()], record.ids)
+                return self._order([value for part in parts for value in part or ()], record.ids)
         if r is None:
             raise InputError(f"expected references with the column {name!r}, found no references", "option-value", "by")
         raise InputError(
@@ -174,16 +174,16 @@ class InstanceColumns:
         """Annotations that share a document: those of the references, else those of the predictions' rationales."""
         p, ids = self.p, self.p.ids
         if self.r is not None:
-            clusters, ids = by_documents(self.r), self.r.ids
+            clusters, ids = cluster_by_documents(self.r), self.r.ids
         elif p.instance.size:
-            clusters = Clusters("documents of rationales", connected(p.instance, p.doc, len(ids)))
+            clusters = Clusters("documents of rationales", find_components(p.instance, p.doc, len(ids)))
         else:
             clusters = Clusters(NONE)
         if clusters.numbers is None:
             return clusters
-        return clusters._replace(numbers=numbered(self._ordered(clusters.numbers.tolist(), ids)))
+        return clusters._replace(numbers=number_values(self._order(clusters.numbers.tolist(), ids)))
 
-    def _ordered(self, values: Sequence[Any], ids: Sequence[str]) -> list[Any]:
+    def _order(self, values: Sequence[Any], ids: Sequence[str]) -> list[Any]:
         """Values of one side in the order of the annotations."""
         if ids is self.ids:
             return list(values)

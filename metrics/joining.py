@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .clusters import NONE, Clusters, connected
+from .clusters import NONE, Clusters, find_components
 from .flat import Predictions, References
 
 
 @dataclass
-class Part:
+class MatchedChunk:
     """Some instances, matched with the annotations that they speak of, and their rationales with documents.
 
     A pair is an (annotation of the part, document) as one number: annotation * width + document.
@@ -25,7 +25,7 @@ class Part:
         row: (annotations,) the instance of each.
         reference: (instances,) the annotation of each; -1: none.
         documents: of all annotations.
-        lines: what offences call each instance.
+        lines: what issues call each instance.
         doc: (rationales,) the number of its document; -1: unknown.
         owner: (rationales,) its annotation; -1: none.
         lengths: tokens and sentences of each rationale's document, see `DocumentLengths.lengths`.
@@ -81,13 +81,13 @@ class Part:
         return np.bincount(owner, weights=tokens, minlength=self.rows.size).astype(np.int64)
 
 
-def by_documents(r: References) -> Clusters:
+def cluster_by_documents(r: References) -> Clusters:
     """Clusters of annotations that share a document of their own or of their evidence."""
     listed = r.document_instance >= 0
     owner = np.concatenate([r.document_instance[listed], r.group_instance[r.group]])
     if not owner.size:
         return Clusters(NONE)
-    return Clusters("documents", connected(owner, np.concatenate([r.document[listed], r.doc]), len(r.ids)))
+    return Clusters("documents", find_components(owner, np.concatenate([r.document[listed], r.doc]), len(r.ids)))
 
 
 class DocumentLengths:

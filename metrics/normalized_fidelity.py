@@ -17,16 +17,16 @@ from eraser_hub.schema.rows import FIDELITY_FIELDS, FIDELITY_ROW, ID_FIELDS
 from .batches import Batches, Measured
 from .cells import Row, as_list, as_number, as_scalar
 from .fidelity import FAST_SLOPE, KEYS, SMALLEST_NULL_DIFFERENCE, drop_slope, normalized_fidelity, reading
-from .offences import InputError, Offences
-from .pool import Described, Statistics, divide, info_of
-from .results import scored_of
-from .rows import CellReader, RowColumns, by_id, check_partners, optional_fields
+from .issues import InputError, Issues
+from .results import describe_scored
+from .rows import CellReader, RowColumns, check_partners, index_by_id, optional_fields
 from .sources import HUMAN_RATIONALES
+from .statistics_builder import ScoreInfo, Statistics, divide, make_info
 
 CURVES = ("sufficiency_curve", "comprehensiveness_curve")
 SLOPES = ("sufficiency_slope", "comprehensiveness_slope")
 # null differences, curves and slopes characterise a model and its rationales: none of their ends is the better one
-SCORES: Described = {key: (True if key != "null_difference" else None, 0.0, 1.0) for key in KEYS}
+SCORES: ScoreInfo = {key: (True if key != "null_difference" else None, 0.0, 1.0) for key in KEYS}
 SCORES |= dict.fromkeys((*CURVES, *(f"{key}_std" for key in CURVES)), (None, 0.0, 1.0))
 SCORES |= dict.fromkeys(SLOPES, (None, None, None))
 Grid = list[tuple[float, int]]  # occlusion rates and trials
@@ -51,10 +51,10 @@ def _of_label(scores: Any, label: Any, field: str, reader: CellReader) -> float:
     there = isinstance(scores, Mapping) and scores.get(label) is not None
     if not reader.expect(there, field, f"a probability of the label {label!r}", scores, "score-missing"):
         return 0.0
-    before = reader.offences.total
+    before = reader.issues.total
     total = sum(_probability(p, field, reader) for p in scores.values() if p is not None)
-    if reader.offences.total == before and abs(total - 1) > PROBABILITY_SLACK:
-        reader.say(field, f"expected probabilities that sum to 1, found a sum of {total:g}", "probabilities")
+    if reader.issues.total == before and abs(total - 1) > PROBABILITY_SLACK:
+        reader.add(field, f"expected probabilities that sum to 1, found a sum of {total:g}", "probabilities")
     return as_number(scores[label]) or 0.0
 
 
@@ -91,12 +91,12 @@ def _instance_points(reader: CellReader) -> list[_Point]:
     return points
 
 
-def _points(rows: Sequence[Row], offences: Offences) -> tuple[dict[str, list[_Point]], dict[str, Row]]:
+def _points(rows: Sequence[Row], issues: Issues) -> tuple[dict[str, list[_Point]], dict[str, Row]]:
     """Each instance's points and its first row."""
     if any(SCORE_FIELDS["full"] in row for row in rows):
-        named = by_id(rows, "prediction", offences)
-        optional_fields(list(named.items()), (OCCLUDED_FIELD,), "prediction", offences)
-        return {name: _instance_points(CellReader(row, name, offences)) for name, row in named.items()}, named
+        named = index_by_id(rows, "prediction", issues)
+        optional_fields(list(named.items()), (OCCLUDED_FIELD,), "prediction", issues)
+        return {name: _instance_points(CellReader(row, name, issues)) for name, row in named.items()}, named
     curves = any(row.get("occlusion_rate") is not None for row in rows)
     identified = any(row.get(field) is not None for row in rows for field in ID_FIELDS)
     if curves and not identified:
@@ -104,19 +104,19 @@ def _points(rows: Sequence[Row], offences: Offences) -> tuple[dict[str, list[_Po
     flat: list[tuple[str, Row, tuple[float | None, int]]] = []
     if curves:
         for at, row in enumerate(rows):
-            named = by_id([row], "prediction", offences)
-            flat += [(name, row, _place(row, f"row {at}: ", CellReader(row, name, offences))) for name in named]
+            named = index_by_id([row], "prediction", issues)
+            flat += [(name, row, _place(row, f"row {at}: ", CellReader(row, name, issues))) for name in named]
     else:
-        named = by_id(rows, "prediction", offences) if identified else {str(at): row for at, row in enumerate(rows)}
+        named = index_by_id(rows, "prediction", issues) if identified else {str(at): row for at, row in enumerate(rows)}
         flat = [(name, row, (None, 0)) for name, row in named.items()]
     points: dict[str, list[_Point]] = {}
     for name, row, place in flat:
-        p = tuple(_probability(row.get(key), key, CellReader(row, name, offences)) for key in FIDELITY_FIELDS)
+        p = tuple(_probability(row.get(key), key, CellReader(row, name, issues)) for key in FIDELITY_FIELDS)
         points.setdefault(name, []).append(_Point(*place, p))
     return points, {name: row for name, row, _ in reversed(flat)}
 
 
-def _grid(points: Mapping[str, list[_Point]], offences: Offences) -> Grid:
+def _grid(points: Mapping[str, list[_Point]], issues: Issues) -> Grid:
     """The (rate, trial) that every instance must have, ascending; what deviates from the first one's is told."""
     first: Grid | None = None
     for name, of_instance in points.items():
@@ -124,14 +124,14 @@ def _grid(points: Mapping[str, list[_Point]], offences: Offences) -> Grid:
         twice = next((one for one, other in pairwise(places) if one == other), None)
         if twice is not None:
             message = f"expected each rate and trial once, found rate {twice[0]:g}, trial {twice[1]} twice"
-            offences.say_of("prediction", name, "occlusion_rate", message, "id-twice")
+            issues.add_by_id("prediction", name, "occlusion_rate", message, "id-twice")
         elif first is None:
             first = places
         elif places != first:
             rate, trial = sorted(set(places) ^ set(first))[0]
             found = f"{'none' if (rate, trial) in first else 'more'} at rate {rate:g}, trial {trial}"
             message = f"expected the rates and trials of the first instance, found {found}"
-            offences.say_of("prediction", name, "occlusion_rate", message, "constant")
+            issues.add_by_id("prediction", name, "occlusion_rate", message, "constant")
     return first or []
 
 
@@ -185,7 +185,7 @@ class NormalizedFidelity(Batches, evaluate.Metric):  # type: ignore[misc]  # eva
         (FIDELITY_ROW, ("annotation_id", *FIDELITY_FIELDS, "occlusion_rate", "trial")),
         (FIDELITY_ROW, ("annotation_id",)),
     )
-    HIGHER_IS_BETTER, RANGES = info_of(SCORES)
+    HIGHER_IS_BETTER, RANGES = make_info(SCORES)
 
     def _format(self, rows: Sequence[Row]) -> Record:
         return INSTANCE if any(SCORE_FIELDS["full"] in row for row in rows) else FIDELITY_ROW
@@ -208,16 +208,19 @@ class NormalizedFidelity(Batches, evaluate.Metric):  # type: ignore[misc]  # eva
             raise InputError(message, "option-value", "smallest_null_difference")
         if not predictions:
             raise InputError("expected predictions, found none", "empty")
-        offences = Offences()
-        points, named = _points(predictions, offences)
-        further = by_id(references or (), "reference", offences)
+        issues = Issues()
+        points, named = _points(predictions, issues)
+        further = index_by_id(references or (), "reference", issues)
         if further:
-            check_partners(points, further, offences, only_predicted)
-        grid = _grid(points, offences)
-        offences.stop()
+            check_partners(points, further, issues, only_predicted)
+        grid = _grid(points, issues)
+        issues.raise_if_any()
         grid = _with_start(points, grid)
         statistics = _statistics(points, grid, smallest)
-        settings = {"smallest_null_difference": smallest, **scored_of(len(points), max(len(points), len(further)))}
+        settings = {
+            "smallest_null_difference": smallest,
+            **describe_scored(len(points), max(len(points), len(further))),
+        }
         extra: dict[str, object] = {}
         if grid:
             rates = sorted({rate for rate, _ in grid})
@@ -259,10 +262,12 @@ def _scored(
     return {place: normalized_fidelity(p[:, 0], p[:, 1], p[:, 2], p[:, 3], smallest) for place, p in table.items()}
 
 
-def _by_rate(grid: Grid, values: np.ndarray, pool: Callable[..., np.ndarray] = np.mean) -> np.ndarray:
+def _by_rate(grid: Grid, values: np.ndarray, builder: Callable[..., np.ndarray] = np.mean) -> np.ndarray:
     """(..., grid) pooled over the trials of each rate: (..., rates)."""
     rates = np.array([rate for rate, _ in grid])
-    return np.stack([pool(values[..., np.flatnonzero(rates == rate)], axis=-1) for rate in np.unique(rates)], axis=-1)
+    return np.stack(
+        [builder(values[..., np.flatnonzero(rates == rate)], axis=-1) for rate in np.unique(rates)], axis=-1
+    )
 
 
 def _statistics(points: Mapping[str, list[_Point]], grid: Grid, smallest: float) -> Statistics:

@@ -12,12 +12,12 @@ from eraser_hub.schema.rows import PERTURBATION_RECORD, PERTURBATION_ROW
 
 from .batches import Batches, Measured
 from .cells import Row, as_list, as_number
-from .offences import InputError, Offences
-from .pool import Statistics, divide, info_of
+from .issues import InputError, Issues
 from .rank_consistency import average_precisions
-from .results import scored_of
-from .rows import CellReader, RowColumns, by_id, check_partners, optional_fields
+from .results import describe_scored
+from .rows import CellReader, RowColumns, check_partners, index_by_id, optional_fields
 from .sources import FINE_GRAINED, WANG2022, check_paper
+from .statistics_builder import Statistics, divide, make_info
 
 KEYS = ("map", "map_prefix_hits", "map_full_ranking")
 TOP, FULL = "rationale_tokens", "ranked_tokens"
@@ -66,14 +66,14 @@ def _perturbed(reader: CellReader) -> list[str]:
     return names if sound else []
 
 
-def _share_said(rows: Mapping[str, Row], tops: Ranked, records: Mapping[str, Row], offences: Offences) -> str:
+def _describe_share(rows: Mapping[str, Row], tops: Ranked, records: Mapping[str, Row], issues: Issues) -> str:
     """Which share of the tokens was ranked, for the signature: the rows' kd, or as measured, or "unknown"."""
     shares: dict[str, None] = {}
     for name, row in rows.items():
         value = row.get("kd")
         numbers = [as_number(share) for share in (as_list(value) or [value])]
         sound = value is None or all(share is not None and 0 < share <= 1 for share in numbers)
-        CellReader(row, name, offences).expect(sound, "kd", "a share in (0, 1], or one per sequence", value, "range")
+        CellReader(row, name, issues).expect(sound, "kd", "a share in (0, 1], or one per sequence", value, "range")
         shares[",".join(f"{share:g}" for share in dict.fromkeys(numbers) if share is not None)] = None
     if list(shares) != [""]:
         return "kd " + " or ".join(filter(None, shares))
@@ -137,7 +137,7 @@ class PerturbationMap(Batches, evaluate.Metric):  # type: ignore[misc]  # evalua
         (PERTURBATION_ROW, ("id", "rationale_tokens", "kd", "ranked_tokens")),
         (PERTURBATION_RECORD, ("id", "sample_type", "rel_ids")),
     )
-    HIGHER_IS_BETTER, RANGES = info_of(dict.fromkeys(KEYS, (True, 0.0, 1.0)))
+    HIGHER_IS_BETTER, RANGES = make_info(dict.fromkeys(KEYS, (True, 0.0, 1.0)))
 
     def _measure(
         self,
@@ -153,30 +153,30 @@ class PerturbationMap(Batches, evaluate.Metric):  # type: ignore[misc]  # evalua
         check_paper(paper, WANG2022)
         if not predictions or not references:
             raise InputError(f"expected {'references' if predictions else 'predictions'}, found none", "empty")
-        offences = Offences()
-        rows, records = by_id(predictions, "prediction", offences), by_id(references, "reference", offences)
+        issues = Issues()
+        rows, records = index_by_id(predictions, "prediction", issues), index_by_id(references, "reference", issues)
         pairs = [
             (name, other)
             for name, record in records.items()
-            for other in _perturbed(CellReader(record, name, offences, "reference"))
+            for other in _perturbed(CellReader(record, name, issues, "reference"))
         ]
         wanted = dict.fromkeys([*records, *(other for _, other in pairs)])
-        check_partners(rows, wanted, offences, only_predicted or paper == WANG2022)
-        present = optional_fields([*rows.items()], (FULL, "kd"), "prediction", offences)
+        check_partners(rows, wanted, issues, only_predicted or paper == WANG2022)
+        present = optional_fields([*rows.items()], (FULL, "kd"), "prediction", issues)
         ranked = {
-            field: {name: _sequences(CellReader(row, name, offences), field) for name, row in rows.items()}
+            field: {name: _sequences(CellReader(row, name, issues), field) for name, row in rows.items()}
             for field in (TOP, FULL)
             if field == TOP or field in present
         }
-        share = _share_said(rows, ranked[TOP], records, offences)
-        offences.stop()
+        share = _describe_share(rows, ranked[TOP], records, issues)
+        issues.raise_if_any()
         scored = [pair for pair in pairs if pair[0] in rows and pair[1] in rows]
         missed = _missed(pairs, scored, records) if paper == WANG2022 else {}
         if not scored and not missed:
             raise InputError("expected original records (sample_type 'ori') with rel_ids, found no pair", "empty")
-        statistics = _statistics(scored, ranked, missed, offences)
+        statistics = _statistics(scored, ranked, missed, issues)
         sources = [[records.get(name), rows.get(name)] for name in statistics.ids]
-        settings = {"ranked": share} | ({"paper": paper} if paper else scored_of(len(scored), len(pairs)))
+        settings = {"ranked": share} | ({"paper": paper} if paper else describe_scored(len(scored), len(pairs)))
         note = "MAP ranks what is given: no kd in the predictions, no tokens in the references"
         notes = [note] if share == "unknown" else []
         return Measured(statistics, RowColumns(sources), settings, {"pairs": len(scored)}, notes)
@@ -197,7 +197,7 @@ def _missed(
 
 
 def _statistics(
-    pairs: Sequence[tuple[str, str]], ranked: Mapping[str, Ranked], missed: Mapping[str, int], offences: Offences
+    pairs: Sequence[tuple[str, str]], ranked: Mapping[str, Ranked], missed: Mapping[str, int], issues: Issues
 ) -> Statistics:
     """Sums per original record: the scores of its pairs, and how many they are, with those ``missed``."""
     columns = []
@@ -206,8 +206,8 @@ def _statistics(
         for name in dict.fromkeys(name for pair in pairs for name in pair):
             if len(tokens[name]) != width:
                 message = f"expected {width} sequences as in the first record, found {len(tokens[name])}"
-                offences.say_of("prediction", name, field, message, "length")
-        offences.stop()
+                issues.add_by_id("prediction", name, field, message, "length")
+        issues.raise_if_any()
         flat = [(tokens[name][at], tokens[other][at]) for name, other in pairs for at in range(width)]
         both = average_precisions([first for first, _ in flat], [second for _, second in flat])
         columns += [score.reshape(-1, width).mean(axis=1) for score in (both if field == TOP else both[:1])]

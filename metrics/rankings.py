@@ -22,7 +22,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from .offences import InputError
+from .issues import InputError
 from .tokens import masks
 
 # what a document without positives counts in AUPRC: "reference" is what the reference scorer gives with a current

@@ -15,15 +15,15 @@ from eraser_hub.schema.rows import ERASED_ANSWERS, PERTURBATION_RECORD, PERTURBA
 from .answer_f1 import answer_f1
 from .batches import Batches, Measured
 from .cells import Row, as_list, as_number, as_scalar
-from .offences import InputError, Offences
-from .pool import Described, Pool, info_of
+from .issues import InputError, Issues
 from .rationale_sets import new_p, set_scores
-from .results import scored_of
-from .rows import CellReader, RowColumns, by_id, joined, optional_fields
+from .results import describe_scored
+from .rows import CellReader, RowColumns, index_by_id, joined, optional_fields
 from .sources import FINE_GRAINED, WANG2022, check_paper
+from .statistics_builder import ScoreInfo, StatisticsBuilder, make_info
 
 SETS = ("token_f1", "token_f1_single", "iou_f1")
-SCORES: Described = {
+SCORES: ScoreInfo = {
     **dict.fromkeys(SETS, (True, 0.0, 1.0)),
     "sufficiency": (False, -1.0, 1.0),
     "comprehensiveness": (True, -1.0, 1.0),
@@ -56,7 +56,7 @@ def _index(value: Any) -> int | None:
 
 
 def _index_set(reader: CellReader, field: str, value: Any, size: int | None) -> frozenset[int]:
-    """A list of indices as a set (repeated ones collapse); offences for what is none or lies past the end."""
+    """A list of indices as a set (repeated ones collapse); issues for what is none or lies past the end."""
     items = as_list(value)
     if not reader.expect(items is not None, field, "a list of token indices", value):
         return frozenset()
@@ -109,7 +109,7 @@ def _probabilities(reader: CellReader, field: str) -> dict[Any, float]:
         return {}
     total = sum(numbers.values())
     if abs(total - 1) > PROBABILITY_SLACK:
-        reader.say(field, f"expected probabilities that sum to 1, found a sum of {total:g}", "probabilities")
+        reader.add(field, f"expected probabilities that sum to 1, found a sum of {total:g}", "probabilities")
         return {}
     return numbers
 
@@ -121,7 +121,7 @@ def _label_scores(rows: Sequence[ReadPair], fields: set[str]) -> dict[str, np.nd
         return {}
     missing = next((field for field in ("pred_proba", "pred_label") if field not in fields), None)
     if missing:
-        rows[0].ours.say(missing, f"expected it beside {present[-1]}, found none", "key-missing")
+        rows[0].ours.add(missing, f"expected it beside {present[-1]}, found none", "key-missing")
         return {}
     p = {field: np.full(len(rows), np.nan) for field in PROBABILITIES}  # of the predicted label
     classes = {field: np.full(len(rows), -1) for field in ("pred_label", *PROBABILITIES)}
@@ -197,12 +197,12 @@ def _answer_scores(rows: Sequence[ReadPair], fields: set[str], language: str | N
     return {"answer_f1": scores}
 
 
-def _set_scores(rows: Sequence[ReadPair], threshold: float, offences: Offences) -> dict[str, np.ndarray]:
+def _set_scores(rows: Sequence[ReadPair], threshold: float, issues: Issues) -> dict[str, np.ndarray]:
     """Agreement with the gold sets, averaged over each instance's sequences; NaN where a reference says it has none."""
     scores = np.full((len(rows), len(SETS)), np.nan)
     for at, pair in enumerate(rows):
         pairs = _sequences(pair) if pair.has_gold else []
-        if pairs and not offences.total:
+        if pairs and not issues.total:
             scores[at] = np.mean([set_scores(gold, chosen, threshold) for gold, chosen in pairs], axis=0)
     return dict(zip(SETS, scores.T, strict=True))
 
@@ -276,7 +276,7 @@ class RationaleSetAgreement(Batches, evaluate.Metric):  # type: ignore[misc]  # 
         (PERTURBATION_ROW, ("id", "rationale", "pred_label", *PROBABILITIES, "answer", *ERASED_ANSWERS)),
         (PERTURBATION_RECORD, ("id", "rationale_ids", "label", "answer", "answers", "has_gold")),
     )
-    HIGHER_IS_BETTER, RANGES = info_of(SCORES)
+    HIGHER_IS_BETTER, RANGES = make_info(SCORES)
 
     def _measure(
         self,
@@ -294,35 +294,35 @@ class RationaleSetAgreement(Batches, evaluate.Metric):  # type: ignore[misc]  # 
         if language not in (None, "en", "zh"):
             raise InputError(f"expected 'en', 'zh' or None, found {language!r}", "option-value", "language")
         check_paper(paper, WANG2022)
-        offences = Offences()
-        joint = joined(predictions, references, offences, only_predicted or paper == WANG2022)
+        issues = Issues()
+        joint = joined(predictions, references, issues, only_predicted or paper == WANG2022)
         optional = ("rationale", "pred_label", *PROBABILITIES, *ERASED_ANSWERS, "answer")
-        fields = optional_fields([(name, row) for name, row, _ in joint], optional, "prediction", offences)
-        offences.stop()
+        fields = optional_fields([(name, row) for name, row, _ in joint], optional, "prediction", issues)
+        issues.raise_if_any()
         rows = [
-            ReadPair(CellReader(row, name, offences), CellReader(reference, name, offences, "reference"))
+            ReadPair(CellReader(row, name, issues), CellReader(reference, name, issues, "reference"))
             for name, row, reference in joint
         ]
         with_sets = "rationale" in fields and any(pair.has_gold for pair in rows)
-        scores = _set_scores(rows, threshold, offences) if with_sets else {}
+        scores = _set_scores(rows, threshold, issues) if with_sets else {}
         scores |= _label_scores(rows, fields)
         scores |= _answer_changes(rows, fields)
         scores |= _answer_scores(rows, fields, language)
-        offences.stop()
+        issues.raise_if_any()
         if not scores:
             expected = "rationale, pred_label with pred_proba and rationale_pred_proba, or answer"
             message = f"nothing to score: expected {expected}, found none of them"
             raise InputError(message, "score-missing", "predictions")
         names = [name for name, _, _ in joint]
-        named = by_id(references or (), "reference", Offences())
+        named = index_by_id(references or (), "reference", Issues())
         missed = [name for name in named if name not in {*names}] if paper == WANG2022 else []
         settings: dict[str, object] = {"iou": threshold}
         if "answer_f1" in scores:
             settings["answers"] = language or "by text"
-        settings |= {"paper": paper} if paper else scored_of(len(joint), len(references or ()))
-        pool = Pool(len(names) + len(missed))
+        settings |= {"paper": paper} if paper else describe_scored(len(joint), len(references or ()))
+        builder = StatisticsBuilder(len(names) + len(missed))
         for key, column in scores.items():
             # of references without a prediction New-P alone is known, and is 0
-            pool.add_mean(key, np.append(column, np.full(len(missed), 0.0 if key == "new_p" else np.nan)))
+            builder.add_mean(key, np.append(column, np.full(len(missed), 0.0 if key == "new_p" else np.nan)))
         columns = RowColumns([*([reference, row] for _, row, reference in joint), *([named[name]] for name in missed)])
-        return Measured(pool.statistics([*names, *missed]), columns, settings, notes=_notes(rows, scores))
+        return Measured(builder.statistics([*names, *missed]), columns, settings, notes=_notes(rows, scores))

@@ -19,8 +19,8 @@ from statistics import NormalDist
 
 import numpy as np
 
-from .offences import InputError
-from .pool import Finalize, Statistics
+from .issues import InputError
+from .statistics_builder import Finalize, Statistics
 
 DEFAULT_LEVEL = 0.95
 DEFAULT_RESAMPLES = 1000
@@ -155,7 +155,7 @@ def _interval(score: float, draws: np.ndarray, levels: np.ndarray, jackknife: np
     return float(low), float(high)
 
 
-def bounds_of(
+def compute_bounds(
     scores: Scores, draws: Scores, confidence_level: float = DEFAULT_LEVEL, left_out: Scores | None = None
 ) -> dict[str, np.ndarray]:
     """The interval of every score.
@@ -224,7 +224,9 @@ def bootstrap_intervals(
     scores = finalize(weighted_sums(np.ones((1, len(values))), values))
     draws = replicates(values, finalize, n_resamples, seed)
     left_out = jackknife(values, finalize) if ci_method == "bca" and len(values) > 1 else None
-    return bounds_of({key: np.asarray(score)[0] for key, score in scores.items()}, draws, confidence_level, left_out)
+    return compute_bounds(
+        {key: np.asarray(score)[0] for key, score in scores.items()}, draws, confidence_level, left_out
+    )
 
 
 def clopper_pearson(hits: int, n: int, confidence_level: float = DEFAULT_LEVEL) -> tuple[float, float]:
@@ -285,7 +287,7 @@ def _unvaried(statistics: Statistics) -> dict[str, int]:
     return {key: int((~np.isnan(each[key])).sum()) for key in keys}
 
 
-def few(statistics: Statistics) -> list[str]:
+def describe_small_counts(statistics: Statistics) -> list[str]:
     """A line for classes of fewer than 5 annotations, one for counts of fewer than 5 hits."""
     sums = statistics.values.sum(axis=0).tolist()
     columns = dict(zip(statistics.columns, sums, strict=True)) if statistics.columns else {}
@@ -305,10 +307,10 @@ def few(statistics: Statistics) -> list[str]:
 
 def cautions(statistics: Statistics) -> list[str]:
     """What whoever reads the intervals should know: what is `few`, and shares that have no bound."""
-    clustered = statistics.n_clusters < len(statistics.ids)
-    return few(statistics) + [
+    add_clusters = statistics.n_clusters < len(statistics.ids)
+    return describe_small_counts(statistics) + [
         f"{key} is the same in all {n} annotations, which are not independent: one end of it has no bound"
-        for key, n in (_unvaried(statistics).items() if clustered else ())
+        for key, n in (_unvaried(statistics).items() if add_clusters else ())
     ]
 
 

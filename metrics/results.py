@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from .offences import InputError
-from .pool import Statistics
+from .issues import InputError
 from .resampling import CI_METHODS, DEFAULT_LEVEL, DEFAULT_RESAMPLES, intervals
+from .statistics_builder import Statistics
 
 # equal to the package's own version (a test holds them together); a Space has no package to ask
 VERSION = "3.0.0"
@@ -28,20 +28,20 @@ HEADLINE = {
 }
 
 
-def plain(value: object) -> object:
+def to_python(value: object) -> object:
     """A score as plain Python: float, int, bool, str, None, and lists and dicts of them (no numpy scalar)."""
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, Mapping):
-        return {str(key): plain(part) for key, part in value.items()}
+        return {str(key): to_python(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(part) for part in value]
+        return [to_python(part) for part in value]
     return value
 
 
-def scored_of(scored: int, total: int) -> dict[str, object]:
+def describe_scored(scored: int, total: int) -> dict[str, object]:
     """What the signature says where not all are scored."""
     return {} if scored == total else {"scored": f"{scored}/{total}"}
 
@@ -92,7 +92,7 @@ def group_names(values: Sequence[object], label_names: Sequence[str] | None = No
 OVER_LABELS = ("macro_f1",)
 
 
-def breakdown_note(by: str, statistics: Statistics) -> list[str]:
+def describe_breakdown(by: str, statistics: Statistics) -> list[str]:
     """A line for the scores that a breakdown by this column leaves out, or none."""
     absent = [key for key in OVER_LABELS if by == "classification" and key in statistics.scores()]
     return [f"by {by}: {', '.join(absent)} is left out, because each group has one gold label"] if absent else []
@@ -110,7 +110,7 @@ def grouped(statistics: Statistics, names: Sequence[str]) -> dict[str, dict[str,
     with np.errstate(invalid="ignore"):
         scores = statistics.finalize(np.add.reduceat(statistics.values[order], starts, axis=0))
     return {
-        str(level): {key: plain(np.asarray(column)[row]) for key, column in scores.items()}
+        str(level): {key: to_python(np.asarray(column)[row]) for key, column in scores.items()}
         for row, level in enumerate(levels)
     }
 
@@ -151,15 +151,15 @@ def report(
         settings |= {"cluster": statistics.clustering, "clusters": statistics.n_clusters}
     result: dict[str, object] = {}
     for key, value in statistics.scores().items():
-        result[key] = plain(value)
+        result[key] = to_python(value)
         if bounds is not None and key in bounds:
-            result[f"{key}_ci"] = plain(bounds[key])
-    result |= {key: plain(value) for key, value in (extra or {}).items()}
+            result[f"{key}_ci"] = to_python(bounds[key])
+    result |= {key: to_python(value) for key, value in (extra or {}).items()}
     if per_instance:
         clusters = np.arange(len(statistics.ids)) if statistics.clusters is None else statistics.clusters
-        columns = {key: plain(np.asarray(column)) for key, column in statistics.per_instance.items()}
+        columns = {key: to_python(np.asarray(column)) for key, column in statistics.per_instance.items()}
         names = [str(name) for name in statistics.ids]
-        result["per_instance"] = {**columns, "annotation_id": names, "cluster": plain(clusters)}
+        result["per_instance"] = {**columns, "annotation_id": names, "cluster": to_python(clusters)}
     if by_values is not None:
         result["by"] = groups = grouped(statistics, group_names(by_values, label_names))
         for group in groups.values() if by == "classification" else ():

@@ -13,12 +13,12 @@ from typing import Any
 from eraser_hub.schema.rows import ID_FIELDS
 
 from .cells import Row, as_list, as_scalar
-from .clusters import NONE, Clusters, by_items
-from .offences import ONLY_PREDICTED, InputError, Offences, cut
+from .clusters import NONE, Clusters, cluster_by_items
+from .issues import ONLY_PREDICTED, InputError, Issues, cut
 
 
 # ------------------------------------------------------------------------------------------------- rows of any kind
-def rows_of(data: Any, side: str) -> list[Row]:
+def to_rows(data: Any, side: str) -> list[Row]:
     """The rows of a list of dicts, a Dataset (any format; ClassLabel numbers become their names), an Arrow table or
     struct array, a DataFrame, a dict of columns, or any iterable of dicts.
 
@@ -65,7 +65,7 @@ def check_columns(names: Sequence[object], side: str) -> None:
         raise InputError(f"expected each column once, found {cut(again)} twice", "key-twice", f"{side}s")
 
 
-def by_id(rows: Sequence[Row], side: str, offences: Offences, id_fields: Sequence[str] = ID_FIELDS) -> dict[str, Row]:
+def index_by_id(rows: Sequence[Row], side: str, issues: Issues, id_fields: Sequence[str] = ID_FIELDS) -> dict[str, Row]:
     """{id: row}, in the rows' order; an id is a string or an integer, compared as a string.
 
     A missing or ill-typed id, or one that stands twice, is a fault.
@@ -75,9 +75,9 @@ def by_id(rows: Sequence[Row], side: str, offences: Offences, id_fields: Sequenc
         value = as_scalar(next((row[field] for field in id_fields if row.get(field) is not None), None))
         if isinstance(value, bool) or not isinstance(value, (str, int)):
             message = f"row {at}: expected an id (string or integer), found {cut(value)}"
-            offences.say_of(side, at, id_fields[0], message, "type")
+            issues.add_by_id(side, at, id_fields[0], message, "type")
         elif str(value) in named:
-            offences.say_of(side, str(value), "", f"row {at}: expected each id once, found it twice", "id-twice")
+            issues.add_by_id(side, str(value), "", f"row {at}: expected each id once, found it twice", "id-twice")
         else:
             named[str(value)] = row
     return named
@@ -86,7 +86,7 @@ def by_id(rows: Sequence[Row], side: str, offences: Offences, id_fields: Sequenc
 def joined(
     predictions: Sequence[Row] | None,
     references: Sequence[Row] | None,
-    offences: Offences,
+    issues: Issues,
     only_predicted: bool = False,
 ) -> list[tuple[str, Row, Row]]:
     """(id, prediction, reference) in the references' order; faults for what stands on one side alone.
@@ -101,27 +101,27 @@ def joined(
     for side, rows in (("prediction", predictions), ("reference", references)):
         if not rows:
             raise InputError(f"expected {side}s, found {'none' if rows is None else 'an empty list'}", "empty")
-        both[side] = by_id(rows, side, offences)
+        both[side] = index_by_id(rows, side, issues)
     ours, theirs = both.values()
-    check_partners(ours, theirs, offences, only_predicted)
+    check_partners(ours, theirs, issues, only_predicted)
     return [(name, ours[name], reference) for name, reference in theirs.items() if name in ours]
 
 
 def check_partners(
-    predictions: Collection[str], references: Collection[str], offences: Offences, only_predicted: bool = False
+    predictions: Collection[str], references: Collection[str], issues: Issues, only_predicted: bool = False
 ) -> None:
     """Each id of one side is one of the other's, too; or (``only_predicted``) each prediction's is a reference's."""
     unknown = [name for name in predictions if name not in references]
     if unknown and len(unknown) == len(predictions):
         message = f"none of the {len(predictions):,} ids occurs among the {len(references):,} references"
-        offences.say_of("prediction", unknown[0], "", f"{message}: another dataset or another split?", "id-unknown")
+        issues.add_by_id("prediction", unknown[0], "", f"{message}: another dataset or another split?", "id-unknown")
         return
     for name in unknown:
-        offences.say_of("prediction", name, "", "expected a reference of this id, found none", "id-unknown")
+        issues.add_by_id("prediction", name, "", "expected a reference of this id, found none", "id-unknown")
     missing = [] if only_predicted else [name for name in references if name not in predictions]
     more = f" ({len(missing):,} of {len(references):,} have none; {ONLY_PREDICTED} scores the others alone)"
     for name in missing:
-        offences.say_of("reference", name, "", f"expected a prediction of this id, found none{more}", "id-missing")
+        issues.add_by_id("reference", name, "", f"expected a prediction of this id, found none{more}", "id-missing")
         more = ""
 
 
@@ -135,7 +135,7 @@ class RowColumns:
     def __init__(self, rows: Sequence[Sequence[Row | None]]) -> None:
         self.rows = rows
 
-    def _holders(self, name: str) -> list[Row | None]:
+    def _find_holders(self, name: str) -> list[Row | None]:
         return [next((row for row in own if row is not None and name in row), None) for own in self.rows]
 
     def __call__(self, name: str, predicted: bool = True) -> list[Any]:
@@ -144,7 +144,7 @@ class RowColumns:
         Raises:
             ValueError: no row of an instance has it.
         """
-        holders = self._holders(name)
+        holders = self._find_holders(name)
         if None in holders:
             at = holders.index(None)
             known = sorted({key for row in self.rows[at] if row is not None for key in row})
@@ -155,19 +155,19 @@ class RowColumns:
     def clusters(self) -> Clusters:
         """Instances that share a document; else those that ``rel_ids`` join (an original and its perturbed records)."""
         for name in ("documents", "rationales"):
-            docids = [_docids(holder, name) for holder in self._holders(name)]
+            docids = [_get_docids(holder, name) for holder in self._find_holders(name)]
             if any(docids):
-                return by_items("documents", docids)
-        records = self._holders("rel_ids")
+                return cluster_by_items("documents", docids)
+        records = self._find_holders("rel_ids")
         if not any(records):
             return Clusters(NONE)
         own = [next((row for row in rows if row is not None), {}) for rows in self.rows]
         names = [next((str(row[field]) for field in ID_FIELDS if row.get(field) is not None), "") for row in own]
         others = [as_list((record or {}).get("rel_ids")) or [] for record in records]
-        return by_items("original", [[name, *map(str, more)] for name, more in zip(names, others, strict=True)])
+        return cluster_by_items("original", [[name, *map(str, more)] for name, more in zip(names, others, strict=True)])
 
 
-def _docids(row: Row | None, name: str) -> list[str]:
+def _get_docids(row: Row | None, name: str) -> list[str]:
     """The documents that a row names in one of its columns."""
     cells = [] if row is None else as_list(row[name]) or []
     return [
@@ -187,21 +187,21 @@ class CellReader:
 
     row: Row
     name: str
-    offences: Offences
+    issues: Issues
     side: str = "prediction"
 
-    def say(self, field: str, message: str, rule: str) -> None:
-        """Report an offence of this row."""
-        self.offences.say_of(self.side, self.name, field, message, rule)
+    def add(self, field: str, message: str, rule: str) -> None:
+        """Report an issue of this row."""
+        self.issues.add_by_id(self.side, self.name, field, message, rule)
 
     def expect(self, sound: bool, field: str, expected: str, value: object, rule: str = "type") -> bool:
         """Return ``sound``; where it is False, report that the field holds a value other than expected."""
         if not sound:
-            self.say(field, f"expected {expected}, found {cut(value)}", rule)
+            self.add(field, f"expected {expected}, found {cut(value)}", rule)
         return sound
 
 
-def optional_fields(rows: Sequence[tuple[str, Row]], fields: Sequence[str], side: str, offences: Offences) -> set[str]:
+def optional_fields(rows: Sequence[tuple[str, Row]], fields: Sequence[str], side: str, issues: Issues) -> set[str]:
     """Which optional fields there are; the first row that has one where others have not (or lacks it) is a fault.
 
     A field that is null is absent.
@@ -214,5 +214,5 @@ def optional_fields(rows: Sequence[tuple[str, Row]], fields: Sequence[str], side
             if not all(has):
                 state = "none, where the rows before it have it" if has[0] else "it, where the rows before it have none"
                 message = f"expected it in all rows or in none, found {state}"
-                offences.say_of(side, rows[has.index(not has[0])][0], field, message, "key-missing")
+                issues.add_by_id(side, rows[has.index(not has[0])][0], field, message, "key-missing")
     return present

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .offences import InputError
+from .issues import InputError
 
 
 class PaperSource(NamedTuple):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .offences import InputError
+from .issues import InputError
 
 # candidate pairs that are compared at a time: bounds the memory, not the result
 PAIRS_AT_ONCE = 1 << 17

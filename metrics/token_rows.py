@@ -20,8 +20,8 @@ def as_eraser_row(row: Mapping[str, Any]) -> dict[str, Any]:
     Each run of rationale tokens is an evidence of the one group, as the whole mask is the rationale.
     """
     identity = str(row["id"])
-    tokens = [one_token(str(token)) or "\u200b" for token in as_list(row["tokens"]) or ()]
-    spans = runs_of_mask(as_list(row["rationale_mask"]) or ())
+    tokens = [escape_whitespace(str(token)) or "\u200b" for token in as_list(row["tokens"]) or ()]
+    spans = find_mask_runs(as_list(row["rationale_mask"]) or ())
     evidences = [
         {
             "docid": identity,
@@ -43,7 +43,7 @@ def as_eraser_row(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def one_token(text: str) -> str:
+def escape_whitespace(text: str) -> str:
     """A token that stays one in a document: a blank or a line's end inside it would be taken for its own end."""
     return text.replace(" ", "\u00a0").replace("\n", "\u2424")
 
@@ -63,10 +63,10 @@ def runs(indices: Iterable[int], offset: int = 0) -> list[tuple[int, int]]:
     return spans
 
 
-def runs_of_mask(mask: Iterable[object]) -> list[tuple[int, int]]:
+def find_mask_runs(mask: Iterable[object]) -> list[tuple[int, int]]:
     """The runs of marked tokens as spans [start, end).
 
-    >>> runs_of_mask([0, 1, 1, 0, 1])
+    >>> find_mask_runs([0, 1, 1, 0, 1])
     [(1, 3), (4, 5)]
     """
     return runs(compress(count(), mask))

@@ -15,19 +15,19 @@ import numpy as np
 BLANK, LINE_END = 0x20, 0x0A
 
 
-def sentences_of(text: str) -> list[list[str]]:
+def split_sentences(text: str) -> list[list[str]]:
     """The tokens of each sentence of a document; a line without a token is no sentence.
 
-    >>> sentences_of("one two .\\n\\nthree  four")
+    >>> split_sentences("one two .\\n\\nthree  four")
     [['one', 'two', '.'], ['three', 'four']]
     """
     return list(filter(None, (list(filter(None, line.split(" "))) for line in text.split("\n"))))
 
 
-def tokens_of(text: str) -> list[str]:
+def split_tokens(text: str) -> list[str]:
     """The tokens of a document.
 
-    >>> tokens_of("one two .\\n\\nthree  four")
+    >>> split_tokens("one two .\\n\\nthree  four")
     ['one', 'two', '.', 'three', 'four']
     """
     return list(filter(None, text.replace("\n", " ").split(" ")))
@@ -39,7 +39,7 @@ def sentence_sizes(text: str) -> list[int]:
     >>> sentence_sizes("one two .\\n\\nthree  four")
     [3, 2]
     """
-    return list(map(len, sentences_of(text)))
+    return list(map(len, split_sentences(text)))
 
 
 class TokenStarts(NamedTuple):

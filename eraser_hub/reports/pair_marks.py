@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from eraser_hub.metrics.token_rows import one_token, runs
+from eraser_hub.metrics.token_rows import escape_whitespace, runs
 from eraser_hub.records.built import label_name
 from eraser_hub.records.errors import DataError, shown
 
@@ -53,7 +53,7 @@ def side(
     predicted, top, ranks = _answered(sequences, offsets, instance or {}, identity)
     document = MarkedDocument(
         identity,
-        tuple(tuple(map(one_token, sequence)) for sequence in sequences),
+        tuple(tuple(map(escape_whitespace, sequence)) for sequence in sequences),
         tuple(sorted(gold)),
         None if predicted is None else tuple(predicted),
     )

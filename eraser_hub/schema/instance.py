@@ -107,7 +107,7 @@ class QuoteRecord:
 
 
 @dataclass(kw_only=True)
-class AskedAgain:
+class ConsistencyAnswer:
     """A language model's answer to a changed question."""
 
     kind: str | None = column("redacted, removed, random, alone or simulated: what was changed")
@@ -174,7 +174,7 @@ class InstanceRecord:
     entropy_sufficiency: float | None = column(_ENTROPY + _ALONE, unit="nats", low=0, scores="entropy_sufficiency")
     outcome: str | None = column('"answered", or why a model gave no answer')
     quotes: list[QuoteRecord] | None = column("a language model's quotes", scores="`quote_faithfulness`")
-    asked_again: list[AskedAgain] | None = column(
+    asked_again: list[ConsistencyAnswer] | None = column(
         "answers to changed questions", scores="label_flip .., simulatability"
     )
 
@@ -221,7 +221,7 @@ LIST_FIELDS = {
 LABELLED = (*SCORE_FIELDS, *(f"{entry}_{side}" for _, entry in LIST_FIELDS.values() for side in ERASED))
 # shares of the tokens at which the area over the perturbation curve is measured (DeYoung et al. 2020)
 AOPC_THRESHOLDS: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.5)
-OCCLUDED_FIELD, OUTCOME_FIELD, QUOTES_FIELD, AGAIN_FIELD = "occluded_scores", "outcome", "quotes", "asked_again"
+OCCLUDED_FIELD, OUTCOME_FIELD, QUOTES_FIELD, CONSISTENCY_FIELD = "occluded_scores", "outcome", "quotes", "asked_again"
 AOPC_BOUNDS, SOFT_MASKS, LEAVE_ONE_OUT = "aopc_bounds", "soft_scores", "leave_one_out"
 DISTANCES, ENTROPIES = (tuple(f"{what}_{where}" for where in _INPUTS) for what in ("distance", "entropy"))
 
@@ -234,7 +234,7 @@ class NumberField(NamedTuple):
     high: float
 
 
-def _number_fields() -> dict[str, NumberField]:
+def _find_number_fields() -> dict[str, NumberField]:
     """Return the numbers of an instance that scores read, by the names that the scores have for them."""
     numbers: dict[str, NumberField] = {}
     for one in INSTANCE.values():
@@ -247,7 +247,7 @@ def _number_fields() -> dict[str, NumberField]:
     return numbers
 
 
-NUMBER_FIELDS = _number_fields()
-_READ_BY_OTHERS = (SCORE_FIELDS["null"], OCCLUDED_FIELD, OUTCOME_FIELD, QUOTES_FIELD, AGAIN_FIELD)
+NUMBER_FIELDS = _find_number_fields()
+_OTHER_FIELDS = (SCORE_FIELDS["null"], OCCLUDED_FIELD, OUTCOME_FIELD, QUOTES_FIELD, CONSISTENCY_FIELD)
 # what `eraser_faithfulness` reads of an instance
-READ_BY_FAITHFULNESS = tuple(name for name in INSTANCE if name not in _READ_BY_OTHERS)
+FAITHFULNESS_FIELDS = tuple(name for name in INSTANCE if name not in _OTHER_FIELDS)

@@ -74,10 +74,10 @@ Record: TypeAlias = "Mapping[str, Field]"
 def describe(declaration: type) -> Record:
     """Return the fields of a record's declaration, by name."""
     hints = get_type_hints(declaration, include_extras=True)
-    return {one.name: _field(one.name, hints[one.name], one.metadata) for one in fields(declaration)}
+    return {one.name: _parse_field(one.name, hints[one.name], one.metadata) for one in fields(declaration)}
 
 
-def _field(name: str, hint: Any, facts: Mapping[str, Any]) -> Field:
+def _parse_field(name: str, hint: Any, facts: Mapping[str, Any]) -> Field:
     optional, depth = False, 0
     while True:
         if get_origin(hint) in (Union, types.UnionType):

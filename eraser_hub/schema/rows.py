@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .instance import AskedAgain, QuoteRecord
+from .instance import ConsistencyAnswer, QuoteRecord
 from .record import Id, Label, column, describe, share
 
 
@@ -68,7 +68,7 @@ class PairRow(_RowIds):
     non_rationale_pred_label: str | None = column("the answer without it", scores="new_p")
     outcome: str | None = column('"answered", or why a model gave no answer')
     quotes: list[QuoteRecord] | None = column("a language model's quotes", scores="`quote_faithfulness`")
-    asked_again: list[AskedAgain] | None = column(
+    asked_again: list[ConsistencyAnswer] | None = column(
         "answers to changed questions", scores="label_flip .., simulatability"
     )
 

@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eraser_hub.metrics.tokens import mask, masks, sentence_sizes, sentences_of, text_sizes, token_starts, tokens_of
+from eraser_hub.metrics.tokens import (
+    mask,
+    masks,
+    sentence_sizes,
+    split_sentences,
+    split_tokens,
+    text_sizes,
+    token_starts,
+)
 
 texts = st.text(alphabet="ab é\t\xa0\u2028\r\n  \n", max_size=30)
 
@@ -18,8 +26,8 @@ def test_all_forms_follow_one_rule(several: list[str]) -> None:
     expected = [[[piece for piece in line.split(" ") if piece] for line in text.split("\n")] for text in several]
     expected = [[line for line in lines if line] for lines in expected]
     for text, lines in zip(several, expected, strict=True):
-        assert sentences_of(text) == lines
-        assert tokens_of(text) == [token for line in lines for token in line]
+        assert split_sentences(text) == lines
+        assert split_tokens(text) == [token for line in lines for token in line]
         assert sentence_sizes(text) == [len(line) for line in lines]
     parts = [text.encode() for text in several]
     content = np.frombuffer(b"".join(parts), dtype=np.uint8)
@@ -39,7 +47,7 @@ def test_all_forms_follow_one_rule(several: list[str]) -> None:
 def test_the_app_follows_the_rule() -> None:
     app = pytest.importorskip("eraser_hub.metrics.app", reason="skipped: gradio is not installed")
     for text in ("", " \n ", "a\u00a0b  c\n\nd\te ", "\u2028 x"):
-        assert app.tokens_of(text) == tokens_of(text)
+        assert app.split_tokens(text) == split_tokens(text)
 
 
 @settings(max_examples=100, derandomize=True, deadline=None)

@@ -12,11 +12,11 @@ import numpy as np
 
 from .checks import OptionalFields
 from .flat import Picked, Predictions, References, Words, blank
-from .joining import DocumentLengths, Part
-from .offences import ONLY_PREDICTED, InputError, Offences, Rows, Rules
-from .pool import Pool, Statistics
+from .issues import ONLY_PREDICTED, InputError, Issues, IssuesByRule, RowNames
+from .joining import DocumentLengths, MatchedChunk
+from .statistics_builder import Statistics, StatisticsBuilder
 
-# rules, in the order in which they are told, see `offences.Rules`
+# rules, in the order in which they are told, see `issues.Rules`
 FIELDS = ("fields", "label names", "annotation ids", "instance ids", "unknown ids", "missing instances")
 DOCUMENTS = ("own documents", "documents", "labels", "probabilities")
 LENGTHS = ("lengths",)
@@ -27,25 +27,25 @@ THRESHOLDS = ("thresholds",)
 LeftOut = Mapping[str, str]
 
 
-def left_out_said(scores: LeftOut) -> list[str]:
+def describe_left_out(scores: LeftOut) -> list[str]:
     """One line that says what is left out, or none."""
     told = "; ".join(f"{score} (no {field})" for score, field in scores.items())
     return [f"left out: {told}"] if told else []
 
 
-def fields_of(scores: LeftOut) -> str:
+def describe_fields(scores: LeftOut) -> str:
     """The fields, any of which would be scored, in words."""
     return " or ".join(dict.fromkeys(scores.values()))
 
 
-class Parts:
+class Matcher:
     """What the parts have in common: the references, and what one part must know of those before it.
 
     Args:
         r: the references; None where there are none: then every instance stands for itself.
         rules: where what is wrong is told: `FIELDS` are the rules of this class.
-        lines: what offences call each annotation; by default its row.
-        only_predicted: annotations without an instance are left out, and are no offence.
+        lines: what issues call each annotation; by default its row.
+        only_predicted: annotations without an instance are left out, and are no issue.
         documents: the references', where these do not hold them.
 
     Attributes:
@@ -59,7 +59,7 @@ class Parts:
     def __init__(
         self,
         r: References | None,
-        rules: Rules,
+        rules: IssuesByRule,
         lines: Sequence[int] | None = None,
         only_predicted: bool = False,
         documents: DocumentLengths | None = None,
@@ -68,36 +68,36 @@ class Parts:
         self.instances = self.answered = 0
         self.documents = documents or DocumentLengths(r or blank(References, ()))
         self.fields = OptionalFields(rules["fields"])
-        self.first: Rows | None = None
-        self.whole = Rows((), ())
+        self.first: RowNames | None = None
+        self.whole = RowNames((), ())
         self.unknown: set[str] = set()
         self.places: Mapping[str, int] = {}
         if r is not None:
-            self.whole = rules.sides["reference"] = Rows(range(len(r.ids)) if lines is None else lines, r.ids)
+            self.whole = rules.sides["reference"] = RowNames(range(len(r.ids)) if lines is None else lines, r.ids)
             self.seen = bytearray(len(r.ids))
             places: dict[str, int] = {}
             for row, name in enumerate(() if isinstance(r.ids, Words) else r.ids):
                 if places.setdefault(name, row) != row:
-                    _say_again(rules["annotation ids"], "reference", row, name)
+                    _add_duplicate(rules["annotation ids"], "reference", row, name)
             self.places = r.ids.numbers if isinstance(r.ids, Words) else places
 
-    def match(self, p: Predictions, lines: Sequence[int] | None = None) -> Part:
+    def match(self, p: Predictions, lines: Sequence[int] | None = None) -> MatchedChunk:
         """A part: its annotations and documents, and what is wrong with its ids and its optional fields.
 
         Args:
             p: the instances.
-            lines: what offences call each instance; by default its row.
+            lines: what issues call each instance; by default its row.
         """
-        side = Rows(range(len(p.ids)) if lines is None else lines, p.ids)
+        side = RowNames(range(len(p.ids)) if lines is None else lines, p.ids)
         if self.first is None and len(p.ids):
             self.first = side
         self.rules.sides["prediction"] = side
         self.instances += len(p.ids)
         self.answered += int(p.answered.sum())
         self.fields.check(p)
-        return self._part(p, self._rows(p.ids), side)
+        return self._make_chunk(p, self._match_ids(p.ids), side)
 
-    def without_rationales(self, annotation: np.ndarray, lines: Sequence[int], answered: np.ndarray) -> Part:
+    def without_rationales(self, annotation: np.ndarray, lines: Sequence[int], answered: np.ndarray) -> MatchedChunk:
         """A part of which nothing else is known any more than that its instances have no rationale.
 
         Args:
@@ -106,26 +106,26 @@ class Parts:
             answered: of each instance.
         """
         ids = Picked(self.whole.ids, annotation)
-        return self._part(replace(blank(Predictions, ids), answered=answered), annotation, Rows(lines, ids))
+        return self._make_chunk(replace(blank(Predictions, ids), answered=answered), annotation, RowNames(lines, ids))
 
-    def _part(self, p: Predictions, annotation: np.ndarray, side: Rows) -> Part:
+    def _make_chunk(self, p: Predictions, annotation: np.ndarray, side: RowNames) -> MatchedChunk:
         rows = np.unique(annotation[annotation >= 0])
         reference = np.where(annotation < 0, -1, np.searchsorted(rows, annotation))
         row = np.full(rows.size, -1, dtype=np.int64)
         row[reference[reference >= 0]] = np.flatnonzero(reference >= 0)
         r = blank(References, p.ids) if self.r is None else self.r.take(rows)
-        whole = Rows(Picked(self.whole.numbers, rows), Picked(self.whole.ids, rows))
+        whole = RowNames(Picked(self.whole.numbers, rows), Picked(self.whole.ids, rows))
         self.rules.sides |= {"prediction": side, "reference": whole}
-        return Part(p, r, rows, row, reference, self.documents, side.numbers)
+        return MatchedChunk(p, r, rows, row, reference, self.documents, side.numbers)
 
-    def _rows(self, ids: Sequence[str]) -> np.ndarray:
+    def _match_ids(self, ids: Sequence[str]) -> np.ndarray:
         """The annotation of each instance; -1 where none has its id. Each id is expected once."""
         again, lost = self.rules["instance ids"], []
         places, rows = self.places, np.full(len(ids), -1, dtype=np.int64)
         for at, name in enumerate(ids):
             row = places.get(name, -1)
             if self.seen[row] if row >= 0 else name in self.unknown:
-                _say_again(again, "prediction", at, name)
+                _add_duplicate(again, "prediction", at, name)
             if row < 0:
                 self.unknown.add(name)
                 lost.append(at)
@@ -134,7 +134,7 @@ class Parts:
                 rows[at] = row
         if self.r is None:
             return np.arange(len(ids))
-        self.rules["unknown ids"].say_where(
+        self.rules["unknown ids"].add_where(
             "prediction",
             np.array(lost, dtype=np.int64),
             "annotation_id",
@@ -147,7 +147,7 @@ class Parts:
         """What can be told of all parts alone: instances there must be, and of every annotation one."""
         if self.first is None:
             self.rules.sides.pop("prediction", None)
-            self.rules["fields"].say("prediction", -1, "", "expected at least one instance, found none", "empty")
+            self.rules["fields"].add("prediction", -1, "", "expected at least one instance, found none", "empty")
             return
         self.rules.sides["prediction"] = self.first
         self.fields.finish()
@@ -158,16 +158,16 @@ class Parts:
         missing, total = np.flatnonzero(np.frombuffer(self.seen, dtype=np.uint8) == 0), len(ids)
         strange = missing.size == total and unknown.total == self.instances
         if strange:
-            unknown.forget()
+            unknown.reset()
             message = (
                 f"none of the {self.instances:,} ids occurs among the {total:,} annotations (ids like {ids[0]!r}): "
                 "another corpus or another split?"
             )
-            unknown.say("prediction", 0, "annotation_id", message, "id-unknown")
+            unknown.add("prediction", 0, "annotation_id", message, "id-unknown")
         elif missing.size and not self.only_predicted:
             message = "expected an instance for this annotation, found none"
             counted = f" ({missing.size:,} of {total:,} annotations have none; {self.option} scores the others alone)"
-            self.rules["missing instances"].say_all(
+            self.rules["missing instances"].add_rows(
                 "reference", missing, "annotation_id", lambda k: message + counted * (k == 0), "id-missing"
             )
 
@@ -179,7 +179,9 @@ class Parts:
         seen = np.flatnonzero(np.frombuffer(self.seen, dtype=np.uint8))
         return None if seen.size == len(self.r.ids) else seen
 
-    def statistics(self, pool: Pool, ids: Sequence[str], left_out: LeftOut, where: str = "") -> Statistics:
+    def statistics(
+        self, builder: StatisticsBuilder, ids: Sequence[str], left_out: LeftOut, where: str = ""
+    ) -> Statistics:
         """Return the statistics of the annotations that are scored.
 
         Args:
@@ -191,11 +193,11 @@ class Parts:
         Raises:
             ValueError: something is wrong, or nothing was scored.
         """
-        self.rules.told().stop()
-        if not pool.columns:
-            message = f"nothing to score: expected {where}{fields_of(left_out)}, found none of them"
+        self.rules.collect().raise_if_any()
+        if not builder.columns:
+            message = f"nothing to score: expected {where}{describe_fields(left_out)}, found none of them"
             raise InputError(message, "score-missing", "predictions")
-        statistics = pool.statistics(ids)
+        statistics = builder.statistics(ids)
         return statistics if self.scored is None else statistics.take(self.scored)
 
     def signature_settings(self) -> dict[str, object]:
@@ -208,5 +210,5 @@ class Parts:
         return told
 
 
-def _say_again(offences: Offences, side: str, row: int, name: str) -> None:
-    offences.say(side, row, "annotation_id", f"expected each id once, found {name!r} again", "id-twice")
+def _add_duplicate(issues: Issues, side: str, row: int, name: str) -> None:
+    issues.add(side, row, "annotation_id", f"expected each id once, found {name!r} again", "id-twice")

@@ -1,9 +1,9 @@
 """Additive statistics: columns of numbers per annotation; their sums over any set of annotations give its scores.
 
-`divide` is the one division of sums. A `Pool` gathers columns while a metric counts; `Statistics` is what it leaves:
-its sum, put through ``finalize``, is the score, sums over groups are the breakdown, and its rows are what the
-bootstrap resamples. An average over keys (a macro average) is such a sum too: the sum of the keys' values and how many
-keys there are.
+`divide` is the one division of sums. A `StatisticsBuilder` gathers columns while a metric counts; `Statistics` is its
+result. The sum of its rows, put through ``finalize``, is the score; sums over groups are the breakdown, and the
+bootstrap resamples the rows. An average over keys (a macro average) is such a sum, too: the sum of the keys' values and
+the number of keys.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from .offences import InputError
+from .issues import InputError
 
 Finalize = Callable[[np.ndarray], Mapping[str, np.ndarray]]
 Column = Callable[[str], np.ndarray]
@@ -104,10 +104,10 @@ class Statistics:
 
 
 # key -> (higher is better, lowest, highest); None: no direction, no end
-Described = dict[str, tuple[bool | None, float | None, float | None]]
+ScoreInfo = dict[str, tuple[bool | None, float | None, float | None]]
 
 
-def info_of(scores: Described) -> tuple[dict[str, bool | None], dict[str, tuple[float | None, float | None]]]:
+def make_info(scores: ScoreInfo) -> tuple[dict[str, bool | None], dict[str, tuple[float | None, float | None]]]:
     """Return per key whether higher is better, and its range."""
     return {key: up for key, (up, _, _) in scores.items()}, {key: (low, high) for key, (_, low, high) in scores.items()}
 
@@ -138,7 +138,7 @@ class Mean:
 
 
 @dataclass
-class Pool:
+class StatisticsBuilder:
     """Columns of additive statistics, one row per annotation, and the scores that they give.
 
     Args:
