@@ -18,7 +18,7 @@ from .issues import InputError
 from .joining import MatchedChunk
 from .matching import LeftOut, Matcher
 from .rankings import AUPRC_POLICIES, baseline_seeds, rank_rationales
-from .spans import Spans, count_spans, group_counts, token_counts
+from .spans import Spans, count_group_tokens, count_spans, count_tokens
 from .statistics_builder import StatisticsBuilder
 
 
@@ -58,11 +58,11 @@ class Agreement:
             raise InputError("expected references, found none", "empty")
         self.matcher, self.settings, self.rules = matcher, settings, matcher.rules
         self.builder = StatisticsBuilder(len(matcher.r.ids), totals)
-        self.says_sentences = bool((matcher.r.start_sentence >= 0).any())
+        self.has_gold_sentences = bool((matcher.r.start_sentence >= 0).any())
         # annotations with evidence that does not say its sentences, and documents of one sentence that were left out
         r = matcher.r
-        self.unsaid, self.short = np.zeros(len(r.ids), dtype=bool), 0
-        self.unsaid[r.group_instance[r.group[(r.start_sentence < 0) | (r.end_sentence < 0)]]] = True
+        self.lacks_sentences, self.n_single = np.zeros(len(r.ids), dtype=bool), 0
+        self.lacks_sentences[r.group_instance[r.group[(r.start_sentence < 0) | (r.end_sentence < 0)]]] = True
         # instances without a rationale, from before any instance had one: annotations, lines, whether they are answers
         self.waiting: list[tuple[np.ndarray, Sequence[int], np.ndarray]] = []
         check_own_documents(matcher.r, self.rules["own documents"])
@@ -71,7 +71,7 @@ class Agreement:
     def sentences_by_spans(self) -> bool:
         """Whether sentences are predicted by spans."""
         used = self.matcher.fields.used
-        return self.says_sentences and "hard" in used and "sentence" not in used
+        return self.has_gold_sentences and "hard" in used and "sentence" not in used
 
     def add(self, chunk: MatchedChunk) -> None:
         """Check a part, and add its statistics if nothing is wrong so far."""
@@ -88,7 +88,7 @@ class Agreement:
     def _add(self, chunk: MatchedChunk) -> None:
         used = self.matcher.fields.used
         if not chunk.p.answered.all():
-            chunk = _with_zeros(chunk, used)
+            chunk = _fill_zeros(chunk, used)
         for name, lengths in zip(SOFT_FIELDS, chunk.lengths, strict=True):
             check_scores(chunk.p, name, lengths, self.rules["lengths"])
         if not self.rules.has_issues("fields"):
@@ -108,33 +108,33 @@ class Agreement:
         truth, predicted = Spans(evidence, r.start, r.end), Spans(span, p.start, p.end)
         counts = count_spans(truth, predicted, owner.size, self.settings.iou_thresholds)
         add_spans(self.builder, counts, self.settings.main_iou, owner)
-        groups = group_counts(r.group, truth, predicted, r.group_instance.size)
+        groups = count_group_tokens(r.group, truth, predicted, r.group_instance.size)
         whole, best = group_coverage(r.group_instance, *groups, len(r.ids))
         self.builder.add_mean("any_group_coverage", whole)
         self.builder.add_mean("best_group_recall", best)
-        if self.sentences_by_spans and (kept := self._with_sentences(chunk, owner, doc)).any():
+        if self.sentences_by_spans and (counted := self._find_scored_sentences(chunk, owner, doc)).any():
             # sentences of the evidence that says them, and those of which a predicted span covers at least one token
             known = np.flatnonzero((r.start_sentence >= 0) & (r.end_sentence >= r.start_sentence))
             gold = Spans(evidence[known], r.start_sentence[known], r.end_sentence[known])
             rationale = np.repeat(np.arange(p.hard.size), np.maximum(p.hard, 0))
             annotation = chunk.rows[chunk.owner[rationale]]
             touched = chunk.documents.sentence_spans(annotation, chunk.doc[rationale], p.start, p.end)
-            sentences = np.stack(token_counts(gold, Spans(span, *touched), owner.size))
-            add_prf(self.builder, "sentence", tuple(sentences * kept), owner, SENTENCES_BY_SPANS)
+            sentences = np.stack(count_tokens(gold, Spans(span, *touched), owner.size))
+            add_prf(self.builder, "sentence", tuple(sentences * counted), owner, SENTENCES_BY_SPANS)
 
-    def _with_sentences(self, chunk: MatchedChunk, owner: np.ndarray, doc: np.ndarray) -> np.ndarray:
+    def _find_scored_sentences(self, chunk: MatchedChunk, owner: np.ndarray, doc: np.ndarray) -> np.ndarray:
         """Which (annotation, document) pairs count in the precision and recall of sentences: bool.
 
         Those whose annotation says the sentences of its evidence, and whose document has more than one.
         """
-        said = ~self.unsaid[chunk.rows[owner]]
+        has_offsets = ~self.lacks_sentences[chunk.rows[owner]]
         long = chunk.documents.lengths(chunk.rows[owner], doc)[1] > 1
-        self.short += int((said & ~long).sum())
-        return np.asarray(said & long)
+        self.n_single += int((has_offsets & ~long).sum())
+        return np.asarray(has_offsets & long)
 
     def _add_rankings(self, chunk: MatchedChunk) -> None:
         p, r, settings, owner = chunk.p, chunk.r, self.settings, chunk.owner
-        where, evidence = chunk.evidence_of_rationales()
+        where, evidence = chunk.match_evidence()
         bounds = {"soft": (r.start, r.end), "sentence": (r.start_sentence, r.end_sentence)}
         # a rationale is seeded by its annotation and its document
         places = zip(p.instance.tolist(), p.doc.tolist(), strict=True) if settings.shuffles else ()
@@ -149,8 +149,8 @@ class Agreement:
             ranked = rank_rationales(sizes, scores, spans, no_positives, seeds, settings.shuffles, decide)
             chosen = np.flatnonzero(sizes >= 0)
             if sentences:
-                chosen = chosen[~self.unsaid[chunk.rows[owner[chosen]]]]
-                decided = chosen[self._with_sentences(chunk, owner[chosen], chunk.doc[chosen])]
+                chosen = chosen[~self.lacks_sentences[chunk.rows[owner[chosen]]]]
+                decided = chosen[self._find_scored_sentences(chunk, owner[chosen], chunk.doc[chosen])]
                 if decided.size:
                     add_prf(self.builder, "sentence", tuple(ranked.decided[decided].T), owner[decided])
             for end, each in (("", ranked.scores), ("_random", ranked.random)):
@@ -160,24 +160,24 @@ class Agreement:
     def signature_settings(self) -> dict[str, object]:
         """The settings that made a difference, as the signature has them."""
         s, used = self.settings, self.matcher.fields.used
-        told: dict[str, object] = {}
+        shown: dict[str, object] = {}
         if "hard" in used:
             # the main threshold, then the others in ascending order, each once
-            told["iou"] = [
+            shown["iou"] = [
                 float(s.main_iou),
                 *sorted({float(value) for value in s.iou_thresholds} - {float(s.main_iou)}),
             ]
         if "soft" in used or "sentence" in used:
-            told["auprc_no_positives"] = s.auprc_policy
+            shown["auprc_no_positives"] = s.auprc_policy
         if "sentence" in used:
-            told["sentence_threshold"] = s.sentence_threshold
+            shown["sentence_threshold"] = s.sentence_threshold
         elif self.sentences_by_spans:
-            told["sentences_from"] = "spans"
+            shown["sentences_from"] = "spans"
         if "sentence" in used or self.sentences_by_spans:
-            told["sentences"] = "[start,end)"
+            shown["sentences"] = "[start,end)"
         if s.shuffles:
-            told["shuffles"] = s.shuffles
-        return told | self.matcher.signature_settings()
+            shown["shuffles"] = s.shuffles
+        return shown | self.matcher.signature_settings()
 
     def left_out(self) -> LeftOut:
         """The scores that these predictions do not give, each with the field that it would take."""
@@ -195,13 +195,13 @@ class Agreement:
         """A line for whatever else sentence scores leave out."""
         if "sentence" not in self.matcher.fields.used and not self.sentences_by_spans:
             return []
-        unsaid = int(self.unsaid.sum())
-        told = f"sentence scores leave out {unsaid:,} annotations whose evidence has no sentence offsets"
-        short = f"sentence p, r and f1 leave out {self.short:,} documents of one sentence"
-        return [told] * (unsaid > 0) + [short] * (self.short > 0)
+        lacking = int(self.lacks_sentences.sum())
+        without_offsets = f"sentence scores leave out {lacking:,} annotations whose evidence has no sentence offsets"
+        single = f"sentence p, r and f1 leave out {self.n_single:,} documents of one sentence"
+        return [without_offsets] * (lacking > 0) + [single] * (self.n_single > 0)
 
 
-def _with_zeros(chunk: MatchedChunk, used: Set[str]) -> MatchedChunk:
+def _fill_zeros(chunk: MatchedChunk, used: Set[str]) -> MatchedChunk:
     """The part, in which what is no answer has no spans, and scores of zero for each document with evidence."""
     p, r = chunk.p, chunk.r
     wanted = np.unique(chunk.evidence)

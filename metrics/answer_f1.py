@@ -32,7 +32,7 @@ def detect_language(*texts: str) -> str:
     return "zh" if any(is_chinese(character) for text in texts for character in text) else "en"
 
 
-def english_words(answer: str) -> list[str]:
+def split_english_words(answer: str) -> list[str]:
     """Words of an answer after SQuAD's normalisation.
 
     >>> english_words("The Normans' north.")
@@ -42,7 +42,7 @@ def english_words(answer: str) -> list[str]:
     return [word for word in kept.split() if word not in _ARTICLES]
 
 
-def chinese_units(answer: str) -> list[str]:
+def split_chinese_units(answer: str) -> list[str]:
     """Chinese characters one by one, other letters and digits in runs, without punctuation and blanks.
 
     >>> chinese_units("在2008年，NBA！")
@@ -94,7 +94,7 @@ def answer_f1(predicted: str, golds: str | Sequence[str], language: str | None =
 
 
 def _f1(predicted: str, gold: str, language: str) -> float:
-    units = chinese_units if language == "zh" else english_words
+    units = split_chinese_units if language == "zh" else split_english_words
     ours, theirs = units(predicted), units(gold)
     if not ours or not theirs:
         return float(ours == theirs)

@@ -53,7 +53,7 @@ Segments = list[tuple[str, str | float | None]]
 # ----------------------------------------------------------------------------------- the module beside this file
 
 
-def module_path(folder: Path, name: str | None = None) -> Path:
+def find_module(folder: Path, name: str | None = None) -> Path:
     """The metric module in a folder: the one asked for, or the only one that defines a metric.
 
     Raises:
@@ -83,16 +83,16 @@ def split_tokens(text: str) -> list[str]:
     return re.findall(r"[^ \n]+", text)
 
 
-def segments(tokens: Sequence[str], labels: Sequence[str | None]) -> Segments:
+def merge_segments(tokens: Sequence[str], labels: Sequence[str | None]) -> Segments:
     """Neighbouring tokens of one label as one piece of text."""
     runs = groupby(zip(tokens[:MOST_TOKENS_DRAWN], labels, strict=False), key=lambda pair: pair[1])
-    drawn: Segments = [(" ".join(token for token, _ in run) + " ", label) for label, run in runs]
+    pieces: Segments = [(" ".join(token for token, _ in run) + " ", label) for label, run in runs]
     if len(tokens) > MOST_TOKENS_DRAWN:
-        drawn.append((f"… {len(tokens) - MOST_TOKENS_DRAWN} more tokens ", None))
-    return drawn
+        pieces.append((f"… {len(tokens) - MOST_TOKENS_DRAWN} more tokens ", None))
+    return pieces
 
 
-def compared(predicted: Iterable[int], reference: Iterable[int], size: int) -> list[str | None]:
+def compare_positions(predicted: Iterable[int], reference: Iterable[int], size: int) -> list[str | None]:
     """Per position: in both sets, in one of them, in none."""
     ours, theirs = set(predicted), set(reference)
     return [
@@ -101,7 +101,7 @@ def compared(predicted: Iterable[int], reference: Iterable[int], size: int) -> l
     ]
 
 
-def covered(spans: Iterable[Mapping[str, Any]]) -> set[int]:
+def find_covered(spans: Iterable[Mapping[str, Any]]) -> set[int]:
     """The positions that spans cover, as far as they are drawn."""
     return {at for span in spans for at in range(span["start_token"], min(span["end_token"], MOST_TOKENS_DRAWN + 1))}
 
@@ -117,12 +117,12 @@ def draw_instances(predictions: list[Any], references: list[Any]) -> Iterator[Se
             docid = rationale["docid"]
             soft = rationale.get("soft_rationale_predictions") or []
             hard = rationale.get("hard_rationale_predictions")
-            ours = covered(hard) if hard is not None else {at for at, score in enumerate(soft) if score >= 0.5}
-            theirs = covered(evidence for evidence in gold if evidence["docid"] == docid)
+            ours = find_covered(hard) if hard is not None else {at for at, score in enumerate(soft) if score >= 0.5}
+            theirs = find_covered(evidence for evidence in gold if evidence["docid"] == docid)
             size = max({*ours, *theirs, len(soft) - 1, -1}) + 1
             tokens = split_tokens(texts[docid]) if docid in texts else [str(at) for at in range(size)]
             head = (f"{instance['annotation_id']} · {docid}: ", None)
-            yield [head, *segments(tokens, compared(ours, theirs, len(tokens)))]
+            yield [head, *merge_segments(tokens, compare_positions(ours, theirs, len(tokens)))]
 
 
 def draw_pairs(predictions: list[Any], references: list[Any]) -> Iterator[Segments]:
@@ -133,7 +133,7 @@ def draw_pairs(predictions: list[Any], references: list[Any]) -> Iterator[Segmen
             for ours, theirs in zip(tokens[str(row["id"])], tokens[str(other)], strict=False):
                 for name, here, there in ((row["id"], ours, theirs), (other, theirs, ours)):
                     labels = ["kept" if token in set(there) else "changed" for token in here]
-                    yield [(f"{name}: ", None), *segments(here, labels)]
+                    yield [(f"{name}: ", None), *merge_segments(here, labels)]
 
 
 def draw_sets(predictions: list[Any], references: list[Any]) -> Iterator[Segments]:
@@ -146,7 +146,7 @@ def draw_sets(predictions: list[Any], references: list[Any]) -> Iterator[Segment
             theirs = {at for gold in golds for at in gold}
             size = min(max({*ours, *theirs, len(tokens) - 1, -1}), MOST_TOKENS_DRAWN) + 1
             words = [tokens[at] if at < len(tokens) else str(at) for at in range(size)]
-            yield [(f"{row['id']}: ", None), *segments(words, compared(ours, theirs, size))]
+            yield [(f"{row['id']}: ", None), *merge_segments(words, compare_positions(ours, theirs, size))]
 
 
 def draw_annotators(predictions: list[Any], references: list[Any]) -> Iterator[Segments]:
@@ -155,7 +155,7 @@ def draw_annotators(predictions: list[Any], references: list[Any]) -> Iterator[S
         marks = list(zip(*row["annotators"], strict=False))
         labels = ["all" if all(mark) else "some" if any(mark) else None for mark in marks]
         tokens = row.get("tokens") or [str(at) for at in range(len(marks))]
-        yield [(f"{row.get('annotation_id', '')}: ", None), *segments(tokens, labels)]
+        yield [(f"{row.get('annotation_id', '')}: ", None), *merge_segments(tokens, labels)]
 
 
 def draw_quotes(predictions: list[Any], references: list[Any]) -> Iterator[Segments]:
@@ -185,17 +185,17 @@ COLOURS: dict[Draw, dict[str, str]] = {
     draw_quotes: dict.fromkeys(("exact", "normalised"), GREEN)
     | {"fuzzy": AMBER, "ambiguous": BLUE, "not_found": RED, "empty": RED},
 }
-DRAWN = {each.__name__.removeprefix("draw_"): each for each in (*COLOURS, draw_probabilities)}
+DRAW_FUNCTIONS = {each.__name__.removeprefix("draw_"): each for each in (*COLOURS, draw_probabilities)}
 
 
-def example_of(folder: Path, name: str) -> tuple[list[Any], list[Any] | None, dict[str, Any], Draw]:
+def read_example(folder: Path, name: str) -> tuple[list[Any], list[Any] | None, dict[str, Any], Draw]:
     """The example of a metric: predictions, references, options, and what draws the tokens; empty where it has none."""
     beside, among_cards = folder / "example.json", folder / "cards" / f"{name}.json"
     path = beside if beside.is_file() else among_cards
     if not path.is_file():
         return [], None, {}, draw_instances
     example = json.loads(path.read_text("utf-8"))
-    return example["predictions"], example["references"], example["options"], DRAWN[example["drawn"]]
+    return example["predictions"], example["references"], example["options"], DRAW_FUNCTIONS[example["drawn"]]
 
 
 # ------------------------------------------------------------------------------------------------------ the page
@@ -205,7 +205,7 @@ class Malformed(ValueError):
     """A box does not hold what it should."""
 
 
-def parsed(text: str | None, box: str, kind: type) -> Any:
+def parse_box(text: str | None, box: str, kind: type) -> Any:
     """The JSON of one box: a list of rows, JSON lines, or an object; None where the box is empty."""
     text = (text or "").strip()
     if not text:
@@ -232,32 +232,32 @@ def parsed(text: str | None, box: str, kind: type) -> Any:
     return value
 
 
-def written(value: list[Any] | dict[str, Any] | None) -> str:
+def format_rows(value: list[Any] | dict[str, Any] | None) -> str:
     """JSON for a box, a row a line."""
     if isinstance(value, list) and value:
         return "[\n" + ",\n".join(f" {json.dumps(row, ensure_ascii=False)}" for row in value) + "\n]"
     return json.dumps(value, ensure_ascii=False) if value else ""
 
 
-def shown(value: float) -> str:
+def format_score(value: float) -> str:
     """A score for the table."""
     return repr(value) if isinstance(value, (int, bool)) or not math.isfinite(value) else f"{value:.6g}"
 
 
-def table(scores: Mapping[str, Any]) -> str:
+def render_table(scores: Mapping[str, Any]) -> str:
     """The flat numbers of a result as an HTML table, with their intervals where any has one."""
     numbers = {key: value for key, value in scores.items() if isinstance(value, (int, float))}
     intervals = {key: scores[f"{key}_ci"] for key in numbers if scores.get(f"{key}_ci")}
     heads = ["score", "value", *(["interval"] if intervals else [])]
     lines = ["<tr>" + "".join(f'<th scope="col">{head}</th>' for head in heads) + "</tr>"]
     for key, value in numbers.items():
-        cells = [shown(value), *([" – ".join(map(shown, intervals.get(key, ())))] if intervals else [])]
+        cells = [format_score(value), *([" – ".join(map(format_score, intervals.get(key, ())))] if intervals else [])]
         row = "".join(f"<td>{cell}</td>" for cell in cells)
         lines.append(f'<tr><th scope="row">{html.escape(key)}</th>{row}</tr>')
     return f"<table>{''.join(lines)}</table>"
 
 
-def drawn(draw: Draw, predictions: list[Any], references: list[Any]) -> Segments:
+def draw_rows(draw: Draw, predictions: list[Any], references: list[Any]) -> Segments:
     """The first rows' tokens. The scores have been computed by now, so what cannot be drawn is said and no error."""
     result: Segments = []
     try:
@@ -271,7 +271,7 @@ def drawn(draw: Draw, predictions: list[Any], references: list[Any]) -> Segments
     return result
 
 
-def marked(segments: Segments, colours: Mapping[str, str]) -> str:
+def render_segments(segments: Segments, colours: Mapping[str, str]) -> str:
     """Segments as HTML: a legend, then the text, each label with its ground and line, each number with its shade."""
 
     def mark(text: str, label: str | float | None) -> str:
@@ -326,8 +326,8 @@ def submit(
     """Message, table, tokens and the whole result, of what stands in the three boxes."""
     try:
         texts = {"predictions": predictions_text, "references": references_text}
-        rows = {box: parsed(text, box, list) for box, text in texts.items()}
-        keywords = parsed(options_text, "options", dict) or {}
+        rows = {box: parse_box(text, box, list) for box, text in texts.items()}
+        keywords = parse_box(options_text, "options", dict) or {}
         if clash := sorted(rows.keys() & keywords.keys()):
             raise Malformed(f"options: {', '.join(clash)} belongs into its own box")
         scores = module.compute(**{key: value for key, value in rows.items() if value is not None}, **keywords)
@@ -335,14 +335,16 @@ def submit(
         message = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
         return gr.update(value=message, visible=True), "", "", {}
     scores = dict(scores or {})
-    tokens = marked(drawn(draw, rows["predictions"] or [], rows["references"] or []), COLOURS.get(draw, {}))
-    return gr.update(value="", visible=False), table(scores), tokens, scores
+    tokens = render_segments(
+        draw_rows(draw, rows["predictions"] or [], rows["references"] or []), COLOURS.get(draw, {})
+    )
+    return gr.update(value="", visible=False), render_table(scores), tokens, scores
 
 
-def page(module: evaluate.EvaluationModule, name: str) -> gr.Blocks:
+def build_page(module: evaluate.EvaluationModule, name: str) -> gr.Blocks:
     """The page of one metric."""
-    predictions, references, options, draw = example_of(Path(__file__).resolve().parent, name)
-    filled = [written(value) for value in (predictions, references, options)]
+    predictions, references, options, draw = read_example(Path(__file__).resolve().parent, name)
+    filled = [format_rows(value) for value in (predictions, references, options)]
     blocks: gr.Blocks
     with gr.Blocks(title=name, analytics_enabled=False) as blocks:
         gr.HTML(STYLE)
@@ -359,7 +361,7 @@ def page(module: evaluate.EvaluationModule, name: str) -> gr.Blocks:
                         uploads.append((file, label))
         with gr.Row():
             button = gr.Button("Submit", variant="primary", elem_id="submit")
-            again = gr.Button("Back to the example", elem_id="example")
+            reset_button = gr.Button("Back to the example", elem_id="example")
         message = gr.Textbox(label="message", visible=False, elem_id="message", lines=2)
         with gr.Row():
             with gr.Column(min_width=300):
@@ -373,7 +375,7 @@ def page(module: evaluate.EvaluationModule, name: str) -> gr.Blocks:
         # one event for both, so that the module computes one thing at a time
         shown_in, compute = [message, scores, tokens, whole], partial(submit, module, draw)
         gr.on([blocks.load, button.click], compute, boxes, shown_in, api_name="compute")
-        again.click(lambda: filled, None, boxes)
+        reset_button.click(lambda: filled, None, boxes)
         for (file, label), box in zip(uploads, boxes, strict=False):
             file.upload(partial(upload, label), file, [box, message])
     return blocks
@@ -381,9 +383,9 @@ def page(module: evaluate.EvaluationModule, name: str) -> gr.Blocks:
 
 def main() -> None:
     """Start the page of the module beside this file."""
-    path = module_path(Path(__file__).resolve().parent, sys.argv[1] if len(sys.argv) > 1 else None)
+    path = find_module(Path(__file__).resolve().parent, sys.argv[1] if len(sys.argv) > 1 else None)
     module = evaluate.load(str(path), keep_in_memory=True, experiment_id=f"app_{os.getpid()}")
-    page(module, path.stem).launch()
+    build_page(module, path.stem).launch()
 
 
 if __name__ == "__main__":

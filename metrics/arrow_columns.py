@@ -18,7 +18,7 @@ from eraser_hub.schema.record import Field, Record
 from .columns import FlatColumns, UnsuitedError
 from .flatten import Flattened, Side, flatten_rows
 from .issues import InputError, Issues, cut
-from .tokens import TextSizes, text_sizes
+from .tokens import TextSizes, measure_texts
 from .unknown_fields import UnknownFields, describe_misspelling, find_similar
 
 TEXT_AT_ONCE = 1 << 22  # bytes of texts that are counted at a time
@@ -247,6 +247,6 @@ def count_texts(texts: pa.Array) -> TextSizes:
     while begin < n:
         stop = max(begin + 1, int(np.searchsorted(offsets, offsets[begin] + TEXT_AT_ONCE, side="right")) - 1)
         bounds = offsets[begin : stop + 1]
-        counts.append(text_sizes(content[bounds[0] : bounds[-1]], bounds - bounds[0]))
+        counts.append(measure_texts(content[bounds[0] : bounds[-1]], bounds - bounds[0]))
         begin = stop
     return TextSizes.concatenate(counts)

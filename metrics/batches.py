@@ -66,7 +66,7 @@ class Batch:
     def __len__(self) -> int:
         return len(self.source)
 
-    def packed(self) -> bytes:
+    def to_bytes(self) -> bytes:
         """Return the batch as bytes."""
         return json.dumps(self.source, default=_to_json_value).encode()
 
@@ -132,11 +132,11 @@ class Batches:
         """Keep one side of a batch; a list is copied (not its rows): the caller may clear it for the next batch."""
         return Batch(to_rows(data, side))
 
-    def _unpacked(self, data: bytes, side: str) -> Batch:
+    def _from_bytes(self, data: bytes, side: str) -> Batch:
         """Return the batch that `Batch.packed` made the bytes of."""
         return Batch(json.loads(data))
 
-    def _measured(
+    def _measure_batches(
         self, predictions: Sequence[Batch], references: Sequence[Batch], by: str | None, settings: dict[str, Any]
     ) -> tuple[Measured, AnnotationColumns]:
         """Return what all batches amount to, and what is known of each instance besides."""
@@ -144,7 +144,7 @@ class Batches:
             [row for batch in side for row in batch.source] if side else None for side in (predictions, references)
         )
         unknown, issues = UnknownFields(), Issues()
-        known = self._format(rows or ())
+        known = self._get_record(rows or ())
         for at, row in enumerate(rows or ()):
             name = next((row[field] for field in ID_FIELDS if row.get(field) is not None), at)
             for where, message in unknown.count_row(row, known):
@@ -155,18 +155,18 @@ class Batches:
         note = unknown.describe(besides=by)
         return (measured._replace(notes=[note, *measured.notes]) if note else measured), measured.columns
 
-    def _format(self, rows: Sequence[Row]) -> Record:
+    def _get_record(self, rows: Sequence[Row]) -> Record:
         """Return what these predictions are."""
         return self.INPUTS[0][0]
 
-    def _result(
+    def _make_result(
         self, predictions: Sequence[Batch], references: Sequence[Batch], settings: dict[str, Any]
     ) -> dict[str, Any]:
         """Return the scores of all that was kept; what is left out is told by warnings."""
         options = {key: settings.pop(key) for key in self.OPTIONS if key in settings}
         cluster_by = settings.pop("cluster_by", AUTO)
         by = options.get("by")
-        measured, columns = self._measured(predictions, references, by, settings)
+        measured, columns = self._measure_batches(predictions, references, by, settings)
         statistics = measured.statistics
         values = None if by is None else columns(by)
         notes = [*measured.notes, *(describe_breakdown(by, statistics) if by else ())]
@@ -204,7 +204,7 @@ class Batches:
         sides = (("prediction", predictions), ("reference", references))
         kept, others = ([] if data is None else [self._keep(data, side)] for side, data in sides)
         self._check_settings(settings)
-        measured, columns = self._measured(kept, others, None, settings)
+        measured, columns = self._measure_batches(kept, others, None, settings)
         return add_clusters(measured.statistics, columns, cluster_by)
 
     def _infer_feature_from_batch(self, batch: Any) -> datasets.Features:
@@ -213,8 +213,8 @@ class Batches:
 
     def __len__(self) -> int:
         """How many predictions are kept."""
-        held = vars(self).get("_held")
-        return sum(map(len, held["prediction"])) if held else super().__len__()  # type: ignore[misc]
+        kept_batches = vars(self).get("_held")
+        return sum(map(len, kept_batches["prediction"])) if kept_batches else super().__len__()  # type: ignore[misc]
 
     def add_batch(self, *, predictions: Any = None, references: Any = None) -> None:
         """Keep a batch of predictions and references; both may come in any order, and in different batches.
@@ -229,13 +229,13 @@ class Batches:
         sides = (("prediction", predictions), ("reference", references))
         kept = {side: None if data is None else self._keep(data, side) for side, data in sides}
         if self.num_process > 1:
-            packed = [b"" if batch is None else batch.packed() for batch in kept.values()]
+            packed = [b"" if batch is None else batch.to_bytes() for batch in kept.values()]
             super().add_batch(predictions=packed[:1], references=packed[1:])  # type: ignore[misc]
             return
-        held = vars(self).setdefault("_held", {"prediction": [], "reference": []})
+        kept_batches = vars(self).setdefault("_held", {"prediction": [], "reference": []})
         for side, batch in kept.items():
             if batch is not None:
-                held[side].append(batch)
+                kept_batches[side].append(batch)
 
     def add(
         self, *, prediction: Any = None, reference: Any = None, predictions: Any = None, references: Any = None
@@ -278,11 +278,11 @@ class Batches:
         if self.num_process > 1:
             result: dict[str, Any] | None = super().compute(**settings)  # type: ignore[misc]
             return result
-        held = vars(self).pop("_held", {"prediction": [], "reference": []})
-        return self._result(held["prediction"], held["reference"], settings)
+        kept_batches = vars(self).pop("_held", {"prediction": [], "reference": []})
+        return self._make_result(kept_batches["prediction"], kept_batches["reference"], settings)
 
     def _compute(self, *, predictions: Any = None, references: Any = None, **settings: Any) -> dict[str, Any]:
         """What evaluate calls with the bytes of all processes."""
         sides = (("prediction", predictions), ("reference", references))
-        kept = [[self._unpacked(data, side) for data in packed or () if data] for side, packed in sides]
-        return self._result(kept[0], kept[1], settings)
+        kept = [[self._from_bytes(data, side) for data in packed or () if data] for side, packed in sides]
+        return self._make_result(kept[0], kept[1], settings)

@@ -39,14 +39,14 @@ def check_references(r: References, tokens: np.ndarray, sentences: np.ndarray | 
             them.
     """
     rows = r.group_instance[r.group] if r.group.size else np.zeros(0, dtype=np.int64)
-    tell = partial(issues.add_where, "reference", rows=rows)
+    report = partial(issues.add_where, "reference", rows=rows)
     unknown = tokens < 0
-    tell(unknown, "evidences.docid", lambda e: f"no document {r.docids[int(r.doc[e])]!r}", "document-unknown")
+    report(unknown, "evidences.docid", lambda e: f"no document {r.docids[int(r.doc[e])]!r}", "document-unknown")
     reversed_ = ~unknown & ((r.start < 0) | (r.end < r.start))
     expected = "expected 0 <= start_token <= end_token"
-    tell(reversed_, "evidences.start_token", lambda e: f"{expected}, found [{r.start[e]}, {r.end[e]})", "span-order")
+    report(reversed_, "evidences.start_token", lambda e: f"{expected}, found [{r.start[e]}, {r.end[e]})", "span-order")
     past, limit = ~unknown & ~reversed_ & (r.end > tokens), "(the document's tokens)"
-    tell(
+    report(
         past, "evidences.end_token", lambda e: f"expected at most {tokens[e]} {limit}, found {r.end[e]}", "span-bounds"
     )
     if sentences is not None:
@@ -54,9 +54,9 @@ def check_references(r: References, tokens: np.ndarray, sentences: np.ndarray | 
         known = ~unknown & (first >= 0) & (last >= 0)
         order = "expected start_sentence <= end_sentence"
         field = "evidences.start_sentence"
-        tell(known & (last < first), field, lambda e: f"{order}, found [{first[e]}, {last[e]})", "span-order")
+        report(known & (last < first), field, lambda e: f"{order}, found [{first[e]}, {last[e]})", "span-order")
         past, limit, field = known & (last > sentences), "(the document's sentences)", "evidences.end_sentence"
-        tell(past, field, lambda e: f"expected at most {sentences[e]} {limit}, found {last[e]}", "span-bounds")
+        report(past, field, lambda e: f"expected at most {sentences[e]} {limit}, found {last[e]}", "span-bounds")
 
 
 def check_rationales(chunk: MatchedChunk, tokens: np.ndarray, issues: Issues) -> None:
@@ -66,14 +66,14 @@ def check_rationales(chunk: MatchedChunk, tokens: np.ndarray, issues: Issues) ->
         tokens: of each rationale's document; -1 where it is unknown.
     """
     p = chunk.p
-    tell = partial(issues.add_where, "prediction", field="rationales.docid", rows=p.instance)
+    report = partial(issues.add_where, "prediction", field="rationales.docid", rows=p.instance)
     unknown = (tokens < 0) & (chunk.owner >= 0)
-    tell(unknown, message=lambda at: f"no document {p.docids[int(p.doc[at])]!r}", rule="document-unknown")
+    report(unknown, message=lambda at: f"no document {p.docids[int(p.doc[at])]!r}", rule="document-unknown")
     packed = p.instance * max(len(p.docids), 1) + p.doc
     order = np.argsort(packed, kind="stable")
-    again = np.sort(order[1:][packed[order][1:] == packed[order][:-1]])
+    repeated = np.sort(order[1:][packed[order][1:] == packed[order][:-1]])
     once = "expected each document once"
-    tell(again, message=lambda at: f"{once}, found {p.docids[int(p.doc[at])]!r} again", rule="document-twice")
+    report(repeated, message=lambda at: f"{once}, found {p.docids[int(p.doc[at])]!r} again", rule="document-twice")
     check_spans(p, packed, tokens, issues)
 
 
@@ -86,15 +86,15 @@ def check_spans(p: Predictions, packed: np.ndarray, tokens: np.ndarray, issues: 
     """
     span = np.repeat(np.arange(p.hard.size), np.maximum(p.hard, 0))
     limit = tokens[span]
-    tell = partial(issues.add_where, "prediction", field=f"rationales.{HARD_FIELD}", rows=p.instance[span])
+    report = partial(issues.add_where, "prediction", field=f"rationales.{HARD_FIELD}", rows=p.instance[span])
 
     def shown(at: int) -> str:
         return f"[{p.start[at]}, {p.end[at]})"
 
     unsound = (p.start < 0) | (p.end <= p.start)
-    tell(unsound, message=lambda s: f"expected 0 <= start_token < end_token, found {shown(s)}", rule="span-order")
+    report(unsound, message=lambda s: f"expected 0 <= start_token < end_token, found {shown(s)}", rule="span-order")
     past, most = ~unsound & (limit >= 0) & (p.end > limit), "expected end_token at most"
-    tell(past, message=lambda s: f"{most} {limit[s]} (the document's tokens), found {p.end[s]}", rule="span-bounds")
+    report(past, message=lambda s: f"{most} {limit[s]} (the document's tokens), found {p.end[s]}", rule="span-bounds")
     sound = np.flatnonzero(~unsound & ~past)
     order = sound[np.lexsort((p.end[sound], p.start[sound], packed[span[sound]]))]
     key, start, end = packed[span[order]], p.start[order], p.end[order]
@@ -104,7 +104,7 @@ def check_spans(p: Predictions, packed: np.ndarray, tokens: np.ndarray, issues: 
     overlap = np.flatnonzero((key[1:] == key[:-1]) & (start[1:] < end[:-1]))
     before = dict(zip(order[overlap + 1].tolist(), order[overlap].tolist(), strict=True))
     expected = "expected spans that do not overlap, found"
-    tell(order[overlap + 1], message=lambda s: f"{expected} {shown(before[s])} and {shown(s)}", rule="span-overlap")
+    report(order[overlap + 1], message=lambda s: f"{expected} {shown(before[s])} and {shown(s)}", rule="span-overlap")
 
 
 def check_scores(p: Predictions, name: str, lengths: np.ndarray, issues: Issues) -> None:
@@ -115,19 +115,19 @@ def check_scores(p: Predictions, name: str, lengths: np.ndarray, issues: Issues)
         lengths: of each rationale's document; -1 where it is unknown.
     """
     sizes, scores, (field, unit, _) = getattr(p, name), getattr(p, f"{name}_scores"), SOFT_FIELDS[name]
-    tell = partial(issues.add_where, "prediction", field=f"rationales.{field}", rows=p.instance)
+    report = partial(issues.add_where, "prediction", field=f"rationales.{field}", rows=p.instance)
 
     def message(at: int) -> str:
         expected = f"expected {lengths[at]} scores (the document's {unit})"
         return f"{expected}, found {sizes[at]} for {p.docids[int(p.doc[at])]!r}"
 
-    tell((sizes >= 0) & (lengths >= 0) & (sizes != lengths), message=message, rule="length")
+    report((sizes >= 0) & (lengths >= 0) & (sizes != lengths), message=message, rule="length")
     bad = np.flatnonzero(~np.isfinite(scores))
     if bad.size:  # one issue per rationale
         owner, first = np.unique(_find_owners(sizes, bad), return_index=True)
         names = dict(zip(owner.tolist(), np.isnan(scores[bad[first]]).tolist(), strict=True))
         expected = "expected finite numbers, found"
-        tell(owner, message=lambda at: f"{expected} {'NaN' if names[at] else 'infinity'}", rule="range")
+        report(owner, message=lambda at: f"{expected} {'NaN' if names[at] else 'infinity'}", rule="range")
 
 
 def _find_owners(sizes: np.ndarray, places: np.ndarray) -> np.ndarray:
@@ -152,15 +152,15 @@ def check_probabilities(p: Predictions, matrix: np.ndarray, rows: np.ndarray, fi
     present = named.any(axis=1)
     if not present.any():
         return
-    tell = partial(issues.add_where, "prediction", field=field, rows=rows)
+    report = partial(issues.add_where, "prediction", field=field, rows=rows)
     label = p.classification[rows]
     lacks = present & (label >= 0)
     lacks[lacks] = ~named[np.flatnonzero(lacks), label[lacks]]
     expected = "expected a probability for"
-    tell(lacks, message=lambda at: f"{expected} {p.labels[int(label[at])]!r}, found none", rule="score-missing")
+    report(lacks, message=lambda at: f"{expected} {p.labels[int(label[at])]!r}, found none", rule="score-missing")
     whole = ~np.isnan(p.full[rows])
     other = present & ~lacks & whole.any(axis=1) & (named != whole).any(axis=1)
-    tell(other, message="expected the labels of classification_scores, found others", rule="constant")
+    report(other, message="expected the labels of classification_scores, found others", rule="constant")
     values = np.where(named, matrix, 0.0)
     with np.errstate(invalid="ignore"):
         unsound = np.asarray(present & ((values < 0) | ~np.isfinite(values)).any(axis=1))
@@ -171,30 +171,30 @@ def check_probabilities(p: Predictions, matrix: np.ndarray, rows: np.ndarray, fi
         shown = (f"{value:g}" if np.isfinite(value) else "NaN or infinity" for value in values[at][named[at]][:10])
         return f"expected probabilities, found {', '.join(shown)}"
 
-    tell(unsound, message=listed, rule="probabilities")
+    report(unsound, message=listed, rule="probabilities")
     summed = "expected probabilities that sum to 1, found"
-    tell(off, message=lambda at: f"{summed} {total[at]:g}", rule="probabilities")
+    report(off, message=lambda at: f"{summed} {total[at]:g}", rule="probabilities")
 
 
 def check_labels(p: Predictions, known: Sequence[str], issues: Issues) -> None:
     """Predicted labels are known ones; so are the labels that probabilities are given for."""
-    tell, names = partial(issues.add_where, "prediction"), ", ".join(known)
-    strange = np.array([*(label not in known for label in p.labels), False])
+    report, names = partial(issues.add_where, "prediction"), ", ".join(known)
+    unknown = np.array([*(label not in known for label in p.labels), False])
 
     def message(at: int) -> str:
         return f"expected one of {names}, found {p.labels[int(p.classification[at])]!r}"
 
-    tell(strange[p.classification], "classification", message, "label-unknown")
-    columns = np.flatnonzero(strange[:-1])
+    report(unknown[p.classification], "classification", message, "label-unknown")
+    columns = np.flatnonzero(unknown[:-1])
     for name, field in SCORE_FIELDS.items() if columns.size else ():
         named = ~np.isnan(getattr(p, name)[:, columns]).all(axis=1)
-        tell(named, field, f"expected scores for {names}, found other labels", "label-unknown")
+        report(named, field, f"expected scores for {names}, found other labels", "label-unknown")
 
 
-def check_thresholds(good: np.ndarray, asked: Sequence[float], p: Predictions, issues: Issues) -> None:
+def check_thresholds(good: np.ndarray, wanted: Sequence[float], p: Predictions, issues: Issues) -> None:
     """Each instance has each asked threshold once, and no other."""
     offsets = np.concatenate([[0], np.cumsum(np.maximum(p.thresholds, 0))])
-    listed = ", ".join(f"{threshold:g}" for threshold in asked)
+    listed = ", ".join(f"{threshold:g}" for threshold in wanted)
 
     def message(at: int) -> str:
         thresholds = p.threshold[offsets[at] : offsets[at + 1]][:20]
@@ -225,11 +225,11 @@ def check_leave_one_out(p: Predictions, issues: Issues) -> None:
     """One finite value for each soft score of the instance's rationales."""
     sizes = p.leave_one_out
     soft = np.bincount(p.instance, weights=np.maximum(p.soft, 0), minlength=len(p.ids)).astype(np.int64)
-    tell, expected = partial(issues.add_where, "prediction", field=LEAVE_ONE_OUT), "values, one for each soft score"
+    report, expected = partial(issues.add_where, "prediction", field=LEAVE_ONE_OUT), "values, one for each soft score"
     wrong = (sizes >= 0) & (sizes != soft)
-    tell(wrong, message=lambda at: f"expected {soft[at]} {expected}, found {sizes[at]}", rule="length")
+    report(wrong, message=lambda at: f"expected {soft[at]} {expected}, found {sizes[at]}", rule="length")
     owner = np.unique(_find_owners(sizes, np.flatnonzero(~np.isfinite(p.leave_one_out_scores))))
-    tell(owner, message="expected finite numbers, found NaN or infinity", rule="range")
+    report(owner, message="expected finite numbers, found NaN or infinity", rule="range")
 
 
 # name of an array -> the field, as messages call it; of others it is the name
@@ -266,11 +266,11 @@ class OptionalFields:
         self.answered = p.answered.astype(bool)
         if not self.answered.all():
             why = "because the outcome is no answer"
-            tell = partial(self.issues.add_where, "prediction")
-            tell((p.classification >= 0) & ~self.answered, "classification", f"expected null, {why}", "constant")
+            report = partial(self.issues.add_where, "prediction")
+            report((p.classification >= 0) & ~self.answered, "classification", f"expected null, {why}", "constant")
             for name in ("rationales", *LIST_FIELDS):
                 bad, field = (getattr(p, name) > 0) & ~self.answered, FIELDS.get(name, name)
-                tell(bad, field, f"expected none, {why}", "constant")
+                report(bad, field, f"expected none, {why}", "constant")
         self._check_presence(p.rationales >= 0, rows, "rationales")
         for name in ("hard", *SOFT_FIELDS):
             self._check_presence(getattr(p, name) >= 0, p.instance, name)
@@ -323,12 +323,12 @@ def check_own_documents(r: References, issues: Issues) -> None:
     """No document twice among an annotation's own."""
     own = np.flatnonzero(r.document_instance >= 0)
     own = own[np.lexsort((r.document[own], r.document_instance[own]))]
-    again = own[1:][(np.diff(r.document_instance[own]) == 0) & (np.diff(r.document[own]) == 0)]
+    repeated = own[1:][(np.diff(r.document_instance[own]) == 0) & (np.diff(r.document[own]) == 0)]
 
     def message(at: int) -> str:
         return f"expected each document once, found {r.docids[r.document[at]]!r} again"
 
-    issues.add_where("reference", again, "documents", message, "document-twice", r.document_instance)
+    issues.add_where("reference", repeated, "documents", message, "document-twice", r.document_instance)
 
 
 def check_documents(chunk: MatchedChunk, used: Set[str], issues: Issues) -> None:
@@ -341,8 +341,8 @@ def check_documents(chunk: MatchedChunk, used: Set[str], issues: Issues) -> None
     for name in (name for name in SOFT_FIELDS if name in used):
         wanted, present = np.unique(chunk.evidence), getattr(chunk.p, name) >= 0
         owner, doc = np.divmod(wanted[~np.isin(wanted, chunk.rationale[present])], chunk.width)
-        said = [message.format(r.docids[number]) for number in doc[:MAX_SHOWN]]
-        issues.add_rows("prediction", chunk.row[owner], FIELDS[name], said.__getitem__, "score-missing")
+        messages = [message.format(r.docids[number]) for number in doc[:MAX_SHOWN]]
+        issues.add_rows("prediction", chunk.row[owner], FIELDS[name], messages.__getitem__, "score-missing")
 
 
 class LabelChecker:
@@ -363,7 +363,7 @@ class LabelChecker:
         self.gold = [] if r is None else [r.labels[code] for code in present]
         self.labels, self.probabilities = labels, probabilities
         self.scored: dict[str, None] | None = None  # the labels that every instance so far scores
-        self.doubtful: dict[str, Issues] = {}  # of predicted labels beyond the references'
+        self.unknown_labels: dict[str, Issues] = {}  # of predicted labels beyond the references'
         self.draws: int | None = None
 
     def check(self, p: Predictions, used: Set[str]) -> None:
@@ -392,32 +392,32 @@ class LabelChecker:
         for code, label in enumerate(p.labels):
             rows = np.flatnonzero(p.classification == code)
             if self.gold and label not in self.gold and rows.size:
-                told = self.doubtful.setdefault(label, Issues(self.labels.sides))
-                told.add_rows("prediction", rows, "classification", "", "label-unknown")
+                issues = self.unknown_labels.setdefault(label, Issues(self.labels.sides))
+                issues.add_rows("prediction", rows, "classification", "", "label-unknown")
 
     def finish(self) -> list[str]:
         """The labels that count: the named ones; or else the references' and those that every instance scores."""
         if self.names is not None:
             return self.names
         known = list(dict.fromkeys([*self.gold, *(self.scored or ())]))
-        doubtful = {label: told for label, told in self.doubtful.items() if label not in known}
-        strange = [(issue.row, label, issue) for label, told in doubtful.items() for issue in told]
-        for _, label, issue in sorted(strange):
+        unknown_labels = {label: issues for label, issues in self.unknown_labels.items() if label not in known}
+        unknown = [(issue.row, label, issue) for label, issues in unknown_labels.items() for issue in issues]
+        for _, label, issue in sorted(unknown):
             message = f"expected one of {', '.join(known)}, found {label!r}"
             self.labels.add_issue(issue._replace(message=message))
-        self.labels.total += sum(told.total - len(told) for told in doubtful.values())
+        self.labels.total += sum(issues.total - len(issues) for issues in unknown_labels.values())
         return known
 
 
 def name_labels(r: References, label_names: Sequence[str] | None, issues: Issues) -> None:
     """Give numbered labels their names (changes ``r.labels``); labels beyond ``label_names`` are issues."""
-    tell = partial(issues.add_where, "reference", field="classification")
+    report = partial(issues.add_where, "reference", field="classification")
     if label_names is None:
         numbered = np.array([*(label.startswith("\0") for label in r.labels), False])[r.classification]
         if numbered.any():
             number = r.labels[r.classification[numbered.argmax()]][1:]
             message = f"expected labels, found numbers ({number}) in {numbered.sum()} rows: pass label_names=[..]"
-            tell(np.flatnonzero(numbered)[:1], message=message, rule="label-unknown")
+            report(np.flatnonzero(numbered)[:1], message=message, rule="label-unknown")
         return
     names = list(label_names)
     merged = [*names, *(label for label in r.labels if not label.startswith("\0") and label not in names)]
@@ -430,7 +430,7 @@ def name_labels(r: References, label_names: Sequence[str] | None, issues: Issues
             message = f"expected a label number from 0 to {len(names) - 1}, found {int(label[1:])}"
             place = int(label[1:]) if 0 <= int(label[1:]) < len(names) else -1
         if not 0 <= place < len(names):
-            tell(r.classification == code, message=message, rule="label-unknown")
+            report(r.classification == code, message=message, rule="label-unknown")
         moved.append(place)
     r.classification = np.array([*moved, -1], dtype=np.int64)[r.classification]
     r.labels = merged

@@ -19,7 +19,7 @@ from eraser_hub.schema.record import Field, Record
 
 from .cells import as_list, as_scalar
 from .issues import cut
-from .tokens import TextSizes, text_sizes
+from .tokens import TextSizes, measure_texts
 
 # kind -> what messages call a value of it, and its types
 KINDS: Mapping[str, tuple[str, tuple[type, ...]]] = {
@@ -223,8 +223,8 @@ class ObjectColumns:
             if path in self.paths:
                 values = level.columns[field.name]
                 if there is not None:
-                    held = iter(values)
-                    values = [next(held) if one else None for one in there]
+                    present = iter(values)
+                    values = [next(present) if one else None for one in there]
                 self._add_field(field, path, values, level if checked else None)
 
     def _add_field(self, field: Field, path: str, values: Sequence[Any], typed: Level | None) -> None:
@@ -248,13 +248,13 @@ class ObjectColumns:
         elif field.depth:
             self.add(typed.inner(field.name) if typed else Level(values, field.record), f"{path}.")
         else:
-            held = [value for value in values if value is not None]
-            if not held:  # of these records numbers are read, and nothing else
+            present = [value for value in values if value is not None]
+            if not present:  # of these records numbers are read, and nothing else
                 for name in field.record:
                     if f"{path}.{name}" in self.paths:
                         self.floats[f"{path}.{name}"].extend(array("d", [np.nan]) * len(values))
                 return None
-            inner = typed.inner(field.name) if typed else Level(held, field.record)
+            inner = typed.inner(field.name) if typed else Level(present, field.record)
             self.add(inner, f"{path}.", [value is not None for value in values])
         return None
 
@@ -330,7 +330,7 @@ def _has_none(values: Sequence[Any]) -> bool:
 def _count_texts(texts: Sequence[str]) -> TextSizes:
     encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
     bounds = np.concatenate([[0], np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)))]).astype(np.int64)
-    return text_sizes(np.frombuffer(b"".join(encoded), dtype=np.uint8), bounds)
+    return measure_texts(np.frombuffer(b"".join(encoded), dtype=np.uint8), bounds)
 
 
 def _number(value: Any) -> float:

@@ -117,7 +117,7 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):  # type: ignore[misc
         left_out = faithfulness.left_out()
         statistics = matcher.statistics(faithfulness.builder, ids, left_out)
         extra: dict[str, object] = (
-            {"aopc_thresholds": faithfulness.asked} if "thresholds" in matcher.fields.used else {}
+            {"aopc_thresholds": faithfulness.thresholds} if "thresholds" in matcher.fields.used else {}
         )
         for side, (overall, _) in faithfulness.against_chance().items():
             extra[f"{side}_chance"] = to_python(overall)

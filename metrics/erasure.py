@@ -102,19 +102,21 @@ def normalised_aopc(area: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> n
     return divide(area - lower, np.where(span > SAME_BOUNDS, span, 0.0), empty=np.nan)
 
 
-def threshold_columns(thresholds: np.ndarray, offsets: np.ndarray, asked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where each instance's entry for each asked threshold stands.
+def find_threshold_columns(
+    thresholds: np.ndarray, offsets: np.ndarray, wanted: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Where each instance's entry for each wanted threshold stands.
 
     Args:
         thresholds: those of all instances, flat: float64 (m,).
         offsets: int (n + 1,); instance i's are at ``[offsets[i], offsets[i + 1])``.
-        asked: ascending, distinct: float64 (t,).
+        wanted: ascending, distinct: float64 (t,).
 
     Returns:
-        (positions (n, t) into the flat array, good (n,)): ``good`` says that the instance has each asked threshold
+        (positions (n, t) into the flat array, good (n,)): ``good`` says that the instance has each wanted threshold
         once and no other, compared within 1e-9.
     """
-    n, t = offsets.size - 1, asked.size
+    n, t = offsets.size - 1, wanted.size
     sizes = np.diff(offsets)
     positions = np.zeros((n, t), dtype=np.int64)
     good = sizes == t
@@ -123,7 +125,7 @@ def threshold_columns(thresholds: np.ndarray, offsets: np.ndarray, asked: np.nda
         order = np.argsort(thresholds[place], axis=1, kind="stable")
         place = np.take_along_axis(place, order, axis=1)
         positions[good] = place
-        good[good] = (np.abs(thresholds[place] - asked) <= SAME_THRESHOLD).all(axis=1)
+        good[good] = (np.abs(thresholds[place] - wanted) <= SAME_THRESHOLD).all(axis=1)
     return positions, good
 
 

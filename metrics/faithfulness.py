@@ -28,9 +28,9 @@ from .erasure import (
     count_labels,
     drop,
     entropy_difference,
+    find_threshold_columns,
     kl_divergence,
     normalised_aopc,
-    threshold_columns,
     tokens_to_flip_ratio,
 )
 from .flat import Predictions
@@ -78,7 +78,7 @@ class Faithfulness:
     ) -> None:
         self.matcher, self.rules, self.builder = matcher, matcher.rules, StatisticsBuilder(n, totals)
         self.classes = LabelChecker(matcher.r, label_names, self.rules["labels"], self.rules["probabilities"])
-        self.asked = sorted({float(threshold) for threshold in aopc_thresholds})
+        self.thresholds = sorted({float(threshold) for threshold in aopc_thresholds})
         self.unbounded: dict[str, int] = {}  # erased side -> instances whose bounds are equal: they have no NAOPC
         # erased side -> of each part the annotations, the drop, and the drop of each random rationale
         self.drawn: dict[str, list[tuple[np.ndarray, np.ndarray, np.ndarray]]] = {}
@@ -107,7 +107,7 @@ class Faithfulness:
                 builder.add_mean(f"{side}_kl", kl_divergence(erased, full))
         areas = self._add_curves(p, rows, full, label) if "thresholds" in used else {}
         if "tokens_to_flip" in used and chunk.documents.tokens.size:
-            ratio = tokens_to_flip_ratio(p.number("tokens_to_flip")[rows], chunk.evidence_tokens()[answered])
+            ratio = tokens_to_flip_ratio(p.number("tokens_to_flip")[rows], chunk.count_evidence_tokens()[answered])
             builder.add_mean("tokens_to_flip_ratio", ratio)
         for name in MEASURED:
             if name in used:
@@ -127,16 +127,16 @@ class Faithfulness:
     def _add_curves(self, p: Predictions, rows: np.ndarray, full: np.ndarray, label: np.ndarray) -> Areas:
         """Add both curves of the instances in these rows; return the AOPC of each, by side."""
         offsets = np.concatenate([[0], np.cumsum(np.maximum(p.thresholds, 0))])
-        positions, good = threshold_columns(p.threshold, offsets, np.array(self.asked))
+        positions, good = find_threshold_columns(p.threshold, offsets, np.array(self.thresholds))
         good |= p.answered == 0
-        check_thresholds(good, self.asked, p, self.rules["thresholds"])
+        check_thresholds(good, self.thresholds, p, self.rules["thresholds"])
         areas: Areas = {}
         for side in ERASED if good.all() else ():
             matrix = getattr(p, f"threshold_{side}")
             if not np.isnan(matrix).all():
-                matcher = (slice(at, at + ROWS_AT_ONCE) for at in range(0, rows.size, ROWS_AT_ONCE))
+                blocks = (slice(at, at + ROWS_AT_ONCE) for at in range(0, rows.size, ROWS_AT_ONCE))
                 drops = [
-                    aopc(full[at], np.nan_to_num(matrix[positions[rows[at]]], nan=0.0), label[at]) for at in matcher
+                    aopc(full[at], np.nan_to_num(matrix[positions[rows[at]]], nan=0.0), label[at]) for at in blocks
                 ]
                 each = np.concatenate(drops)
                 add_curve(self.builder, f"{side}_aopc", each)
@@ -194,7 +194,7 @@ class Faithfulness:
 
         Over all instances (with ``draws`` and the instances' ``mean_win_rate``), and of each annotation.
         """
-        told = {}
+        result = {}
         for side, several in self.drawn.items():
             rows, observed, draws = (np.concatenate(column) for column in zip(*several, strict=True))
             order = np.argsort(rows)
@@ -203,12 +203,12 @@ class Faithfulness:
             each = against_chance(observed, draws, up)
             overall = against_chance(np.asarray(observed.mean()), draws.mean(axis=0), up)
             overall |= {"draws": np.asarray(draws.shape[1]), "mean_win_rate": each["win_rate"].mean()}
-            told[side] = overall, each
-        return told
+            result[side] = overall, each
+        return result
 
     def signature_settings(self) -> dict[str, object]:
         """The settings that made a difference, as the signature has them."""
-        aopc = {"aopc": self.asked, "aopc_mean": "bins"} if "thresholds" in self.matcher.fields.used else {}
+        aopc = {"aopc": self.thresholds, "aopc_mean": "bins"} if "thresholds" in self.matcher.fields.used else {}
         n = self.matcher.instances
         without = {f"naopc_{side}": f"{n - count}/{n}" for side, count in self.unbounded.items() if count}
         return {"log": "e"} | aopc | without | self.matcher.signature_settings()

@@ -33,7 +33,7 @@ Item = TypeVar("Item")
 
 
 @dataclass(eq=False)
-class Picked(Sequence[Item]):
+class PickedItems(Sequence[Item]):
     """Some items of a sequence, by place."""
 
     items: Sequence[Item]
@@ -158,7 +158,7 @@ class References(FlatRecord):
         columns = {name: getattr(self, name)[evidences] for name in EVIDENCE_COLUMNS}
         nothing = np.zeros(0, dtype=np.int64)
         return References(
-            ids=Picked(self.ids, rows),
+            ids=PickedItems(self.ids, rows),
             docids=self.docids,
             labels=self.labels,
             classification=self.classification[rows].astype(np.int64),
@@ -185,7 +185,7 @@ def _pick_ranges(owner: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.
 Record = TypeVar("Record", bound=FlatRecord)
 
 
-def blank(kind: type[Record], ids: Sequence[str]) -> Record:
+def make_blank(kind: type[Record], ids: Sequence[str]) -> Record:
     """Instances (answered) or annotations of which no more is said than their ids: no labels, other arrays empty."""
     columns: dict[str, Sequence[str] | np.ndarray] = {
         item.name: () if item.type == "Sequence[str]" else np.zeros(0, dtype=np.int64) for item in fields(kind)

@@ -101,12 +101,12 @@ class InstanceBatches(Batches):
         issues.raise_if_any({side: record.ids})
         return FlatBatch(source, record, names, unknown)
 
-    def _unpacked(self, data: bytes, side: str) -> FlatBatch:
+    def _from_bytes(self, data: bytes, side: str) -> FlatBatch:
         kind: type[FlatRecord] = Predictions if side == "prediction" else References
         record, (source, names, unknown) = unpack(kind, data)
         return FlatBatch(source, record, names, UnknownFields(unknown))
 
-    def _measured(  # type: ignore[override]
+    def _measure_batches(  # type: ignore[override]
         self,
         predictions: Sequence[FlatBatch],
         references: Sequence[FlatBatch],
@@ -187,5 +187,5 @@ class InstanceColumns:
         """Values of one side in the order of the annotations."""
         if ids is self.ids:
             return list(values)
-        held = dict(zip(ids, values, strict=True))
-        return [held[name] for name in self.ids]
+        by_id = dict(zip(ids, values, strict=True))
+        return [by_id[name] for name in self.ids]

@@ -64,7 +64,7 @@ class MatchedChunk:
         span = places[np.repeat(np.arange(places.size), np.maximum(self.p.hard, 0))]
         return both, number[: self.evidence.size], span
 
-    def evidence_of_rationales(self) -> tuple[np.ndarray, np.ndarray]:
+    def match_evidence(self) -> tuple[np.ndarray, np.ndarray]:
         """(rationale, evidence) for every evidence in the document of a rationale of its annotation."""
         order = np.argsort(self.evidence, kind="stable")
         packed, wanted = self.evidence[order], self.rationale
@@ -74,7 +74,7 @@ class MatchedChunk:
         at = np.arange(where.size) - np.repeat(np.cumsum(size) - size - low, size)
         return where, order[at]
 
-    def evidence_tokens(self) -> np.ndarray:
+    def count_evidence_tokens(self) -> np.ndarray:
         """Tokens of each annotation's evidence documents, each document once: int64 (annotations,)."""
         owner, doc = np.divmod(np.unique(self.evidence), self.width)
         tokens, _ = self.documents.lengths(self.rows[owner], doc)

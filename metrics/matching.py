@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from .checks import OptionalFields
-from .flat import Picked, Predictions, References, Words, blank
+from .flat import PickedItems, Predictions, References, Words, make_blank
 from .issues import ONLY_PREDICTED, InputError, Issues, IssuesByRule, RowNames
 from .joining import DocumentLengths, MatchedChunk
 from .statistics_builder import Statistics, StatisticsBuilder
@@ -29,8 +29,8 @@ LeftOut = Mapping[str, str]
 
 def describe_left_out(scores: LeftOut) -> list[str]:
     """One line that says what is left out, or none."""
-    told = "; ".join(f"{score} (no {field})" for score, field in scores.items())
-    return [f"left out: {told}"] if told else []
+    listed = "; ".join(f"{score} (no {field})" for score, field in scores.items())
+    return [f"left out: {listed}"] if listed else []
 
 
 def describe_fields(scores: LeftOut) -> str:
@@ -66,7 +66,7 @@ class Matcher:
     ) -> None:
         self.r, self.rules, self.only_predicted = r, rules, only_predicted
         self.instances = self.answered = 0
-        self.documents = documents or DocumentLengths(r or blank(References, ()))
+        self.documents = documents or DocumentLengths(r or make_blank(References, ()))
         self.fields = OptionalFields(rules["fields"])
         self.first: RowNames | None = None
         self.whole = RowNames((), ())
@@ -105,30 +105,32 @@ class Matcher:
             lines: see `match`.
             answered: of each instance.
         """
-        ids = Picked(self.whole.ids, annotation)
-        return self._make_chunk(replace(blank(Predictions, ids), answered=answered), annotation, RowNames(lines, ids))
+        ids = PickedItems(self.whole.ids, annotation)
+        return self._make_chunk(
+            replace(make_blank(Predictions, ids), answered=answered), annotation, RowNames(lines, ids)
+        )
 
     def _make_chunk(self, p: Predictions, annotation: np.ndarray, side: RowNames) -> MatchedChunk:
         rows = np.unique(annotation[annotation >= 0])
         reference = np.where(annotation < 0, -1, np.searchsorted(rows, annotation))
         row = np.full(rows.size, -1, dtype=np.int64)
         row[reference[reference >= 0]] = np.flatnonzero(reference >= 0)
-        r = blank(References, p.ids) if self.r is None else self.r.take(rows)
-        whole = RowNames(Picked(self.whole.numbers, rows), Picked(self.whole.ids, rows))
+        r = make_blank(References, p.ids) if self.r is None else self.r.take(rows)
+        whole = RowNames(PickedItems(self.whole.numbers, rows), PickedItems(self.whole.ids, rows))
         self.rules.sides |= {"prediction": side, "reference": whole}
         return MatchedChunk(p, r, rows, row, reference, self.documents, side.numbers)
 
     def _match_ids(self, ids: Sequence[str]) -> np.ndarray:
         """The annotation of each instance; -1 where none has its id. Each id is expected once."""
-        again, lost = self.rules["instance ids"], []
+        duplicates, unmatched = self.rules["instance ids"], []
         places, rows = self.places, np.full(len(ids), -1, dtype=np.int64)
         for at, name in enumerate(ids):
             row = places.get(name, -1)
             if self.seen[row] if row >= 0 else name in self.unknown:
-                _add_duplicate(again, "prediction", at, name)
+                _add_duplicate(duplicates, "prediction", at, name)
             if row < 0:
                 self.unknown.add(name)
-                lost.append(at)
+                unmatched.append(at)
             else:
                 self.seen[row] = 1
                 rows[at] = row
@@ -136,7 +138,7 @@ class Matcher:
             return np.arange(len(ids))
         self.rules["unknown ids"].add_where(
             "prediction",
-            np.array(lost, dtype=np.int64),
+            np.array(unmatched, dtype=np.int64),
             "annotation_id",
             lambda at: f"no annotation has the id {ids[at]!r}",
             "id-unknown",
@@ -156,8 +158,8 @@ class Matcher:
         self.rules.sides["reference"] = self.whole
         ids, unknown = self.r.ids, self.rules["unknown ids"]
         missing, total = np.flatnonzero(np.frombuffer(self.seen, dtype=np.uint8) == 0), len(ids)
-        strange = missing.size == total and unknown.total == self.instances
-        if strange:
+        none_matches = missing.size == total and unknown.total == self.instances
+        if none_matches:
             unknown.reset()
             message = (
                 f"none of the {self.instances:,} ids occurs among the {total:,} annotations (ids like {ids[0]!r}): "
@@ -166,9 +168,9 @@ class Matcher:
             unknown.add("prediction", 0, "annotation_id", message, "id-unknown")
         elif missing.size and not self.only_predicted:
             message = "expected an instance for this annotation, found none"
-            counted = f" ({missing.size:,} of {total:,} annotations have none; {self.option} scores the others alone)"
+            hint = f" ({missing.size:,} of {total:,} annotations have none; {self.option} scores the others alone)"
             self.rules["missing instances"].add_rows(
-                "reference", missing, "annotation_id", lambda k: message + counted * (k == 0), "id-missing"
+                "reference", missing, "annotation_id", lambda k: message + hint * (k == 0), "id-missing"
             )
 
     @property
@@ -202,12 +204,12 @@ class Matcher:
 
     def signature_settings(self) -> dict[str, object]:
         """What the signature says of instances that there are not."""
-        told: dict[str, object] = {}
+        settings: dict[str, object] = {}
         if self.scored is not None and self.r is not None:
-            told["scored"] = f"{self.scored.size}/{len(self.r.ids)}"
+            settings["scored"] = f"{self.scored.size}/{len(self.r.ids)}"
         if self.answered < self.instances:
-            told["answered"] = f"{self.answered}/{self.instances}"
-        return told
+            settings["answered"] = f"{self.answered}/{self.instances}"
+        return settings
 
 
 def _add_duplicate(issues: Issues, side: str, row: int, name: str) -> None:

@@ -15,7 +15,7 @@ from .cells import Row, as_list, as_number
 from .issues import InputError, Issues
 from .rank_consistency import average_precisions
 from .results import describe_scored
-from .rows import CellReader, RowColumns, check_partners, index_by_id, optional_fields
+from .rows import CellReader, RowColumns, check_partners, find_optional_fields, index_by_id
 from .sources import FINE_GRAINED, WANG2022, check_paper
 from .statistics_builder import Statistics, divide, make_info
 
@@ -28,7 +28,7 @@ def _finalize(keys: Sequence[str], sums: np.ndarray) -> dict[str, np.ndarray]:
     return {key: divide(sums[..., at], sums[..., -1], np.nan) for at, key in enumerate(keys)}
 
 
-def _sequences(reader: CellReader, field: str) -> list[list[str]]:
+def _read_sequences(reader: CellReader, field: str) -> list[list[str]]:
     """The row's ranked tokens per sequence; none and a fault where they are something else."""
     value = reader.row.get(field)
     sequences = as_list(value) or []
@@ -46,7 +46,7 @@ def _sequences(reader: CellReader, field: str) -> list[list[str]]:
     return [as_list(sequence) or [] for sequence in sequences]
 
 
-def _perturbed(reader: CellReader) -> list[str]:
+def _read_perturbed_ids(reader: CellReader) -> list[str]:
     """The ids of a record's perturbed ones."""
     kind, value = reader.row.get("sample_type"), reader.row.get("rel_ids")
     known = isinstance(kind, str) and kind in ("ori", "disturb")
@@ -158,23 +158,23 @@ class PerturbationMap(Batches, evaluate.Metric):  # type: ignore[misc]  # evalua
         pairs = [
             (name, other)
             for name, record in records.items()
-            for other in _perturbed(CellReader(record, name, issues, "reference"))
+            for other in _read_perturbed_ids(CellReader(record, name, issues, "reference"))
         ]
         wanted = dict.fromkeys([*records, *(other for _, other in pairs)])
         check_partners(rows, wanted, issues, only_predicted or paper == WANG2022)
-        present = optional_fields([*rows.items()], (FULL, "kd"), "prediction", issues)
+        present = find_optional_fields([*rows.items()], (FULL, "kd"), "prediction", issues)
         ranked = {
-            field: {name: _sequences(CellReader(row, name, issues), field) for name, row in rows.items()}
+            field: {name: _read_sequences(CellReader(row, name, issues), field) for name, row in rows.items()}
             for field in (TOP, FULL)
             if field == TOP or field in present
         }
         share = _describe_share(rows, ranked[TOP], records, issues)
         issues.raise_if_any()
         scored = [pair for pair in pairs if pair[0] in rows and pair[1] in rows]
-        missed = _missed(pairs, scored, records) if paper == WANG2022 else {}
+        missed = _count_missed(pairs, scored, records) if paper == WANG2022 else {}
         if not scored and not missed:
             raise InputError("expected original records (sample_type 'ori') with rel_ids, found no pair", "empty")
-        statistics = _statistics(scored, ranked, missed, issues)
+        statistics = _make_statistics(scored, ranked, missed, issues)
         sources = [[records.get(name), rows.get(name)] for name in statistics.ids]
         settings = {"ranked": share} | ({"paper": paper} if paper else describe_scored(len(scored), len(pairs)))
         note = "MAP ranks what is given: no kd in the predictions, no tokens in the references"
@@ -182,7 +182,7 @@ class PerturbationMap(Batches, evaluate.Metric):  # type: ignore[misc]  # evalua
         return Measured(statistics, RowColumns(sources), settings, {"pairs": len(scored)}, notes)
 
 
-def _missed(
+def _count_missed(
     pairs: Sequence[tuple[str, str]], scored: Sequence[tuple[str, str]], records: Mapping[str, Row]
 ) -> dict[str, int]:
     """How many perturbed records of each original (or of none: of themselves) are not scored."""
@@ -196,7 +196,7 @@ def _missed(
     return missed
 
 
-def _statistics(
+def _make_statistics(
     pairs: Sequence[tuple[str, str]], ranked: Mapping[str, Ranked], missed: Mapping[str, int], issues: Issues
 ) -> Statistics:
     """Sums per original record: the scores of its pairs, and how many they are, with those ``missed``."""

@@ -39,22 +39,22 @@ class Quotes:
         self.reader = reader = CellReader(row, name, issues)
         self.statuses: list[str] = []
         self.spans: list[tuple[str, int, int]] = []
-        self.again = dict[str, bool]()
-        outcome, quotes, again = row.get(OUTCOME_FIELD), row.get(QUOTES_FIELD), row.get(CONSISTENCY_FIELD) or ()
+        self.consistency = dict[str, bool]()
+        outcome, quotes, consistency = row.get(OUTCOME_FIELD), row.get(QUOTES_FIELD), row.get(CONSISTENCY_FIELD) or ()
         reader.expect(outcome is None or isinstance(outcome, str), OUTCOME_FIELD, "a string", outcome)
         self.answered = outcome is None or outcome == ANSWERED
         if reader.expect(as_list(quotes) is not None, QUOTES_FIELD, "a list of quotes", quotes):
             if as_list(quotes) and not self.answered:
                 reader.add(QUOTES_FIELD, "expected none, because the outcome is no answer", "constant")
             for at, quote in enumerate(as_list(quotes) or ()):
-                self._add(quote if isinstance(quote, Mapping) else {}, f"{QUOTES_FIELD}[{at}]")
-        reader.expect(as_list(again) is not None, CONSISTENCY_FIELD, "a list of answers", again)
-        for at, one in enumerate(as_list(again) or ()):
+                self._add_quote(quote if isinstance(quote, Mapping) else {}, f"{QUOTES_FIELD}[{at}]")
+        reader.expect(as_list(consistency) is not None, CONSISTENCY_FIELD, "a list of answers", consistency)
+        for at, one in enumerate(as_list(consistency) or ()):
             self._add_consistency(
                 one if isinstance(one, Mapping) else {}, f"{CONSISTENCY_FIELD}[{at}]", row.get("classification")
             )
 
-    def _add(self, quote: Row, where: str) -> None:
+    def _add_quote(self, quote: Row, where: str) -> None:
         expect, status, docid = self.reader.expect, quote.get("status"), quote.get("docid")
         known = isinstance(status, str) and status in STATUSES
         if not expect(known, f"{where}.status", ONE_STATUS, status, "choice"):
@@ -73,11 +73,11 @@ class Quotes:
     def _add_consistency(self, one: Row, where: str, label: object) -> None:
         """Whether the score of its kind counts this further answer."""
         kind = one.get("kind")
-        known = isinstance(kind, str) and kind in CONSISTENCY_KINDS and kind not in self.again
+        known = isinstance(kind, str) and kind in CONSISTENCY_KINDS and kind not in self.consistency
         if not self.reader.expect(known, f"{where}.kind", ONE_KIND, kind, "choice"):
             return
         if self.reader.expect(isinstance(label, str), "classification", LABEL_BESIDE, label, "label-missing"):
-            self.again[str(kind)] = (one.get("classification") == label) != CONSISTENCY_KINDS[str(kind)][1]
+            self.consistency[str(kind)] = (one.get("classification") == label) != CONSISTENCY_KINDS[str(kind)][1]
 
     def count_covered(self, sizes: Mapping[str, int]) -> int:
         """How many tokens of documents of these sizes the quotes cover."""
@@ -141,8 +141,8 @@ def quote_statistics(
             "instances": 1,
             "covered": quotes.count_covered(own) if own else 0,
             "tokens": sum(own.values()),
-            **{f"asked_{kind}": kind in quotes.again for kind in CONSISTENCY_KINDS},
-            **{f"counted_{kind}": quotes.again.get(kind, False) for kind in CONSISTENCY_KINDS},
+            **{f"asked_{kind}": kind in quotes.consistency for kind in CONSISTENCY_KINDS},
+            **{f"counted_{kind}": quotes.consistency.get(kind, False) for kind in CONSISTENCY_KINDS},
         }
         values[at] = [counts[column] for column in COLUMNS]
     totals = dict(zip(COLUMNS, values.sum(axis=0).astype(int).tolist(), strict=True))

@@ -17,7 +17,7 @@ import numpy as np
 _NEVER = 2**62
 
 
-def first_ranks(original: Sequence[str], perturbed: Sequence[str]) -> np.ndarray:
+def find_first_ranks(original: Sequence[str], perturbed: Sequence[str]) -> np.ndarray:
     """For each token of ``perturbed`` its first rank (from 1) in ``original``; a huge number where it is absent."""
     # walked backwards, so that the first of several equal tokens is what stays
     ranks = dict(zip(reversed(original), range(len(original), 0, -1), strict=True))
@@ -43,7 +43,7 @@ def average_precision(original: Sequence[str], perturbed: Sequence[str]) -> tupl
     n = len(perturbed)
     if n == 0:
         return 0.0, 0.0
-    ranks = first_ranks(original, perturbed)
+    ranks = find_first_ranks(original, perturbed)
     prefixes = np.arange(1, n + 1)
     enters = np.maximum(ranks, prefixes)
     # position n + 1 takes what enters no prefix

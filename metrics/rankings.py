@@ -30,11 +30,11 @@ from .tokens import masks
 AUPRC_POLICIES: dict[str, float] = {"reference": 0.5, "skip": float("nan"), "zero": 0.0, "one": 1.0}
 
 # cells of one padded matrix: small enough to stay in a cache
-CELLS = 1 << 17
+MAX_MATRIX_CELLS = 1 << 17
 # tokens that are ranked at a time
-AT_ONCE = 1 << 18
+TOKENS_AT_ONCE = 1 << 18
 # above this many negatives a document is searched by itself
-LONG = 1024
+LONG_DOCUMENT = 1024
 
 
 class Rankings(NamedTuple):
@@ -56,7 +56,7 @@ def check_policy(name: str) -> float:
     return AUPRC_POLICIES[name]
 
 
-def _sorted_segments(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+def _sort_segments(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     """The values, ascending within each segment."""
     sizes = np.diff(offsets)
     out = np.empty_like(values)
@@ -70,7 +70,7 @@ def _sorted_segments(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         # segments of like length: at most an eighth of padding, and at most CELLS cells
         widest = lengths[begin] + lengths[begin] // 8
         stop = int(np.searchsorted(lengths, widest, side="right"))
-        stop = min(stop, begin + max(1, CELLS // int(widest)))
+        stop = min(stop, begin + max(1, MAX_MATRIX_CELLS // int(widest)))
         members, size = order[begin:stop], lengths[begin:stop]
         width = int(size[-1])
         if size[0] == width and members[-1] - members[0] == members.size - 1 and (np.diff(members) == 1).all():
@@ -98,12 +98,12 @@ def _count_below(
     """For each needle how many values of its segment are below it (``right``: at or below it)."""
     sizes = np.diff(offsets)
     counts = np.empty(needles.size, dtype=np.int64)
-    long = np.flatnonzero(sizes > LONG)
+    long = np.flatnonzero(sizes > LONG_DOCUMENT)
     side: Literal["left", "right"] = "right" if right else "left"
     for k in long.tolist():
         within = slice(needle_offsets[k], needle_offsets[k + 1])
         counts[within] = np.searchsorted(haystack[offsets[k] : offsets[k + 1]], needles[within], side=side)
-    short = np.repeat(sizes <= LONG, np.diff(needle_offsets)) if long.size else slice(None)
+    short = np.repeat(sizes <= LONG_DOCUMENT, np.diff(needle_offsets)) if long.size else slice(None)
     wanted = needles[short]
     if not wanted.size:
         return counts
@@ -111,7 +111,7 @@ def _count_below(
     first = offsets[segment]
     low, high = first.copy(), offsets[segment + 1]
     padded = haystack if haystack.size else np.zeros(1)
-    for _ in range(int(min(sizes.max(), LONG)).bit_length()):
+    for _ in range(int(min(sizes.max(), LONG_DOCUMENT)).bit_length()):
         middle = (low + high) >> 1
         value = padded[np.minimum(middle, padded.size - 1)]
         below = (value <= wanted if right else value < wanted) & (middle < high)
@@ -125,7 +125,7 @@ def _negatives_below(
     negatives: np.ndarray, offsets: np.ndarray, values: np.ndarray, value_offsets: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """For each value how many negatives of its document are below it, and how many are below or equal."""
-    negatives = _sorted_segments(negatives, offsets)
+    negatives = _sort_segments(negatives, offsets)
     below = _count_below(negatives, offsets, values, value_offsets, right=False)
     # ties between a positive and a negative are rare: only where the next negative equals is it searched again
     not_above = below.copy()
@@ -161,7 +161,7 @@ def rank_documents(
     positive_offsets = np.concatenate([[0], np.cumsum(truth, dtype=np.int64)])[offsets]
     negative_offsets = offsets - positive_offsets
     n_positive, n_negative = np.diff(positive_offsets), np.diff(negative_offsets)
-    positives = _sorted_segments(scores[truth], positive_offsets)
+    positives = _sort_segments(scores[truth], positive_offsets)
 
     # one entry per distinct positive score of a document, ascending
     segment = np.repeat(np.arange(n), n_positive)
@@ -193,7 +193,7 @@ def rank_documents(
     return Rankings(auprc, average_precision, roc)
 
 
-def decisions(
+def count_decisions(
     scores: np.ndarray, truth: np.ndarray, offsets: np.ndarray, threshold: float = 0.5
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Per document the true ones, those with score >= threshold, and those that are both: int64 (documents,) each."""
@@ -203,7 +203,7 @@ def decisions(
     return n_truth, n_chosen, hits
 
 
-def _mixed(x: np.ndarray) -> np.ndarray:
+def _mix(x: np.ndarray) -> np.ndarray:
     """A 64-bit mixing function (splitmix64's finaliser): equal input, equal output, no state."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -211,7 +211,7 @@ def _mixed(x: np.ndarray) -> np.ndarray:
     return x
 
 
-def shuffled(scores: np.ndarray, offsets: np.ndarray, seeds: np.ndarray) -> np.ndarray:
+def shuffle(scores: np.ndarray, offsets: np.ndarray, seeds: np.ndarray) -> np.ndarray:
     """The scores, shuffled within each document.
 
     The shuffle of a document depends on its own seed and length alone, not on what stands around it.
@@ -225,11 +225,11 @@ def shuffled(scores: np.ndarray, offsets: np.ndarray, seeds: np.ndarray) -> np.n
     segment = np.repeat(np.arange(sizes.size), sizes)
     place = (np.arange(scores.size) - offsets[:-1][segment]).astype(np.uint64)
     with np.errstate(over="ignore"):
-        keys = _mixed(_mixed(seeds.astype(np.uint64))[segment] + (place + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15))
+        keys = _mix(_mix(seeds.astype(np.uint64))[segment] + (place + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15))
     return scores[np.lexsort((keys, segment))]
 
 
-def random_baseline(
+def compute_random_baseline(
     scores: np.ndarray,
     truth: np.ndarray,
     offsets: np.ndarray,
@@ -243,7 +243,7 @@ def random_baseline(
         for draw in range(n_shuffles):
             mixed = seeds.astype(np.uint64) + np.uint64(draw) * np.uint64(0xD1342543DE82EF95)
             for sums, column in zip(
-                total, rank_documents(shuffled(scores, offsets, mixed), truth, offsets, no_positives), strict=True
+                total, rank_documents(shuffle(scores, offsets, mixed), truth, offsets, no_positives), strict=True
             ):
                 sums += column
     return Rankings(*(sums / n_shuffles for sums in total))
@@ -290,7 +290,7 @@ def rank_rationales(
     begin = 0
     while begin < m:
         before = int(ends[begin] - length[begin])
-        stop = max(begin + 1, int(np.searchsorted(ends, before + AT_ONCE, side="right")))
+        stop = max(begin + 1, int(np.searchsorted(ends, before + TOKENS_AT_ONCE, side="right")))
         low, high = np.searchsorted(where, [begin, stop])
         offsets = np.concatenate([[0], ends[begin:stop] - before])
         truth = masks(where[low:high] - begin, start[low:high], end[low:high], offsets)
@@ -300,10 +300,10 @@ def rank_rationales(
         rows = scored + begin
         result.scores[rows] = np.stack(rank_documents(part, truth, offsets, no_positives), axis=1)
         if n_shuffles and seeds is not None:
-            drawn = random_baseline(part, truth, offsets, seeds[rows], n_shuffles, no_positives)
+            drawn = compute_random_baseline(part, truth, offsets, seeds[rows], n_shuffles, no_positives)
             result.random[rows] = np.stack(drawn, axis=1)
         if threshold is not None:
-            result.decided[rows] = np.stack(decisions(part, truth, offsets, threshold), axis=1)
+            result.decided[rows] = np.stack(count_decisions(part, truth, offsets, threshold), axis=1)
         begin = stop
     return result
 

@@ -16,9 +16,9 @@ from .answer_f1 import answer_f1
 from .batches import Batches, Measured
 from .cells import Row, as_list, as_number, as_scalar
 from .issues import InputError, Issues
-from .rationale_sets import new_p, set_scores
+from .rationale_sets import new_p, score_against_sets
 from .results import describe_scored
-from .rows import CellReader, RowColumns, index_by_id, joined, optional_fields
+from .rows import CellReader, RowColumns, find_optional_fields, index_by_id, joined
 from .sources import FINE_GRAINED, WANG2022, check_paper
 from .statistics_builder import ScoreInfo, StatisticsBuilder, make_info
 
@@ -34,20 +34,20 @@ SCORES: ScoreInfo = {
 
 
 @dataclass
-class ReadPair:
+class RowPair:
     """A prediction and its reference."""
 
-    ours: CellReader
-    theirs: CellReader
+    prediction: CellReader
+    reference: CellReader
 
     @property
     def has_gold(self) -> bool:
         """Whether no row of bilingual_perturbation says that the release has no gold rationale of it."""
-        row = self.theirs.row
+        row = self.reference.row
         return row.get("has_gold") is not False or bool(as_list(row.get("rationale_ids")))
 
 
-def _index(value: Any) -> int | None:
+def _parse_index(value: Any) -> int | None:
     """A token index: a whole number from 0, also as a string of digits (gold files write them so)."""
     value = as_scalar(value)
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
@@ -55,14 +55,14 @@ def _index(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31 else None
 
 
-def _index_set(reader: CellReader, field: str, value: Any, size: int | None) -> frozenset[int]:
+def _parse_index_set(reader: CellReader, field: str, value: Any, size: int | None) -> frozenset[int]:
     """A list of indices as a set (repeated ones collapse); issues for what is none or lies past the end."""
     items = as_list(value)
     if not reader.expect(items is not None, field, "a list of token indices", value):
         return frozenset()
     indices = set()
     for item in items or ():
-        index = _index(item)
+        index = _parse_index(item)
         if index is None:
             reader.expect(False, field, "token indices from 0", item)
             return frozenset()
@@ -73,29 +73,31 @@ def _index_set(reader: CellReader, field: str, value: Any, size: int | None) -> 
     return frozenset(indices)
 
 
-def _sequences(pair: ReadPair) -> list[tuple[list[frozenset[int]], frozenset[int]]]:
+def _read_sequences(pair: RowPair) -> list[tuple[list[frozenset[int]], frozenset[int]]]:
     """Per sequence of one instance: the gold sets and the predicted set."""
-    ours, theirs = pair.ours, pair.theirs
-    golds, chosen = as_list(theirs.row.get("rationale_ids")) or [], as_list(ours.row.get("rationale"))
-    value = theirs.row.get("rationale_ids")
-    if not theirs.expect(bool(golds), "rationale_ids", "gold sets per sequence", value, "span-missing"):
+    prediction, reference = pair.prediction, pair.reference
+    golds, chosen = as_list(reference.row.get("rationale_ids")) or [], as_list(prediction.row.get("rationale"))
+    value = reference.row.get("rationale_ids")
+    if not reference.expect(bool(golds), "rationale_ids", "gold sets per sequence", value, "span-missing"):
         return []
     sound, what = chosen is not None and len(chosen) == len(golds), f"indices for {len(golds)} sequences"
-    if not ours.expect(sound, "rationale", what, ours.row.get("rationale"), "length"):
+    if not prediction.expect(sound, "rationale", what, prediction.row.get("rationale"), "length"):
         return []
-    tokens = as_list(theirs.row.get("tokens")) or []
+    tokens = as_list(reference.row.get("tokens")) or []
     sizes = [len(sequence) if as_list(sequence) is not None else None for sequence in tokens]
     sizes = sizes if len(sizes) == len(golds) else [None] * len(golds)
     pairs = []
     for at, (sets, indices, size) in enumerate(zip(golds, chosen or (), sizes, strict=True)):
         field, alternatives = f"rationale_ids[{at}]", as_list(sets) or []
-        if theirs.expect(bool(alternatives), field, "at least one gold set", sets, "span-missing"):
-            gold = [_index_set(theirs, f"{field}[{number}]", one, size) for number, one in enumerate(alternatives)]
-            pairs.append((gold, _index_set(ours, f"rationale[{at}]", indices, size)))
+        if reference.expect(bool(alternatives), field, "at least one gold set", sets, "span-missing"):
+            gold = [
+                _parse_index_set(reference, f"{field}[{number}]", one, size) for number, one in enumerate(alternatives)
+            ]
+            pairs.append((gold, _parse_index_set(prediction, f"rationale[{at}]", indices, size)))
     return pairs
 
 
-def _probabilities(reader: CellReader, field: str) -> dict[Any, float]:
+def _read_probabilities(reader: CellReader, field: str) -> dict[Any, float]:
     """{label or class number: probability}, {} and a fault for what is no distribution."""
     value = reader.row[field]
     if isinstance(value, Mapping):
@@ -114,26 +116,26 @@ def _probabilities(reader: CellReader, field: str) -> dict[Any, float]:
     return numbers
 
 
-def _label_scores(rows: Sequence[ReadPair], fields: set[str]) -> dict[str, np.ndarray]:
+def _score_labels(rows: Sequence[RowPair], fields: set[str]) -> dict[str, np.ndarray]:
     """Sufficiency, comprehensiveness, New-P and accuracies of each instance, as far as the fields allow."""
     present = [field for field in PROBABILITIES if field in fields]
     if not present:
         return {}
     missing = next((field for field in ("pred_proba", "pred_label") if field not in fields), None)
     if missing:
-        rows[0].ours.add(missing, f"expected it beside {present[-1]}, found none", "key-missing")
+        rows[0].prediction.add(missing, f"expected it beside {present[-1]}, found none", "key-missing")
         return {}
     p = {field: np.full(len(rows), np.nan) for field in PROBABILITIES}  # of the predicted label
     classes = {field: np.full(len(rows), -1) for field in ("pred_label", *PROBABILITIES)}
     numbers: dict[Any, int] = {}
-    for at, reader in enumerate(pair.ours for pair in rows):
+    for at, reader in enumerate(pair.prediction for pair in rows):
         label = as_scalar(reader.row["pred_label"])
         known = isinstance(label, (int, str)) and not isinstance(label, bool)
         if not reader.expect(known, "pred_label", "a class number or a label", label):
             continue
         classes["pred_label"][at] = numbers.setdefault(label, len(numbers))
         for field in present:
-            scores, what = _probabilities(reader, field), f"a probability of the label {label!r}"
+            scores, what = _read_probabilities(reader, field), f"a probability of the label {label!r}"
             if scores and reader.expect(label in scores, field, what, reader.row[field], "score-missing"):
                 p[field][at] = scores[label]
                 # the first of equal ones, as argmax gives it
@@ -147,7 +149,7 @@ def _label_scores(rows: Sequence[ReadPair], fields: set[str]) -> dict[str, np.nd
     }
     if len(present) == 3:
         result["new_p"] = new_p(classes["pred_label"], classes[alone], classes[rest]).astype(float)
-    gold = [as_scalar(pair.theirs.row.get("label")) for pair in rows]
+    gold = [as_scalar(pair.reference.row.get("label")) for pair in rows]
     truth = np.array([numbers.get(label, -2) if isinstance(label, (int, str)) else -1 for label in gold])
     # labels by name and classes by number do not compare; -1 is "no label"
     real = np.array([type(label) in {*map(type, numbers)} and label != -1 for label in gold])
@@ -157,12 +159,12 @@ def _label_scores(rows: Sequence[ReadPair], fields: set[str]) -> dict[str, np.nd
     return result
 
 
-def _answer_changes(rows: Sequence[ReadPair], fields: set[str]) -> dict[str, np.ndarray]:
+def _score_answer_changes(rows: Sequence[RowPair], fields: set[str]) -> dict[str, np.ndarray]:
     """New-P where answers stand in the place of labels: strings are equal or not, as in the authors' code."""
     if not fields.issuperset(ERASED_ANSWERS) or fields & set(PROBABILITIES):
         return {}
     answers = np.full((len(rows), 3), "", dtype=object)
-    for at, reader in enumerate(pair.ours for pair in rows):
+    for at, reader in enumerate(pair.prediction for pair in rows):
         for place, field in enumerate(("pred_label", *ERASED_ANSWERS)):
             answers[at, place] = answer = reader.row.get(field)
             reader.expect(isinstance(answer, str), field, "an answer (a string)", answer)
@@ -170,44 +172,44 @@ def _answer_changes(rows: Sequence[ReadPair], fields: set[str]) -> dict[str, np.
     return {"new_p": new_p(full, alone, rest).astype(float)}
 
 
-def _answers_as_labels(rows: Sequence[ReadPair], fields: set[str]) -> str | None:
+def _find_answer_field(rows: Sequence[RowPair], fields: set[str]) -> str | None:
     """ "pred_label" where the labels are answers: strings without probabilities, and every reference has an answer."""
     if "pred_label" not in fields or fields & set(PROBABILITIES):
         return None
-    texts = all(isinstance(pair.ours.row["pred_label"], str) for pair in rows)
-    golds = (pair.theirs.row for pair in rows)
+    texts = all(isinstance(pair.prediction.row["pred_label"], str) for pair in rows)
+    golds = (pair.reference.row for pair in rows)
     return "pred_label" if texts and all(row.get("answer", row.get("answers")) is not None for row in golds) else None
 
 
-def _answer_scores(rows: Sequence[ReadPair], fields: set[str], language: str | None) -> dict[str, np.ndarray]:
+def _score_answers(rows: Sequence[RowPair], fields: set[str], language: str | None) -> dict[str, np.ndarray]:
     """F1 of each instance's answer, where predictions carry one."""
-    field = "answer" if "answer" in fields else _answers_as_labels(rows, fields)
+    field = "answer" if "answer" in fields else _find_answer_field(rows, fields)
     if field is None:
         return {}
     scores = np.zeros(len(rows))
     for at, pair in enumerate(rows):
-        answer, reference = pair.ours.row[field], pair.theirs.row
+        answer, reference = pair.prediction.row[field], pair.reference.row
         gold = reference.get("answer") if reference.get("answers") is None else reference["answers"]
         golds = [gold] if isinstance(gold, str) else as_list(gold)
         known = golds is not None and all(isinstance(one, str) for one in golds)
-        if pair.ours.expect(isinstance(answer, str), field, "a string", answer) and pair.theirs.expect(
+        if pair.prediction.expect(isinstance(answer, str), field, "a string", answer) and pair.reference.expect(
             known, "answers", "the gold answers (strings)", gold
         ):
             scores[at] = answer_f1(answer, golds or (), language)
     return {"answer_f1": scores}
 
 
-def _set_scores(rows: Sequence[ReadPair], threshold: float, issues: Issues) -> dict[str, np.ndarray]:
+def _score_sets(rows: Sequence[RowPair], threshold: float, issues: Issues) -> dict[str, np.ndarray]:
     """Agreement with the gold sets, averaged over each instance's sequences; NaN where a reference says it has none."""
     scores = np.full((len(rows), len(SETS)), np.nan)
     for at, pair in enumerate(rows):
-        pairs = _sequences(pair) if pair.has_gold else []
+        pairs = _read_sequences(pair) if pair.has_gold else []
         if pairs and not issues.total:
-            scores[at] = np.mean([set_scores(gold, chosen, threshold) for gold, chosen in pairs], axis=0)
+            scores[at] = np.mean([score_against_sets(gold, chosen, threshold) for gold, chosen in pairs], axis=0)
     return dict(zip(SETS, scores.T, strict=True))
 
 
-def _notes(rows: Sequence[ReadPair], scores: Mapping[str, np.ndarray]) -> list[str]:
+def _describe_left_out(rows: Sequence[RowPair], scores: Mapping[str, np.ndarray]) -> list[str]:
     """What is left out, and for want of what."""
     gold = sum(pair.has_gold for pair in rows)
     needs = {
@@ -215,8 +217,8 @@ def _notes(rows: Sequence[ReadPair], scores: Mapping[str, np.ndarray]) -> list[s
         "sufficiency": ("sufficiency", "rationale_pred_proba"),
         "comprehensiveness": ("comprehensiveness", "non_rationale_pred_proba"),
     }
-    told = "; ".join(f"{words} (no {field})" for words, (key, field) in needs.items() if key not in scores)
-    notes = [f"left out: {told}"] if told else []
+    listed = "; ".join(f"{words} (no {field})" for words, (key, field) in needs.items() if key not in scores)
+    notes = [f"left out: {listed}"] if listed else []
     if SETS[0] in scores and gold < len(rows):
         notes.append(f"token F1 and IOU F1 leave out {len(rows) - gold:,} references without gold rationales")
     return notes
@@ -297,17 +299,17 @@ class RationaleSetAgreement(Batches, evaluate.Metric):  # type: ignore[misc]  # 
         issues = Issues()
         joint = joined(predictions, references, issues, only_predicted or paper == WANG2022)
         optional = ("rationale", "pred_label", *PROBABILITIES, *ERASED_ANSWERS, "answer")
-        fields = optional_fields([(name, row) for name, row, _ in joint], optional, "prediction", issues)
+        fields = find_optional_fields([(name, row) for name, row, _ in joint], optional, "prediction", issues)
         issues.raise_if_any()
         rows = [
-            ReadPair(CellReader(row, name, issues), CellReader(reference, name, issues, "reference"))
+            RowPair(CellReader(row, name, issues), CellReader(reference, name, issues, "reference"))
             for name, row, reference in joint
         ]
         with_sets = "rationale" in fields and any(pair.has_gold for pair in rows)
-        scores = _set_scores(rows, threshold, issues) if with_sets else {}
-        scores |= _label_scores(rows, fields)
-        scores |= _answer_changes(rows, fields)
-        scores |= _answer_scores(rows, fields, language)
+        scores = _score_sets(rows, threshold, issues) if with_sets else {}
+        scores |= _score_labels(rows, fields)
+        scores |= _score_answer_changes(rows, fields)
+        scores |= _score_answers(rows, fields, language)
         issues.raise_if_any()
         if not scores:
             expected = "rationale, pred_label with pred_proba and rationale_pred_proba, or answer"
@@ -325,4 +327,6 @@ class RationaleSetAgreement(Batches, evaluate.Metric):  # type: ignore[misc]  # 
             # of references without a prediction New-P alone is known, and is 0
             builder.add_mean(key, np.append(column, np.full(len(missed), 0.0 if key == "new_p" else np.nan)))
         columns = RowColumns([*([reference, row] for _, row, reference in joint), *([named[name]] for name in missed)])
-        return Measured(builder.statistics([*names, *missed]), columns, settings, notes=_notes(rows, scores))
+        return Measured(
+            builder.statistics([*names, *missed]), columns, settings, notes=_describe_left_out(rows, scores)
+        )

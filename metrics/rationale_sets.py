@@ -22,7 +22,7 @@ def iou(truth: Set[int], predicted: Set[int]) -> float:
     return len(truth & predicted) / union if union else 0.0
 
 
-def truth_for(gold_sets: Sequence[Set[int]], predicted: Set[int]) -> Set[int]:
+def find_truth(gold_sets: Sequence[Set[int]], predicted: Set[int]) -> Set[int]:
     """The gold tokens that a prediction is compared with.
 
     A lone gold set is the truth. Of several it is the one with the best F1 (the first of equals), or a union with a
@@ -59,14 +59,14 @@ def truth_for(gold_sets: Sequence[Set[int]], predicted: Set[int]) -> Set[int]:
     return best
 
 
-def set_scores(
+def score_against_sets(
     gold_sets: Sequence[Set[int]], predicted: Set[int], iou_threshold: float = 0.5
 ) -> tuple[float, float, bool]:
     """(token F1, that of the best single set, whether IOU >= the threshold) of one prediction.
 
     The first and the last are against ``truth_for``; the second is equation 1 as it is printed, without unions.
     """
-    truth = truth_for(gold_sets, predicted)
+    truth = find_truth(gold_sets, predicted)
     single = max(f1(gold, predicted) for gold in gold_sets)
     return f1(truth, predicted), single, iou(truth, predicted) >= iou_threshold
 

@@ -143,7 +143,9 @@ def bca_levels(score: float, draws: np.ndarray, jackknife: np.ndarray, levels: n
     return np.array(moved)
 
 
-def _interval(score: float, draws: np.ndarray, levels: np.ndarray, jackknife: np.ndarray | None) -> tuple[float, float]:
+def _compute_interval(
+    score: float, draws: np.ndarray, levels: np.ndarray, jackknife: np.ndarray | None
+) -> tuple[float, float]:
     draws = np.sort(draws[~np.isnan(draws)])
     if np.isnan(score) or len(draws) == 0:
         return math.nan, math.nan
@@ -177,7 +179,7 @@ def compute_bounds(
         columns = drawn.reshape(len(drawn), points.size)
         jackknife = None if left_out is None else left_out[key].reshape(-1, points.size)
         pairs = [
-            _interval(float(point), columns[:, at], levels, None if jackknife is None else jackknife[:, at])
+            _compute_interval(float(point), columns[:, at], levels, None if jackknife is None else jackknife[:, at])
             for at, point in enumerate(points.reshape(-1))
         ]
         bounds[key] = np.array(pairs).reshape(*points.shape, 2)
@@ -240,11 +242,11 @@ def clopper_pearson(hits: int, n: int, confidence_level: float = DEFAULT_LEVEL) 
 
     def bound(least: int, most: int, rising: bool) -> float:
         k = np.arange(least, most + 1)
-        ways = log_factorial[n] - log_factorial[k] - log_factorial[n - k]
+        log_coefficients = log_factorial[n] - log_factorial[k] - log_factorial[n - k]
         low, high = 0.0, 1.0
         while high - low > 2**-50 * max(high, 2**-20):
             p = (low + high) / 2
-            probability = np.exp(ways + k * math.log(p) + (n - k) * math.log1p(-p)).sum()
+            probability = np.exp(log_coefficients + k * math.log(p) + (n - k) * math.log1p(-p)).sum()
             low, high = (p, high) if (probability < tail) == rising else (low, p)
         return (low + high) / 2
 
@@ -269,7 +271,7 @@ def intervals(
     resamples = DEFAULT_RESAMPLES if n_resamples is None else n_resamples
     rows, finalize = statistics.cluster_sums(), statistics.finalize
     bounds = bootstrap_intervals(rows, finalize, level, resamples, seed, ci_method)
-    for key, n in _unvaried(statistics).items():
+    for key, n in _find_constant_shares(statistics).items():
         hit = float(statistics.scores()[key])
         if len(rows) == len(statistics.ids):
             bounds[key] = np.array(clopper_pearson(round(hit * n), n, level))
@@ -278,7 +280,7 @@ def intervals(
     return bounds
 
 
-def _unvaried(statistics: Statistics) -> dict[str, int]:
+def _find_constant_shares(statistics: Statistics) -> dict[str, int]:
     """The shares that are 0 or 1, each with its number of annotations."""
     keys = [key for key, score in statistics.scores().items() if key in SHARES and score in (0.0, 1.0)]
     if not keys:
@@ -307,10 +309,10 @@ def describe_small_counts(statistics: Statistics) -> list[str]:
 
 def cautions(statistics: Statistics) -> list[str]:
     """What whoever reads the intervals should know: what is `few`, and shares that have no bound."""
-    add_clusters = statistics.n_clusters < len(statistics.ids)
+    is_clustered = statistics.n_clusters < len(statistics.ids)
     return describe_small_counts(statistics) + [
         f"{key} is the same in all {n} annotations, which are not independent: one end of it has no bound"
-        for key, n in (_unvaried(statistics).items() if add_clusters else ())
+        for key, n in (_find_constant_shares(statistics).items() if is_clustered else ())
     ]
 
 

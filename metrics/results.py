@@ -46,7 +46,7 @@ def describe_scored(scored: int, total: int) -> dict[str, object]:
     return {} if scored == total else {"scored": f"{scored}/{total}"}
 
 
-def _setting(value: object) -> str:
+def _format_setting(value: object) -> str:
     if value is None:
         return "none"
     if isinstance(value, bool):
@@ -55,7 +55,7 @@ def _setting(value: object) -> str:
         short = format(value, "g")
         return short if float(short) == value else repr(float(value))  # other numbers, another signature
     if isinstance(value, (list, tuple)):
-        return ",".join(_setting(part) for part in value)
+        return ",".join(_format_setting(part) for part in value)
     # the separators of the line itself must not appear inside a value
     return str(value).replace("|", "/").replace("\n", " ")
 
@@ -66,10 +66,12 @@ def signature(name: str, settings: Mapping[str, object], version: str = VERSION)
     >>> signature("perturbation_map", {"average": "pairs", "level": 0.95}, version="1.0")
     'perturbation_map|average:pairs|level:0.95|version:1.0'
     """
-    return "|".join([name, *(f"{key}:{_setting(value)}" for key, value in settings.items()), f"version:{version}"])
+    return "|".join(
+        [name, *(f"{key}:{_format_setting(value)}" for key, value in settings.items()), f"version:{version}"]
+    )
 
 
-def group_names(values: Sequence[object], label_names: Sequence[str] | None = None) -> list[str]:
+def get_group_names(values: Sequence[object], label_names: Sequence[str] | None = None) -> list[str]:
     """The values of a column as the keys of a breakdown: strings; ``None`` is "null"; class numbers by their names.
 
     Raises:
@@ -98,7 +100,7 @@ def describe_breakdown(by: str, statistics: Statistics) -> list[str]:
     return [f"by {by}: {', '.join(absent)} is left out, because each group has one gold label"] if absent else []
 
 
-def grouped(statistics: Statistics, names: Sequence[str]) -> dict[str, dict[str, object]]:
+def score_groups(statistics: Statistics, names: Sequence[str]) -> dict[str, dict[str, object]]:
     """Scores per group: {name: {key: score}}, groups in the order of their names."""
     if len(names) != len(statistics.ids):
         raise InputError(f"expected {len(statistics.ids)} values, one per instance, found {len(names)}", "length", "by")
@@ -161,7 +163,7 @@ def report(
         names = [str(name) for name in statistics.ids]
         result["per_instance"] = {**columns, "annotation_id": names, "cluster": to_python(clusters)}
     if by_values is not None:
-        result["by"] = groups = grouped(statistics, group_names(by_values, label_names))
+        result["by"] = groups = score_groups(statistics, get_group_names(by_values, label_names))
         for group in groups.values() if by == "classification" else ():
             for key in OVER_LABELS:
                 group.pop(key, None)

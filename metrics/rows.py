@@ -60,9 +60,9 @@ def to_rows(data: Any, side: str) -> list[Row]:
 
 def check_columns(names: Sequence[object], side: str) -> None:
     """Raise a ValueError where a column stands twice."""
-    again = next((name for at, name in enumerate(names) if name in names[:at]), None)
-    if again is not None:
-        raise InputError(f"expected each column once, found {cut(again)} twice", "key-twice", f"{side}s")
+    twice = next((name for at, name in enumerate(names) if name in names[:at]), None)
+    if twice is not None:
+        raise InputError(f"expected each column once, found {cut(twice)} twice", "key-twice", f"{side}s")
 
 
 def index_by_id(rows: Sequence[Row], side: str, issues: Issues, id_fields: Sequence[str] = ID_FIELDS) -> dict[str, Row]:
@@ -70,17 +70,17 @@ def index_by_id(rows: Sequence[Row], side: str, issues: Issues, id_fields: Seque
 
     A missing or ill-typed id, or one that stands twice, is a fault.
     """
-    named: dict[str, Row] = {}
+    rows_by_id: dict[str, Row] = {}
     for at, row in enumerate(rows):
         value = as_scalar(next((row[field] for field in id_fields if row.get(field) is not None), None))
         if isinstance(value, bool) or not isinstance(value, (str, int)):
             message = f"row {at}: expected an id (string or integer), found {cut(value)}"
             issues.add_by_id(side, at, id_fields[0], message, "type")
-        elif str(value) in named:
+        elif str(value) in rows_by_id:
             issues.add_by_id(side, str(value), "", f"row {at}: expected each id once, found it twice", "id-twice")
         else:
-            named[str(value)] = row
-    return named
+            rows_by_id[str(value)] = row
+    return rows_by_id
 
 
 def joined(
@@ -102,9 +102,9 @@ def joined(
         if not rows:
             raise InputError(f"expected {side}s, found {'none' if rows is None else 'an empty list'}", "empty")
         both[side] = index_by_id(rows, side, issues)
-    ours, theirs = both.values()
-    check_partners(ours, theirs, issues, only_predicted)
-    return [(name, ours[name], reference) for name, reference in theirs.items() if name in ours]
+    predicted, referenced = both.values()
+    check_partners(predicted, referenced, issues, only_predicted)
+    return [(name, predicted[name], reference) for name, reference in referenced.items() if name in predicted]
 
 
 def check_partners(
@@ -201,7 +201,7 @@ class CellReader:
         return sound
 
 
-def optional_fields(rows: Sequence[tuple[str, Row]], fields: Sequence[str], side: str, issues: Issues) -> set[str]:
+def find_optional_fields(rows: Sequence[tuple[str, Row]], fields: Sequence[str], side: str, issues: Issues) -> set[str]:
     """Which optional fields there are; the first row that has one where others have not (or lacks it) is a fault.
 
     A field that is null is absent.

@@ -29,7 +29,7 @@ class Spans(NamedTuple):
     end: np.ndarray
 
 
-def _base(*several: Spans) -> int:
+def _compute_base(*several: Spans) -> int:
     """A number above every end: ``key * base + start`` then orders spans by key, then by start."""
     base = max((int(s.end.max()) for s in several if s.end.size), default=0) + 2
     top = max((int(s.key.max()) for s in several if s.key.size), default=0) + 1
@@ -42,7 +42,7 @@ def unique_spans(spans: Spans) -> Spans:
     """The distinct spans, ordered by key, start and end."""
     if not spans.key.size:
         return spans
-    base = _base(spans)
+    base = _compute_base(spans)
     first = spans.key * base + spans.start
     if (np.diff(first) > 0).all():  # as spans mostly come: there is nothing to do
         return spans
@@ -54,11 +54,11 @@ def unique_spans(spans: Spans) -> Spans:
     return Spans(spans.key[order], spans.start[order], spans.end[order])
 
 
-def covered_tokens(spans: Spans, n_keys: int) -> np.ndarray:
+def count_covered_tokens(spans: Spans, n_keys: int) -> np.ndarray:
     """How many distinct tokens the spans of each key cover: int64 (n_keys,)."""
     if not spans.key.size:
         return np.zeros(n_keys, dtype=np.int64)
-    base = _base(spans)
+    base = _compute_base(spans)
     first = spans.key * base + spans.start
     order = np.argsort(first, kind="stable")
     first, key = first[order], spans.key[order]
@@ -69,14 +69,14 @@ def covered_tokens(spans: Spans, n_keys: int) -> np.ndarray:
     return np.bincount(key, weights=added, minlength=n_keys).astype(np.int64)
 
 
-def token_counts(truth: Spans, predicted: Spans, n_keys: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def count_tokens(truth: Spans, predicted: Spans, n_keys: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Tokens: per key the distinct tokens of the truth, of the prediction, and those in both."""
     either = Spans(*map(np.concatenate, zip(truth, predicted, strict=True)))
-    n_truth, n_predicted, n_either = (covered_tokens(spans, n_keys) for spans in (truth, predicted, either))
+    n_truth, n_predicted, n_either = (count_covered_tokens(spans, n_keys) for spans in (truth, predicted, either))
     return n_truth, n_predicted, n_truth + n_predicted - n_either
 
 
-def overlapping_pairs(truth: Spans, predicted: Spans) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def find_overlapping_pairs(truth: Spans, predicted: Spans) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """All pairs of a predicted and a truth span of one key that share a token.
 
     Args:
@@ -90,7 +90,7 @@ def overlapping_pairs(truth: Spans, predicted: Spans) -> tuple[np.ndarray, np.nd
         return empty, empty, np.zeros(0)
     # of each predicted span the range [low, high) of truth spans outside which none overlaps it; where truth spans do
     # not overlap one another, it holds exactly those that overlap it
-    base = _base(truth, predicted)
+    base = _compute_base(truth, predicted)
     reached = np.maximum.accumulate(truth.key * base + truth.end)
     low = np.searchsorted(reached, predicted.key * base + predicted.start, side="right")
     high = np.searchsorted(truth.key * base + truth.start, predicted.key * base + predicted.end, side="left")
@@ -114,7 +114,7 @@ def overlapping_pairs(truth: Spans, predicted: Spans) -> tuple[np.ndarray, np.nd
     return p, t, iou
 
 
-def matched_pairs(p: np.ndarray, t: np.ndarray) -> np.ndarray:
+def match_pairs(p: np.ndarray, t: np.ndarray) -> np.ndarray:
     """A largest one-to-one matching of the pairs ``(p[i], t[i])``; returns the positions i that are matched.
 
     Pairs whose one side has no other partner are matched first, all at once, until none is left: that is always
@@ -185,24 +185,26 @@ def count_spans(truth: Spans, predicted: Spans, n_keys: int, thresholds: Sequenc
     predicted spans whose best IOU over the truth spans of their key reaches the threshold, and the size of a largest
     one-to-one matching of spans that reach it; a threshold of 0 or below lets any two spans match.
     """
-    token = token_counts(truth, predicted, n_keys)
+    token = count_tokens(truth, predicted, n_keys)
     truth, predicted = unique_spans(truth), unique_spans(predicted)
     either = unique_spans(Spans(*map(np.concatenate, zip(truth, predicted, strict=True))))
     n_truth, n_predicted, n_either = (np.bincount(spans.key, minlength=n_keys) for spans in (truth, predicted, either))
-    p, t, iou = overlapping_pairs(truth, predicted)
+    p, t, iou = find_overlapping_pairs(truth, predicted)
     best = np.zeros(predicted.key.size)
     np.maximum.at(best, p, iou)
     counts = []
     for threshold in thresholds:
         hits = np.bincount(predicted.key[best >= threshold], minlength=n_keys)
         reaching = iou >= threshold
-        chosen = p[reaching][matched_pairs(p[reaching], t[reaching])]
+        chosen = p[reaching][match_pairs(p[reaching], t[reaching])]
         matched = np.bincount(predicted.key[chosen], minlength=n_keys)
         counts.append((float(threshold), hits, matched if threshold > 0 else np.minimum(n_truth, n_predicted)))
     return SpanCounts((n_truth, n_predicted, n_truth + n_predicted - n_either), token, counts)
 
 
-def group_counts(groups: np.ndarray, truth: Spans, predicted: Spans, n_groups: int) -> tuple[np.ndarray, np.ndarray]:
+def count_group_tokens(
+    groups: np.ndarray, truth: Spans, predicted: Spans, n_groups: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Evidence groups: how many tokens each holds, and how many of them the prediction covers.
 
     Groups are alternatives, each jointly sufficient, so a prediction that covers ANY one of them suffices.
@@ -239,7 +241,7 @@ def group_counts(groups: np.ndarray, truth: Spans, predicted: Spans, n_groups: i
         there = Spans(np.repeat(np.arange(stop - begin), some), predicted.start[copy], predicted.end[copy])
         some_truth = by_place[bounds[begin] : bounds[stop]]
         gold = Spans(place[some_truth] - begin, truth.start[some_truth], truth.end[some_truth])
-        n_truth[begin:stop], _, hits[begin:stop] = token_counts(gold, there, stop - begin)
+        n_truth[begin:stop], _, hits[begin:stop] = count_tokens(gold, there, stop - begin)
         begin = stop
     total = np.bincount(place_group, weights=n_truth, minlength=n_groups)
     return total.astype(np.int64), np.bincount(place_group, weights=hits, minlength=n_groups).astype(np.int64)

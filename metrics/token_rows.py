@@ -48,7 +48,7 @@ def escape_whitespace(text: str) -> str:
     return text.replace(" ", "\u00a0").replace("\n", "\u2424")
 
 
-def runs(indices: Iterable[int], offset: int = 0) -> list[tuple[int, int]]:
+def find_runs(indices: Iterable[int], offset: int = 0) -> list[tuple[int, int]]:
     """Token indices as spans [start, end), neighbours joined; ``offset`` is added to both.
 
     >>> runs([5, 1, 2, 2])
@@ -69,4 +69,4 @@ def find_mask_runs(mask: Iterable[object]) -> list[tuple[int, int]]:
     >>> find_mask_runs([0, 1, 1, 0, 1])
     [(1, 3), (4, 5)]
     """
-    return runs(compress(count(), mask))
+    return find_runs(compress(count(), mask))

@@ -56,7 +56,7 @@ class TokenStarts(NamedTuple):
     opens_sentence: np.ndarray
 
 
-def token_starts(content: np.ndarray, bounds: np.ndarray) -> TokenStarts:
+def find_token_starts(content: np.ndarray, bounds: np.ndarray) -> TokenStarts:
     """Find the tokens of many texts at once.
 
     Args:
@@ -92,9 +92,9 @@ class TextSizes(NamedTuple):
         return cls(*map(np.concatenate, zip(nothing, *several, strict=True)))
 
 
-def text_sizes(content: np.ndarray, bounds: np.ndarray) -> TextSizes:
+def measure_texts(content: np.ndarray, bounds: np.ndarray) -> TextSizes:
     """Count the tokens and sentences of many texts at once; arguments as for `token_starts`."""
-    starts = token_starts(content, bounds)
+    starts = find_token_starts(content, bounds)
     sentence_starts = np.flatnonzero(starts.opens_sentence)
     return TextSizes(
         np.diff(starts.first_token),

@@ -13,7 +13,7 @@ from msgspec import UNSET
 
 from eraser_hub.metrics.checks import name_labels
 from eraser_hub.metrics.clusters import Clusters
-from eraser_hub.metrics.flat import EVIDENCE_COLUMNS, REFERENCE_FIELDS, References, Words, blank, concatenate
+from eraser_hub.metrics.flat import EVIDENCE_COLUMNS, REFERENCE_FIELDS, References, Words, concatenate, make_blank
 from eraser_hub.metrics.flatten import REFERENCE, flatten_rows
 from eraser_hub.metrics.issues import Issues, RowNames, cut
 from eraser_hub.metrics.joining import DocumentLengths, cluster_by_documents
@@ -184,7 +184,7 @@ def _of_corpus(source: ScoredSplit, columns: Sequence[str], listed: bool) -> Gol
             column += [_value(_row(part.run, at, name), name, path, line) for at, line in enumerate(part.run.numbers)]
     if not numbers:
         raise DataError("expected at least one annotation, found none", rule="empty", file=path)
-    references = blank(References, Words(numbers))
+    references = make_blank(References, Words(numbers))
     references.docids, references.labels = Words(documents.numbers), list(codes)
     for name, pieces in zip(_CHECKED, zip(*parts, strict=True), strict=True):
         setattr(references, name, np.concatenate(pieces))
@@ -239,7 +239,7 @@ def _of_dataset(source: ScoredSplit, columns: Sequence[str]) -> Gold:
             rows = table.select([column]).to_pylist()
             cells += [_value(row, column, files[0], number) for number, row in enumerate(rows, first)]
         first += table.num_rows
-    references = concatenate(parts) if parts else blank(References, ())
+    references = concatenate(parts) if parts else make_blank(References, ())
     own = Issues({"reference": RowNames(range(1, first), references.ids)})
     name_labels(references, labels.names, own)
     issues.take(own)

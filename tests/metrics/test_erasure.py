@@ -16,8 +16,8 @@ from eraser_hub.metrics.erasure import (
     drop,
     entropy,
     entropy_difference,
+    find_threshold_columns,
     kl_divergence,
-    threshold_columns,
     tokens_to_flip_ratio,
 )
 from eraser_hub.metrics.statistics_builder import StatisticsBuilder
@@ -52,7 +52,7 @@ def test_kl_is_infinite_where_the_original_is_zero() -> None:
 
 def test_thresholds_in_any_order_and_within_rounding() -> None:
     thresholds = np.array([0.3, 0.1, 0.1, 0.1 + 0.2, 0.1, 0.1, 0.3])
-    positions, good = threshold_columns(thresholds, np.array([0, 2, 4, 6, 7]), np.array([0.1, 0.3]))
+    positions, good = find_threshold_columns(thresholds, np.array([0, 2, 4, 6, 7]), np.array([0.1, 0.3]))
     assert good.tolist() == [True, True, False, False]
     assert positions[:2].tolist() == [[1, 0], [2, 3]]
 

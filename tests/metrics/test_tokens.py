@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eraser_hub.metrics.tokens import (
+    find_token_starts,
     mask,
     masks,
+    measure_texts,
     sentence_sizes,
     split_sentences,
     split_tokens,
-    text_sizes,
-    token_starts,
 )
 
 texts = st.text(alphabet="ab é\t\xa0\u2028\r\n  \n", max_size=30)
@@ -31,11 +31,11 @@ def test_all_forms_follow_one_rule(several: list[str]) -> None:
         assert sentence_sizes(text) == [len(line) for line in lines]
     parts = [text.encode() for text in several]
     content = np.frombuffer(b"".join(parts), dtype=np.uint8)
-    found = token_starts(content, np.cumsum([0, *map(len, parts)]))
+    found = find_token_starts(content, np.cumsum([0, *map(len, parts)]))
     sizes = [len(line) for lines in expected for line in lines]
     assert np.diff(found.first_token).tolist() == [sum(map(len, lines)) for lines in expected]
     assert np.flatnonzero(found.opens_sentence).tolist() == (np.cumsum(sizes) - sizes).tolist()
-    counts = text_sizes(content, np.cumsum([0, *map(len, parts)]))
+    counts = measure_texts(content, np.cumsum([0, *map(len, parts)]))
     assert counts.tokens.tolist() == [sum(map(len, lines)) for lines in expected]
     assert counts.sentences.tolist() == list(map(len, expected)) and counts.sentence_tokens.tolist() == sizes
     words = [token for lines in expected for line in lines for token in line]
