@@ -1,6 +1,6 @@
-"""Agreement: parts of predictions become the columns of `eraser_agreement`, rows per annotation or their sums.
+"""Agreement statistics: chunks of predictions become columns, with rows per annotation or their sums.
 
-This is the one path from instances to agreement, whether all come at once or some at a time.
+This is the one path from instances to agreement, for all instances at once and for chunks.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from .statistics_builder import StatisticsBuilder
 
 @dataclass(frozen=True)
 class AgreementSettings:
-    """What makes the numbers.
+    """Settings of agreement scores.
 
     Attributes:
-        iou_thresholds: of IOU, each in (0, 1].
-        main_iou: the one whose keys have no suffix.
+        iou_thresholds: thresholds of IOU, each in (0, 1].
+        main_iou: the threshold whose keys have no suffix.
         auprc_policy: AUPRC of a document without evidence, see `rankings.AUPRC_POLICIES`.
-        shuffles: of the soft scores, for the random baseline; 0: none.
-        sentence_threshold: a sentence is predicted from this score on.
+        shuffles: number of shuffles of the soft scores for the random baseline; 0: none.
+        sentence_threshold: the least score of a predicted sentence.
     """
 
     iou_thresholds: Sequence[float] = (0.5,)
@@ -42,15 +42,15 @@ class AgreementSettings:
 
 
 class Agreement:
-    """Gathers agreement, a part at a time.
+    """Collects agreement statistics, a chunk at a time.
 
     Args:
-        parts: which hand out the parts; there are references.
-        settings: what makes the numbers.
+        matcher: the matcher of the chunks; it has references.
+        settings: the settings of the scores.
         totals: keep one row, the sums over all annotations.
 
     Attributes:
-        pool: the columns; whole once `finish` was called.
+        builder: the columns; complete after `finish`.
     """
 
     def __init__(self, matcher: Matcher, settings: AgreementSettings, totals: bool = False) -> None:
@@ -59,29 +59,29 @@ class Agreement:
         self.matcher, self.settings, self.rules = matcher, settings, matcher.rules
         self.builder = StatisticsBuilder(len(matcher.r.ids), totals)
         self.has_gold_sentences = bool((matcher.r.start_sentence >= 0).any())
-        # annotations with evidence that does not say its sentences, and documents of one sentence that were left out
+        # annotations with evidence without sentence offsets, and the number of left out documents of one sentence
         r = matcher.r
         self.lacks_sentences, self.n_single = np.zeros(len(r.ids), dtype=bool), 0
         self.lacks_sentences[r.group_instance[r.group[(r.start_sentence < 0) | (r.end_sentence < 0)]]] = True
-        # instances without a rationale, from before any instance had one: annotations, lines, whether they are answers
+        # instances without a rationale that came before any instance had one: annotations, lines, answered
         self.waiting: list[tuple[np.ndarray, Sequence[int], np.ndarray]] = []
         check_own_documents(matcher.r, self.rules["own documents"])
 
     @property
     def sentences_by_spans(self) -> bool:
-        """Whether sentences are predicted by spans."""
+        """True if spans predict the sentences."""
         used = self.matcher.fields.used
         return self.has_gold_sentences and "hard" in used and "sentence" not in used
 
     def add(self, chunk: MatchedChunk) -> None:
-        """Check a part, and add its statistics if nothing is wrong so far."""
+        """Check a chunk, and add its statistics if there are no issues so far."""
         if "hard" in self.matcher.fields.present:
             self._add(chunk)
         elif not self.rules.has_issues():
             self.waiting.append((chunk.rows[chunk.reference], chunk.lines, chunk.p.answered[chunk.row]))
 
     def finish(self) -> None:
-        """Add what waited."""
+        """Add the instances that came before any instance had a rationale."""
         for waiting in self.waiting:
             self._add(self.matcher.without_rationales(*waiting))
 
@@ -113,7 +113,7 @@ class Agreement:
         self.builder.add_mean("any_group_coverage", whole)
         self.builder.add_mean("best_group_recall", best)
         if self.sentences_by_spans and (counted := self._find_scored_sentences(chunk, owner, doc)).any():
-            # sentences of the evidence that says them, and those of which a predicted span covers at least one token
+            # sentences of the evidence with sentence offsets, and those that a predicted span touches
             known = np.flatnonzero((r.start_sentence >= 0) & (r.end_sentence >= r.start_sentence))
             gold = Spans(evidence[known], r.start_sentence[known], r.end_sentence[known])
             rationale = np.repeat(np.arange(p.hard.size), np.maximum(p.hard, 0))
@@ -123,9 +123,9 @@ class Agreement:
             add_prf(self.builder, "sentence", tuple(sentences * counted), owner, SENTENCES_BY_SPANS)
 
     def _find_scored_sentences(self, chunk: MatchedChunk, owner: np.ndarray, doc: np.ndarray) -> np.ndarray:
-        """Which (annotation, document) pairs count in the precision and recall of sentences: bool.
+        """Return True for each (annotation, document) pair that counts in precision and recall of sentences.
 
-        Those whose annotation says the sentences of its evidence, and whose document has more than one.
+        Its annotation has sentence offsets, and its document more than one sentence.
         """
         has_offsets = ~self.lacks_sentences[chunk.rows[owner]]
         long = chunk.documents.lengths(chunk.rows[owner], doc)[1] > 1
@@ -158,7 +158,7 @@ class Agreement:
                     self.builder.add_mean(f"{soft.prefix}{key}{end}", values, owner[chosen])
 
     def signature_settings(self) -> dict[str, object]:
-        """The settings that made a difference, as the signature has them."""
+        """Return the settings of the signature, without those that make no difference."""
         s, used = self.settings, self.matcher.fields.used
         shown: dict[str, object] = {}
         if "hard" in used:
@@ -180,7 +180,7 @@ class Agreement:
         return shown | self.matcher.signature_settings()
 
     def left_out(self) -> LeftOut:
-        """The scores that these predictions do not give, each with the field that it would take."""
+        """Return the scores that these predictions do not allow, each with its missing field."""
         used, by_spans = self.matcher.fields.used, self.sentences_by_spans
         soft, sentence = (field.field for field in SOFT_FIELDS.values())
         needs = [
@@ -192,7 +192,7 @@ class Agreement:
         return {scores: field for there, scores, field in needs if not there}
 
     def notes(self) -> list[str]:
-        """A line for whatever else sentence scores leave out."""
+        """Return one line for each kind of annotations or documents that sentence scores leave out."""
         if "sentence" not in self.matcher.fields.used and not self.sentences_by_spans:
             return []
         lacking = int(self.lacks_sentences.sum())
@@ -202,7 +202,7 @@ class Agreement:
 
 
 def _fill_zeros(chunk: MatchedChunk, used: Set[str]) -> MatchedChunk:
-    """The part, in which what is no answer has no spans, and scores of zero for each document with evidence."""
+    """Return the chunk; instances without answer have no spans, and scores of 0 for each document with evidence."""
     p, r = chunk.p, chunk.r
     wanted = np.unique(chunk.evidence)
     wanted = wanted[p.answered[chunk.row[wanted // chunk.width]] == 0]

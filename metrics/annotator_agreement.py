@@ -1,4 +1,4 @@
-"""How far annotators agree with their majority: Cohen's kappa, precision, recall and F1, each with its spread."""
+"""Agreement of annotators with their majority: Cohen's kappa, precision, recall and F1, each with its spread."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from .statistics_builder import ScoreInfo, Statistics, divide, make_info
 KEYS = ("cohen_kappa", "p", "r", "f1")
 SCORES: ScoreInfo = {key: (True, -1.0 if key == "cohen_kappa" else 0.0, 1.0) for key in KEYS}
 SCORES |= {f"{key}_std": (None, 0.0, 1.0) for key in KEYS}
-# what a subtraction of equal means leaves (some spacings of numbers below 1) is rounding, not spread
+# variances below this (some spacings of numbers below 1) are rounding
 LEAST_VARIANCE = 1e-14
 
 
 def _finalize(sums: np.ndarray) -> dict[str, np.ndarray]:
-    """From sums of x, of x squared, and counts (of kappas, of comparisons)."""
+    """Return the scores from sums of x, of x squared, and counts (of kappas, of comparisons)."""
     scores = {}
     for at, key in enumerate(KEYS):
         count = sums[..., 8 if key == "cohen_kappa" else 9]
@@ -38,7 +38,7 @@ def _finalize(sums: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def _read_annotations(reader: CellReader) -> np.ndarray | None:
-    """0/1 (annotators, tokens), or None and a fault."""
+    """Return the marks as bool (annotators, tokens); None, and an issue, if they are no marks."""
     value = reader.row.get("annotators")
     several = as_list(value) or []
     if not reader.expect(len(several) > 1, "annotators", "at least two annotators' lists", value, "length"):
@@ -57,21 +57,22 @@ def _read_annotations(reader: CellReader) -> np.ndarray | None:
 
 
 class AnnotatorAgreement(Batches, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
-    """Agreement of human annotators on the tokens of a rationale: each annotator of each text against the majority of
-    that text's annotators, by Cohen's kappa, precision, recall and F1, with the standard deviation over all of
-    these.
+    """Agreement of human annotators on the tokens of a rationale.
+
+    Each annotator of each text is compared with the majority of that text's annotators, by Cohen's kappa, precision,
+    recall and F1, with the standard deviation over all of these.
 
     Args:
         references: rows {annotation_id, annotators}; annotators holds one list of 0/1 per annotator, one number
             per token: [[0, 1, ..], ..], at least two of one length. The rows may be given as predictions
             instead; if both are given, predictions hold the annotators and references further columns for by.
-        only_predicted: references without an instance are left out, and the signature says how many were
-            scored; without it they are an error.
+        only_predicted: leave out references without an instance; the signature has the number of scored ones.
+            By default they are an error.
         per_instance: adds each text's means over its annotators.
         confidence_level, n_resamples, seed, ci_method: add KEY_ci, by the bootstrap over texts; ci_method is
             "bca" or "percentile".
-        cluster_by: what is drawn together: "auto" (what shares documents, or an original with its perturbed
-            records), "none", or a column of the rows.
+        cluster_by: the rows that are drawn together: "auto" (those that share documents, or an original with its
+            perturbed records), "none", or a column of the rows.
         by: a column of the rows; adds the scores per value of it.
         label_names: names of the class numbers in that column.
 
@@ -86,7 +87,6 @@ class AnnotatorAgreement(Batches, evaluate.Metric):  # type: ignore[misc]  # eva
         ValueError: wrong input; it names the instance and the field.
 
     Example:
-
         >>> import evaluate
         >>> metric = evaluate.load("annotator_agreement")
         >>> result = metric.compute(references=[
@@ -103,7 +103,7 @@ class AnnotatorAgreement(Batches, evaluate.Metric):  # type: ignore[misc]  # eva
     def _measure(
         self, predictions: Sequence[Row] | None, references: Sequence[Row] | None, only_predicted: bool = False
     ) -> Measured:
-        """Per text: sums over its annotators of each score and of its square, and the counts."""
+        """Compute per text the sums over its annotators of each score and of its square, and the counts."""
         issues = Issues()
         sides = (("prediction", predictions), ("reference", references))
         tables = {side: index_by_id(rows, side, issues) for side, rows in sides if rows}

@@ -22,20 +22,20 @@ LANGUAGES = ("en", "zh")
 
 
 def is_chinese(character: str) -> bool:
-    """Whether a character is a Chinese one (CJK ideographs and their extensions)."""
+    """Return True if a character is a Chinese one (CJK ideographs and their extensions)."""
     code = ord(character)
     return 0x3400 <= code <= 0x9FFF or 0xF900 <= code <= 0xFAFF or 0x20000 <= code <= 0x323AF
 
 
 def detect_language(*texts: str) -> str:
-    """ "zh" if any of the texts holds a Chinese character, else "en"."""
+    """Return "zh" if any of the texts contains a Chinese character, else "en"."""
     return "zh" if any(is_chinese(character) for text in texts for character in text) else "en"
 
 
 def split_english_words(answer: str) -> list[str]:
-    """Words of an answer after SQuAD's normalisation.
+    """Return the words of an answer after SQuAD's normalisation.
 
-    >>> english_words("The Normans' north.")
+    >>> split_english_words("The Normans' north.")
     ['normans', 'north']
     """
     kept = "".join(character for character in answer.lower() if character not in _ASCII_PUNCTUATION)
@@ -43,9 +43,9 @@ def split_english_words(answer: str) -> list[str]:
 
 
 def split_chinese_units(answer: str) -> list[str]:
-    """Chinese characters one by one, other letters and digits in runs, without punctuation and blanks.
+    """Return Chinese characters one by one and other letters and digits in runs, without punctuation and blanks.
 
-    >>> chinese_units("在2008年，NBA！")
+    >>> split_chinese_units("在2008年，NBA！")
     ['在', '2008', '年', 'nba']
     """
     units: list[str] = []
@@ -64,7 +64,7 @@ def split_chinese_units(answer: str) -> list[str]:
 
 
 def answer_f1(predicted: str, golds: str | Sequence[str], language: str | None = None) -> float:
-    """The best F1 of a predicted answer over the gold answers.
+    """Return the best F1 of a predicted answer over the gold answers.
 
     Args:
         predicted: the answer; "" for none.

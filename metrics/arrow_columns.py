@@ -1,7 +1,7 @@
-"""Records that come as Arrow tables: their buffers become the arrays of `columns.FlatColumns`, without a Python loop.
+"""Conversion of Arrow tables to the arrays of `columns.FlatColumns`, without a Python loop.
 
-An `UnsuitedError` says that a column has a type or a null that these arrays do not know; the rows are then looked at
-one by one.
+An `UnsuitedError` means that a column has a type or a null that these arrays do not support; the rows are then
+read one by one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def arrow_columns(table: pa.Table, record: Record, paths: Collection[str], texts
     """Return a table's rows as flat arrays; arguments as of `columns.ObjectColumns`.
 
     Raises:
-        UnsuitedError: a column has a type or a null that the arrays do not know.
+        UnsuitedError: a column has a type or a null that the arrays do not support.
     """
     reader = _Reader(frozenset(paths), frozenset(texts))
     columns = reader.columns
@@ -46,7 +46,7 @@ def arrow_columns(table: pa.Table, record: Record, paths: Collection[str], texts
 
 
 def find_unknown_columns(fields: Iterable[pa.Field], known: Record, path: str = "") -> Iterator[tuple[str, str | None]]:
-    """Yield (path, the known field that it nearly is) of each unknown field of a schema, at any depth."""
+    """Yield (path, similar known field or None) of each unknown field of a schema, at any depth."""
     for field in fields:
         if field.name not in known:
             yield f"{path}{field.name}", find_similar(field.name, known)
@@ -59,9 +59,9 @@ def find_unknown_columns(fields: Iterable[pa.Field], known: Record, path: str = 
 
 
 def flatten_table(table: pa.Table, side: Side, issues: Issues, needed: Sequence[str] = ()) -> Flattened:
-    """Return a table's rows as a flat record, and the fields that the format does not know.
+    """Return a table's rows as a flat record, and their unknown fields.
 
-    Arguments as of `flatten.flatten_rows`, which takes the rows one by one where the columns are not as they should be.
+    Arguments as of `flatten.flatten_rows`, which reads the rows one by one if the columns are not suited.
     """
     try:
         if not set(needed) <= {name for name in table.column_names if not table[name].null_count}:

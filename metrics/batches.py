@@ -1,8 +1,7 @@
-"""The frame of all modules, between evaluate's API and what they measure: ``add``, ``add_batch``, ``compute``, info.
+"""Base of all modules, between evaluate's API and the measures: ``add``, ``add_batch``, ``compute``, info.
 
-With one process batches stay in memory as they are kept; with several (``num_process``) they travel as bytes through
-evaluate's shared files. Predictions and references of ERASER instances are flattened as they come; of other rows lists
-are kept.
+With one process batches stay in memory; with several (``num_process``) they travel as bytes through evaluate's shared
+files. ERASER instances are flattened when they are added; other rows are kept as lists.
 """
 
 from __future__ import annotations
@@ -32,22 +31,21 @@ from .statistics_builder import Statistics
 from .unknown_fields import UnknownFields, find_similar
 
 LICENSE = "Apache-2.0"
-# what of a batch travels through evaluate's shared files
+# the columns of evaluate's shared files
 PACKED = datasets.Features(
     {"predictions": datasets.Value("large_binary"), "references": datasets.Value("large_binary")}
 )
 
 
 class Measured(NamedTuple):
-    """What a module makes of all predictions and references.
+    """Result of a module for all predictions and references.
 
     Attributes:
         statistics: additive, per instance.
-        columns: what is known of each instance besides, to break scores down by, and to cluster by; None: what the
-            batches of instances hold.
-        settings: what made the numbers, for the signature.
+        columns: further columns of each instance, for breakdowns and clusters; None: those of the batches of instances.
+        settings: the settings of the scores, for the signature.
         extra: further entries of the result.
-        notes: lines for whoever reads the scores: what was left out.
+        notes: lines for the reader, on scores that are left out.
     """
 
     statistics: Statistics
@@ -59,7 +57,7 @@ class Measured(NamedTuple):
 
 @dataclass
 class Batch:
-    """One side of a batch: its rows, as a list."""
+    """One side of a batch: a list of rows."""
 
     source: Any
 
@@ -78,19 +76,18 @@ def _to_json_value(value: Any) -> Any:
 
 
 class Batches:
-    """A mixin before ``evaluate.Metric``.
+    """Mixin before ``evaluate.Metric``.
 
-    A class that uses it measures: ``_measure(predictions, references, **settings)`` gives a `Measured`. Its docstring
-    describes the scores, and from its ``Args:`` on what goes in and comes out. Rows come to it as lists; a side of
-    which nothing came is None. See `instances.InstanceBatches` for ERASER instances.
+    A class that uses it implements ``_measure(predictions, references, **settings)``, which returns a `Measured`. Its
+    docstring describes the scores, and from ``Args:`` on the inputs and the result. It receives rows as lists, and None
+    for a side without rows. See `instances.InstanceBatches` for ERASER instances.
 
     Attributes:
         SOURCE: the paper that defines the scores.
-        INPUTS: (predictions, references): what the rows are, and the fields that the module's features name.
-        HIGHER_IS_BETTER: per key; None: it has no direction.
-        RANGES: per key the lowest and the highest value; None: no end.
-        OPTIONS: the keyword arguments of ``compute`` that make a result of what was measured; the others are settings
-            of ``_measure``.
+        INPUTS: (predictions, references): the record of the rows, and the fields that the module's features name.
+        HIGHER_IS_BETTER: key -> direction; None: the score has none.
+        RANGES: key -> the lowest and the highest value; None: no bound.
+        OPTIONS: the keyword arguments of ``compute`` for the result; the others are settings of ``_measure``.
     """
 
     SOURCE: ClassVar[PaperSource]
@@ -111,7 +108,7 @@ class Batches:
     _measure: Callable[..., Measured]
 
     def _info(self) -> evaluate.MetricInfo:
-        """Say what the module is; beside evaluate's own fields ``higher_is_better``, ``ranges`` and ``headline``."""
+        """Return evaluate's description of the module, with ``higher_is_better``, ``ranges`` and ``headline``."""
         described, _, inputs = inspect.cleandoc(type(self).__doc__ or "").partition("\n\nArgs:\n")
         sides = zip(("predictions", "references"), self.INPUTS, strict=True)
         metric = evaluate.MetricInfo(
@@ -133,13 +130,13 @@ class Batches:
         return Batch(to_rows(data, side))
 
     def _from_bytes(self, data: bytes, side: str) -> Batch:
-        """Return the batch that `Batch.packed` made the bytes of."""
+        """Return the batch of the bytes of `Batch.to_bytes`."""
         return Batch(json.loads(data))
 
     def _measure_batches(
         self, predictions: Sequence[Batch], references: Sequence[Batch], by: str | None, settings: dict[str, Any]
     ) -> tuple[Measured, AnnotationColumns]:
-        """Return what all batches amount to, and what is known of each instance besides."""
+        """Return the result for all batches, and the further columns of the instances."""
         rows, others = (
             [row for batch in side for row in batch.source] if side else None for side in (predictions, references)
         )
@@ -156,13 +153,13 @@ class Batches:
         return (measured._replace(notes=[note, *measured.notes]) if note else measured), measured.columns
 
     def _get_record(self, rows: Sequence[Row]) -> Record:
-        """Return what these predictions are."""
+        """Return the record of these predictions."""
         return self.INPUTS[0][0]
 
     def _make_result(
         self, predictions: Sequence[Batch], references: Sequence[Batch], settings: dict[str, Any]
     ) -> dict[str, Any]:
-        """Return the scores of all that was kept; what is left out is told by warnings."""
+        """Return the scores of all batches; warn of scores that are left out."""
         options = {key: settings.pop(key) for key in self.OPTIONS if key in settings}
         cluster_by = settings.pop("cluster_by", AUTO)
         by = options.get("by")
@@ -171,7 +168,7 @@ class Batches:
         values = None if by is None else columns(by)
         notes = [*measured.notes, *(describe_breakdown(by, statistics) if by else ())]
         intervals = any(options.get(key) is not None for key in ("confidence_level", "n_resamples"))
-        # who asks for scores alone need not wait for the clusters
+        # scores alone need no clusters, which take time
         if intervals or options.get("per_instance") or cluster_by != AUTO:
             statistics = add_clusters(statistics, columns, cluster_by)
         if intervals:
@@ -193,10 +190,13 @@ class Batches:
     def statistics(
         self, predictions: Any = None, references: Any = None, cluster_by: str = AUTO, **settings: Any
     ) -> Statistics:
-        """The additive statistics per instance that the scores are made of, for a comparison of systems.
+        """Return the additive statistics per instance, for a comparison of systems.
 
         Args:
-            predictions, references, cluster_by, settings: as for ``compute``.
+            predictions: as for ``compute``.
+            references: as for ``compute``.
+            cluster_by: as for ``compute``.
+            **settings: as for ``compute``.
 
         Raises:
             ValueError: wrong input; names the instance and the field.
@@ -208,11 +208,11 @@ class Batches:
         return add_clusters(measured.statistics, columns, cluster_by)
 
     def _infer_feature_from_batch(self, batch: Any) -> datasets.Features:
-        """What evaluate writes to its shared files: bytes, whatever ``features`` say of the rows."""
+        """Return the features of evaluate's shared files: bytes, whatever the features of the rows."""
         return PACKED
 
     def __len__(self) -> int:
-        """How many predictions are kept."""
+        """Return the number of added predictions."""
         kept_batches = vars(self).get("_held")
         return sum(map(len, kept_batches["prediction"])) if kept_batches else super().__len__()  # type: ignore[misc]
 
@@ -245,7 +245,8 @@ class Batches:
         Args:
             prediction: a row, see below.
             reference: a row, see below.
-            predictions, references: the same under the names that ``evaluate.combine`` uses.
+            predictions: the same under the name that ``evaluate.combine`` uses.
+            references: likewise.
         """
         one = (
             prediction if prediction is not None else predictions,
@@ -255,7 +256,7 @@ class Batches:
         self.add_batch(predictions=batch[0], references=batch[1])
 
     def compute(self, *, predictions: Any = None, references: Any = None, **settings: Any) -> dict[str, Any] | None:
-        """The scores of all that was added and of what comes here.
+        """Return the scores of all rows that were added, and of those given here.
 
         Args:
             predictions: as for ``add_batch``.
@@ -282,7 +283,7 @@ class Batches:
         return self._make_result(kept_batches["prediction"], kept_batches["reference"], settings)
 
     def _compute(self, *, predictions: Any = None, references: Any = None, **settings: Any) -> dict[str, Any]:
-        """What evaluate calls with the bytes of all processes."""
+        """Return the scores; evaluate calls this with the bytes of all processes."""
         sides = (("prediction", predictions), ("reference", references))
         kept = [[self._from_bytes(data, side) for data in packed or () if data] for side, packed in sides]
         return self._make_result(kept[0], kept[1], settings)

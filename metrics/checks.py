@@ -1,7 +1,7 @@
-"""What is wrong with predictions and references: one rule per function, over flat arrays, every issue counted.
+"""Checks of predictions and references: one rule per function, over flat arrays.
 
-A rule tells its `Issues` the side, the rows, the field, and what was expected and found. Nothing here is repaired:
-what a rule does not refuse is computed as it is.
+A rule adds to its `Issues` the side, the rows, the field, and the expected and found values. Checks repair nothing:
+scores are computed from the values as they are.
 """
 
 from __future__ import annotations
@@ -27,16 +27,18 @@ from .issues import MAX_SHOWN, Issues
 from .joining import MatchedChunk
 
 ROWS_AT_ONCE = 1 << 16
-# by which a bound of differences of probabilities may be passed: a sum of some thousand of them rounds to less
+# tolerance of the bounds of differences of probabilities: the rounding of a sum of thousands is smaller
 BOUND_SLACK = 1e-9
 
 
 def check_references(r: References, tokens: np.ndarray, sentences: np.ndarray | None, issues: Issues) -> None:
-    """Gold spans: in a known document, start <= end, within it. Empty ones are real.
+    """Check gold spans: each is in a known document and within it, with start <= end. Empty spans are valid.
 
     Args:
-        tokens, sentences: of each evidence's document; -1 where it is unknown; sentences are None where no score needs
-            them.
+        r: the references.
+        tokens: the tokens of each evidence's document; -1 if it is unknown.
+        sentences: its sentences, likewise; None if no score needs them.
+        issues: the issues to extend.
     """
     rows = r.group_instance[r.group] if r.group.size else np.zeros(0, dtype=np.int64)
     report = partial(issues.add_where, "reference", rows=rows)
@@ -60,10 +62,12 @@ def check_references(r: References, tokens: np.ndarray, sentences: np.ndarray | 
 
 
 def check_rationales(chunk: MatchedChunk, tokens: np.ndarray, issues: Issues) -> None:
-    """Each rationale in a known document, no document twice in an instance; its spans as `check_spans` has them.
+    """Check rationales: each in a known document, no document twice in an instance, and spans by `check_spans`.
 
     Args:
-        tokens: of each rationale's document; -1 where it is unknown.
+        chunk: the matched predictions.
+        tokens: the tokens of each rationale's document; -1 if it is unknown.
+        issues: the issues to extend.
     """
     p = chunk.p
     report = partial(issues.add_where, "prediction", field="rationales.docid", rows=p.instance)
@@ -78,11 +82,13 @@ def check_rationales(chunk: MatchedChunk, tokens: np.ndarray, issues: Issues) ->
 
 
 def check_spans(p: Predictions, packed: np.ndarray, tokens: np.ndarray, issues: Issues) -> None:
-    """Predicted spans: 0 <= start < end, within the document, and those of one document disjoint (or equal).
+    """Check predicted spans: 0 <= start < end, within the document, and disjoint (or equal) in each document.
 
     Args:
-        packed: of each rationale, its instance and document as one number.
-        tokens: of each rationale's document; -1 where it is unknown.
+        p: the predictions.
+        packed: the instance and the document of each rationale as one number.
+        tokens: the tokens of each rationale's document; -1 if it is unknown.
+        issues: the issues to extend.
     """
     span = np.repeat(np.arange(p.hard.size), np.maximum(p.hard, 0))
     limit = tokens[span]
@@ -108,11 +114,13 @@ def check_spans(p: Predictions, packed: np.ndarray, tokens: np.ndarray, issues: 
 
 
 def check_scores(p: Predictions, name: str, lengths: np.ndarray, issues: Issues) -> None:
-    """One score per token (or sentence) of the document, no NaN and no infinity among them.
+    """Check soft scores: one finite number per token (or sentence) of the document.
 
     Args:
-        name: one of `fields.SOFT_FIELDS`.
-        lengths: of each rationale's document; -1 where it is unknown.
+        p: the predictions.
+        name: a key of `schema.instance.SOFT_FIELDS`.
+        lengths: the tokens (or sentences) of each rationale's document; -1 if it is unknown.
+        issues: the issues to extend.
     """
     sizes, scores, (field, unit, _) = getattr(p, name), getattr(p, f"{name}_scores"), SOFT_FIELDS[name]
     report = partial(issues.add_where, "prediction", field=f"rationales.{field}", rows=p.instance)
@@ -131,17 +139,21 @@ def check_scores(p: Predictions, name: str, lengths: np.ndarray, issues: Issues)
 
 
 def _find_owners(sizes: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Whose each of some flat values is; ``sizes`` says how many each owner has, -1 for none."""
+    """Return the owner of each of some flat values; ``sizes`` holds the number of values of each owner, -1 for none."""
     return np.searchsorted(np.cumsum(np.maximum(sizes, 0)), places, side="right")
 
 
 def check_probabilities(p: Predictions, matrix: np.ndarray, rows: np.ndarray, field: str, issues: Issues) -> None:
-    """Each given row of {label: p} names the predicted label, holds p in [0, 1] and sums to 1 (within 1e-3).
+    """Check rows of {label: p}: p is in [0, 1], sums to 1 (within 1e-3) and includes the predicted label.
 
-    It also names the same labels as the instance's ``classification_scores`` where those are given.
+    A row has the same labels as the instance's ``classification_scores``, if there are any.
 
     Args:
+        p: the predictions.
+        matrix: the probabilities, float64 (rows, labels).
         rows: the instance of each row of the matrix.
+        field: the path of the field, for messages.
+        issues: the issues to extend.
     """
     if rows.size > ROWS_AT_ONCE:
         for begin in range(0, rows.size, ROWS_AT_ONCE):
@@ -177,7 +189,7 @@ def check_probabilities(p: Predictions, matrix: np.ndarray, rows: np.ndarray, fi
 
 
 def check_labels(p: Predictions, known: Sequence[str], issues: Issues) -> None:
-    """Predicted labels are known ones; so are the labels that probabilities are given for."""
+    """Check that predicted labels and the labels of probabilities are known ones."""
     report, names = partial(issues.add_where, "prediction"), ", ".join(known)
     unknown = np.array([*(label not in known for label in p.labels), False])
 
@@ -192,7 +204,7 @@ def check_labels(p: Predictions, known: Sequence[str], issues: Issues) -> None:
 
 
 def check_thresholds(good: np.ndarray, wanted: Sequence[float], p: Predictions, issues: Issues) -> None:
-    """Each instance has each asked threshold once, and no other."""
+    """Check that each instance has each wanted threshold once, and no other."""
     offsets = np.concatenate([[0], np.cumsum(np.maximum(p.thresholds, 0))])
     listed = ", ".join(f"{threshold:g}" for threshold in wanted)
 
@@ -204,7 +216,7 @@ def check_thresholds(good: np.ndarray, wanted: Sequence[float], p: Predictions, 
 
 
 def check_numbers(p: Predictions, issues: Issues) -> None:
-    """The numbers of instances are finite and in their ranges; the bounds of an AOPC are in order."""
+    """Check that numbers of instances are finite and in their ranges, and that AOPC bounds are in order."""
 
     def refuse(bad: np.ndarray, field: str, expected: str, value: np.ndarray) -> None:
         message = f"expected a number {expected}, found"
@@ -222,7 +234,7 @@ def check_numbers(p: Predictions, issues: Issues) -> None:
 
 
 def check_leave_one_out(p: Predictions, issues: Issues) -> None:
-    """One finite value for each soft score of the instance's rationales."""
+    """Check leave-one-out values: one finite number for each soft score of the instance's rationales."""
     sizes = p.leave_one_out
     soft = np.bincount(p.instance, weights=np.maximum(p.soft, 0), minlength=len(p.ids)).astype(np.int64)
     report, expected = partial(issues.add_where, "prediction", field=LEAVE_ONE_OUT), "values, one for each soft score"
@@ -232,7 +244,7 @@ def check_leave_one_out(p: Predictions, issues: Issues) -> None:
     report(owner, message="expected finite numbers, found NaN or infinity", rule="range")
 
 
-# name of an array -> the field, as messages call it; of others it is the name
+# name of an array -> its field in messages; other arrays have the field's name
 FIELDS = {"hard": f"rationales.{HARD_FIELD}", **SCORE_FIELDS}
 FIELDS |= {name: f"rationales.{soft.field}" for name, soft in SOFT_FIELDS.items()}
 FIELDS |= {name: several.field for name, several in LIST_FIELDS.items()}
@@ -243,15 +255,16 @@ FIELDS |= {
 
 
 class OptionalFields:
-    """Which optional fields predictions have; each stands everywhere or nowhere, whichever part of them is looked at.
+    """Checks that each optional field is present in all instances or in none, across chunks.
 
     Args:
-        issues: where the first that deviates from those before it is told.
+        issues: the issues to extend, with the first instance that deviates from those before it.
 
     Attributes:
-        present: name -> whether the field stands where it could stand first: "hard", "classification", those of
-            `flat.Predictions`, and of `schema.instance.NUMBER_FIELDS`.
-        used: the names of those that do.
+        present: name -> True if the first instance has the field: "hard", "classification", fields of
+            `flat.Predictions` and of `schema.instance.NUMBER_FIELDS`.
+        used: the names of the present fields.
+        broken: the names of the fields that have an issue.
     """
 
     def __init__(self, issues: Issues) -> None:
@@ -261,7 +274,7 @@ class OptionalFields:
         self.broken: set[str] = set()
 
     def check(self, p: Predictions) -> None:
-        """Look at a part; what is no answer has no fields."""
+        """Check a chunk; instances without answer have no fields."""
         rows = np.arange(len(p.ids))
         self.answered = p.answered.astype(bool)
         if not self.answered.all():
@@ -298,7 +311,7 @@ class OptionalFields:
             self.issues.add_rows("prediction", rows[other[:1]], FIELDS.get(name, name), message, "key-missing")
 
     def finish(self) -> None:
-        """What fields demand of one another, told of the first instance."""
+        """Add the issues of fields that require other fields, at the first instance."""
         used, beside = self.used, "expected it beside {}, found none"
         for name in () if "full" in used else (*ERASED, *LIST_FIELDS):
             if name in used and not self.issues.total:
@@ -308,7 +321,7 @@ class OptionalFields:
 
 
 def _iterate_probabilities(p: Predictions) -> Iterator[tuple[str, np.ndarray, np.ndarray, str]]:
-    """All probabilities, those on erased inputs in lists last: (name, matrix, the instance of each row, field)."""
+    """Yield (name, matrix, the instance of each row, field) of all probabilities, those in lists last."""
     rows = np.arange(len(p.ids))
     for name, field in SCORE_FIELDS.items():
         yield name, getattr(p, name), rows, field
@@ -320,7 +333,7 @@ def _iterate_probabilities(p: Predictions) -> Iterator[tuple[str, np.ndarray, np
 
 
 def check_own_documents(r: References, issues: Issues) -> None:
-    """No document twice among an annotation's own."""
+    """Check that no annotation has a document twice."""
     own = np.flatnonzero(r.document_instance >= 0)
     own = own[np.lexsort((r.document[own], r.document_instance[own]))]
     repeated = own[1:][(np.diff(r.document_instance[own]) == 0) & (np.diff(r.document[own]) == 0)]
@@ -332,7 +345,7 @@ def check_own_documents(r: References, issues: Issues) -> None:
 
 
 def check_documents(chunk: MatchedChunk, used: Set[str], issues: Issues) -> None:
-    """All rules on spans and their documents, and that soft scores speak of every document with evidence."""
+    """Check spans and their documents, and that every document with evidence has soft scores."""
     r = chunk.r
     tokens, sentences = chunk.documents.lengths(chunk.rows[r.group_instance[r.group]], r.doc)
     check_references(r, tokens, sentences if used & {"sentence", "hard"} else None, issues)
@@ -346,13 +359,14 @@ def check_documents(chunk: MatchedChunk, used: Set[str], issues: Issues) -> None
 
 
 class LabelChecker:
-    """All rules on labels, probabilities, numbers of instances and random rationales, whichever part is looked at.
+    """Checks labels, probabilities, numbers of instances and random rationales, across chunks.
 
     Args:
         r: the references, or None.
-        label_names: the labels there are, where the corpus or the caller says so. Without, a predicted label must be
-            one of the references' or one that every instance scores; without references, any will do.
-        labels, probabilities: where what is wrong is told.
+        label_names: the labels, if the corpus or the caller names them. If not, a predicted label must be one of the
+            references' or one that every instance scores; without references any label is valid.
+        labels: the issues of labels to extend.
+        probabilities: the issues of probabilities to extend.
     """
 
     def __init__(
@@ -362,12 +376,12 @@ class LabelChecker:
         present: list[int] = [] if r is None else np.unique(r.classification[r.classification >= 0]).tolist()
         self.gold = [] if r is None else [r.labels[code] for code in present]
         self.labels, self.probabilities = labels, probabilities
-        self.scored: dict[str, None] | None = None  # the labels that every instance so far scores
+        self.scored: dict[str, None] | None = None  # the labels that all instances so far score
         self.unknown_labels: dict[str, Issues] = {}  # of predicted labels beyond the references'
         self.draws: int | None = None
 
     def check(self, p: Predictions, used: Set[str]) -> None:
-        """Look at a part."""
+        """Check a chunk."""
         if self.names is None:
             self._record_labels(p)
         elif "classification" in used:
@@ -385,7 +399,7 @@ class LabelChecker:
             self.probabilities.add_where("prediction", bad, field, lambda at: f"{expected} {p.draws[at]}", "length")
 
     def _record_labels(self, p: Predictions) -> None:
-        """What `finish` needs to tell which labels there are, and who predicts another one."""
+        """Record the labels that all instances score, and the rows that predict a label beyond the references'."""
         everywhere: list[int] = np.flatnonzero(~np.any(np.isnan(p.full[p.answered == 1]), axis=0)).tolist()
         scored = dict.fromkeys(p.labels[code] for code in everywhere)
         self.scored = scored if self.scored is None else {label: None for label in self.scored if label in scored}
@@ -396,7 +410,7 @@ class LabelChecker:
                 issues.add_rows("prediction", rows, "classification", "", "label-unknown")
 
     def finish(self) -> list[str]:
-        """The labels that count: the named ones; or else the references' and those that every instance scores."""
+        """Return the labels: the named ones, or else the references' and those that every instance scores."""
         if self.names is not None:
             return self.names
         known = list(dict.fromkeys([*self.gold, *(self.scored or ())]))
@@ -410,7 +424,7 @@ class LabelChecker:
 
 
 def name_labels(r: References, label_names: Sequence[str] | None, issues: Issues) -> None:
-    """Give numbered labels their names (changes ``r.labels``); labels beyond ``label_names`` are issues."""
+    """Replace label numbers by names (changes ``r.labels``); labels beyond ``label_names`` are issues."""
     report = partial(issues.add_where, "reference", field="classification")
     if label_names is None:
         numbered = np.array([*(label.startswith("\0") for label in r.labels), False])[r.classification]

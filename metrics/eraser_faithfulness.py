@@ -23,9 +23,10 @@ from .sources import ERASER
 
 
 class EraserFaithfulness(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
-    """Whether a model relied on the rationales it gives, as the ERASER benchmark measures it: how much the probability
-    of the predicted class falls when the rationale is erased (comprehensiveness), and when nothing but the
-    rationale is left (sufficiency), at one rationale length and over several (AOPC).
+    """Faithfulness of a model's rationales: how far it relied on them, as the ERASER benchmark measures it.
+
+    The loss of the predicted class's probability when the rationale is erased (comprehensiveness), and when nothing but
+    the rationale is left (sufficiency), at one rationale length and over several (AOPC).
 
     Args:
         predictions: ERASER instances (list of dicts, Dataset or Arrow table), in any order: {"annotation_id",
@@ -38,17 +39,17 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):  # type: ignore[misc
             {"comprehensiveness", "sufficiency"}, "leave_one_out": [number per token], "sensitivity_max",
             "infidelity", "infidelity_normalized", "distance_whole", "distance_comprehensiveness",
             "distance_sufficiency", "entropy_whole", "entropy_comprehensiveness", "entropy_sufficiency"}. A
-            field stands in all instances or in none.
+            field is in all instances or in none.
         references: optional; dataset rows with annotation_id, classification (for accuracy and macro F1),
             documents and evidences (for tokens_to_flip_ratio); ids are compared as strings.
-        aopc_thresholds: those that every instance must have, by default 0.01 0.05 0.1 0.2 0.5.
-        only_predicted: references without an instance are left out, and the signature says how many were
-            scored; without it they are an error.
+        aopc_thresholds: the thresholds that every instance must have, by default 0.01 0.05 0.1 0.2 0.5.
+        only_predicted: leave out references without an instance; the signature has the number of scored ones.
+            By default they are an error.
         per_instance: adds per_instance: {key: [score per instance], "annotation_id": [..], "cluster": [..]}.
         confidence_level, n_resamples, seed, ci_method: add KEY_ci: [low, high], by the bootstrap over clusters;
             ci_method is "bca" or "percentile".
-        cluster_by: what is drawn together: "auto" (annotations that share a document, directly or through
-            others), "none", or a column of the references or of the predictions. Without references the
+        cluster_by: the annotations that are drawn together: "auto" (those that share a document, directly or
+            through others), "none", or a column of the references or of the predictions. Without references the
             documents of the rationales count.
         by: "classification" or another column of the references; adds by: {value: {key: score}}.
         label_names: the labels; also names of the integers in the references' classification.
@@ -64,7 +65,6 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):  # type: ignore[misc
         ValueError: wrong input; it names the instance and the field, at most ten issues, and their number.
 
     Examples:
-
         >>> import evaluate
         >>> metric = evaluate.load("eraser_faithfulness")
         >>> predictions = [{"annotation_id": "a1", "rationales": [], "classification": "POS",
@@ -106,7 +106,7 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):  # type: ignore[misc
         ids = p.ids if r is None else r.ids
         faithfulness = Faithfulness(matcher, len(ids), label_names, aopc_thresholds)
         part = matcher.match(p)
-        # where the references bring documents, those of rationales are among them
+        # if the references have documents, those of rationales must be among them
         tokens = np.full(part.p.doc.size, np.iinfo(np.int64).max)
         if part.documents.tokens.size:
             tokens, _ = part.lengths

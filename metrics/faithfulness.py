@@ -1,6 +1,6 @@
-"""Faithfulness: parts of predictions become the columns of `eraser_faithfulness`, rows per annotation or their sums.
+"""Faithfulness statistics: chunks of predictions become columns, with rows per annotation or their sums.
 
-This is the one path from instances to faithfulness, whether all come at once or some at a time.
+This is the one path from instances to faithfulness, for all instances at once and for chunks.
 """
 
 from __future__ import annotations
@@ -55,17 +55,17 @@ MEASURED = (
 
 
 class Faithfulness:
-    """Gathers faithfulness, a part at a time.
+    """Collects faithfulness statistics, a chunk at a time.
 
     Args:
-        parts: which hand out the parts.
-        n: how many annotations there are (without references: instances).
-        label_names: the labels there are, see `checks.Classes`.
-        aopc_thresholds: those that every instance must have.
+        matcher: the matcher of the chunks.
+        n: the number of annotations (without references: of instances).
+        label_names: the labels, see `checks.LabelChecker`.
+        aopc_thresholds: the thresholds that every instance must have.
         totals: keep one row, the sums over all annotations.
 
     Attributes:
-        pool: the columns; whole once `finish` was called.
+        builder: the columns; complete after `finish`.
     """
 
     def __init__(
@@ -80,11 +80,11 @@ class Faithfulness:
         self.classes = LabelChecker(matcher.r, label_names, self.rules["labels"], self.rules["probabilities"])
         self.thresholds = sorted({float(threshold) for threshold in aopc_thresholds})
         self.unbounded: dict[str, int] = {}  # erased side -> instances whose bounds are equal: they have no NAOPC
-        # erased side -> of each part the annotations, the drop, and the drop of each random rationale
+        # erased side -> for each chunk the annotations, the drop, and the drop of each random rationale
         self.drawn: dict[str, list[tuple[np.ndarray, np.ndarray, np.ndarray]]] = {}
 
     def add(self, chunk: MatchedChunk) -> None:
-        """Check a part, and add its statistics if nothing is wrong so far."""
+        """Check a chunk, and add its statistics if there are no issues so far."""
         if self.rules.has_issues("fields"):
             return
         p, used, builder = chunk.p, self.matcher.fields.used, self.builder
@@ -94,7 +94,7 @@ class Faithfulness:
         builder.rows = chunk.rows
         if self.classes.gold and "classification" in used:
             self._add_labels(chunk)
-        # annotations that were given no answer have no probabilities
+        # instances without answer have no probabilities
         answered = np.flatnonzero(p.answered[chunk.row])
         builder.rows = chunk.rows[answered]
         rows = chunk.row[answered]
@@ -160,13 +160,13 @@ class Faithfulness:
             matrix = getattr(p, f"draw_{side}")
             if side in self.matcher.fields.used and not np.isnan(matrix).all():
                 erased = np.nan_to_num(getattr(p, side)[rows], nan=0.0)
-                place = (np.cumsum(p.answered) - 1)[rows]  # what is no answer has no draws
+                place = (np.cumsum(p.answered) - 1)[rows]  # instances without answer have no draws
                 draws = np.nan_to_num(matrix, nan=0.0).reshape(int(p.answered.sum()), count, -1)[place]
                 own = annotation, drop(full, erased, label), aopc(full, draws, label)
                 self.drawn.setdefault(side, []).append(own)
 
     def left_out(self) -> LeftOut:
-        """The scores that these predictions do not give, each with the field that it would take."""
+        """Return the scores that these predictions do not allow, each with its missing field."""
         used = self.matcher.fields.used
         needs = {side: (side in used, SCORE_FIELDS[side]) for side in ERASED}
         needs["AOPC"] = "thresholds" in used, LIST_FIELDS["thresholds"].field
@@ -186,13 +186,15 @@ class Faithfulness:
         return {scores: field for scores, (there, field) in needs.items() if not there}
 
     def finish(self) -> None:
-        """Settle which labels count."""
+        """Select the labels of accuracy and macro F1."""
         count_labels(self.builder, self.classes.finish())
 
     def against_chance(self) -> dict[str, tuple[dict[str, np.ndarray], dict[str, np.ndarray]]]:
-        """Erased side -> its score against that of random rationales, see `resampling.against_chance`.
+        """Compare each erased side's score with random rationales, see `resampling.against_chance`.
 
-        Over all instances (with ``draws`` and the instances' ``mean_win_rate``), and of each annotation.
+        Returns:
+            side -> the comparison over all instances (with ``draws`` and the instances' ``mean_win_rate``), and that of
+            each annotation.
         """
         result = {}
         for side, several in self.drawn.items():
@@ -207,7 +209,7 @@ class Faithfulness:
         return result
 
     def signature_settings(self) -> dict[str, object]:
-        """The settings that made a difference, as the signature has them."""
+        """Return the settings of the signature, without those that make no difference."""
         aopc = {"aopc": self.thresholds, "aopc_mean": "bins"} if "thresholds" in self.matcher.fields.used else {}
         n = self.matcher.instances
         without = {f"naopc_{side}": f"{n - count}/{n}" for side, count in self.unbounded.items() if count}
@@ -215,8 +217,10 @@ class Faithfulness:
 
 
 def compute_taus(p: Predictions) -> np.ndarray:
-    """Kendall's tau-b of each instance's soft scores and its leave-one-out values: float64 (n,); NaN where one side is
-    constant."""
+    """Compute Kendall's tau-b of each instance's soft scores and leave-one-out values: float64 (n,).
+
+    NaN if one side is constant.
+    """
     n = len(p.ids)
     owner = np.repeat(p.instance, np.maximum(p.soft, 0))
     scores = p.soft_scores[np.argsort(owner, kind="stable")]

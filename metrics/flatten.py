@@ -1,4 +1,4 @@
-"""Predictions and references, in any form, as the flat records of `flat`: the one way from rows or tables to scores."""
+"""Conversion of rows to the flat records of `flat`; `arrow_columns` converts tables."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ from .unknown_fields import UnknownFields, describe_misspelling, find_similar
 
 
 class Side(NamedTuple):
-    """One side of what is scored.
+    """One side of the input: predictions or references.
 
     Attributes:
-        name: what messages call it.
-        record: what its rows are.
-        paths, texts: the fields that scores read, see `columns.ObjectColumns`.
-        closed: whether its rows have no further columns.
-        flat: makes the flat record of columns.
+        name: its name in messages.
+        record: the record of its rows.
+        paths: the fields that scores read, see `columns.ObjectColumns`.
+        texts: the fields whose texts are counted.
+        closed: True if its rows have no further columns.
+        flat: converts columns to the flat record.
     """
 
     name: str
@@ -50,14 +51,13 @@ Flattened = tuple[Any, UnknownFields]  # a `flat.Predictions` or a `flat.Referen
 def flatten_rows(
     rows: Sequence[Mapping[str, Any]], side: Side, issues: Issues, needed: Sequence[str] = ()
 ) -> Flattened:
-    """Return rows as a flat record, and the fields that the format does not know.
+    """Return rows as a flat record, and their unknown fields. A row with issues keeps only its id.
 
     Args:
-        side: which side it is.
-        issues: where faults are reported, by row.
+        rows: the rows.
+        side: the side of the rows.
+        issues: the issues to extend, by row.
         needed: the fields that every row must have.
-
-    Of a row with faults no more is kept than its id.
     """
     unknown = UnknownFields()
     columns = ObjectColumns(side.record, side.paths, side.texts)
@@ -77,7 +77,7 @@ def flatten_rows(
 def keep_sound_rows(
     rows: Sequence[Mapping[str, Any]], side: Side, issues: Issues, unknown: UnknownFields
 ) -> list[Mapping[str, Any]]:
-    """Return the rows; of each with a fault, which is reported, its id alone."""
+    """Return the rows; a row with issues, which are added, is reduced to its id."""
     kept: list[Mapping[str, Any]] = []
     for at, row in enumerate(rows):
         misspelt_fields = unknown.count_row(row, side.record) if side.closed else []
@@ -91,13 +91,13 @@ def keep_sound_rows(
 
 
 def get_row_name(row: Mapping[str, Any]) -> str:
-    """Return a row's id, "" for none."""
+    """Return a row's id; "" if it has none."""
     name = as_scalar(row.get("annotation_id"))
     return str(name) if isinstance(name, (str, int)) and not isinstance(name, bool) else ""
 
 
 def _check_needed(rows: Sequence[Mapping[str, Any]], side: Side, needed: Sequence[str], issues: Issues) -> None:
-    """Report where a field is misspelt, or needed and not there."""
+    """Add an issue for each misspelt field, and for each needed field that is missing."""
     for at, row in enumerate(rows):
         for field in (field for field in side.record if row.get(field) is None):
             near = next((name for name in row if name not in side.record and find_similar(name, [field])), None)

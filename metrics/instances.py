@@ -1,4 +1,4 @@
-"""The frame of modules that score ERASER instances: flattened as they come, joined at ``compute``."""
+"""Base of modules that score ERASER instances: flattened when they are added, joined at ``compute``."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class FlatBatch(Batch):
     """One side of a batch, flat.
 
     Attributes:
-        source: the rows that it came with: a table or a list.
-        record: its rows.
-        label_names: of a Dataset's ClassLabel.
-        unknown: the fields that the format does not know.
+        source: the added rows: a table or a list.
+        record: the rows, flat.
+        label_names: the names of a Dataset's ClassLabel.
+        unknown: the unknown fields.
     """
 
     record: Any
@@ -41,14 +41,14 @@ class FlatBatch(Batch):
         return len(self.record.ids)
 
     def column(self, name: str) -> list[Any] | None:
-        """The values of a column; None where not every row has it."""
+        """Return the values of a column; None if a row lacks it."""
         source = self.source
         if isinstance(source, list):
             return [row[name] for row in source] if source and all(name in row for row in source) else None
         return source.column(name).to_pylist() if name in source.column_names else None
 
-    def packed(self) -> bytes:
-        """Return the batch as bytes: its record, and the cells to break scores down by or to cluster by."""
+    def to_bytes(self) -> bytes:
+        """Return the batch as bytes: its record, and the single values for breakdowns and clusters."""
         rows = self.source
         if not isinstance(rows, list):
             rows = rows.select([one.name for one in rows.schema if not pa.types.is_nested(one.type)]).to_pylist()
@@ -57,13 +57,13 @@ class FlatBatch(Batch):
 
 
 def _to_table(data: Any, side: str) -> tuple[pa.Table | None, list[str] | None]:
-    """An Arrow table of a Dataset, a table or a record batch, with the label names it knows; (None, ..) for others."""
+    """Return the Arrow table of a Dataset, table or record batch, and its label names; (None, ..) for other data."""
     table, names = None, None
     if hasattr(data, "features") and hasattr(data, "with_format"):
         features = data.features or {}
         label = features.get("classification", features.get("label") if "rationale_mask" in features else None)
         names = list(label.names) if label is not None and hasattr(label, "names") else None
-        # a Dataset's own table ignores selections: the arrow format gives the rows that it stands for
+        # a Dataset's own table ignores selections; the arrow format returns the selected rows
         table = data.with_format("arrow")[:] if hasattr(data, "num_rows") else None
     elif hasattr(data, "column_names") and hasattr(data, "num_rows") and hasattr(data, "combine_chunks"):
         table = data
@@ -75,13 +75,13 @@ def _to_table(data: Any, side: str) -> tuple[pa.Table | None, list[str] | None]:
 
 
 class InstanceBatches(Batches):
-    """A mixin before ``evaluate.Metric`` for modules that score ERASER instances.
+    """Mixin before ``evaluate.Metric`` for modules that score ERASER instances.
 
-    Both sides come flat to ``_measure``; references are None where none came.
+    ``_measure`` receives both sides flat; references are None if there are none.
 
     Attributes:
-        REFERENCES_NEEDED: whether there must be references.
-        REFERENCE_COLUMNS: which every one of them must have.
+        REFERENCES_NEEDED: True if references are required.
+        REFERENCE_COLUMNS: the columns that every reference must have.
     """
 
     OPTIONS = tuple(option for option in Batches.OPTIONS if option != "label_names")
@@ -133,12 +133,14 @@ class InstanceBatches(Batches):
 
 @dataclass
 class InstanceColumns:
-    """What is known of each annotation beside its scores.
+    """Columns of annotations beside their scores.
 
     Attributes:
-        ids: of the annotations, in the order of the statistics.
-        predictions, references: as they came; no batch of references where there are none.
-        p, r: the same, flat.
+        ids: the ids of the annotations, in the order of the statistics.
+        predictions: the batches of predictions.
+        references: the batches of references, if there are any.
+        p: all predictions, flat.
+        r: all references, flat, or None.
     """
 
     ids: Sequence[str]
@@ -148,10 +150,11 @@ class InstanceColumns:
     r: References | None
 
     def __call__(self, name: str, predicted: bool = False) -> list[Any]:
-        """The values of a column of the references; labels by their names.
+        """Return the values of a column of the references; labels by their names.
 
         Args:
-            predicted: where they lack it, of the predictions.
+            name: the column.
+            predicted: read the predictions, if the references lack the column.
 
         Raises:
             ValueError: not every row has it.
@@ -171,7 +174,7 @@ class InstanceColumns:
         )
 
     def clusters(self) -> Clusters:
-        """Annotations that share a document: those of the references, else those of the predictions' rationales."""
+        """Return clusters of annotations that share a document of references, else of predicted rationales."""
         p, ids = self.p, self.p.ids
         if self.r is not None:
             clusters, ids = cluster_by_documents(self.r), self.r.ids
@@ -184,7 +187,7 @@ class InstanceColumns:
         return clusters._replace(numbers=number_values(self._order(clusters.numbers.tolist(), ids)))
 
     def _order(self, values: Sequence[Any], ids: Sequence[str]) -> list[Any]:
-        """Values of one side in the order of the annotations."""
+        """Return the values of one side in the order of the annotations."""
         if ids is self.ids:
             return list(values)
         by_id = dict(zip(ids, values, strict=True))

@@ -1,6 +1,6 @@
-"""What is wrong with the input: every issue is counted, the first ten are told in one `InputError`.
+"""Issues of the input: all are counted, and one `InputError` shows the first ten.
 
-Each names the rule that it breaks, an id of the package's records/rules.py, by which programs tell errors apart.
+Each issue names the rule that it breaks: an id of the package's records/rules.py, by which programs distinguish errors.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import NamedTuple
 import numpy as np
 
 MAX_SHOWN = 10
-# how a caller asks that annotations without an instance be left out
+# the option that leaves out annotations without an instance
 ONLY_PREDICTED = "only_predicted=True"
 MAX_LINE_LENGTH = 1000  # characters: an id or a label may be of any length
 
 
 def cut(value: object, limit: int = 60) -> str:
-    """The value as an error message shows it, cut."""
+    """Return the value as an error message shows it: its ``repr``, at most ``limit`` characters long."""
     try:
         text = repr(value)
     except Exception:  # lists nested past any bound, or an object that cannot say what it is
@@ -26,19 +26,19 @@ def cut(value: object, limit: int = 60) -> str:
 
 
 class Issue(NamedTuple):
-    """One thing wrong: in which input ("prediction", "reference" or ""), at which row, in which field, and what."""
+    """Issue of the input: its side ("prediction", "reference" or ""), row, field and message."""
 
     side: str
     row: int
     field: str
     message: str
-    name: str | None = None  # the row's id as a message shows it, where whoever tells the issue knows no row number
-    id: str | None = None  # the row's id, where `Issues.sides` knows it
-    rule: str = "input"  # the rule that is broken
+    name: str | None = None  # the row's id as a message shows it, where the row number is not known
+    id: str | None = None  # the row's id, if `Issues.sides` has it
+    rule: str = "input"  # the broken rule
 
     @property
     def instance(self) -> str | None:
-        """The row's id, where it is known and the row has one."""
+        """Id of the row; None if it is not known or empty."""
         return self.id or None
 
 
@@ -46,11 +46,11 @@ class InputError(ValueError):
     """Wrong input, or a wrong argument.
 
     Args:
-        message: what was expected and what was found.
-        rule: the rule that is broken.
-        field: the argument or the path of the field, which the text then begins with.
-        errors: the issues that ``message`` tells; by default it is one, of no row.
-        total: how many issues there are.
+        message: the expected value and the one found.
+        rule: the broken rule.
+        field: the argument, or the path of the field; the text begins with it.
+        errors: the issues that ``message`` describes; by default one without a row.
+        total: the number of issues.
     """
 
     def __init__(
@@ -61,23 +61,22 @@ class InputError(ValueError):
 
     @property
     def rule(self) -> str:
-        """The first issue's rule."""
+        """Rule of the first issue."""
         return self.errors[0].rule
 
 
 class RowNames(NamedTuple):
-    """What issues call the rows of one side: by number (or by line), and by id."""
+    """Names of the rows of one side in messages: their numbers (or lines), and their ids."""
 
     numbers: Sequence[int]
     ids: Sequence[str]
 
 
 class Issues(list[Issue]):
-    """The first few issues; ``total`` counts them all.
+    """List of the first few issues; ``total`` counts all of them.
 
     Args:
-        sides: "prediction" or "reference" -> what rows are called while they are spoken of; without, they keep their
-            numbers.
+        sides: "prediction" or "reference" -> the names of its rows; rows of other sides keep their numbers.
     """
 
     total = 0
@@ -87,15 +86,15 @@ class Issues(list[Issue]):
         self.sides = {} if sides is None else sides
 
     def add(self, side: str, row: int, field: str, message: str, rule: str) -> None:
-        """Tell an issue of a row by the row's number."""
+        """Add an issue of a row, given the row's number."""
         self.add_issue(self._make_issue(side, int(row), field, message, rule))
 
     def add_by_id(self, side: str, name: object, field: str, message: str, rule: str) -> None:
-        """Tell an issue of a row by the row's id; a number is the place of a row without one."""
+        """Add an issue of a row, given the row's id, or the place of a row without id."""
         self.add_issue(Issue(side, -1, field, message, cut(name), name if isinstance(name, str) else None, rule))
 
     def add_rows(self, side: str, rows: np.ndarray, field: str, message: str | Callable[[int], str], rule: str) -> None:
-        """Tell one issue per row; ``message`` is a text, or a function of the position in ``rows`` that gives it."""
+        """Add one issue per row; ``message`` is a text, or a function from the position in ``rows`` to the text."""
         for position in range(min(rows.size, max(MAX_SHOWN - len(self), 0))):
             text = message(position) if callable(message) else message
             self.append(self._make_issue(side, int(rows[position]), field, text, rule))
@@ -110,11 +109,14 @@ class Issues(list[Issue]):
         rule: str,
         rows: np.ndarray | None = None,
     ) -> None:
-        """Report one issue for each place that is bad.
+        """Add one issue for each place that is bad.
 
         Args:
+            side: "prediction" or "reference".
             bad: bool (places,), or the bad places.
-            message: a text, or a function of the place that gives it.
+            field: the path of the field.
+            message: a text, or a function from the place to the text.
+            rule: the broken rule.
             rows: the row of each place; None: the place itself.
         """
         at = np.flatnonzero(bad) if bad.dtype == bool else bad
@@ -122,12 +124,12 @@ class Issues(list[Issue]):
         self.add_rows(side, at if rows is None else rows[at], field, text, rule)
 
     def take(self, other: Issues) -> None:
-        """Add what was told elsewhere."""
+        """Add the issues of another list."""
         self += other[: max(MAX_SHOWN - len(self), 0)]
         self.total += other.total
 
     def reset(self) -> None:
-        """Take back what was told."""
+        """Remove all issues."""
         self.clear()
         self.total = 0
 
@@ -138,16 +140,19 @@ class Issues(list[Issue]):
         return Issue(side, int(numbers[row]), field, message, id=ids[row] if row < len(ids) else None, rule=rule)
 
     def add_issue(self, issue: Issue) -> None:
-        """Tell an issue as it stands."""
+        """Add an issue; beyond the first ten it is only counted."""
         self.total += 1
         if len(self) < MAX_SHOWN:
             self.append(issue)
 
     def raise_if_any(self, ids: Mapping[str, Sequence[str]] | None = None) -> None:
-        """Raise an `InputError` that names row and field of the first issues, and says how many there are, if any.
+        """Raise an `InputError` with the first issues and their total number, if there are any.
 
         Args:
-            ids: side -> the id of each row, for issues that were told by row number.
+            ids: side -> the id of each row, for issues that were added by row number.
+
+        Raises:
+            InputError: there is at least one issue.
         """
         if not self.total:
             return
@@ -165,7 +170,7 @@ class Issues(list[Issue]):
 
 
 def _describe_issue(issue: Issue, known: bool) -> str:
-    """An issue in words; ``known``: the ids of its side are known."""
+    """Return the line of an issue; ``known``: the ids of its side are known."""
     where = f": {issue.field}" if issue.field else ""
     if issue.name is not None:
         return f"{issue.side} {issue.name}{where}: {issue.message}"
@@ -176,15 +181,15 @@ def _describe_issue(issue: Issue, known: bool) -> str:
 
 
 class IssuesByRule(dict[str, Issues]):
-    """Issues rule by rule, of input that comes in parts: those of a rule stand together, whichever part they are of.
+    """Issues by rule, of input that comes in chunks.
 
-    Rules stand in stages; where an earlier stage has issues, what a later one says is not told.
+    Rules belong to stages. Where an earlier stage has issues, those of later stages are not shown.
 
     Args:
-        stages: the names of each stage's rules, in the order in which they are told.
+        stages: the names of each stage's rules, in the order of messages.
 
     Attributes:
-        sides: what the rows of the part are called that is spoken of, see `Issues`.
+        sides: the names of the rows of the current chunk, see `Issues`.
     """
 
     def __init__(self, *stages: Sequence[str]) -> None:
@@ -192,7 +197,7 @@ class IssuesByRule(dict[str, Issues]):
         super().__init__((rule, Issues(self.sides)) for stage in stages for rule in stage)
 
     def has_issues(self, until: str | None = None) -> bool:
-        """Whether there are issues, up to and with the stage of the rule ``until``."""
+        """Return True if there are issues, up to and including the stage of the rule ``until``."""
         for stage in self.stages:
             if any(self[rule].total for rule in stage):
                 return True
@@ -201,7 +206,7 @@ class IssuesByRule(dict[str, Issues]):
         return False
 
     def collect(self) -> Issues:
-        """The issues of the first stage that has any."""
+        """Return the issues of the first stage that has any."""
         issues = Issues()
         for rule in next((stage for stage in self.stages if any(self[rule].total for rule in stage)), ()):
             issues.take(self[rule])

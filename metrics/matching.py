@@ -1,6 +1,6 @@
-"""Predictions some at a time: matched with the annotations that they speak of, in any order, and with their documents.
+"""Matching of predictions, in chunks and in any order, with their annotations and documents.
 
-Whoever has all predictions at hand matches them as one part.
+A caller that has all predictions at once matches them as one chunk.
 """
 
 from __future__ import annotations
@@ -16,42 +16,43 @@ from .issues import ONLY_PREDICTED, InputError, Issues, IssuesByRule, RowNames
 from .joining import DocumentLengths, MatchedChunk
 from .statistics_builder import Statistics, StatisticsBuilder
 
-# rules, in the order in which they are told, see `issues.Rules`
+# rules in the order of messages, see `issues.IssuesByRule`
 FIELDS = ("fields", "label names", "annotation ids", "instance ids", "unknown ids", "missing instances")
 DOCUMENTS = ("own documents", "documents", "labels", "probabilities")
 LENGTHS = ("lengths",)
 THRESHOLDS = ("thresholds",)
 
 
-# scores that the predictions do not give -> the field that they would take
+# scores that the predictions do not allow -> the missing field
 LeftOut = Mapping[str, str]
 
 
 def describe_left_out(scores: LeftOut) -> list[str]:
-    """One line that says what is left out, or none."""
+    """Return one line that names the scores that are left out, or none."""
     listed = "; ".join(f"{score} (no {field})" for score, field in scores.items())
     return [f"left out: {listed}"] if listed else []
 
 
 def describe_fields(scores: LeftOut) -> str:
-    """The fields, any of which would be scored, in words."""
+    """Return the missing fields as text, joined by "or"."""
     return " or ".join(dict.fromkeys(scores.values()))
 
 
 class Matcher:
-    """What the parts have in common: the references, and what one part must know of those before it.
+    """Matches chunks of predictions with the references, and checks ids across chunks.
 
     Args:
-        r: the references; None where there are none: then every instance stands for itself.
-        rules: where what is wrong is told: `FIELDS` are the rules of this class.
-        lines: what issues call each annotation; by default its row.
-        only_predicted: annotations without an instance are left out, and are no issue.
-        documents: the references', where these do not hold them.
+        r: the references; without them (None) every instance is its own annotation.
+        rules: the issues by rule; `FIELDS` are the rules of this class.
+        lines: the number of each annotation in messages; by default its row.
+        only_predicted: leave out annotations without an instance; they are no issue then.
+        documents: the documents of the references, if these do not hold them.
 
     Attributes:
-        fields: the optional fields there are.
-        instances, answered: how many instances there are, and how many of them are answers.
-        option: how a caller asks for ``only_predicted``.
+        fields: the optional fields that the predictions have.
+        instances: the number of instances.
+        answered: the number of instances that are answers.
+        option: the name of ``only_predicted`` in messages.
     """
 
     option = ONLY_PREDICTED
@@ -82,11 +83,11 @@ class Matcher:
             self.places = r.ids.numbers if isinstance(r.ids, Words) else places
 
     def match(self, p: Predictions, lines: Sequence[int] | None = None) -> MatchedChunk:
-        """A part: its annotations and documents, and what is wrong with its ids and its optional fields.
+        """Return a chunk with its annotations and documents, and add the issues of its ids and optional fields.
 
         Args:
             p: the instances.
-            lines: what issues call each instance; by default its row.
+            lines: the number of each instance in messages; by default its row.
         """
         side = RowNames(range(len(p.ids)) if lines is None else lines, p.ids)
         if self.first is None and len(p.ids):
@@ -98,12 +99,12 @@ class Matcher:
         return self._make_chunk(p, self._match_ids(p.ids), side)
 
     def without_rationales(self, annotation: np.ndarray, lines: Sequence[int], answered: np.ndarray) -> MatchedChunk:
-        """A part of which nothing else is known any more than that its instances have no rationale.
+        """Return a chunk of instances that have no rationale.
 
         Args:
-            annotation: of each instance, its row; all have one.
+            annotation: the row of each instance's annotation; all have one.
             lines: see `match`.
-            answered: of each instance.
+            answered: 1 for each instance that is an answer, else 0.
         """
         ids = PickedItems(self.whole.ids, annotation)
         return self._make_chunk(
@@ -121,7 +122,7 @@ class Matcher:
         return MatchedChunk(p, r, rows, row, reference, self.documents, side.numbers)
 
     def _match_ids(self, ids: Sequence[str]) -> np.ndarray:
-        """The annotation of each instance; -1 where none has its id. Each id is expected once."""
+        """Return the row of each instance's annotation; -1 where none has its id. Add an issue for each repeated id."""
         duplicates, unmatched = self.rules["instance ids"], []
         places, rows = self.places, np.full(len(ids), -1, dtype=np.int64)
         for at, name in enumerate(ids):
@@ -146,7 +147,7 @@ class Matcher:
         return rows
 
     def finish(self) -> None:
-        """What can be told of all parts alone: instances there must be, and of every annotation one."""
+        """Add the issues that depend on all chunks: no instance at all, or annotations without an instance."""
         if self.first is None:
             self.rules.sides.pop("prediction", None)
             self.rules["fields"].add("prediction", -1, "", "expected at least one instance, found none", "empty")
@@ -175,7 +176,7 @@ class Matcher:
 
     @property
     def scored(self) -> np.ndarray | None:
-        """The rows of the annotations that have an instance, where others have none; None: all have."""
+        """Rows of the annotations that have an instance; None if all have one."""
         if self.r is None or not self.only_predicted:
             return None
         seen = np.flatnonzero(np.frombuffer(self.seen, dtype=np.uint8))
@@ -187,13 +188,13 @@ class Matcher:
         """Return the statistics of the annotations that are scored.
 
         Args:
-            pool: the columns that were gathered, a row per annotation.
-            ids: of all annotations.
-            left_out: the scores that there are not.
-            where: what holds the fields that scores read.
+            builder: the columns, a row per annotation.
+            ids: the ids of all annotations.
+            left_out: the scores that are left out.
+            where: the place of the fields that scores read, for messages.
 
         Raises:
-            ValueError: something is wrong, or nothing was scored.
+            ValueError: the input has issues, or nothing is scored.
         """
         self.rules.collect().raise_if_any()
         if not builder.columns:
@@ -203,7 +204,7 @@ class Matcher:
         return statistics if self.scored is None else statistics.take(self.scored)
 
     def signature_settings(self) -> dict[str, object]:
-        """What the signature says of instances that there are not."""
+        """Return the signature's settings on missing instances and answers."""
         settings: dict[str, object] = {}
         if self.scored is not None and self.r is not None:
             settings["scored"] = f"{self.scored.size}/{len(self.r.ids)}"

@@ -33,7 +33,7 @@ Grid = list[tuple[float, int]]  # occlusion rates and trials
 
 
 class _Point(NamedTuple):
-    """Probabilities of one instance at one occlusion rate in one trial; rate None: nothing was occluded."""
+    """Probabilities of one instance at one occlusion rate in one trial; rate None: nothing is occluded."""
 
     rate: float | None
     trial: int
@@ -47,7 +47,7 @@ def _read_probability(value: Any, field: str, reader: CellReader) -> float:
 
 
 def _read_label_probability(scores: Any, label: Any, field: str, reader: CellReader) -> float:
-    """The label's probability in {label: probability}; a fault where that is no distribution or lacks the label."""
+    """Return the label's probability in {label: probability}; add an issue if it is wrong or missing."""
     there = isinstance(scores, Mapping) and scores.get(label) is not None
     if not reader.expect(there, field, f"a probability of the label {label!r}", scores, "score-missing"):
         return 0.0
@@ -59,7 +59,7 @@ def _read_label_probability(scores: Any, label: Any, field: str, reader: CellRea
 
 
 def _read_place(row: Row, where: str, reader: CellReader) -> tuple[float, int]:
-    """Occlusion rate (to nine digits: 0.1 + 0.2 is 0.3) and trial of a row."""
+    """Return the occlusion rate (to nine digits: 0.1 + 0.2 is 0.3) and the trial of a row."""
     value, trial = row.get("occlusion_rate"), as_scalar(row.get("trial", 0))
     rate = as_number(value)
     sound = rate is not None and 0 <= rate <= 1
@@ -69,7 +69,7 @@ def _read_place(row: Row, where: str, reader: CellReader) -> tuple[float, int]:
 
 
 def _read_instance_points(reader: CellReader) -> list[_Point]:
-    """The points of an ERASER instance: itself, and its occluded scores."""
+    """Return the points of an ERASER instance: its scores, and its occluded scores."""
     row = reader.row
     label, occluded = row.get("classification"), row.get(OCCLUDED_FIELD)
     if not reader.expect(isinstance(label, str), "classification", "a label", label):
@@ -94,7 +94,7 @@ def _read_instance_points(reader: CellReader) -> list[_Point]:
 
 
 def _read_points(rows: Sequence[Row], issues: Issues) -> tuple[dict[str, list[_Point]], dict[str, Row]]:
-    """Each instance's points and its first row."""
+    """Return each instance's points, and its first row."""
     if any(SCORE_FIELDS["full"] in row for row in rows):
         named = index_by_id(rows, "prediction", issues)
         find_optional_fields(list(named.items()), (OCCLUDED_FIELD,), "prediction", issues)
@@ -119,7 +119,7 @@ def _read_points(rows: Sequence[Row], issues: Issues) -> tuple[dict[str, list[_P
 
 
 def _find_grid(points: Mapping[str, list[_Point]], issues: Issues) -> Grid:
-    """The (rate, trial) that every instance must have, ascending; what deviates from the first one's is told."""
+    """Return the (rate, trial) pairs of all instances, ascending; add an issue for each instance that deviates."""
     first: Grid | None = None
     for name, instance_points in points.items():
         places = sorted((point.rate, point.trial) for point in instance_points if point.rate is not None)
@@ -138,9 +138,11 @@ def _find_grid(points: Mapping[str, list[_Point]], issues: Issues) -> Grid:
 
 
 class NormalizedFidelity(Batches, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
-    """Sufficiency and comprehensiveness of rationales, clipped to [0, 1] and normalised by what the model says about
-    the empty input, so that models, classes and datasets compare. With scores at several occlusion rates also
-    fidelity curves, how fast they drop, and what that shows: brevity, redundancy, irrelevance or dependency.
+    """Sufficiency and comprehensiveness of rationales, clipped to [0, 1] and normalised.
+
+    The model's output on the empty input normalises them, so that models, classes and datasets compare. With scores at
+    several occlusion rates also fidelity curves, their slopes, and a reading of these: brevity, redundancy,
+    irrelevance or dependency.
 
     Args:
         predictions: rows {p_full, p_rationale, p_complement, p_empty}: the probability of the class predicted
@@ -148,17 +150,17 @@ class NormalizedFidelity(Batches, evaluate.Metric):  # type: ignore[misc]  # eva
             input. Optional: annotation_id (or id). For curves one row per instance, occlusion rate and trial,
             with annotation_id, occlusion_rate (0 among them) and trial. ERASER instances with classification,
             classification_scores, sufficiency_, comprehensiveness_ and null_classification_scores, and for
-            curves occluded_scores, are understood as they come.
+            curves occluded_scores, are accepted as they are.
         references: optional rows with the same ids, for their columns (by).
         smallest_null_difference: 1e-5; below it the normalised scores are 0.
         fast_slope: -1.0; a curve that drops at this slope or steeper drops fast.
-        only_predicted: references without an instance are left out, and the signature says how many were
-            scored; without it they are an error.
+        only_predicted: leave out references without an instance; the signature has the number of scored ones.
+            By default they are an error.
         per_instance: adds the scores of each instance.
         confidence_level, n_resamples, seed, ci_method: add KEY_ci, by the bootstrap over instances; ci_method
             is "bca" or "percentile".
-        cluster_by: what is drawn together: "auto" (what shares documents, or an original with its perturbed
-            records), "none", or a column of the rows.
+        cluster_by: the rows that are drawn together: "auto" (those that share documents, or an original with its
+            perturbed records), "none", or a column of the rows.
         by: a column of the rows; adds the scores per value of it.
         label_names: names of the class numbers in that column.
 
@@ -173,7 +175,6 @@ class NormalizedFidelity(Batches, evaluate.Metric):  # type: ignore[misc]  # eva
         ValueError: wrong input; it names the instance and the field.
 
     Example:
-
         >>> import evaluate
         >>> metric = evaluate.load("normalized_fidelity")
         >>> result = metric.compute(
@@ -200,7 +201,7 @@ class NormalizedFidelity(Batches, evaluate.Metric):  # type: ignore[misc]  # eva
         fast_slope: float = FAST_SLOPE,
         only_predicted: bool = False,
     ) -> Measured:
-        """Per instance: its scores, those of each rate and trial, and the count 1."""
+        """Compute per instance its scores, those of each rate and trial, and the count 1."""
         steep = as_number(fast_slope)
         if steep is None:
             raise InputError(f"expected a number, found {fast_slope!r}", "option-value", "fast_slope")
@@ -244,7 +245,7 @@ class NormalizedFidelity(Batches, evaluate.Metric):  # type: ignore[misc]  # eva
 
 
 def _add_start(points: Mapping[str, list[_Point]], grid: Grid) -> Grid:
-    """The grid, with a point at rate 0 where the instances have their unoccluded scores and the grid has none."""
+    """Add a point at rate 0 to a grid without one, if the instances have unoccluded scores."""
     whole = all(any(point.rate is None for point in instance_points) for instance_points in points.values())
     return [(0.0, 0), *grid] if grid and grid[0][0] > 0 and whole else grid
 
@@ -252,7 +253,7 @@ def _add_start(points: Mapping[str, list[_Point]], grid: Grid) -> Grid:
 def _score_points(
     points: Mapping[str, list[_Point]], grid: Grid, smallest: float
 ) -> dict[tuple[float | None, int], dict[str, np.ndarray]]:
-    """The scores (instances,) at each rate and trial; (None, 0): nothing was occluded."""
+    """Return the scores (instances,) at each rate and trial; (None, 0): nothing is occluded."""
     table: dict[tuple[float | None, int], np.ndarray] = {}
     for at, instance_points in enumerate(points.values()):
         for rate, trial, p in instance_points:
@@ -265,7 +266,7 @@ def _score_points(
 
 
 def _reduce_by_rate(grid: Grid, values: np.ndarray, reduce: Callable[..., np.ndarray] = np.mean) -> np.ndarray:
-    """(..., grid) pooled over the trials of each rate: (..., rates)."""
+    """Reduce values (..., grid) over the trials of each rate: (..., rates)."""
     rates = np.array([rate for rate, _ in grid])
     return np.stack([reduce(values[..., np.flatnonzero(rates == rate)], axis=-1) for rate in np.unique(rates)], axis=-1)
 

@@ -1,4 +1,4 @@
-"""MAP of original/perturbed pairs: does a saliency method rank the same tokens first when the input is perturbed?"""
+"""MAP of original/perturbed pairs: consistency of token rankings under perturbation of the input."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _finalize(keys: Sequence[str], sums: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def _read_sequences(reader: CellReader, field: str) -> list[list[str]]:
-    """The row's ranked tokens per sequence; none and a fault where they are something else."""
+    """Return the row's ranked tokens per sequence; an empty list, and an issue, for other values."""
     value = reader.row.get(field)
     sequences = as_list(value) or []
     reader.expect(bool(sequences), field, "lists of tokens", value)
@@ -47,7 +47,7 @@ def _read_sequences(reader: CellReader, field: str) -> list[list[str]]:
 
 
 def _read_perturbed_ids(reader: CellReader) -> list[str]:
-    """The ids of a record's perturbed ones."""
+    """Return the ids of a record's perturbed records."""
     kind, value = reader.row.get("sample_type"), reader.row.get("rel_ids")
     known = isinstance(kind, str) and kind in ("ori", "disturb")
     if (
@@ -67,7 +67,7 @@ def _read_perturbed_ids(reader: CellReader) -> list[str]:
 
 
 def _describe_share(rows: Mapping[str, Row], tops: Ranked, records: Mapping[str, Row], issues: Issues) -> str:
-    """Which share of the tokens was ranked, for the signature: the rows' kd, or as measured, or "unknown"."""
+    """Return the share of ranked tokens, for the signature: the rows' kd, or as measured, or "unknown"."""
     shares: dict[str, None] = {}
     for name, row in rows.items():
         value = row.get("kd")
@@ -88,9 +88,10 @@ def _describe_share(rows: Mapping[str, Row], tops: Ranked, records: Mapping[str,
 
 
 class PerturbationMap(Batches, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
-    """Mean average precision (MAP) of original/perturbed pairs: how far the ranking of an input's tokens by importance
-    is kept when the input is perturbed in a way that should not change the model's decision. Faithfulness
-    without erasing.
+    """Mean average precision (MAP) of original/perturbed pairs.
+
+    MAP measures how far the ranking of an input's tokens by importance is kept when the input is perturbed in a way
+    that should not change the model's decision: faithfulness without erasing.
 
     Args:
         predictions: rows {id, rationale_tokens}; rationale_tokens holds, per sequence of the input, the tokens
@@ -98,16 +99,16 @@ class PerturbationMap(Batches, evaluate.Metric):  # type: ignore[misc]  # evalua
             its first ceil(kd n) of n tokens. Optional: kd, the share (or one per sequence), and ranked_tokens,
             all tokens of each sequence, most important first.
         references: rows {id, sample_type, rel_ids}; sample_type is "ori" or "disturb"; rel_ids names the
-            perturbed records of an original one. Rows of bilingual_perturbation are understood as they come; of
+            perturbed records of an original one. Rows of bilingual_perturbation are accepted as they are; of
             their tokens the signature takes the share that was ranked, where rows have no kd.
-        only_predicted: pairs of which a record has no prediction are left out; without it they are an error.
+        only_predicted: leave out pairs of which a record has no prediction; by default they are an error.
         paper: "wang2022": the mean is over all perturbed records of the references, as in the authors' code;
             those without a prediction, or named by no original, count 0.
         per_instance: adds the scores of each original record (the mean over its pairs).
         confidence_level, n_resamples, seed, ci_method: add KEY_ci, by the bootstrap over original records;
             ci_method is "bca" or "percentile".
-        cluster_by: what is drawn together: "auto" (what shares documents, or an original with its perturbed
-            records), "none", or a column of the rows.
+        cluster_by: the rows that are drawn together: "auto" (those that share documents, or an original with its
+            perturbed records), "none", or a column of the rows.
         by: a column of the rows; adds the scores per value of it.
         label_names: names of the class numbers in that column.
 
@@ -120,7 +121,6 @@ class PerturbationMap(Batches, evaluate.Metric):  # type: ignore[misc]  # evalua
         ValueError: wrong input; it names the instance and the field.
 
     Example:
-
         >>> import evaluate
         >>> metric = evaluate.load("perturbation_map")
         >>> predictions = [{"id": 1, "rationale_tokens": [["fine", "film", "a"]]},
@@ -146,7 +146,7 @@ class PerturbationMap(Batches, evaluate.Metric):  # type: ignore[misc]  # evalua
         only_predicted: bool = False,
         paper: str | None = None,
     ) -> Measured:
-        """Per original record that has perturbed ones: sums of the scores over its pairs, and how many pairs.
+        """Compute per original record with perturbed ones the sums of the scores over its pairs, and their number.
 
         A pair's score is the mean over its sequences.
         """
@@ -185,7 +185,7 @@ class PerturbationMap(Batches, evaluate.Metric):  # type: ignore[misc]  # evalua
 def _count_missed(
     pairs: Sequence[tuple[str, str]], scored: Sequence[tuple[str, str]], records: Mapping[str, Row]
 ) -> dict[str, int]:
-    """How many perturbed records of each original (or of none: of themselves) are not scored."""
+    """Count the perturbed records of each original that are not scored; one without original counts for itself."""
     original = {other: name for name, other in reversed(pairs)}
     counted = {other for _, other in scored}
     missed: dict[str, int] = {}
@@ -199,7 +199,7 @@ def _count_missed(
 def _make_statistics(
     pairs: Sequence[tuple[str, str]], ranked: Mapping[str, Ranked], missed: Mapping[str, int], issues: Issues
 ) -> Statistics:
-    """Sums per original record: the scores of its pairs, and how many they are, with those ``missed``."""
+    """Return sums per original record: the scores of its pairs, and the number of pairs, with those ``missed``."""
     columns = []
     for field, tokens in ranked.items():
         width = len(next(iter(tokens.values())))

@@ -1,4 +1,4 @@
-"""Whether a language model's quotes stand in the text, and how much of it they cover."""
+"""Faithfulness of a language model's quotes: their presence in the text, and its coverage."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SCORES: ScoreInfo = {
 
 
 def _count_tokens(reader: CellReader) -> dict[str, int]:
-    """Docid -> tokens of a reference's documents."""
+    """Return docid -> number of tokens of a reference's documents."""
     sizes = {}
     for at, document in enumerate(as_list(reader.row.get("documents")) or ()):
         field, known = f"documents[{at}]", isinstance(document, Mapping) and isinstance(document.get("text"), str)
@@ -43,8 +43,9 @@ def _count_tokens(reader: CellReader) -> dict[str, int]:
 
 
 class QuoteFaithfulness(Batches, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
-    """Quotes that a language model gives for its answer, each with where it was found in the text: the share that
-    stands there, as it is or nearly, and the share that is invented.
+    """Quotes that a language model gives for its answer, compared with the text.
+
+    The share of quotes that is in the text, exactly or nearly, and the share that is invented.
 
     Args:
         predictions: instances {annotation_id, quotes, outcome}, as `eraser-hub ask` writes them: quotes is a
@@ -54,8 +55,7 @@ class QuoteFaithfulness(Batches, evaluate.Metric):  # type: ignore[misc]  # eval
             outcome}, kind one of redacted, removed, random, alone, simulated: what was answered to the changed
             question; classification is null where there was no answer.
         references: optional; rows {annotation_id, documents} of the dataset, for coverage.
-        only_predicted: references without an instance are left out, and the signature says how many were
-            scored.
+        only_predicted: leave out references without an instance; the signature has the number of scored ones.
         per_instance, confidence_level, n_resamples, seed, ci_method, cluster_by, by, label_names: as in all
             modules of this family.
 
@@ -74,7 +74,6 @@ class QuoteFaithfulness(Batches, evaluate.Metric):  # type: ignore[misc]  # eval
         ValueError: wrong input; it names the instance and the field.
 
     Example:
-
         >>> import evaluate
         >>> metric = evaluate.load("quote_faithfulness")
         >>> place = {"docid": "d", "start_token": 0, "end_token": 2, "similarity": 1.0}
@@ -96,7 +95,7 @@ class QuoteFaithfulness(Batches, evaluate.Metric):  # type: ignore[misc]  # eval
     def _measure(
         self, predictions: Sequence[Row] | None, references: Sequence[Row] | None, only_predicted: bool = False
     ) -> Measured:
-        """Per instance: counts of its quotes, of the tokens that they cover, and of its documents' tokens."""
+        """Count per instance its quotes, the tokens that they cover, and its documents' tokens."""
         if not predictions:
             raise InputError("expected predictions with quotes, found none", "empty")
         issues = Issues()

@@ -1,4 +1,4 @@
-"""What is counted of a language model's quotes: how they were found, what they cover, and answers without them."""
+"""Counts of a language model's quotes: their status and coverage, and its answers to changed questions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .issues import Issues
 from .rows import CellReader
 from .statistics_builder import Statistics, divide
 
-# what a model was asked again without, with, or by another model -> (the score, whether the label has to change)
+# change of the question -> (the score, True if the label has to change)
 CONSISTENCY_KINDS = {
     "redacted": ("label_flip_redacted", True),
     "removed": ("label_flip_removed", True),
@@ -27,12 +27,12 @@ LABEL_BESIDE = f"a label beside {CONSISTENCY_FIELD}"
 
 
 class Quotes:
-    """What is counted of one instance's quotes.
+    """Quotes of one instance, checked.
 
     Args:
         row: the instance.
         name: its id.
-        issues: where what is wrong is told.
+        issues: the issues to extend.
     """
 
     def __init__(self, row: Row, name: str, issues: Issues) -> None:
@@ -71,7 +71,7 @@ class Quotes:
             self.spans.append((str(docid), int(start or 0), int(end or 0)))
 
     def _add_consistency(self, one: Row, where: str, label: object) -> None:
-        """Whether the score of its kind counts this further answer."""
+        """Add the answer to a changed question: True if the score of its kind counts it."""
         kind = one.get("kind")
         known = isinstance(kind, str) and kind in CONSISTENCY_KINDS and kind not in self.consistency
         if not self.reader.expect(known, f"{where}.kind", ONE_KIND, kind, "choice"):
@@ -80,7 +80,7 @@ class Quotes:
             self.consistency[str(kind)] = (one.get("classification") == label) != CONSISTENCY_KINDS[str(kind)][1]
 
     def count_covered(self, sizes: Mapping[str, int]) -> int:
-        """How many tokens of documents of these sizes the quotes cover."""
+        """Count the tokens that the quotes cover, in documents of these sizes."""
         tokens = set[tuple[str, int]]()
         for docid, start, end in self.spans:
             if docid not in sizes:
@@ -93,7 +93,7 @@ class Quotes:
         return len(tokens)
 
 
-# what is summed up per instance
+# the counts per instance
 COLUMNS = (
     *STATUSES,
     *["quotes", "placed", "quoted_tokens", "any_invented", "answered", "instances", "covered", "tokens"],
@@ -102,7 +102,7 @@ COLUMNS = (
 
 
 def _finalize(sums: np.ndarray) -> dict[str, np.ndarray]:
-    """From sums of `COLUMNS`."""
+    """Return the scores from sums of `COLUMNS`."""
     column = dict(zip(COLUMNS, np.moveaxis(sums, -1, 0), strict=True))
     parts = {
         "in_text": ("placed", "quotes"),
@@ -121,12 +121,12 @@ def _finalize(sums: np.ndarray) -> dict[str, np.ndarray]:
 def quote_statistics(
     rows: Mapping[str, Row], sizes: Mapping[str, Mapping[str, int]], issues: Issues
 ) -> tuple[Statistics, dict[str, object]]:
-    """Statistics of instances' quotes, and the counts that stand beside the scores.
+    """Compute the statistics of instances' quotes, and the counts beside the scores.
 
     Args:
         rows: id -> instance.
-        sizes: id -> the tokens of each of its documents; instances without have no coverage.
-        issues: where what is wrong is told.
+        sizes: id -> the number of tokens of each of its documents; other instances have no coverage.
+        issues: the issues to extend.
     """
     values = np.zeros((len(rows), len(COLUMNS)))
     for at, (name, row) in enumerate(rows.items()):

@@ -35,20 +35,20 @@ SCORES: ScoreInfo = {
 
 @dataclass
 class RowPair:
-    """A prediction and its reference."""
+    """Prediction and its reference."""
 
     prediction: CellReader
     reference: CellReader
 
     @property
     def has_gold(self) -> bool:
-        """Whether no row of bilingual_perturbation says that the release has no gold rationale of it."""
+        """True unless the row of bilingual_perturbation has no gold rationale in the release."""
         row = self.reference.row
         return row.get("has_gold") is not False or bool(as_list(row.get("rationale_ids")))
 
 
 def _parse_index(value: Any) -> int | None:
-    """A token index: a whole number from 0, also as a string of digits (gold files write them so)."""
+    """Return a token index, an integer from 0 or a string of digits (as in gold files); None for other values."""
     value = as_scalar(value)
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
         return int(value)
@@ -56,7 +56,7 @@ def _parse_index(value: Any) -> int | None:
 
 
 def _parse_index_set(reader: CellReader, field: str, value: Any, size: int | None) -> frozenset[int]:
-    """A list of indices as a set (repeated ones collapse); issues for what is none or lies past the end."""
+    """Return a list of indices as a set; add an issue for a value that is no index or past the end."""
     items = as_list(value)
     if not reader.expect(items is not None, field, "a list of token indices", value):
         return frozenset()
@@ -74,7 +74,7 @@ def _parse_index_set(reader: CellReader, field: str, value: Any, size: int | Non
 
 
 def _read_sequences(pair: RowPair) -> list[tuple[list[frozenset[int]], frozenset[int]]]:
-    """Per sequence of one instance: the gold sets and the predicted set."""
+    """Return the gold sets and the predicted set per sequence of one instance."""
     prediction, reference = pair.prediction, pair.reference
     golds, chosen = as_list(reference.row.get("rationale_ids")) or [], as_list(prediction.row.get("rationale"))
     value = reference.row.get("rationale_ids")
@@ -98,7 +98,7 @@ def _read_sequences(pair: RowPair) -> list[tuple[list[frozenset[int]], frozenset
 
 
 def _read_probabilities(reader: CellReader, field: str) -> dict[Any, float]:
-    """{label or class number: probability}, {} and a fault for what is no distribution."""
+    """Return {label or class number: probability}; {}, and an issue, for a wrong distribution."""
     value = reader.row[field]
     if isinstance(value, Mapping):
         pairs = [(label, p) for label, p in value.items() if p is not None]
@@ -117,7 +117,7 @@ def _read_probabilities(reader: CellReader, field: str) -> dict[Any, float]:
 
 
 def _score_labels(rows: Sequence[RowPair], fields: set[str]) -> dict[str, np.ndarray]:
-    """Sufficiency, comprehensiveness, New-P and accuracies of each instance, as far as the fields allow."""
+    """Compute sufficiency, comprehensiveness, New-P and accuracies of each instance, as far as the fields allow."""
     present = [field for field in PROBABILITIES if field in fields]
     if not present:
         return {}
@@ -138,7 +138,7 @@ def _score_labels(rows: Sequence[RowPair], fields: set[str]) -> dict[str, np.nda
             scores, what = _read_probabilities(reader, field), f"a probability of the label {label!r}"
             if scores and reader.expect(label in scores, field, what, reader.row[field], "score-missing"):
                 p[field][at] = scores[label]
-                # the first of equal ones, as argmax gives it
+                # the first of equal ones, like argmax
                 best = max(scores, key=scores.__getitem__)
                 classes[field][at] = numbers.setdefault(best, len(numbers))
     full, alone, rest = PROBABILITIES
@@ -160,7 +160,7 @@ def _score_labels(rows: Sequence[RowPair], fields: set[str]) -> dict[str, np.nda
 
 
 def _score_answer_changes(rows: Sequence[RowPair], fields: set[str]) -> dict[str, np.ndarray]:
-    """New-P where answers stand in the place of labels: strings are equal or not, as in the authors' code."""
+    """Compute New-P from answers in place of labels: strings are equal or not, as in the authors' code."""
     if not fields.issuperset(ERASED_ANSWERS) or fields & set(PROBABILITIES):
         return {}
     answers = np.full((len(rows), 3), "", dtype=object)
@@ -173,7 +173,7 @@ def _score_answer_changes(rows: Sequence[RowPair], fields: set[str]) -> dict[str
 
 
 def _find_answer_field(rows: Sequence[RowPair], fields: set[str]) -> str | None:
-    """ "pred_label" where the labels are answers: strings without probabilities, and every reference has an answer."""
+    """Return "pred_label" if labels are answers: strings without probabilities, and every reference has an answer."""
     if "pred_label" not in fields or fields & set(PROBABILITIES):
         return None
     texts = all(isinstance(pair.prediction.row["pred_label"], str) for pair in rows)
@@ -182,7 +182,7 @@ def _find_answer_field(rows: Sequence[RowPair], fields: set[str]) -> str | None:
 
 
 def _score_answers(rows: Sequence[RowPair], fields: set[str], language: str | None) -> dict[str, np.ndarray]:
-    """F1 of each instance's answer, where predictions carry one."""
+    """Compute the F1 of each instance's answer, if predictions have answers."""
     field = "answer" if "answer" in fields else _find_answer_field(rows, fields)
     if field is None:
         return {}
@@ -200,7 +200,7 @@ def _score_answers(rows: Sequence[RowPair], fields: set[str], language: str | No
 
 
 def _score_sets(rows: Sequence[RowPair], threshold: float, issues: Issues) -> dict[str, np.ndarray]:
-    """Agreement with the gold sets, averaged over each instance's sequences; NaN where a reference says it has none."""
+    """Compute agreement with the gold sets, averaged over each instance's sequences; NaN without gold sets."""
     scores = np.full((len(rows), len(SETS)), np.nan)
     for at, pair in enumerate(rows):
         pairs = _read_sequences(pair) if pair.has_gold else []
@@ -210,7 +210,7 @@ def _score_sets(rows: Sequence[RowPair], threshold: float, issues: Issues) -> di
 
 
 def _describe_left_out(rows: Sequence[RowPair], scores: Mapping[str, np.ndarray]) -> list[str]:
-    """What is left out, and for want of what."""
+    """Return lines on the scores and references that are left out, with the missing fields."""
     gold = sum(pair.has_gold for pair in rows)
     needs = {
         "token F1, IOU F1": (SETS[0], "rationale in the predictions" if gold else "rationale_ids in the references"),
@@ -225,9 +225,10 @@ def _describe_left_out(rows: Sequence[RowPair], scores: Mapping[str, np.ndarray]
 
 
 class RationaleSetAgreement(Batches, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
-    """Agreement of predicted rationales with human ones where an input has several alternative gold sets of tokens:
-    token-F1 and IOU-F1 against the set, or union of sets, that fits the prediction best. With labels and
-    probabilities also sufficiency, comprehensiveness and New-P; with answers also their F1.
+    """Agreement of predicted rationales with human ones, if an input has several alternative gold sets of tokens.
+
+    Token-F1 and IOU-F1 against the set, or union of sets, that fits the prediction best. With labels and probabilities
+    also sufficiency, comprehensiveness and New-P; with answers also their F1.
 
     Args:
         predictions: rows {id, rationale}; rationale holds, per sequence of the input, the indices of the chosen
@@ -238,18 +239,18 @@ class RationaleSetAgreement(Batches, evaluate.Metric):  # type: ignore[misc]  # 
             non_rationale_pred_label, the answers to the rationale alone and to the rest, for new_p.
         references: rows {id, rationale_ids}; per sequence the alternative gold sets: [[[index, ..], ..], ..];
             with answers also answers (a list of strings) or answer; with labels also label. Rows of
-            bilingual_perturbation are understood as they come: those that say has_gold: False are left out of
+            bilingual_perturbation are accepted as they are: those that say has_gold: False are left out of
             token F1 and IOU F1.
         iou_threshold: 0.5.
         language: "en", "zh" or None (by the text), for answer_f1.
-        only_predicted: references without a prediction are left out; without it they are an error.
+        only_predicted: leave out references without a prediction; by default they are an error.
         paper: "wang2022": New-P is a share of all references, as in the authors' code; one without a prediction
             is a miss.
         per_instance: adds the scores of each instance.
         confidence_level, n_resamples, seed, ci_method: add KEY_ci, by the bootstrap over instances; ci_method
             is "bca" or "percentile".
-        cluster_by: what is drawn together: "auto" (what shares documents, or an original with its perturbed
-            records), "none", or a column of the rows.
+        cluster_by: the rows that are drawn together: "auto" (those that share documents, or an original with its
+            perturbed records), "none", or a column of the rows.
         by: a column of the rows; adds the scores per value of it.
         label_names: names of the class numbers in that column.
 
@@ -264,7 +265,6 @@ class RationaleSetAgreement(Batches, evaluate.Metric):  # type: ignore[misc]  # 
         ValueError: wrong input; it names the instance and the field.
 
     Example:
-
         >>> import evaluate
         >>> metric = evaluate.load("rationale_set_agreement")
         >>> result = metric.compute(predictions=[{"id": 1, "rationale": [[1, 2, 4]]}],
@@ -289,7 +289,7 @@ class RationaleSetAgreement(Batches, evaluate.Metric):  # type: ignore[misc]  # 
         only_predicted: bool = False,
         paper: str | None = None,
     ) -> Measured:
-        """Per instance the sum of each score over it (0 or one number), and how many numbers that are."""
+        """Compute per instance the sum of each score (0 or one number), and the count of numbers."""
         threshold = as_number(iou_threshold)
         if threshold is None or not 0 < threshold <= 1:
             raise InputError(f"expected a number in (0, 1], found {iou_threshold!r}", "option-value", "iou_threshold")
@@ -324,7 +324,7 @@ class RationaleSetAgreement(Batches, evaluate.Metric):  # type: ignore[misc]  # 
         settings |= {"paper": paper} if paper else describe_scored(len(joint), len(references or ()))
         builder = StatisticsBuilder(len(names) + len(missed))
         for key, column in scores.items():
-            # of references without a prediction New-P alone is known, and is 0
+            # references without a prediction have New-P 0, and no other score
             builder.add_mean(key, np.append(column, np.full(len(missed), 0.0 if key == "new_p" else np.nan)))
         columns = RowColumns([*([reference, row] for _, row, reference in joint), *([named[name]] for name in missed)])
         return Measured(

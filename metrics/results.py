@@ -1,7 +1,7 @@
-"""How every metric turns per-instance `pool.Statistics` into the dict it returns.
+"""Conversion of per-instance `Statistics` to the dict that a metric returns.
 
-NaN: a score that is undefined (a mean over nothing) is NaN in Python and null in JSON; nothing is averaged around it
-silently, because ``finalize`` carries the count it divides by.
+An undefined score (a mean over nothing) is NaN in Python and null in JSON. No mean skips it silently, because
+``finalize`` has the count of the division.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from .issues import InputError
 from .resampling import CI_METHODS, DEFAULT_LEVEL, DEFAULT_RESAMPLES, intervals
 from .statistics_builder import Statistics
 
-# equal to the package's own version (a test holds them together); a Space has no package to ask
+# equal to the package's version (a test compares them); a Space has no package
 VERSION = "3.0.0"
-# module -> the scores that it is judged by: `compare` corrects its p-values over these, all others are exploratory
+# module -> its primary scores: `compare` corrects p-values over these, all others are exploratory
 HEADLINE = {
     "eraser_agreement": ("token_macro_f1", "iou_macro_f1", "auprc", "sentence_macro_f1"),
     "eraser_faithfulness": ("comprehensiveness_aopc", "sufficiency_aopc", "macro_f1"),
@@ -29,7 +29,7 @@ HEADLINE = {
 
 
 def to_python(value: object) -> object:
-    """A score as plain Python: float, int, bool, str, None, and lists and dicts of them (no numpy scalar)."""
+    """Convert a score to plain Python: float, int, bool, str, None, and lists and dicts of them (no numpy scalar)."""
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, np.generic):
@@ -42,7 +42,7 @@ def to_python(value: object) -> object:
 
 
 def describe_scored(scored: int, total: int) -> dict[str, object]:
-    """What the signature says where not all are scored."""
+    """Return the signature's setting if not all are scored."""
     return {} if scored == total else {"scored": f"{scored}/{total}"}
 
 
@@ -61,7 +61,7 @@ def _format_setting(value: object) -> str:
 
 
 def signature(name: str, settings: Mapping[str, object], version: str = VERSION) -> str:
-    """One line that says what made the number: the metric, every setting in the order given, the version.
+    """Return the signature of a result: the metric, every setting in the given order, the version.
 
     >>> signature("perturbation_map", {"average": "pairs", "level": 0.95}, version="1.0")
     'perturbation_map|average:pairs|level:0.95|version:1.0'
@@ -72,10 +72,10 @@ def signature(name: str, settings: Mapping[str, object], version: str = VERSION)
 
 
 def get_group_names(values: Sequence[object], label_names: Sequence[str] | None = None) -> list[str]:
-    """The values of a column as the keys of a breakdown: strings; ``None`` is "null"; class numbers by their names.
+    """Return the values of a column as keys of a breakdown: strings; ``None`` is "null"; class numbers by their names.
 
     Raises:
-        ValueError: for a column whose cells are lists or dicts.
+        ValueError: the column's values are lists or dicts.
     """
     names, numbered = [], dict[object, object](enumerate(label_names or ()))
     for row, value in enumerate(values):
@@ -95,13 +95,13 @@ OVER_LABELS = ("macro_f1",)
 
 
 def describe_breakdown(by: str, statistics: Statistics) -> list[str]:
-    """A line for the scores that a breakdown by this column leaves out, or none."""
+    """Return a line on the scores that a breakdown by this column leaves out, or none."""
     absent = [key for key in OVER_LABELS if by == "classification" and key in statistics.scores()]
     return [f"by {by}: {', '.join(absent)} is left out, because each group has one gold label"] if absent else []
 
 
 def score_groups(statistics: Statistics, names: Sequence[str]) -> dict[str, dict[str, object]]:
-    """Scores per group: {name: {key: score}}, groups in the order of their names."""
+    """Compute scores per group: {name: {key: score}}, groups in the order of their names."""
     if len(names) != len(statistics.ids):
         raise InputError(f"expected {len(statistics.ids)} values, one per instance, found {len(names)}", "length", "by")
     if not names:
@@ -135,14 +135,17 @@ def report(
     """Return the result of a metric: a flat dict of plain Python numbers.
 
     Args:
-        statistics: of all instances.
+        statistics: the statistics of all instances.
         name: the metric's name.
         settings: the metric's own settings, for the signature.
         by_values: one value per instance, aligned with ``statistics.ids``; adds ``by: {value: {key: score}}``.
         extra: further entries that are no resampled score (counts, lists of settings), put before ``signature``.
         per_instance: adds ``per_instance: {key: [score per instance], "annotation_id": [..], "cluster": [number ..]}``.
-        confidence_level, n_resamples, seed, ci_method: see `resampling.intervals`; with a level or a number of
-            resamples ``KEY_ci: [low, high]`` stands right after its key.
+        confidence_level: see `resampling.intervals`; with a level or a number of resamples ``KEY_ci: [low, high]``
+            follows its key.
+        n_resamples: likewise.
+        seed: likewise.
+        ci_method: likewise.
         by: the column's name; groups by gold label have no macro F1.
         label_names: names of the class numbers in ``by_values``, if they are class numbers.
     """

@@ -1,7 +1,7 @@
-"""Rows in, whatever they come as: lists, a Dataset, an Arrow table; what is wrong with them; and how modules keep them.
+"""Rows from lists, a Dataset or an Arrow table: their checks, and the columns of modules.
 
-Ids are compared as strings, rows may come in any order, and every complaint names the row's id and the field. What is
-wrong is gathered first: one ValueError names the first ten offenders and says how many there are.
+Ids are compared as strings, rows may be in any order, and every issue names the row's id and the field. Issues are
+collected first: one ValueError shows the first ten and their total number.
 """
 
 from __future__ import annotations
@@ -19,11 +19,15 @@ from .issues import ONLY_PREDICTED, InputError, Issues, cut
 
 # ------------------------------------------------------------------------------------------------- rows of any kind
 def to_rows(data: Any, side: str) -> list[Row]:
-    """The rows of a list of dicts, a Dataset (any format; ClassLabel numbers become their names), an Arrow table or
-    struct array, a DataFrame, a dict of columns, or any iterable of dicts.
+    """Convert data to a list of rows; ClassLabel numbers become names.
+
+    Args:
+        data: a list of dicts, a Dataset (any format), an Arrow table or struct array, a DataFrame, a dict of columns,
+            or any iterable of dicts.
+        side: "prediction" or "reference", for messages.
 
     Raises:
-        ValueError: for something else, or a row that is no dict.
+        ValueError: the data is something else, or a row is no dict.
     """
     if hasattr(data, "features") and hasattr(data, "with_format"):
         # an IterableDataset has no number of rows
@@ -59,16 +63,16 @@ def to_rows(data: Any, side: str) -> list[Row]:
 
 
 def check_columns(names: Sequence[object], side: str) -> None:
-    """Raise a ValueError where a column stands twice."""
+    """Raise a ValueError if a column occurs twice."""
     twice = next((name for at, name in enumerate(names) if name in names[:at]), None)
     if twice is not None:
         raise InputError(f"expected each column once, found {cut(twice)} twice", "key-twice", f"{side}s")
 
 
 def index_by_id(rows: Sequence[Row], side: str, issues: Issues, id_fields: Sequence[str] = ID_FIELDS) -> dict[str, Row]:
-    """{id: row}, in the rows' order; an id is a string or an integer, compared as a string.
+    """Return {id: row}, in the rows' order; an id is a string or an integer, compared as a string.
 
-    A missing or ill-typed id, or one that stands twice, is a fault.
+    A missing, repeated or wrongly typed id is an issue.
     """
     rows_by_id: dict[str, Row] = {}
     for at, row in enumerate(rows):
@@ -89,10 +93,13 @@ def joined(
     issues: Issues,
     only_predicted: bool = False,
 ) -> list[tuple[str, Row, Row]]:
-    """(id, prediction, reference) in the references' order; faults for what stands on one side alone.
+    """Return (id, prediction, reference) in the references' order; add issues for rows of one side alone.
 
     Args:
-        only_predicted: references without a prediction are left out, and are no fault.
+        predictions: the rows of predictions.
+        references: the rows of references.
+        issues: the issues to extend.
+        only_predicted: leave out references without a prediction; they are no issue then.
 
     Raises:
         ValueError: one side is missing or empty.
@@ -110,7 +117,7 @@ def joined(
 def check_partners(
     predictions: Collection[str], references: Collection[str], issues: Issues, only_predicted: bool = False
 ) -> None:
-    """Each id of one side is one of the other's, too; or (``only_predicted``) each prediction's is a reference's."""
+    """Check that both sides have the same ids; with ``only_predicted`` references may lack predictions."""
     unknown = [name for name in predictions if name not in references]
     if unknown and len(unknown) == len(predictions):
         message = f"none of the {len(predictions):,} ids occurs among the {len(references):,} references"
@@ -126,10 +133,10 @@ def check_partners(
 
 
 class RowColumns:
-    """What rows say of each instance beside its scores: of its rows the first that has a column answers.
+    """Columns of instances beside their scores, from the first row of an instance that has the column.
 
     Args:
-        rows: of each instance, in the order of the statistics.
+        rows: the rows of each instance, in the order of the statistics.
     """
 
     def __init__(self, rows: Sequence[Sequence[Row | None]]) -> None:
@@ -139,7 +146,7 @@ class RowColumns:
         return [next((row for row in own if row is not None and name in row), None) for own in self.rows]
 
     def __call__(self, name: str, predicted: bool = True) -> list[Any]:
-        """The values of a column, of whichever side has it.
+        """Return the values of a column of either side.
 
         Raises:
             ValueError: no row of an instance has it.
@@ -153,7 +160,7 @@ class RowColumns:
         return [holder[name] for holder in holders if holder is not None]
 
     def clusters(self) -> Clusters:
-        """Instances that share a document; else those that ``rel_ids`` join (an original and its perturbed records)."""
+        """Return clusters of instances that share a document, else of originals and their ``rel_ids``."""
         for name in ("documents", "rationales"):
             docids = [_get_docids(holder, name) for holder in self._find_holders(name)]
             if any(docids):
@@ -168,7 +175,7 @@ class RowColumns:
 
 
 def _get_docids(row: Row | None, name: str) -> list[str]:
-    """The documents that a row names in one of its columns."""
+    """Return the documents that a row names in one of its columns."""
     cells = [] if row is None else as_list(row[name]) or []
     return [
         str(cell["docid"]) for cell in cells if isinstance(cell, Mapping) and isinstance(cell.get("docid"), str | int)
@@ -177,11 +184,12 @@ def _get_docids(row: Row | None, name: str) -> list[str]:
 
 @dataclass
 class CellReader:
-    """One row, and where what is wrong with its cells is reported.
+    """Reader of one row that adds issues of its values.
 
     Attributes:
         row: the row.
         name: its id.
+        issues: the issues to extend.
         side: "prediction" or "reference".
     """
 
@@ -191,18 +199,18 @@ class CellReader:
     side: str = "prediction"
 
     def add(self, field: str, message: str, rule: str) -> None:
-        """Report an issue of this row."""
+        """Add an issue of this row."""
         self.issues.add_by_id(self.side, self.name, field, message, rule)
 
     def expect(self, sound: bool, field: str, expected: str, value: object, rule: str = "type") -> bool:
-        """Return ``sound``; where it is False, report that the field holds a value other than expected."""
+        """Return ``sound``; if it is False, add an issue of the field with the expected value and the one found."""
         if not sound:
             self.add(field, f"expected {expected}, found {cut(value)}", rule)
         return sound
 
 
 def find_optional_fields(rows: Sequence[tuple[str, Row]], fields: Sequence[str], side: str, issues: Issues) -> set[str]:
-    """Which optional fields there are; the first row that has one where others have not (or lacks it) is a fault.
+    """Return the optional fields of the rows; the first row that deviates from the others is an issue.
 
     A field that is null is absent.
     """

@@ -1,7 +1,7 @@
 """Counts of spans: exact match, tokens, intersection over union, matching, evidence groups.
 
-Spans stand in three flat integer arrays (`Spans`): the key of the (annotation, document) pair they lie in, the first
-token, and the token after the last. Everything here counts per key; `agreement_scores` divides, last. Nothing
+Spans are three flat integer arrays (`Spans`): the key of their (annotation, document) pair, the first token, and the
+token after the last. Everything here counts per key; `agreement_scores` divides, last. Nothing
 loops over tokens, spans or pairs in Python; overlapping, repeated and empty spans are all allowed.
 
 Sources: DeYoung et al., ERASER (ACL 2020), section 4 (IOU, token P/R/F1); its first version, section 5.1 (exact match).
@@ -30,7 +30,7 @@ class Spans(NamedTuple):
 
 
 def _compute_base(*several: Spans) -> int:
-    """A number above every end: ``key * base + start`` then orders spans by key, then by start."""
+    """Return a number above every end: ``key * base + start`` then orders spans by key, then by start."""
     base = max((int(s.end.max()) for s in several if s.end.size), default=0) + 2
     top = max((int(s.key.max()) for s in several if s.key.size), default=0) + 1
     if top * base >= 2**62:
@@ -39,12 +39,12 @@ def _compute_base(*several: Spans) -> int:
 
 
 def unique_spans(spans: Spans) -> Spans:
-    """The distinct spans, ordered by key, start and end."""
+    """Return the distinct spans, ordered by key, start and end."""
     if not spans.key.size:
         return spans
     base = _compute_base(spans)
     first = spans.key * base + spans.start
-    if (np.diff(first) > 0).all():  # as spans mostly come: there is nothing to do
+    if (np.diff(first) > 0).all():  # most spans are in order already
         return spans
     order = np.lexsort((spans.end, first))
     first, end = first[order], spans.end[order]
@@ -55,7 +55,7 @@ def unique_spans(spans: Spans) -> Spans:
 
 
 def count_covered_tokens(spans: Spans, n_keys: int) -> np.ndarray:
-    """How many distinct tokens the spans of each key cover: int64 (n_keys,)."""
+    """Count the distinct tokens that the spans of each key cover: int64 (n_keys,)."""
     if not spans.key.size:
         return np.zeros(n_keys, dtype=np.int64)
     base = _compute_base(spans)
@@ -70,17 +70,18 @@ def count_covered_tokens(spans: Spans, n_keys: int) -> np.ndarray:
 
 
 def count_tokens(truth: Spans, predicted: Spans, n_keys: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Tokens: per key the distinct tokens of the truth, of the prediction, and those in both."""
+    """Count per key the distinct tokens of the truth, of the prediction, and those in both."""
     either = Spans(*map(np.concatenate, zip(truth, predicted, strict=True)))
     n_truth, n_predicted, n_either = (count_covered_tokens(spans, n_keys) for spans in (truth, predicted, either))
     return n_truth, n_predicted, n_truth + n_predicted - n_either
 
 
 def find_overlapping_pairs(truth: Spans, predicted: Spans) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """All pairs of a predicted and a truth span of one key that share a token.
+    """Find all pairs of a predicted and a truth span of one key that share a token.
 
     Args:
-        truth, predicted: distinct spans in order, as `unique_spans` returns them.
+        truth: distinct spans in order, as `unique_spans` returns them.
+        predicted: likewise.
 
     Returns:
         (index into predicted, index into truth, intersection over union in (0, 1]), ordered by predicted span.
@@ -115,11 +116,11 @@ def find_overlapping_pairs(truth: Spans, predicted: Spans) -> tuple[np.ndarray, 
 
 
 def match_pairs(p: np.ndarray, t: np.ndarray) -> np.ndarray:
-    """A largest one-to-one matching of the pairs ``(p[i], t[i])``; returns the positions i that are matched.
+    """Return the positions i of a largest one-to-one matching of the pairs ``(p[i], t[i])``.
 
-    Pairs whose one side has no other partner are matched first, all at once, until none is left: that is always
-    optimal, and spans that do not overlap among themselves leave nothing over. What remains (cycles) is matched by
-    augmenting paths. How many are matched is thereby determined; which ones follows the order of the pairs.
+    Pairs with a side that has no other partner are matched first, until none is left: that is always optimal, and
+    complete for spans that do not overlap among themselves. Augmenting paths match the rest (cycles). The number of
+    matches is unique; the choice of pairs depends on their order.
     """
     alive = np.arange(p.size)
     chosen: list[np.ndarray] = []
@@ -142,7 +143,7 @@ def match_pairs(p: np.ndarray, t: np.ndarray) -> np.ndarray:
 
 
 def _augment(p: np.ndarray, t: np.ndarray, alive: np.ndarray) -> np.ndarray:
-    """Maximum matching by augmenting paths (breadth first), over the few pairs that cycles leave."""
+    """Find a maximum matching by augmenting paths (breadth first), over the few pairs that cycles leave."""
     edges: dict[int, list[int]] = {}
     for i in alive.tolist():
         edges.setdefault(int(p[i]), []).append(i)
@@ -179,7 +180,7 @@ class SpanCounts(NamedTuple):
 
 
 def count_spans(truth: Spans, predicted: Spans, n_keys: int, thresholds: Sequence[float]) -> SpanCounts:
-    """All counts that span scores are made of: exact match, tokens, and IOU at each threshold.
+    """Compute all counts of span scores: exact match, tokens, and IOU at each threshold.
 
     Exact match counts per key the distinct truth spans, the distinct predicted ones, and those in both. IOU counts the
     predicted spans whose best IOU over the truth spans of their key reaches the threshold, and the size of a largest
@@ -205,14 +206,15 @@ def count_spans(truth: Spans, predicted: Spans, n_keys: int, thresholds: Sequenc
 def count_group_tokens(
     groups: np.ndarray, truth: Spans, predicted: Spans, n_groups: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Evidence groups: how many tokens each holds, and how many of them the prediction covers.
+    """Count the tokens of each evidence group, and those that the prediction covers.
 
     Groups are alternatives, each jointly sufficient, so a prediction that covers ANY one of them suffices.
 
     Args:
         groups: the group of each truth span, numbered over all annotations: int (n,).
-        truth, predicted: their keys must agree.
-        n_groups: how many groups there are.
+        truth: the truth spans.
+        predicted: the predicted spans, with the same keys.
+        n_groups: the number of groups.
 
     Returns:
         tokens and covered tokens per group: int64 (n_groups,) each. A token that two documents of a group
@@ -220,7 +222,7 @@ def count_group_tokens(
     """
     if not truth.key.size:
         return np.zeros(n_groups, dtype=np.int64), np.zeros(n_groups, dtype=np.int64)
-    # a place is one document within one group: what is predicted there is copied to every place of its key
+    # a place is one document within one group: predicted spans are copied to every place of their key
     n_keys = int(max(truth.key.max(), predicted.key.max() if predicted.key.size else 0)) + 1
     packed, place = np.unique(groups.astype(np.int64) * n_keys + truth.key, return_inverse=True)
     place_group, place_key = packed // n_keys, packed % n_keys

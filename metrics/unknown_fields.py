@@ -1,4 +1,4 @@
-"""Fields that a format does not know: one that is nearly a known one is refused, any other is counted and named."""
+"""Fields that a format does not declare: near misses of a declared one are errors, others are counted and named."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from eraser_hub.schema.record import Record
 
 from .issues import MAX_SHOWN, cut
 
-# difflib's ratio from which on a name is a known one misspelt: one letter too few or too many in five is .89
+# difflib's ratio from which a name counts as a misspelt known one: one letter too few or too many in five is .89
 NEARLY = 0.8
 
 
 def find_similar(name: object, known: Collection[str]) -> str | None:
-    """Return the known name that this one is nearly; None where there is none.
+    """Return the known name that is most similar; None if none is similar enough.
 
     >>> find_similar("rationale", ["rationales", "docid"]), find_similar("zebra", ["rationales"])
     ('rationales', None)
@@ -31,24 +31,24 @@ def _nearly(name: str, known: tuple[str, ...]) -> str | None:
 
 
 def describe_misspelling(suggestion: str) -> str:
-    """Return the message for a field that is nearly another one."""
+    """Return the message for a misspelt field."""
     return f"no field of this format: did you mean {suggestion!r}?"
 
 
 class UnknownFields(Counter[str]):
-    """Field, with a dot for each level -> in how many rows it stands that the format does not know."""
+    """Counter of unknown fields: path with a dot for each level -> number of rows that have it."""
 
     def count_row(self, row: Mapping[str, Any], record: Record) -> list[tuple[str, str]]:
-        """Count those of a row, and return (field, message) of each misspelt one."""
+        """Count the unknown fields of a row, and return (field, message) of each misspelt one."""
         unknown = [*_unknown(row, record)]
         self.update({path for _, path, near in unknown if near is None})
         return [(where, describe_misspelling(near)) for where, _, near in unknown if near is not None]
 
     def describe(self, besides: str | None = None) -> str:
-        """Return one line that names them and their numbers; "" where there are none.
+        """Return one line that names the fields and their counts; "" if there are none.
 
         Args:
-            besides: a field that is used all the same.
+            besides: an unknown field that is used nevertheless.
         """
         names = sorted(name for name in self if name != besides)
         if not names:
@@ -61,7 +61,7 @@ class UnknownFields(Counter[str]):
 def _unknown(
     row: Mapping[str, Any], record: Record, where: str = "", path: str = ""
 ) -> Iterator[tuple[str, str, str | None]]:
-    """Yield (place, path, the known field that it nearly is) of each unknown field, at any depth."""
+    """Yield (place, path, similar known field or None) of each unknown field, at any depth."""
     if not row.keys() <= record.keys():
         for name in [name for name in row if name not in record]:
             yield f"{where}{cut(str(name))[1:-1]}", f"{path}{name}", find_similar(name, record)

@@ -23,8 +23,9 @@ def to_arrow_type(field: Field, labels: Sequence[str], only: Collection[str] = (
     """Return the Arrow type of a field.
 
     Args:
+        field: the declared field.
         labels: the keys of probabilities by label, which become a struct.
-        only: of a record, the fields that its struct has; () for all.
+        only: the fields of a record that its struct has; () for all.
     """
     if field.record is not None:
         inner = [one for one in field.record.values() if not only or one.name in only]
@@ -42,11 +43,12 @@ def make_features(record: Record, names: Collection[str] = ()) -> dict[str, Any]
     """Return a record as the features of `datasets`.
 
     Args:
+        record: the declared record.
         names: the fields; () for all.
     """
     import datasets
 
-    # labels are each dataset's own, and a struct would have to name them; datasets before 4.1 has no Json
+    # labels differ between datasets, and a struct would have to name them; datasets before 4.1 has no Json
     by_label = datasets.Json() if hasattr(datasets, "Json") else datasets.Value("string")
 
     def make_feature(field: Field) -> Any:

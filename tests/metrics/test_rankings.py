@@ -134,7 +134,7 @@ def test_rationales_in_many_rounds_are_those_of_one(at_once: int, monkeypatch: p
     scores = random.random(int(np.maximum(sizes, 0).sum()))
     spans = np.array([0, 3, 3, 5]), np.array([0, 1, 4, 2]), np.array([2, 2, 5, 4])
     whole = rank_rationales(sizes, scores, spans, seeds=np.arange(6), n_shuffles=2)
-    monkeypatch.setattr("eraser_hub.metrics.rankings.AT_ONCE", at_once)
+    monkeypatch.setattr("eraser_hub.metrics.rankings.TOKENS_AT_ONCE", at_once)
     rounds = rank_rationales(sizes, scores, spans, seeds=np.arange(6), n_shuffles=2)
     for one, other in zip(whole, rounds, strict=True):
         np.testing.assert_array_equal(one, other)
