@@ -161,11 +161,11 @@ def test_parquet_that_json_cannot_hold_or_that_unpacks_too_large_is_refused(app,
 
 def test_the_module_is_found_beside_the_app(app, tmp_path, metric_source):
     (folder,) = build_metrics(tmp_path, source=metric_source)
-    assert app.module_path(folder) == folder / "toy_overlap.py"
+    assert app.find_module(folder) == folder / "toy_overlap.py"
     with pytest.raises(SystemExit, match="expected the name of one metric"):
-        app.module_path(folder, "other")
+        app.find_module(folder, "other")
     with pytest.raises(SystemExit, match="there are: none"):
-        app.module_path(tmp_path)
+        app.find_module(tmp_path)
 
 
 # -- in the browser ---------------------------------------------------------------------------------------------------
