@@ -15,7 +15,7 @@ from pathlib import Path
 from benchmarks.mangling import ERRORS, NORMALISATIONS
 from benchmarks.throughput import table
 from eraser_hub.asking.alignment import THRESHOLD, Document, Quote, align, key_of
-from eraser_hub.metrics.tokens import sentences_of, tokens_of
+from eraser_hub.metrics.tokens import split_sentences, split_tokens
 from tests.conftest import CORPORA
 from tests.raw_corpora import annotations, documents, evidences
 
@@ -58,14 +58,14 @@ def measure(quotes: int) -> tuple[dict[str, Counter[str]], float, int]:
     clock, size = 0.0, 0
     for name in NAMES:
         sources = documents(CORPORA / name)
-        texts = {docid: tokens_of(text) for docid, text in sources.items()}
+        texts = {docid: split_tokens(text) for docid, text in sources.items()}
         spans, docids, read = gold_spans(name, texts), sorted(texts), dict[str, Document]()
         for at in range(quotes // len(NAMES)):
             gold, kind = chance.choice(spans), list(kinds)[at % len(kinds)]
             docid, start, end = gold
             document = read.setdefault(docid, Document(docid, texts[docid]))
             words = kinds[kind](" ".join(texts[docid][start:end]), chance)
-            strange = " ".join(chance.choice(sentences_of(sources[chance.choice(docids)])))
+            strange = " ".join(chance.choice(split_sentences(sources[chance.choice(docids)])))
             begin = time.perf_counter()
             (quote, *_), (invented, *_) = align([words], [document]), align([strange.replace("...", "")], [document])
             clock, size = clock + time.perf_counter() - begin, size + 2 * len(document.key)

@@ -22,7 +22,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from eraser_hub.metrics.tokens import tokens_of
+from eraser_hub.metrics.tokens import split_tokens
 
 ROOT = Path(__file__).resolve().parent.parent
 DRAWS = 10
@@ -69,7 +69,7 @@ def subset(corpus: Path, target: Path, every: int, shortest: int) -> None:
 
     def tokens(line: str) -> int:
         review = corpus / "docs" / json.loads(line)["annotation_id"]
-        return len(tokens_of(review.read_text("utf-8")))
+        return len(split_tokens(review.read_text("utf-8")))
 
     target.mkdir(parents=True, exist_ok=True)
     lines = (corpus / "val.jsonl").read_text("utf-8").splitlines(keepends=True)

@@ -25,10 +25,10 @@ import numpy as np
 
 from eraser_hub.metrics.eraser_agreement import EraserAgreement
 from eraser_hub.metrics.eraser_faithfulness import EraserFaithfulness
-from eraser_hub.metrics.pool import Finalize, Statistics
-from eraser_hub.metrics.resampling import bootstrap_weights, bounds_of, jackknife
+from eraser_hub.metrics.resampling import bootstrap_weights, compute_bounds, jackknife
 from eraser_hub.metrics.results import HEADLINE
-from eraser_hub.metrics.token_rows import runs
+from eraser_hub.metrics.statistics_builder import Finalize, Statistics
+from eraser_hub.metrics.token_rows import find_runs
 from eraser_hub.scoring.comparison import restricted
 from eraser_hub.scoring.paired_tests import ALPHA, Pair, holm, paired_bootstrap, randomisation
 from eraser_hub.scoring.score import score
@@ -63,7 +63,7 @@ def _instance(
         rationales.append(
             {
                 "docid": docid,
-                "hard_rationale_predictions": [{"start_token": at, "end_token": to} for at, to in runs(marked)],
+                "hard_rationale_predictions": [{"start_token": at, "end_token": to} for at, to in find_runs(marked)],
                 "soft_rationale_predictions": soft.round(3).tolist(),
             }
         )
@@ -180,7 +180,7 @@ def coverage(kind: str, population: Sequence[Statistics], random: np.random.Gene
             for _ in range(SAMPLES):
                 sample = rows[random.integers(0, len(rows), n)]
                 drawn, left_out = finalize(weights @ sample), jackknife(sample, finalize)
-                bounds = bounds_of(finalize(sample.sum(axis=0)), drawn, left_out=left_out)
+                bounds = compute_bounds(finalize(sample.sum(axis=0)), drawn, left_out=left_out)
                 for key in keys:
                     low, high = bounds[key]
                     held.setdefault(key, []).append(bool(low <= truth[key] <= high))

@@ -118,14 +118,14 @@ class Report:
 
 
 class Tally:
-    """Counts offences by check, and keeps the first few of each in words."""
+    """Counts issues by check, and keeps the first few of each in words."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self.examples: dict[str, list[str]] = {}
 
     def add(self, check: str, count: int, examples: Iterable[str] = ()) -> None:
-        """``count`` offences against ``check``; ``examples`` is only drawn from while some are wanted."""
+        """``count`` issues against ``check``; ``examples`` is only drawn from while some are wanted."""
         if count <= 0:
             return
         self.counts[check] += int(count)

@@ -119,7 +119,7 @@ class SmallDataset(CheckRules, Verbs):
         """Read a configuration's files; ``notes`` receives lines for the user.
 
         Raises:
-            DataError: an offence in a file, with its line.
+            DataError: an issue in a file, with its line.
         """
 
     @abstractmethod
@@ -165,7 +165,7 @@ class SmallDataset(CheckRules, Verbs):
         """Build ``out/NAME``, others of its configurations are kept; one process does it in seconds.
 
         Raises:
-            DataError: no ``source``, no file in it, or an offence in a file; BusyError when another build is at work.
+            DataError: no ``source``, no file in it, or an issue in a file; BusyError when another build is at work.
         """
         if source is None:
             raise DataError(f"expected `source` {self.wanted}", rule="option-missing")

@@ -18,7 +18,7 @@ class SmallBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
 
     Raises:
         DataError: on construction where ``data_dir`` lacks the configuration's files, on preparation at the first
-            offence in a file.
+            issue in a file.
     """
 
     dataset: SmallDataset

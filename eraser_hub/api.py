@@ -313,7 +313,7 @@ def score(arguments: ScoreArguments) -> Scores:
         The scores: ``table()``, ``to_frame()`` and ``save(path)`` give them in other forms, a notebook shows them.
 
     Raises:
-        DataError: bad data, with file and line; at most ten offences, and their number.
+        DataError: bad data, with file and line; at most ten issues, and their number.
 
     Examples:
         >>> from eraser_hub import samples, score

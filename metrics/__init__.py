@@ -1,12 +1,13 @@
-"""The seven ``evaluate`` modules, and beside them, flat, the leaves that they import.
+"""Seven ``evaluate`` modules, and the leaves that they import, in one flat folder.
 
 ``evaluate.load`` fetches the files that a module names itself. A leaf may import leaves; the module then names these
-too, `from .leaf import name as name` where it uses nothing of them, and `build metrics` holds it to that.
+too, `from .leaf import name as name` where it uses nothing of them; `build metrics` adds the lines that are missing.
 
 modules    eraser_agreement  eraser_faithfulness  perturbation_map  rationale_set_agreement  normalized_fidelity
            annotator_agreement  quote_faithfulness
 maths      spans  rankings  erasure  fidelity  rank_consistency  rationale_sets  answer_f1  annotators
            agreement (its scores: agreement_scores)  faithfulness: the one path from instances to columns of statistics
-frame      cells  token_rows  sources  offences  unknown_fields  tokens  clusters  pool  results  resampling
-input      columns  arrow_columns  flatten  flat  checks  joining  parts; batches, instances, rows
+frame      cells  token_rows  sources  issues  unknown_fields  tokens  clusters  results  resampling
+           statistics_builder
+input      columns  arrow_columns  flatten  flat  checks  joining  matching; batches, instances, rows
 """

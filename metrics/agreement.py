@@ -1,6 +1,6 @@
-"""Agreement: parts of predictions become the columns of `eraser_agreement`, rows per annotation or their sums.
+"""Agreement statistics: chunks of predictions become columns, with rows per annotation or their sums.
 
-This is the one path from instances to agreement, whether all come at once or some at a time.
+This is the one path from instances to agreement, for all instances at once and for chunks.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from eraser_hub.schema.instance import HARD_FIELD, SOFT_FIELDS
 
 from .agreement_scores import SENTENCES_BY_SPANS, SOFT, add_prf, add_spans, group_coverage
 from .checks import check_documents, check_own_documents, check_scores
-from .joining import Part
-from .offences import InputError
-from .parts import LeftOut, Parts
-from .pool import Pool
+from .issues import InputError
+from .joining import MatchedChunk
+from .matching import LeftOut, Matcher
 from .rankings import AUPRC_POLICIES, baseline_seeds, rank_rationales
-from .spans import Spans, count_spans, group_counts, token_counts
+from .spans import Spans, count_group_tokens, count_spans, count_tokens
+from .statistics_builder import StatisticsBuilder
 
 
 @dataclass(frozen=True)
 class AgreementSettings:
-    """What makes the numbers.
+    """Settings of agreement scores.
 
     Attributes:
-        iou_thresholds: of IOU, each in (0, 1].
-        main_iou: the one whose keys have no suffix.
+        iou_thresholds: thresholds of IOU, each in (0, 1].
+        main_iou: the threshold whose keys have no suffix.
         auprc_policy: AUPRC of a document without evidence, see `rankings.AUPRC_POLICIES`.
-        shuffles: of the soft scores, for the random baseline; 0: none.
-        sentence_threshold: a sentence is predicted from this score on.
+        shuffles: number of shuffles of the soft scores for the random baseline; 0: none.
+        sentence_threshold: the least score of a predicted sentence.
     """
 
     iou_thresholds: Sequence[float] = (0.5,)
@@ -42,106 +42,106 @@ class AgreementSettings:
 
 
 class Agreement:
-    """Gathers agreement, a part at a time.
+    """Collects agreement statistics, a chunk at a time.
 
     Args:
-        parts: which hand out the parts; there are references.
-        settings: what makes the numbers.
+        matcher: the matcher of the chunks; it has references.
+        settings: the settings of the scores.
         totals: keep one row, the sums over all annotations.
 
     Attributes:
-        pool: the columns; whole once `finish` was called.
+        builder: the columns; complete after `finish`.
     """
 
-    def __init__(self, parts: Parts, settings: AgreementSettings, totals: bool = False) -> None:
-        if parts.r is None:
+    def __init__(self, matcher: Matcher, settings: AgreementSettings, totals: bool = False) -> None:
+        if matcher.r is None:
             raise InputError("expected references, found none", "empty")
-        self.parts, self.settings, self.rules = parts, settings, parts.rules
-        self.pool = Pool(len(parts.r.ids), totals)
-        self.says_sentences = bool((parts.r.start_sentence >= 0).any())
-        # annotations with evidence that does not say its sentences, and documents of one sentence that were left out
-        r = parts.r
-        self.unsaid, self.short = np.zeros(len(r.ids), dtype=bool), 0
-        self.unsaid[r.group_instance[r.group[(r.start_sentence < 0) | (r.end_sentence < 0)]]] = True
-        # instances without a rationale, from before any instance had one: annotations, lines, whether they are answers
+        self.matcher, self.settings, self.rules = matcher, settings, matcher.rules
+        self.builder = StatisticsBuilder(len(matcher.r.ids), totals)
+        self.has_gold_sentences = bool((matcher.r.start_sentence >= 0).any())
+        # annotations with evidence without sentence offsets, and the number of left out documents of one sentence
+        r = matcher.r
+        self.lacks_sentences, self.n_single = np.zeros(len(r.ids), dtype=bool), 0
+        self.lacks_sentences[r.group_instance[r.group[(r.start_sentence < 0) | (r.end_sentence < 0)]]] = True
+        # instances without a rationale that came before any instance had one: annotations, lines, answered
         self.waiting: list[tuple[np.ndarray, Sequence[int], np.ndarray]] = []
-        check_own_documents(parts.r, self.rules["own documents"])
+        check_own_documents(matcher.r, self.rules["own documents"])
 
     @property
     def sentences_by_spans(self) -> bool:
-        """Whether sentences are predicted by spans."""
-        used = self.parts.fields.used
-        return self.says_sentences and "hard" in used and "sentence" not in used
+        """True if spans predict the sentences."""
+        used = self.matcher.fields.used
+        return self.has_gold_sentences and "hard" in used and "sentence" not in used
 
-    def add(self, part: Part) -> None:
-        """Check a part, and add its statistics if nothing is wrong so far."""
-        if "hard" in self.parts.fields.present:
-            self._add(part)
-        elif not self.rules.broken():
-            self.waiting.append((part.rows[part.reference], part.lines, part.p.answered[part.row]))
+    def add(self, chunk: MatchedChunk) -> None:
+        """Check a chunk, and add its statistics if there are no issues so far."""
+        if "hard" in self.matcher.fields.present:
+            self._add(chunk)
+        elif not self.rules.has_issues():
+            self.waiting.append((chunk.rows[chunk.reference], chunk.lines, chunk.p.answered[chunk.row]))
 
     def finish(self) -> None:
-        """Add what waited."""
+        """Add the instances that came before any instance had a rationale."""
         for waiting in self.waiting:
-            self._add(self.parts.without_rationales(*waiting))
+            self._add(self.matcher.without_rationales(*waiting))
 
-    def _add(self, part: Part) -> None:
-        used = self.parts.fields.used
-        if not part.p.answered.all():
-            part = _with_zeros(part, used)
-        for name, lengths in zip(SOFT_FIELDS, part.lengths, strict=True):
-            check_scores(part.p, name, lengths, self.rules["lengths"])
-        if not self.rules.broken("fields"):
-            check_documents(part, used, self.rules["documents"])
-        if self.rules.broken():
+    def _add(self, chunk: MatchedChunk) -> None:
+        used = self.matcher.fields.used
+        if not chunk.p.answered.all():
+            chunk = _fill_zeros(chunk, used)
+        for name, lengths in zip(SOFT_FIELDS, chunk.lengths, strict=True):
+            check_scores(chunk.p, name, lengths, self.rules["lengths"])
+        if not self.rules.has_issues("fields"):
+            check_documents(chunk, used, self.rules["documents"])
+        if self.rules.has_issues():
             return
-        self.pool.rows = part.rows
+        self.builder.rows = chunk.rows
         if "hard" in used:
-            self._add_spans(part)
+            self._add_spans(chunk)
         if used & SOFT_FIELDS.keys():
-            self._add_rankings(part)
+            self._add_rankings(chunk)
 
-    def _add_spans(self, part: Part) -> None:
-        p, r = part.p, part.r
-        both, evidence, span = part.number_pairs()
-        owner, doc = np.divmod(both, part.width)
+    def _add_spans(self, chunk: MatchedChunk) -> None:
+        p, r = chunk.p, chunk.r
+        both, evidence, span = chunk.number_pairs()
+        owner, doc = np.divmod(both, chunk.width)
         truth, predicted = Spans(evidence, r.start, r.end), Spans(span, p.start, p.end)
         counts = count_spans(truth, predicted, owner.size, self.settings.iou_thresholds)
-        add_spans(self.pool, counts, self.settings.main_iou, owner)
-        groups = group_counts(r.group, truth, predicted, r.group_instance.size)
+        add_spans(self.builder, counts, self.settings.main_iou, owner)
+        groups = count_group_tokens(r.group, truth, predicted, r.group_instance.size)
         whole, best = group_coverage(r.group_instance, *groups, len(r.ids))
-        self.pool.add_mean("any_group_coverage", whole)
-        self.pool.add_mean("best_group_recall", best)
-        if self.sentences_by_spans and (kept := self._with_sentences(part, owner, doc)).any():
-            # sentences of the evidence that says them, and those of which a predicted span covers at least one token
+        self.builder.add_mean("any_group_coverage", whole)
+        self.builder.add_mean("best_group_recall", best)
+        if self.sentences_by_spans and (counted := self._find_scored_sentences(chunk, owner, doc)).any():
+            # sentences of the evidence with sentence offsets, and those that a predicted span touches
             known = np.flatnonzero((r.start_sentence >= 0) & (r.end_sentence >= r.start_sentence))
             gold = Spans(evidence[known], r.start_sentence[known], r.end_sentence[known])
             rationale = np.repeat(np.arange(p.hard.size), np.maximum(p.hard, 0))
-            annotation = part.rows[part.owner[rationale]]
-            touched = part.documents.sentence_spans(annotation, part.doc[rationale], p.start, p.end)
-            sentences = np.stack(token_counts(gold, Spans(span, *touched), owner.size))
-            add_prf(self.pool, "sentence", tuple(sentences * kept), owner, SENTENCES_BY_SPANS)
+            annotation = chunk.rows[chunk.owner[rationale]]
+            touched = chunk.documents.sentence_spans(annotation, chunk.doc[rationale], p.start, p.end)
+            sentences = np.stack(count_tokens(gold, Spans(span, *touched), owner.size))
+            add_prf(self.builder, "sentence", tuple(sentences * counted), owner, SENTENCES_BY_SPANS)
 
-    def _with_sentences(self, part: Part, owner: np.ndarray, doc: np.ndarray) -> np.ndarray:
-        """Which (annotation, document) pairs count in the precision and recall of sentences: bool.
+    def _find_scored_sentences(self, chunk: MatchedChunk, owner: np.ndarray, doc: np.ndarray) -> np.ndarray:
+        """Return True for each (annotation, document) pair that counts in precision and recall of sentences.
 
-        Those whose annotation says the sentences of its evidence, and whose document has more than one.
+        Its annotation has sentence offsets, and its document more than one sentence.
         """
-        said = ~self.unsaid[part.rows[owner]]
-        long = part.documents.lengths(part.rows[owner], doc)[1] > 1
-        self.short += int((said & ~long).sum())
-        return np.asarray(said & long)
+        has_offsets = ~self.lacks_sentences[chunk.rows[owner]]
+        long = chunk.documents.lengths(chunk.rows[owner], doc)[1] > 1
+        self.n_single += int((has_offsets & ~long).sum())
+        return np.asarray(has_offsets & long)
 
-    def _add_rankings(self, part: Part) -> None:
-        p, r, settings, owner = part.p, part.r, self.settings, part.owner
-        where, evidence = part.evidence_of_rationales()
+    def _add_rankings(self, chunk: MatchedChunk) -> None:
+        p, r, settings, owner = chunk.p, chunk.r, self.settings, chunk.owner
+        where, evidence = chunk.match_evidence()
         bounds = {"soft": (r.start, r.end), "sentence": (r.start_sentence, r.end_sentence)}
         # a rationale is seeded by its annotation and its document
         places = zip(p.instance.tolist(), p.doc.tolist(), strict=True) if settings.shuffles else ()
         seeds = baseline_seeds([f"{p.ids[row]}\0{p.docids[doc]}" for row, doc in places]) if settings.shuffles else None
         no_positives = AUPRC_POLICIES[settings.auprc_policy]
         for name, soft in SOFT_FIELDS.items():
-            if name not in self.parts.fields.used:
+            if name not in self.matcher.fields.used:
                 continue
             sizes, scores, sentences = getattr(p, name), getattr(p, f"{name}_scores"), name == "sentence"
             spans = where, bounds[name][0][evidence], bounds[name][1][evidence]
@@ -149,39 +149,39 @@ class Agreement:
             ranked = rank_rationales(sizes, scores, spans, no_positives, seeds, settings.shuffles, decide)
             chosen = np.flatnonzero(sizes >= 0)
             if sentences:
-                chosen = chosen[~self.unsaid[part.rows[owner[chosen]]]]
-                decided = chosen[self._with_sentences(part, owner[chosen], part.doc[chosen])]
+                chosen = chosen[~self.lacks_sentences[chunk.rows[owner[chosen]]]]
+                decided = chosen[self._find_scored_sentences(chunk, owner[chosen], chunk.doc[chosen])]
                 if decided.size:
-                    add_prf(self.pool, "sentence", tuple(ranked.decided[decided].T), owner[decided])
+                    add_prf(self.builder, "sentence", tuple(ranked.decided[decided].T), owner[decided])
             for end, each in (("", ranked.scores), ("_random", ranked.random)):
                 for key, values in zip(SOFT, each[chosen].T, strict=True) if not end or len(each) else ():
-                    self.pool.add_mean(f"{soft.prefix}{key}{end}", values, owner[chosen])
+                    self.builder.add_mean(f"{soft.prefix}{key}{end}", values, owner[chosen])
 
     def signature_settings(self) -> dict[str, object]:
-        """The settings that made a difference, as the signature has them."""
-        s, used = self.settings, self.parts.fields.used
-        told: dict[str, object] = {}
+        """Return the settings of the signature, without those that make no difference."""
+        s, used = self.settings, self.matcher.fields.used
+        shown: dict[str, object] = {}
         if "hard" in used:
             # the main threshold, then the others in ascending order, each once
-            told["iou"] = [
+            shown["iou"] = [
                 float(s.main_iou),
                 *sorted({float(value) for value in s.iou_thresholds} - {float(s.main_iou)}),
             ]
         if "soft" in used or "sentence" in used:
-            told["auprc_no_positives"] = s.auprc_policy
+            shown["auprc_no_positives"] = s.auprc_policy
         if "sentence" in used:
-            told["sentence_threshold"] = s.sentence_threshold
+            shown["sentence_threshold"] = s.sentence_threshold
         elif self.sentences_by_spans:
-            told["sentences_from"] = "spans"
+            shown["sentences_from"] = "spans"
         if "sentence" in used or self.sentences_by_spans:
-            told["sentences"] = "[start,end)"
+            shown["sentences"] = "[start,end)"
         if s.shuffles:
-            told["shuffles"] = s.shuffles
-        return told | self.parts.signature_settings()
+            shown["shuffles"] = s.shuffles
+        return shown | self.matcher.signature_settings()
 
     def left_out(self) -> LeftOut:
-        """The scores that these predictions do not give, each with the field that it would take."""
-        used, by_spans = self.parts.fields.used, self.sentences_by_spans
+        """Return the scores that these predictions do not allow, each with its missing field."""
+        used, by_spans = self.matcher.fields.used, self.sentences_by_spans
         soft, sentence = (field.field for field in SOFT_FIELDS.values())
         needs = [
             ("hard" in used, "exact, token and IOU scores", HARD_FIELD),
@@ -192,27 +192,27 @@ class Agreement:
         return {scores: field for there, scores, field in needs if not there}
 
     def notes(self) -> list[str]:
-        """A line for whatever else sentence scores leave out."""
-        if "sentence" not in self.parts.fields.used and not self.sentences_by_spans:
+        """Return one line for each kind of annotations or documents that sentence scores leave out."""
+        if "sentence" not in self.matcher.fields.used and not self.sentences_by_spans:
             return []
-        unsaid = int(self.unsaid.sum())
-        told = f"sentence scores leave out {unsaid:,} annotations whose evidence has no sentence offsets"
-        short = f"sentence p, r and f1 leave out {self.short:,} documents of one sentence"
-        return [told] * (unsaid > 0) + [short] * (self.short > 0)
+        lacking = int(self.lacks_sentences.sum())
+        without_offsets = f"sentence scores leave out {lacking:,} annotations whose evidence has no sentence offsets"
+        single = f"sentence p, r and f1 leave out {self.n_single:,} documents of one sentence"
+        return [without_offsets] * (lacking > 0) + [single] * (self.n_single > 0)
 
 
-def _with_zeros(part: Part, used: Set[str]) -> Part:
-    """The part, in which what is no answer has no spans, and scores of zero for each document with evidence."""
-    p, r = part.p, part.r
-    wanted = np.unique(part.evidence)
-    wanted = wanted[p.answered[part.row[wanted // part.width]] == 0]
-    annotation, doc = np.divmod(wanted, part.width)
+def _fill_zeros(chunk: MatchedChunk, used: Set[str]) -> MatchedChunk:
+    """Return the chunk; instances without answer have no spans, and scores of 0 for each document with evidence."""
+    p, r = chunk.p, chunk.r
+    wanted = np.unique(chunk.evidence)
+    wanted = wanted[p.answered[chunk.row[wanted // chunk.width]] == 0]
+    annotation, doc = np.divmod(wanted, chunk.width)
     columns: dict[str, np.ndarray] = {"hard": np.append(p.hard, np.full(doc.size, 0 if "hard" in used else -1))}
-    for name, lengths in zip(SOFT_FIELDS, part.documents.lengths(part.rows[annotation], doc), strict=True):
+    for name, lengths in zip(SOFT_FIELDS, chunk.documents.lengths(chunk.rows[annotation], doc), strict=True):
         size = np.maximum(lengths, 0) if name in used else np.full(doc.size, -1)
         columns[name] = np.append(getattr(p, name), size)
         columns[f"{name}_scores"] = np.append(getattr(p, f"{name}_scores"), np.zeros(np.maximum(size, 0).sum()))
     number = {name: at for at, name in enumerate(p.docids)}
     codes = np.array([number.setdefault(str(r.docids[code]), len(number)) for code in doc.tolist()], dtype=np.int64)
-    columns |= {"instance": np.append(p.instance, part.row[annotation]), "doc": np.append(p.doc, codes)}
-    return replace(part, p=replace(p, docids=list(number), **columns))  # type: ignore[arg-type]
+    columns |= {"instance": np.append(p.instance, chunk.row[annotation]), "doc": np.append(p.doc, codes)}
+    return replace(chunk, p=replace(p, docids=list(number), **columns))  # type: ignore[arg-type]

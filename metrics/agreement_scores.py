@@ -11,32 +11,32 @@ from typing import ClassVar
 
 import numpy as np
 
-from .pool import Column, Described, Pool, divide
 from .rankings import Rankings
 from .spans import SpanCounts
+from .statistics_builder import Column, ScoreInfo, StatisticsBuilder, divide
 
 PRF = ("p", "r", "f1")
 SOFT = Rankings._fields
 Counts = tuple[np.ndarray, np.ndarray, np.ndarray]  # truth, predicted, both
 
 
-def f1_of(p: np.ndarray, r: np.ndarray) -> np.ndarray:
-    """Harmonic mean; 0 where either is 0."""
+def compute_f1(p: np.ndarray, r: np.ndarray) -> np.ndarray:
+    """Return the harmonic mean of precision and recall; 0 where either is 0."""
     return np.where((p == 0) | (r == 0), 0.0, divide(2 * p * r, p + r))
 
 
 def precision_recall_f1(n_truth: np.ndarray, n_predicted: np.ndarray, hits: np.ndarray) -> Counts:
-    """Elementwise precision, recall and F1 of counts, of any shape; each 0 where its denominator is 0."""
+    """Return elementwise precision, recall and F1 of counts of any shape; each 0 where its denominator is 0."""
     p, r = divide(hits, n_predicted), divide(hits, n_truth)
-    return p, r, f1_of(p, r)
+    return p, r, compute_f1(p, r)
 
 
-def suffix(threshold: float, main: float) -> str:
-    """What stands behind the keys of an IOU threshold: nothing for the main one, ``@0.1`` for a further one."""
+def format_iou_suffix(threshold: float, main: float) -> str:
+    """Return the suffix of the keys of an IOU threshold: "" for the main one, ``@0.1`` for a further one."""
     return "" if threshold == main else f"@{float(threshold)!r}"
 
 
-# what the columns of sentences' counts begin with where they come from spans
+# prefix of the columns of sentence counts that come from spans
 SENTENCES_BY_SPANS = "sentence_by_spans"
 
 
@@ -44,8 +44,8 @@ SENTENCES_BY_SPANS = "sentence_by_spans"
 class PrecisionRecall:
     """Micro and macro precision, recall and F1 (``NAME_micro_p`` ..) of the columns ``SOURCE.truth`` ..
 
-    Macro: the mean of each key's own values, over the keys with anything on either side. Without such a key all are 0,
-    as in the reference; of sentences, which the reference does not score so, NaN: what was left out is no miss.
+    Macro scores are means over the keys that have truth or prediction. Without such a key all are 0, as in the
+    reference scorer; sentence scores, which that scorer does not have, are NaN then.
     """
 
     name: str
@@ -53,6 +53,7 @@ class PrecisionRecall:
     PLACE: ClassVar[int] = 0
 
     def finalize(self, column: Column) -> dict[str, np.ndarray]:
+        """Return the scores of the sums."""
         name, source = self.name, self.source
         p, r, f1 = precision_recall_f1(*(column(f"{source}.{part}") for part in ("truth", "predicted", "hits")))
         scores = {f"{name}_micro_p": p, f"{name}_micro_r": r, f"{name}_micro_f1": f1}
@@ -68,56 +69,64 @@ class PrecisionRecall:
 class Iou:
     """IOU at one threshold: micro, macro (F1 of the mean p and r), and the one-to-one matched variant."""
 
-    end: str  # see `suffix`
+    end: str  # see `format_iou_suffix`
     PLACE: ClassVar[int] = 1
 
     def finalize(self, column: Column) -> dict[str, np.ndarray]:
+        """Return the scores of the sums."""
         end, name = self.end, f"iou{self.end}"
         scores: dict[str, np.ndarray] = {}
         for kind, hits in (("micro", "hits"), ("matched", "matched")):
             p, r, f1 = precision_recall_f1(*(column(f"{name}.{part}") for part in ("truth", "predicted", hits)))
             scores |= {f"iou_{kind}_p{end}": p, f"iou_{kind}_r{end}": r, f"iou_{kind}_f1{end}": f1}
         p, r = (divide(column(f"{name}.sum_{part}"), column(f"{name}.keys_{part}")) for part in ("p", "r"))
-        return scores | {f"iou_macro_p{end}": p, f"iou_macro_r{end}": r, f"iou_macro_f1{end}": f1_of(p, r)}
+        return scores | {f"iou_macro_p{end}": p, f"iou_macro_r{end}": r, f"iou_macro_f1{end}": compute_f1(p, r)}
 
 
-def add_prf(pool: Pool, name: str, counts: Counts, owner: np.ndarray, source: str | None = None) -> None:
-    """Precision, recall and F1 of counts per key.
+def add_prf(
+    builder: StatisticsBuilder, name: str, counts: Counts, owner: np.ndarray, source: str | None = None
+) -> None:
+    """Add precision, recall and F1 of counts per key.
 
     Args:
+        builder: the columns to extend.
+        name: the prefix of the scores' keys.
+        counts: per key the truth, the predicted and the hits: int (keys,) each.
         owner: the annotation of each key.
-        source: what the columns' names begin with, where the counts are made otherwise than those named ``name``.
+        source: the prefix of the columns' names; None: ``name``.
     """
     n_truth, n_predicted, hits = counts
     p, r, f1 = precision_recall_f1(n_truth, n_predicted, hits)
     used = (n_truth > 0) | (n_predicted > 0)
     columns = {"truth": n_truth, "predicted": n_predicted, "hits": hits, "keys": used}
     columns |= {"sum_p": p * used, "sum_r": r * used, "sum_f1": f1 * used}
-    pool.add(PrecisionRecall(name, source or name), columns, owner, source or name)
+    builder.add(PrecisionRecall(name, source or name), columns, owner, source or name)
 
 
-def add_spans(pool: Pool, counts: SpanCounts, main: float, owner: np.ndarray) -> None:
-    """Everything that `spans.count_spans` counted.
+def add_spans(builder: StatisticsBuilder, counts: SpanCounts, main: float, owner: np.ndarray) -> None:
+    """Add all counts of `spans.count_spans`.
 
     Args:
+        builder: the columns to extend.
+        counts: the counts per key.
         main: the IOU threshold whose keys have no suffix.
         owner: the annotation of each key.
     """
-    add_prf(pool, "exact", counts.exact, owner)
-    add_prf(pool, "token", counts.token, owner)
+    add_prf(builder, "exact", counts.exact, owner)
+    add_prf(builder, "token", counts.token, owner)
     n_truth, n_predicted, _ = counts.exact
     for threshold, hits, matched in counts.iou:
-        end = suffix(threshold, main)
+        end = format_iou_suffix(threshold, main)
         columns = {"truth": n_truth, "predicted": n_predicted, "hits": hits, "matched": matched}
         columns |= {"sum_p": divide(hits, n_predicted), "keys_p": n_predicted > 0}
         columns |= {"sum_r": divide(hits, n_truth), "keys_r": n_truth > 0}
-        pool.add(Iou(end), columns, owner, f"iou{end}")
+        builder.add(Iou(end), columns, owner, f"iou{end}")
 
 
 def group_coverage(
     group_annotation: np.ndarray, tokens: np.ndarray, covered: np.ndarray, n: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Per annotation: does the prediction cover ANY one evidence group (1 or 0), and the best group's token recall.
+    """Return per annotation 1 if the prediction covers any evidence group (else 0), and the best group's token recall.
 
     Groups without tokens do not count; an annotation without a group that has tokens gives NaN for both.
     """
@@ -131,11 +140,11 @@ def group_coverage(
     return whole, best
 
 
-def described() -> Described:
-    """Return the scores that predictions with every field give, and those of the random baseline.
+def describe_scores() -> ScoreInfo:
+    """Return direction and range of the scores of predictions with every field, and of the random baseline.
 
-    IOU recall counts hits of predicted spans over truth spans: two predicted spans may hit one truth span. The random
-    baseline says what chance gives: it has no better end.
+    IOU recall divides hits of predicted spans by truth spans: two predicted spans may hit one truth span. The random
+    baseline has no direction.
     """
     families = [f"{name}_{kind}" for name in ("exact", "token", "iou") for kind in ("micro", "macro")]
     prf = [f"{family}_{part}" for family in (*families, "iou_matched") for part in PRF]
@@ -144,5 +153,5 @@ def described() -> Described:
     highest: dict[str, float | None] = {f"iou_{kind}_r": None for kind in ("micro", "macro")}
     highest |= {f"iou_{kind}_f1": 2.0 for kind in ("micro", "macro")}
     keys = (*prf, "any_group_coverage", "best_group_recall", *sentences, *soft)
-    scores: Described = {key: (True, 0.0, highest.get(key, 1.0)) for key in keys}
+    scores: ScoreInfo = {key: (True, 0.0, highest.get(key, 1.0)) for key in keys}
     return scores | {f"{key}_random": (None, 0.0, 1.0) for key in soft}

@@ -1,4 +1,4 @@
-"""How far annotators agree with their majority: Cohen's kappa, precision, recall and F1, each with its spread."""
+"""Agreement of annotators with their majority: Cohen's kappa, precision, recall and F1, each with its spread."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from eraser_hub.schema.rows import ANNOTATOR_ROW
 from .annotators import agreement
 from .batches import Batches, Measured
 from .cells import Row, as_list, as_scalar
-from .offences import InputError, Offences
-from .pool import Described, Statistics, divide, info_of
-from .results import scored_of
-from .rows import CellReader, RowColumns, by_id, check_partners
+from .issues import InputError, Issues
+from .results import describe_scored
+from .rows import CellReader, RowColumns, check_partners, index_by_id
 from .sources import ERASER
+from .statistics_builder import ScoreInfo, Statistics, divide, make_info
 
 KEYS = ("cohen_kappa", "p", "r", "f1")
-SCORES: Described = {key: (True, -1.0 if key == "cohen_kappa" else 0.0, 1.0) for key in KEYS}
+SCORES: ScoreInfo = {key: (True, -1.0 if key == "cohen_kappa" else 0.0, 1.0) for key in KEYS}
 SCORES |= {f"{key}_std": (None, 0.0, 1.0) for key in KEYS}
-# what a subtraction of equal means leaves (some spacings of numbers below 1) is rounding, not spread
+# variances below this (some spacings of numbers below 1) are rounding
 LEAST_VARIANCE = 1e-14
 
 
 def _finalize(sums: np.ndarray) -> dict[str, np.ndarray]:
-    """From sums of x, of x squared, and counts (of kappas, of comparisons)."""
+    """Return the scores from sums of x, of x squared, and counts (of kappas, of comparisons)."""
     scores = {}
     for at, key in enumerate(KEYS):
         count = sums[..., 8 if key == "cohen_kappa" else 9]
@@ -37,8 +37,8 @@ def _finalize(sums: np.ndarray) -> dict[str, np.ndarray]:
     return scores
 
 
-def _marks(reader: CellReader) -> np.ndarray | None:
-    """0/1 (annotators, tokens), or None and a fault."""
+def _read_annotations(reader: CellReader) -> np.ndarray | None:
+    """Return the marks as bool (annotators, tokens); None, and an issue, if they are no marks."""
     value = reader.row.get("annotators")
     several = as_list(value) or []
     if not reader.expect(len(several) > 1, "annotators", "at least two annotators' lists", value, "length"):
@@ -57,21 +57,22 @@ def _marks(reader: CellReader) -> np.ndarray | None:
 
 
 class AnnotatorAgreement(Batches, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
-    """Agreement of human annotators on the tokens of a rationale: each annotator of each text against the majority of
-    that text's annotators, by Cohen's kappa, precision, recall and F1, with the standard deviation over all of
-    these.
+    """Agreement of human annotators on the tokens of a rationale.
+
+    Each annotator of each text is compared with the majority of that text's annotators, by Cohen's kappa, precision,
+    recall and F1, with the standard deviation over all of these.
 
     Args:
         references: rows {annotation_id, annotators}; annotators holds one list of 0/1 per annotator, one number
             per token: [[0, 1, ..], ..], at least two of one length. The rows may be given as predictions
             instead; if both are given, predictions hold the annotators and references further columns for by.
-        only_predicted: references without an instance are left out, and the signature says how many were
-            scored; without it they are an error.
+        only_predicted: leave out references without an instance; the signature has the number of scored ones.
+            By default they are an error.
         per_instance: adds each text's means over its annotators.
         confidence_level, n_resamples, seed, ci_method: add KEY_ci, by the bootstrap over texts; ci_method is
             "bca" or "percentile".
-        cluster_by: what is drawn together: "auto" (what shares documents, or an original with its perturbed
-            records), "none", or a column of the rows.
+        cluster_by: the rows that are drawn together: "auto" (those that share documents, or an original with its
+            perturbed records), "none", or a column of the rows.
         by: a column of the rows; adds the scores per value of it.
         label_names: names of the class numbers in that column.
 
@@ -86,7 +87,6 @@ class AnnotatorAgreement(Batches, evaluate.Metric):  # type: ignore[misc]  # eva
         ValueError: wrong input; it names the instance and the field.
 
     Example:
-
         >>> import evaluate
         >>> metric = evaluate.load("annotator_agreement")
         >>> result = metric.compute(references=[
@@ -98,24 +98,24 @@ class AnnotatorAgreement(Batches, evaluate.Metric):  # type: ignore[misc]  # eva
 
     SOURCE = ERASER
     INPUTS = ((ANNOTATOR_ROW, ("annotation_id", "annotators")), (ANNOTATOR_ROW, ("annotation_id", "annotators")))
-    HIGHER_IS_BETTER, RANGES = info_of(SCORES)
+    HIGHER_IS_BETTER, RANGES = make_info(SCORES)
 
     def _measure(
         self, predictions: Sequence[Row] | None, references: Sequence[Row] | None, only_predicted: bool = False
     ) -> Measured:
-        """Per text: sums over its annotators of each score and of its square, and the counts."""
-        offences = Offences()
+        """Compute per text the sums over its annotators of each score and of its square, and the counts."""
+        issues = Issues()
         sides = (("prediction", predictions), ("reference", references))
-        tables = {side: by_id(rows, side, offences) for side, rows in sides if rows}
+        tables = {side: index_by_id(rows, side, issues) for side, rows in sides if rows}
         if not tables:
             raise InputError("expected rows with annotators, found none", "empty")
         (side, rows), *more = tables.items()
         further = more[0][1] if more else {}
         if further:
-            check_partners(rows, further, offences, only_predicted)
+            check_partners(rows, further, issues, only_predicted)
         values, means = np.zeros((len(rows), 10)), np.full((len(rows), 4), np.nan)
         for at, (name, row) in enumerate(rows.items()):
-            marks = _marks(CellReader(row, name, offences, side))
+            marks = _read_annotations(CellReader(row, name, issues, side))
             if marks is None:
                 continue
             scores = agreement(marks)
@@ -125,12 +125,12 @@ class AnnotatorAgreement(Batches, evaluate.Metric):  # type: ignore[misc]  # eva
                 values[at, 2 * number : 2 * number + 2] = one.sum(), (one**2).sum()
                 means[at, number] = one.mean() if len(one) else np.nan
             values[at, 8:] = defined.sum(), len(marks)
-        offences.stop()
+        issues.raise_if_any()
         per_instance = {key: means[:, number] for number, key in enumerate(KEYS)}
         kappas, comparisons = values[:, 8:].sum(axis=0)
         return Measured(
             Statistics(list(rows), values, _finalize, per_instance),
             RowColumns([[row, further.get(name)] for name, row in rows.items()]),
-            {"majority": "strict", "std": "population", **scored_of(len(rows), max(len(rows), len(further)))},
+            {"majority": "strict", "std": "population", **describe_scored(len(rows), max(len(rows), len(further)))},
             {"comparisons": int(comparisons), "undefined_kappas": int(comparisons - kappas)},
         )

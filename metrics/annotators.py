@@ -7,19 +7,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from .pool import divide
+from .statistics_builder import divide
 
 
 def majority(marks: np.ndarray) -> np.ndarray:
-    """Tokens that more than half of the annotators mark: bool (tokens,), from 0/1 (annotators, tokens).
+    """Return True for each token that more than half of the annotators mark: bool (tokens,).
 
-    A tie is no majority, so of two annotators the majority is what both mark.
+    A tie is no majority: the majority of two annotators marks the tokens that both mark.
+
+    Args:
+        marks: 0/1, (annotators, tokens).
     """
     return np.asarray(2 * marks.sum(axis=0) > len(marks))
 
 
 def agreement(marks: np.ndarray) -> dict[str, np.ndarray]:
-    """Each annotator against the majority.
+    """Compare each annotator with the majority.
 
     Args:
         marks: 0/1, (annotators, tokens), at least two annotators.

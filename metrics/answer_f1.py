@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
-from .offences import InputError
+from .issues import InputError
 
 _ARTICLES = frozenset(("a", "an", "the"))
 _ASCII_PUNCTUATION = frozenset(string.punctuation)
@@ -22,30 +22,30 @@ LANGUAGES = ("en", "zh")
 
 
 def is_chinese(character: str) -> bool:
-    """Whether a character is a Chinese one (CJK ideographs and their extensions)."""
+    """Return True if a character is a Chinese one (CJK ideographs and their extensions)."""
     code = ord(character)
     return 0x3400 <= code <= 0x9FFF or 0xF900 <= code <= 0xFAFF or 0x20000 <= code <= 0x323AF
 
 
-def language_of(*texts: str) -> str:
-    """ "zh" if any of the texts holds a Chinese character, else "en"."""
+def detect_language(*texts: str) -> str:
+    """Return "zh" if any of the texts contains a Chinese character, else "en"."""
     return "zh" if any(is_chinese(character) for text in texts for character in text) else "en"
 
 
-def english_words(answer: str) -> list[str]:
-    """Words of an answer after SQuAD's normalisation.
+def split_english_words(answer: str) -> list[str]:
+    """Return the words of an answer after SQuAD's normalisation.
 
-    >>> english_words("The Normans' north.")
+    >>> split_english_words("The Normans' north.")
     ['normans', 'north']
     """
     kept = "".join(character for character in answer.lower() if character not in _ASCII_PUNCTUATION)
     return [word for word in kept.split() if word not in _ARTICLES]
 
 
-def chinese_units(answer: str) -> list[str]:
-    """Chinese characters one by one, other letters and digits in runs, without punctuation and blanks.
+def split_chinese_units(answer: str) -> list[str]:
+    """Return Chinese characters one by one and other letters and digits in runs, without punctuation and blanks.
 
-    >>> chinese_units("在2008年，NBA！")
+    >>> split_chinese_units("在2008年，NBA！")
     ['在', '2008', '年', 'nba']
     """
     units: list[str] = []
@@ -64,7 +64,7 @@ def chinese_units(answer: str) -> list[str]:
 
 
 def answer_f1(predicted: str, golds: str | Sequence[str], language: str | None = None) -> float:
-    """The best F1 of a predicted answer over the gold answers.
+    """Return the best F1 of a predicted answer over the gold answers.
 
     Args:
         predicted: the answer; "" for none.
@@ -85,7 +85,7 @@ def answer_f1(predicted: str, golds: str | Sequence[str], language: str | None =
     """
     golds = [golds] if isinstance(golds, str) else (list(golds) or [""])
     if language is None:
-        language = language_of(predicted, *golds)
+        language = detect_language(predicted, *golds)
     if language not in LANGUAGES:
         raise InputError(
             f"expected one of {', '.join(LANGUAGES)} or None, found {language!r}", "option-value", "language"
@@ -94,7 +94,7 @@ def answer_f1(predicted: str, golds: str | Sequence[str], language: str | None =
 
 
 def _f1(predicted: str, gold: str, language: str) -> float:
-    units = chinese_units if language == "zh" else english_words
+    units = split_chinese_units if language == "zh" else split_english_words
     ours, theirs = units(predicted), units(gold)
     if not ours or not theirs:
         return float(ours == theirs)

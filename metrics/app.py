@@ -1,7 +1,7 @@
-"""The page of a metric's Space: paste or upload predictions and references, see the scores and their tokens.
+"""Page of a metric's Space: paste or upload predictions and references, see the scores and their tokens.
 
-The example is scored when the page opens. One app for all metrics. In a Space the module lies beside this file; in the
-folder of all modules its name is given: ``python app.py eraser_agreement``.
+The page scores an example when it opens. One app serves all metrics. In a Space the module is beside this file; in the
+folder of all modules pass its name: ``python app.py eraser_agreement``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MOST_TOKENS_DRAWN = 2_000
 # grounds so light that INK on them has a contrast of 7:1 or more, on a light page as on a dark one
 GREEN, AMBER, BLUE, RED = "#a5d6a7", "#ffe082", "#90caf9", "#ef9a9a"
 INK = "#111"
-LINES = ("solid", "dashed", "dotted", "double")  # below a token: what it is can be told without colour
+LINES = ("solid", "dashed", "dotted", "double")  # underlines, which distinguish labels without colour
 STYLE = """<style>
 #predictions textarea, #references textarea, #options textarea { font: .8rem/1.5 ui-monospace, monospace; }
 footer :is(a, button) { color: var(--body-text-color) !important; }
@@ -53,11 +53,11 @@ Segments = list[tuple[str, str | float | None]]
 # ----------------------------------------------------------------------------------- the module beside this file
 
 
-def module_path(folder: Path, name: str | None = None) -> Path:
-    """The metric module in a folder: the one asked for, or the only one that defines a metric.
+def find_module(folder: Path, name: str | None = None) -> Path:
+    """Find the metric module in a folder: the named one, or the only one that defines a metric.
 
     Raises:
-        SystemExit: there is none, or there are several and none was asked for.
+        SystemExit: there is no such module, or there are several and no name.
     """
     others = [path for path in sorted(folder.glob("*.py")) if path.name != Path(__file__).name]
     modules = {path.stem: path for path in others if defines_metric(path)}
@@ -69,7 +69,7 @@ def module_path(folder: Path, name: str | None = None) -> Path:
 
 
 def defines_metric(path: Path) -> bool:
-    """Whether a file holds a class derived from ``evaluate.Metric``, read without running it."""
+    """Return True if a file has a class derived from ``evaluate.Metric``, without running it."""
     classes = (node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.ClassDef))
     bases = (ast.unparse(base) for node in classes for base in node.bases)
     return any(base.rpartition(".")[2] in ("Metric", "EvaluationModule") for base in bases)
@@ -78,22 +78,22 @@ def defines_metric(path: Path) -> bool:
 # ------------------------------------------------------------------------------------------------ tokens to draw
 
 
-def tokens_of(text: str) -> list[str]:
-    """A document's tokens, as `tokens.tokens_of` gives them: not every Space has that leaf."""
+def split_tokens(text: str) -> list[str]:
+    """Split a document into tokens, like `tokens.split_tokens`: not every Space has that leaf."""
     return re.findall(r"[^ \n]+", text)
 
 
-def segments(tokens: Sequence[str], labels: Sequence[str | None]) -> Segments:
-    """Neighbouring tokens of one label as one piece of text."""
+def merge_segments(tokens: Sequence[str], labels: Sequence[str | None]) -> Segments:
+    """Join neighbouring tokens of one label to one piece of text."""
     runs = groupby(zip(tokens[:MOST_TOKENS_DRAWN], labels, strict=False), key=lambda pair: pair[1])
-    drawn: Segments = [(" ".join(token for token, _ in run) + " ", label) for label, run in runs]
+    pieces: Segments = [(" ".join(token for token, _ in run) + " ", label) for label, run in runs]
     if len(tokens) > MOST_TOKENS_DRAWN:
-        drawn.append((f"… {len(tokens) - MOST_TOKENS_DRAWN} more tokens ", None))
-    return drawn
+        pieces.append((f"… {len(tokens) - MOST_TOKENS_DRAWN} more tokens ", None))
+    return pieces
 
 
-def compared(predicted: Iterable[int], reference: Iterable[int], size: int) -> list[str | None]:
-    """Per position: in both sets, in one of them, in none."""
+def compare_positions(predicted: Iterable[int], reference: Iterable[int], size: int) -> list[str | None]:
+    """Return the label of each position: in both sets, in one of them, in none."""
     ours, theirs = set(predicted), set(reference)
     return [
         "both" if at in ours and at in theirs else "predicted" if at in ours else "reference" if at in theirs else None
@@ -101,13 +101,13 @@ def compared(predicted: Iterable[int], reference: Iterable[int], size: int) -> l
     ]
 
 
-def covered(spans: Iterable[Mapping[str, Any]]) -> set[int]:
-    """The positions that spans cover, as far as they are drawn."""
+def find_covered(spans: Iterable[Mapping[str, Any]]) -> set[int]:
+    """Return the positions that spans cover, as far as they are drawn."""
     return {at for span in spans for at in range(span["start_token"], min(span["end_token"], MOST_TOKENS_DRAWN + 1))}
 
 
 def draw_instances(predictions: list[Any], references: list[Any]) -> Iterator[Segments]:
-    """Each document of each instance: the hard rationale (or the soft one at 0.5) against the evidence."""
+    """Draw each document of each instance: the hard rationale (or the soft one at 0.5) against the evidence."""
     rows = {str(row["annotation_id"]): row for row in references}
     for instance in predictions:
         row = rows.get(str(instance["annotation_id"]), {})
@@ -117,27 +117,27 @@ def draw_instances(predictions: list[Any], references: list[Any]) -> Iterator[Se
             docid = rationale["docid"]
             soft = rationale.get("soft_rationale_predictions") or []
             hard = rationale.get("hard_rationale_predictions")
-            ours = covered(hard) if hard is not None else {at for at, score in enumerate(soft) if score >= 0.5}
-            theirs = covered(evidence for evidence in gold if evidence["docid"] == docid)
+            ours = find_covered(hard) if hard is not None else {at for at, score in enumerate(soft) if score >= 0.5}
+            theirs = find_covered(evidence for evidence in gold if evidence["docid"] == docid)
             size = max({*ours, *theirs, len(soft) - 1, -1}) + 1
-            tokens = tokens_of(texts[docid]) if docid in texts else [str(at) for at in range(size)]
+            tokens = split_tokens(texts[docid]) if docid in texts else [str(at) for at in range(size)]
             head = (f"{instance['annotation_id']} · {docid}: ", None)
-            yield [head, *segments(tokens, compared(ours, theirs, len(tokens)))]
+            yield [head, *merge_segments(tokens, compare_positions(ours, theirs, len(tokens)))]
 
 
 def draw_pairs(predictions: list[Any], references: list[Any]) -> Iterator[Segments]:
-    """Each original's tokens, most important first, then each of its perturbed texts': kept or changed."""
+    """Draw each original's tokens, most important first, then each of its perturbed texts': kept or changed."""
     tokens = {str(row["id"]): row["rationale_tokens"] for row in predictions}
     for row in references:
         for other in row.get("rel_ids") or []:
             for ours, theirs in zip(tokens[str(row["id"])], tokens[str(other)], strict=False):
                 for name, here, there in ((row["id"], ours, theirs), (other, theirs, ours)):
                     labels = ["kept" if token in set(there) else "changed" for token in here]
-                    yield [(f"{name}: ", None), *segments(here, labels)]
+                    yield [(f"{name}: ", None), *merge_segments(here, labels)]
 
 
 def draw_sets(predictions: list[Any], references: list[Any]) -> Iterator[Segments]:
-    """Each sequence's positions: predicted, in any gold set, in both. Tokens are drawn where a row holds ``tokens``."""
+    """Draw each sequence's positions: predicted, in any gold set, in both; with tokens if a row has ``tokens``."""
     rows = {str(row["id"]): row for row in references}
     for row in predictions:
         other = rows.get(str(row["id"]), {})
@@ -146,36 +146,36 @@ def draw_sets(predictions: list[Any], references: list[Any]) -> Iterator[Segment
             theirs = {at for gold in golds for at in gold}
             size = min(max({*ours, *theirs, len(tokens) - 1, -1}), MOST_TOKENS_DRAWN) + 1
             words = [tokens[at] if at < len(tokens) else str(at) for at in range(size)]
-            yield [(f"{row['id']}: ", None), *segments(words, compared(ours, theirs, size))]
+            yield [(f"{row['id']}: ", None), *merge_segments(words, compare_positions(ours, theirs, size))]
 
 
 def draw_annotators(predictions: list[Any], references: list[Any]) -> Iterator[Segments]:
-    """Each text's positions: marked by all annotators, by some, by none."""
+    """Draw each text's positions: marked by all annotators, by some, by none."""
     for row in references or predictions:
         marks = list(zip(*row["annotators"], strict=False))
         labels = ["all" if all(mark) else "some" if any(mark) else None for mark in marks]
         tokens = row.get("tokens") or [str(at) for at in range(len(marks))]
-        yield [(f"{row.get('annotation_id', '')}: ", None), *segments(tokens, labels)]
+        yield [(f"{row.get('annotation_id', '')}: ", None), *merge_segments(tokens, labels)]
 
 
 def draw_quotes(predictions: list[Any], references: list[Any]) -> Iterator[Segments]:
-    """Each quote of each instance, by its status."""
+    """Draw each quote of each instance, by its status."""
     for row in predictions:
         quotes = [(f"{quote['text']} ", quote["status"]) for quote in row["quotes"]]
         yield [(f"{row.get('annotation_id', '')}: ", None), *quotes]
 
 
 def draw_probabilities(predictions: list[Any], references: list[Any]) -> Iterator[Segments]:
-    """The four probabilities of each instance, coloured by their size."""
+    """Draw the four probabilities of each instance, coloured by their size."""
     for at, row in enumerate(predictions):
         cells = [(f"{key} {row[key]:.3f} ", float(row[key])) for key in PROBABILITIES if key in row]
         yield [(f"{row.get('annotation_id', row.get('id', at))}: ", None), *cells]
 
 
-# ---------------------------------------------------------------------------------------- what a page opens with
+# ---------------------------------------------------------------------------------------- the example of a page
 
 PROBABILITIES = ("p_full", "p_rationale", "p_complement", "p_empty")
-# what draws -> label -> colour; probabilities are shaded by their size
+# draw function -> label -> colour; probabilities are shaded by their size
 Draw = Callable[[list[Any], list[Any]], Iterator[Segments]]
 COLOURS: dict[Draw, dict[str, str]] = {
     draw_instances: {"both": GREEN, "predicted": AMBER, "reference": BLUE},
@@ -185,28 +185,28 @@ COLOURS: dict[Draw, dict[str, str]] = {
     draw_quotes: dict.fromkeys(("exact", "normalised"), GREEN)
     | {"fuzzy": AMBER, "ambiguous": BLUE, "not_found": RED, "empty": RED},
 }
-DRAWN = {each.__name__.removeprefix("draw_"): each for each in (*COLOURS, draw_probabilities)}
+DRAW_FUNCTIONS = {each.__name__.removeprefix("draw_"): each for each in (*COLOURS, draw_probabilities)}
 
 
-def example_of(folder: Path, name: str) -> tuple[list[Any], list[Any] | None, dict[str, Any], Draw]:
-    """The example of a metric: predictions, references, options, and what draws the tokens; empty where it has none."""
+def read_example(folder: Path, name: str) -> tuple[list[Any], list[Any] | None, dict[str, Any], Draw]:
+    """Return the example of a metric: predictions, references, options and draw function; empty if it has none."""
     beside, among_cards = folder / "example.json", folder / "cards" / f"{name}.json"
     path = beside if beside.is_file() else among_cards
     if not path.is_file():
         return [], None, {}, draw_instances
     example = json.loads(path.read_text("utf-8"))
-    return example["predictions"], example["references"], example["options"], DRAWN[example["drawn"]]
+    return example["predictions"], example["references"], example["options"], DRAW_FUNCTIONS[example["drawn"]]
 
 
 # ------------------------------------------------------------------------------------------------------ the page
 
 
 class Malformed(ValueError):
-    """A box does not hold what it should."""
+    """Box with wrong content."""
 
 
-def parsed(text: str | None, box: str, kind: type) -> Any:
-    """The JSON of one box: a list of rows, JSON lines, or an object; None where the box is empty."""
+def parse_box(text: str | None, box: str, kind: type) -> Any:
+    """Parse the JSON of one box: a list of rows, JSON lines, or an object; None if the box is empty."""
     text = (text or "").strip()
     if not text:
         return None
@@ -232,33 +232,33 @@ def parsed(text: str | None, box: str, kind: type) -> Any:
     return value
 
 
-def written(value: list[Any] | dict[str, Any] | None) -> str:
-    """JSON for a box, a row a line."""
+def format_rows(value: list[Any] | dict[str, Any] | None) -> str:
+    """Format rows as JSON for a box, a row a line."""
     if isinstance(value, list) and value:
         return "[\n" + ",\n".join(f" {json.dumps(row, ensure_ascii=False)}" for row in value) + "\n]"
     return json.dumps(value, ensure_ascii=False) if value else ""
 
 
-def shown(value: float) -> str:
-    """A score for the table."""
+def format_score(value: float) -> str:
+    """Format a score for the table."""
     return repr(value) if isinstance(value, (int, bool)) or not math.isfinite(value) else f"{value:.6g}"
 
 
-def table(scores: Mapping[str, Any]) -> str:
-    """The flat numbers of a result as an HTML table, with their intervals where any has one."""
+def render_table(scores: Mapping[str, Any]) -> str:
+    """Render the flat numbers of a result as an HTML table, with intervals if any has one."""
     numbers = {key: value for key, value in scores.items() if isinstance(value, (int, float))}
     intervals = {key: scores[f"{key}_ci"] for key in numbers if scores.get(f"{key}_ci")}
     heads = ["score", "value", *(["interval"] if intervals else [])]
     lines = ["<tr>" + "".join(f'<th scope="col">{head}</th>' for head in heads) + "</tr>"]
     for key, value in numbers.items():
-        cells = [shown(value), *([" – ".join(map(shown, intervals.get(key, ())))] if intervals else [])]
+        cells = [format_score(value), *([" – ".join(map(format_score, intervals.get(key, ())))] if intervals else [])]
         row = "".join(f"<td>{cell}</td>" for cell in cells)
         lines.append(f'<tr><th scope="row">{html.escape(key)}</th>{row}</tr>')
     return f"<table>{''.join(lines)}</table>"
 
 
-def drawn(draw: Draw, predictions: list[Any], references: list[Any]) -> Segments:
-    """The first rows' tokens. The scores have been computed by now, so what cannot be drawn is said and no error."""
+def draw_rows(draw: Draw, predictions: list[Any], references: list[Any]) -> Segments:
+    """Draw the first rows' tokens; rows that cannot be drawn give a message, because their scores are valid."""
     result: Segments = []
     try:
         for at, row in enumerate(draw(predictions, references)):
@@ -271,8 +271,8 @@ def drawn(draw: Draw, predictions: list[Any], references: list[Any]) -> Segments
     return result
 
 
-def marked(segments: Segments, colours: Mapping[str, str]) -> str:
-    """Segments as HTML: a legend, then the text, each label with its ground and line, each number with its shade."""
+def render_segments(segments: Segments, colours: Mapping[str, str]) -> str:
+    """Render segments as HTML: a legend, then the text; labels have a background and a line, numbers a shade."""
 
     def mark(text: str, label: str | float | None) -> str:
         if label is None:
@@ -289,10 +289,10 @@ def marked(segments: Segments, colours: Mapping[str, str]) -> str:
 
 
 def read_file(path: str, box: str) -> str:
-    """What a box shows of an uploaded file: JSON as it is, Parquet a row a line.
+    """Read an uploaded file for a box: JSON unchanged, Parquet a row a line.
 
     Raises:
-        Malformed: too large, not UTF-8, no Parquet, or a column that JSON cannot hold.
+        Malformed: the file is too large, not UTF-8, no Parquet, or has a column that JSON does not support.
     """
     if Path(path).suffix.lower() == ".parquet":
         try:
@@ -313,7 +313,7 @@ def read_file(path: str, box: str) -> str:
 
 
 def upload(box: str, path: str) -> tuple[Any, Any]:
-    """A box filled from a file, and the message; the box stays as it is where the file cannot be read."""
+    """Return the text of a file for its box, and the message; the box is unchanged if the file cannot be read."""
     try:
         return read_file(path, box), gr.update(value="", visible=False)
     except Malformed as error:
@@ -323,26 +323,28 @@ def upload(box: str, path: str) -> tuple[Any, Any]:
 def submit(
     module: evaluate.EvaluationModule, draw: Draw, predictions_text: str, references_text: str, options_text: str
 ) -> tuple[Any, ...]:
-    """Message, table, tokens and the whole result, of what stands in the three boxes."""
+    """Compute message, table, tokens and the whole result from the three boxes."""
     try:
         texts = {"predictions": predictions_text, "references": references_text}
-        rows = {box: parsed(text, box, list) for box, text in texts.items()}
-        keywords = parsed(options_text, "options", dict) or {}
+        rows = {box: parse_box(text, box, list) for box, text in texts.items()}
+        keywords = parse_box(options_text, "options", dict) or {}
         if clash := sorted(rows.keys() & keywords.keys()):
             raise Malformed(f"options: {', '.join(clash)} belongs into its own box")
         scores = module.compute(**{key: value for key, value in rows.items() if value is not None}, **keywords)
-    except Exception as error:  # whatever a paste provokes: its message belongs on the page, its trace does not
+    except Exception as error:  # any error of pasted input: show its message, not its trace
         message = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
         return gr.update(value=message, visible=True), "", "", {}
     scores = dict(scores or {})
-    tokens = marked(drawn(draw, rows["predictions"] or [], rows["references"] or []), COLOURS.get(draw, {}))
-    return gr.update(value="", visible=False), table(scores), tokens, scores
+    tokens = render_segments(
+        draw_rows(draw, rows["predictions"] or [], rows["references"] or []), COLOURS.get(draw, {})
+    )
+    return gr.update(value="", visible=False), render_table(scores), tokens, scores
 
 
-def page(module: evaluate.EvaluationModule, name: str) -> gr.Blocks:
-    """The page of one metric."""
-    predictions, references, options, draw = example_of(Path(__file__).resolve().parent, name)
-    filled = [written(value) for value in (predictions, references, options)]
+def build_page(module: evaluate.EvaluationModule, name: str) -> gr.Blocks:
+    """Build the page of one metric."""
+    predictions, references, options, draw = read_example(Path(__file__).resolve().parent, name)
+    filled = [format_rows(value) for value in (predictions, references, options)]
     blocks: gr.Blocks
     with gr.Blocks(title=name, analytics_enabled=False) as blocks:
         gr.HTML(STYLE)
@@ -359,7 +361,7 @@ def page(module: evaluate.EvaluationModule, name: str) -> gr.Blocks:
                         uploads.append((file, label))
         with gr.Row():
             button = gr.Button("Submit", variant="primary", elem_id="submit")
-            again = gr.Button("Back to the example", elem_id="example")
+            reset_button = gr.Button("Back to the example", elem_id="example")
         message = gr.Textbox(label="message", visible=False, elem_id="message", lines=2)
         with gr.Row():
             with gr.Column(min_width=300):
@@ -373,7 +375,7 @@ def page(module: evaluate.EvaluationModule, name: str) -> gr.Blocks:
         # one event for both, so that the module computes one thing at a time
         shown_in, compute = [message, scores, tokens, whole], partial(submit, module, draw)
         gr.on([blocks.load, button.click], compute, boxes, shown_in, api_name="compute")
-        again.click(lambda: filled, None, boxes)
+        reset_button.click(lambda: filled, None, boxes)
         for (file, label), box in zip(uploads, boxes, strict=False):
             file.upload(partial(upload, label), file, [box, message])
     return blocks
@@ -381,9 +383,9 @@ def page(module: evaluate.EvaluationModule, name: str) -> gr.Blocks:
 
 def main() -> None:
     """Start the page of the module beside this file."""
-    path = module_path(Path(__file__).resolve().parent, sys.argv[1] if len(sys.argv) > 1 else None)
+    path = find_module(Path(__file__).resolve().parent, sys.argv[1] if len(sys.argv) > 1 else None)
     module = evaluate.load(str(path), keep_in_memory=True, experiment_id=f"app_{os.getpid()}")
-    page(module, path.stem).launch()
+    build_page(module, path.stem).launch()
 
 
 if __name__ == "__main__":

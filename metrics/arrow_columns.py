@@ -1,7 +1,7 @@
-"""Records that come as Arrow tables: their buffers become the arrays of `columns.FlatColumns`, without a Python loop.
+"""Conversion of Arrow tables to the arrays of `columns.FlatColumns`, without a Python loop.
 
-An `UnsuitedError` says that a column has a type or a null that these arrays do not know; the rows are then looked at
-one by one.
+An `UnsuitedError` means that a column has a type or a null that these arrays do not support; the rows are then
+read one by one.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from eraser_hub.schema.record import Field, Record
 
 from .columns import FlatColumns, UnsuitedError
 from .flatten import Flattened, Side, flatten_rows
-from .offences import InputError, Offences, cut
-from .tokens import TextSizes, text_sizes
-from .unknown_fields import UnknownFields, misspelt, nearly
+from .issues import InputError, Issues, cut
+from .tokens import TextSizes, measure_texts
+from .unknown_fields import UnknownFields, describe_misspelling, find_similar
 
 TEXT_AT_ONCE = 1 << 22  # bytes of texts that are counted at a time
 EMPTY = np.zeros(0, dtype=np.int64)
@@ -30,51 +30,51 @@ def arrow_columns(table: pa.Table, record: Record, paths: Collection[str], texts
     """Return a table's rows as flat arrays; arguments as of `columns.ObjectColumns`.
 
     Raises:
-        UnsuitedError: a column has a type or a null that the arrays do not know.
+        UnsuitedError: a column has a type or a null that the arrays do not support.
     """
     reader = _Reader(frozenset(paths), frozenset(texts))
     columns = reader.columns
     columns.n = table.num_rows
 
     def get(name: str) -> pa.Array | None:
-        return _one(table.column(name)) if name in table.column_names else None
+        return _to_single_array(table.column(name)) if name in table.column_names else None
 
     reader.read(record, get, table.num_rows, "")
     columns.labels = list(reader.labels)
-    columns.tables = {path: _matrix_of(*table) for path, table in reader.tables.items()}
+    columns.tables = {path: _make_matrix_builder(*table) for path, table in reader.tables.items()}
     return columns
 
 
-def unknown_columns(fields: Iterable[pa.Field], known: Record, path: str = "") -> Iterator[tuple[str, str | None]]:
-    """Yield (path, the known field that it nearly is) of each unknown field of a schema, at any depth."""
+def find_unknown_columns(fields: Iterable[pa.Field], known: Record, path: str = "") -> Iterator[tuple[str, str | None]]:
+    """Yield (path, similar known field or None) of each unknown field of a schema, at any depth."""
     for field in fields:
         if field.name not in known:
-            yield f"{path}{field.name}", nearly(field.name, known)
+            yield f"{path}{field.name}", find_similar(field.name, known)
         elif inner := known[field.name].record:
             kind = field.type
             while _is_list(kind):
                 kind = kind.value_type
             if t.is_struct(kind):
-                yield from unknown_columns(kind, inner, f"{path}{field.name}.")
+                yield from find_unknown_columns(kind, inner, f"{path}{field.name}.")
 
 
-def flatten_table(table: pa.Table, side: Side, offences: Offences, needed: Sequence[str] = ()) -> Flattened:
-    """Return a table's rows as a flat record, and the fields that the format does not know.
+def flatten_table(table: pa.Table, side: Side, issues: Issues, needed: Sequence[str] = ()) -> Flattened:
+    """Return a table's rows as a flat record, and their unknown fields.
 
-    Arguments as of `flatten.flatten_rows`, which takes the rows one by one where the columns are not as they should be.
+    Arguments as of `flatten.flatten_rows`, which reads the rows one by one if the columns are not suited.
     """
     try:
         if not set(needed) <= {name for name in table.column_names if not table[name].null_count}:
             raise UnsuitedError
         columns = arrow_columns(table, side.record, side.paths, side.texts)
     except UnsuitedError:
-        return flatten_rows(table.to_pylist(), side, offences, needed)
+        return flatten_rows(table.to_pylist(), side, issues, needed)
     unknown = UnknownFields()
-    for path, near in unknown_columns(table.schema, side.record) if side.closed else ():
+    for path, near in find_unknown_columns(table.schema, side.record) if side.closed else ():
         if near is None:
             unknown[path] = table.num_rows
         else:
-            offences.say(side.name, 0, cut(path)[1:-1], misspelt(near), "key-unknown")
+            issues.add(side.name, 0, cut(path)[1:-1], describe_misspelling(near), "key-unknown")
     return side.flat(columns), unknown
 
 
@@ -96,7 +96,7 @@ class _Reader:
 
     def _read_field(self, field: Field, array: pa.Array | None, n: int, path: str) -> None:
         for depth in range(field.depth):
-            sizes = np.full(n, -1, dtype=np.int64) if array is None else _sizes(array)
+            sizes = np.full(n, -1, dtype=np.int64) if array is None else _get_lengths(array)
             self.columns.sizes[path + "[]" * depth] = sizes
             array = None if array is None else array.flatten()
             n = 0 if array is None else len(array)
@@ -107,28 +107,28 @@ class _Reader:
             raise UnsuitedError
 
         def get(name: str) -> pa.Array | None:
-            return None if array is None else _field(array, name)
+            return None if array is None else _get_field(array, name)
 
         return self.read(field.record, get, n, f"{path}.")
 
     def _read_values(self, field: Field, array: pa.Array | None, n: int, path: str) -> None:
         columns = self.columns
         if field.kind == "probabilities":
-            self.tables[path] = n, _scores(array)
+            self.tables[path] = n, _read_probabilities(array)
             self.labels |= dict.fromkeys(label for label, _ in self.tables[path][1])
         elif field.kind == "number":
-            columns.values[path] = np.full(n, np.nan) if array is None else _numbers(array, nulls=not field.depth)
+            columns.values[path] = np.full(n, np.nan) if array is None else _to_numbers(array, nulls=not field.depth)
         elif field.kind == "whole":
-            columns.values[path] = np.full(n, -1, dtype=np.int64) if array is None else _integers(array)
+            columns.values[path] = np.full(n, -1, dtype=np.int64) if array is None else _to_integers(array)
         elif path in self.texts:
             columns.texts[path] = TextSizes(EMPTY, EMPTY, EMPTY) if array is None else count_texts(array)
         elif path == "annotation_id":
-            columns.ids = [] if array is None else _texts(array).to_pylist()
+            columns.ids = [] if array is None else _to_strings(array).to_pylist()
         else:
-            columns.words[path], columns.values[path] = _codes(array, n, field.kind)
+            columns.words[path], columns.values[path] = _encode(array, n, field.kind)
 
 
-def _one(column: pa.ChunkedArray) -> pa.Array:
+def _to_single_array(column: pa.ChunkedArray) -> pa.Array:
     """Return a column as one array."""
     array = column.combine_chunks() if hasattr(column, "combine_chunks") else column
     if hasattr(array, "chunks"):  # a ChunkedArray of several chunks stays chunked where they would not fit one
@@ -136,7 +136,7 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
     return array
 
 
-def _array(column: pa.Array) -> np.ndarray:
+def _to_numpy(column: pa.Array) -> np.ndarray:
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
@@ -144,15 +144,15 @@ def _is_list(kind: pa.DataType) -> bool:
     return bool(t.is_list(kind) or t.is_large_list(kind) or t.is_fixed_size_list(kind))
 
 
-def _sizes(array: pa.Array) -> np.ndarray:
+def _get_lengths(array: pa.Array) -> np.ndarray:
     """Return the lengths of lists; -1 for null."""
     if not _is_list(array.type):
         raise UnsuitedError
     lengths = pc.list_value_length(array)  # pyright: ignore[reportAttributeAccessIssue]  # made at import
-    return _array(pc.fill_null(lengths, -1)).astype(np.int64)
+    return _to_numpy(pc.fill_null(lengths, -1)).astype(np.int64)
 
 
-def _field(structs: pa.StructArray, name: str) -> pa.Array | None:
+def _get_field(structs: pa.StructArray, name: str) -> pa.Array | None:
     """Return a field of a struct array, null where the struct is; None where there is no such field."""
     if not t.is_struct(structs.type):
         raise UnsuitedError
@@ -163,23 +163,23 @@ def _field(structs: pa.StructArray, name: str) -> pa.Array | None:
     return pc.struct_field(structs, name)  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def _integers(array: pa.Array) -> np.ndarray:
+def _to_integers(array: pa.Array) -> np.ndarray:
     """Return integers, -1 for null; of any width, also one that holds no -1."""
     if not t.is_integer(array.type) or t.is_uint64(array.type):
         raise UnsuitedError
-    return _array(array.cast(pa.int64()).fill_null(-1))
+    return _to_numpy(array.cast(pa.int64()).fill_null(-1))
 
 
-def _numbers(array: pa.Array, nulls: bool) -> np.ndarray:
+def _to_numbers(array: pa.Array, nulls: bool) -> np.ndarray:
     """Return float64; NaN for null, where nulls may be."""
     if not (t.is_floating(array.type) or t.is_integer(array.type)) or (array.null_count and not nulls):
         raise UnsuitedError
     if array.null_count:
         array = array.cast(pa.float64(), safe=False)
-    return _array(array).astype(np.float64)
+    return _to_numpy(array).astype(np.float64)
 
 
-def _texts(array: pa.Array) -> pa.Array:
+def _to_strings(array: pa.Array) -> pa.Array:
     """Return an array of strings, of integers too."""
     if t.is_dictionary(array.type):
         array = array.dictionary_decode()
@@ -190,22 +190,22 @@ def _texts(array: pa.Array) -> pa.Array:
     return array
 
 
-def _codes(array: pa.Array | None, n: int, kind: str) -> tuple[list[str], np.ndarray]:
+def _encode(array: pa.Array | None, n: int, kind: str) -> tuple[list[str], np.ndarray]:
     """Return the distinct texts, and each row's place among them; -1 for null, and for the number -1 of a label."""
     if array is None:
         return [], np.full(n, -1, dtype=np.int64)
     numbered = t.is_integer(array.type)
     if numbered and kind == "text":
         raise UnsuitedError
-    coded = _texts(array).dictionary_encode()
-    words, places = coded.dictionary.to_pylist(), _array(coded.indices.fill_null(-1)).astype(np.int64)
+    coded = _to_strings(array).dictionary_encode()
+    words, places = coded.dictionary.to_pylist(), _to_numpy(coded.indices.fill_null(-1)).astype(np.int64)
     if numbered and kind == "label":
         places[places == (words.index("-1") if "-1" in words else -2)] = -1
         words = [f"\0{word}" for word in words]
     return words, places
 
 
-def _scores(array: pa.Array | None) -> list[tuple[str, np.ndarray]]:
+def _read_probabilities(array: pa.Array | None) -> list[tuple[str, np.ndarray]]:
     """Return the columns of a struct of label: probability; a NaN that it holds is infinite."""
     if array is None:
         return []
@@ -213,17 +213,17 @@ def _scores(array: pa.Array | None) -> list[tuple[str, np.ndarray]]:
         raise UnsuitedError
     columns = []
     for field in array.type:
-        column = _field(array, field.name)
+        column = _get_field(array, field.name)
         if column is None or t.is_null(column.type):
             columns.append((field.name, np.full(len(array), np.nan)))
             continue
-        values = _numbers(column, nulls=True)
-        values[np.isnan(values) & ~_array(column.is_null())] = np.inf
+        values = _to_numbers(column, nulls=True)
+        values[np.isnan(values) & ~_to_numpy(column.is_null())] = np.inf
         columns.append((field.name, values))
     return columns
 
 
-def _matrix_of(n: int, columns: list[tuple[str, np.ndarray]]) -> Callable[[dict[str, int]], np.ndarray]:
+def _make_matrix_builder(n: int, columns: list[tuple[str, np.ndarray]]) -> Callable[[dict[str, int]], np.ndarray]:
     def matrix(labels: dict[str, int]) -> np.ndarray:
         out = np.full((n, len(labels)), np.nan)
         for label, values in columns:
@@ -247,6 +247,6 @@ def count_texts(texts: pa.Array) -> TextSizes:
     while begin < n:
         stop = max(begin + 1, int(np.searchsorted(offsets, offsets[begin] + TEXT_AT_ONCE, side="right")) - 1)
         bounds = offsets[begin : stop + 1]
-        counts.append(text_sizes(content[bounds[0] : bounds[-1]], bounds - bounds[0]))
+        counts.append(measure_texts(content[bounds[0] : bounds[-1]], bounds - bounds[0]))
         begin = stop
     return TextSizes.concatenate(counts)

@@ -1,8 +1,7 @@
-"""The frame of all modules, between evaluate's API and what they measure: ``add``, ``add_batch``, ``compute``, info.
+"""Base of all modules, between evaluate's API and the measures: ``add``, ``add_batch``, ``compute``, info.
 
-With one process batches stay in memory as they are kept; with several (``num_process``) they travel as bytes through
-evaluate's shared files. Predictions and references of ERASER instances are flattened as they come; of other rows lists
-are kept.
+With one process batches stay in memory; with several (``num_process``) they travel as bytes through evaluate's shared
+files. ERASER instances are flattened when they are added; other rows are kept as lists.
 """
 
 from __future__ import annotations
@@ -17,37 +16,36 @@ from typing import Any, ClassVar, NamedTuple
 import datasets
 import evaluate
 
-from eraser_hub.schema.arrow import features
+from eraser_hub.schema.arrow import make_features
 from eraser_hub.schema.record import Record
 from eraser_hub.schema.rows import ID_FIELDS
 
 from .cells import Row
-from .clusters import AUTO, AnnotationColumns, clustered
-from .offences import Offences, cut
-from .pool import Statistics
+from .clusters import AUTO, AnnotationColumns, add_clusters
+from .issues import Issues, cut
 from .resampling import cautions
-from .results import HEADLINE, breakdown_note, report
-from .rows import rows_of
+from .results import HEADLINE, describe_breakdown, report
+from .rows import to_rows
 from .sources import PaperSource
-from .unknown_fields import UnknownFields, nearly
+from .statistics_builder import Statistics
+from .unknown_fields import UnknownFields, find_similar
 
 LICENSE = "Apache-2.0"
-# what of a batch travels through evaluate's shared files
+# the columns of evaluate's shared files
 PACKED = datasets.Features(
     {"predictions": datasets.Value("large_binary"), "references": datasets.Value("large_binary")}
 )
 
 
 class Measured(NamedTuple):
-    """What a module makes of all predictions and references.
+    """Result of a module for all predictions and references.
 
     Attributes:
         statistics: additive, per instance.
-        columns: what is known of each instance besides, to break scores down by, and to cluster by; None: what the
-            batches of instances hold.
-        settings: what made the numbers, for the signature.
+        columns: further columns of each instance, for breakdowns and clusters; None: those of the batches of instances.
+        settings: the settings of the scores, for the signature.
         extra: further entries of the result.
-        notes: lines for whoever reads the scores: what was left out.
+        notes: lines for the reader, on scores that are left out.
     """
 
     statistics: Statistics
@@ -59,38 +57,37 @@ class Measured(NamedTuple):
 
 @dataclass
 class Batch:
-    """One side of a batch: its rows, as a list."""
+    """One side of a batch: a list of rows."""
 
     source: Any
 
     def __len__(self) -> int:
         return len(self.source)
 
-    def packed(self) -> bytes:
+    def to_bytes(self) -> bytes:
         """Return the batch as bytes."""
-        return json.dumps(self.source, default=_plain).encode()
+        return json.dumps(self.source, default=_to_json_value).encode()
 
 
-def _plain(value: Any) -> Any:
+def _to_json_value(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return value.tolist()
     raise TypeError(f"expected JSON values, found {cut(value)}")
 
 
 class Batches:
-    """A mixin before ``evaluate.Metric``.
+    """Mixin before ``evaluate.Metric``.
 
-    A class that uses it measures: ``_measure(predictions, references, **settings)`` gives a `Measured`. Its docstring
-    describes the scores, and from its ``Args:`` on what goes in and comes out. Rows come to it as lists; a side of
-    which nothing came is None. See `instances.InstanceBatches` for ERASER instances.
+    A class that uses it implements ``_measure(predictions, references, **settings)``, which returns a `Measured`. Its
+    docstring describes the scores, and from ``Args:`` on the inputs and the result. It receives rows as lists, and None
+    for a side without rows. See `instances.InstanceBatches` for ERASER instances.
 
     Attributes:
         SOURCE: the paper that defines the scores.
-        INPUTS: (predictions, references): what the rows are, and the fields that the module's features name.
-        HIGHER_IS_BETTER: per key; None: it has no direction.
-        RANGES: per key the lowest and the highest value; None: no end.
-        OPTIONS: the keyword arguments of ``compute`` that make a result of what was measured; the others are settings
-            of ``_measure``.
+        INPUTS: (predictions, references): the record of the rows, and the fields that the module's features name.
+        HIGHER_IS_BETTER: key -> direction; None: the score has none.
+        RANGES: key -> the lowest and the highest value; None: no bound.
+        OPTIONS: the keyword arguments of ``compute`` for the result; the others are settings of ``_measure``.
     """
 
     SOURCE: ClassVar[PaperSource]
@@ -111,14 +108,14 @@ class Batches:
     _measure: Callable[..., Measured]
 
     def _info(self) -> evaluate.MetricInfo:
-        """Say what the module is; beside evaluate's own fields ``higher_is_better``, ``ranges`` and ``headline``."""
+        """Return evaluate's description of the module, with ``higher_is_better``, ``ranges`` and ``headline``."""
         described, _, inputs = inspect.cleandoc(type(self).__doc__ or "").partition("\n\nArgs:\n")
         sides = zip(("predictions", "references"), self.INPUTS, strict=True)
         metric = evaluate.MetricInfo(
             description=f"{described}\n",
             citation=self.SOURCE.citation,
             inputs_description=f"\nArgs:\n{inputs}\n",
-            features=datasets.Features({side: features(record, names) for side, (record, names) in sides}),
+            features=datasets.Features({side: make_features(record, names) for side, (record, names) in sides}),
             homepage=self.SOURCE.homepage,
             license=LICENSE,
             codebase_urls=[self.SOURCE.codebase] if self.SOURCE.codebase else [],
@@ -130,50 +127,50 @@ class Batches:
 
     def _keep(self, data: Any, side: str) -> Batch:
         """Keep one side of a batch; a list is copied (not its rows): the caller may clear it for the next batch."""
-        return Batch(rows_of(data, side))
+        return Batch(to_rows(data, side))
 
-    def _unpacked(self, data: bytes, side: str) -> Batch:
-        """Return the batch that `Batch.packed` made the bytes of."""
+    def _from_bytes(self, data: bytes, side: str) -> Batch:
+        """Return the batch of the bytes of `Batch.to_bytes`."""
         return Batch(json.loads(data))
 
-    def _measured(
+    def _measure_batches(
         self, predictions: Sequence[Batch], references: Sequence[Batch], by: str | None, settings: dict[str, Any]
     ) -> tuple[Measured, AnnotationColumns]:
-        """Return what all batches amount to, and what is known of each instance besides."""
+        """Return the result for all batches, and the further columns of the instances."""
         rows, others = (
             [row for batch in side for row in batch.source] if side else None for side in (predictions, references)
         )
-        unknown, offences = UnknownFields(), Offences()
-        known = self._format(rows or ())
+        unknown, issues = UnknownFields(), Issues()
+        known = self._get_record(rows or ())
         for at, row in enumerate(rows or ()):
             name = next((row[field] for field in ID_FIELDS if row.get(field) is not None), at)
-            for where, message in unknown.look(row, known):
-                offences.say_of("prediction", name, where, message, "key-unknown")
-        offences.stop()
+            for where, message in unknown.count_row(row, known):
+                issues.add_by_id("prediction", name, where, message, "key-unknown")
+        issues.raise_if_any()
         measured = self._measure(rows, others, **settings)
         assert measured.columns is not None
-        note = unknown.note(besides=by)
+        note = unknown.describe(besides=by)
         return (measured._replace(notes=[note, *measured.notes]) if note else measured), measured.columns
 
-    def _format(self, rows: Sequence[Row]) -> Record:
-        """Return what these predictions are."""
+    def _get_record(self, rows: Sequence[Row]) -> Record:
+        """Return the record of these predictions."""
         return self.INPUTS[0][0]
 
-    def _result(
+    def _make_result(
         self, predictions: Sequence[Batch], references: Sequence[Batch], settings: dict[str, Any]
     ) -> dict[str, Any]:
-        """Return the scores of all that was kept; what is left out is told by warnings."""
+        """Return the scores of all batches; warn of scores that are left out."""
         options = {key: settings.pop(key) for key in self.OPTIONS if key in settings}
         cluster_by = settings.pop("cluster_by", AUTO)
         by = options.get("by")
-        measured, columns = self._measured(predictions, references, by, settings)
+        measured, columns = self._measure_batches(predictions, references, by, settings)
         statistics = measured.statistics
         values = None if by is None else columns(by)
-        notes = [*measured.notes, *(breakdown_note(by, statistics) if by else ())]
+        notes = [*measured.notes, *(describe_breakdown(by, statistics) if by else ())]
         intervals = any(options.get(key) is not None for key in ("confidence_level", "n_resamples"))
-        # who asks for scores alone need not wait for the clusters
+        # scores alone need no clusters, which take time
         if intervals or options.get("per_instance") or cluster_by != AUTO:
-            statistics = clustered(statistics, columns, cluster_by)
+            statistics = add_clusters(statistics, columns, cluster_by)
         if intervals:
             notes += [f"{self.name}: {line}" for line in cautions(statistics)]
         for note in notes:
@@ -186,17 +183,20 @@ class Batches:
         known = dict.fromkeys([*own, *options, "cluster_by"])
         for name in settings:
             if name not in known:
-                near = nearly(name, known)
+                near = find_similar(name, known)
                 hint = f"did you mean {near!r}?" if near else f"expected one of {', '.join(known)}"
                 raise TypeError(f"{self.name}: unknown keyword argument {name!r}: {hint}")
 
     def statistics(
         self, predictions: Any = None, references: Any = None, cluster_by: str = AUTO, **settings: Any
     ) -> Statistics:
-        """The additive statistics per instance that the scores are made of, for a comparison of systems.
+        """Return the additive statistics per instance, for a comparison of systems.
 
         Args:
-            predictions, references, cluster_by, settings: as for ``compute``.
+            predictions: as for ``compute``.
+            references: as for ``compute``.
+            cluster_by: as for ``compute``.
+            **settings: as for ``compute``.
 
         Raises:
             ValueError: wrong input; names the instance and the field.
@@ -204,17 +204,17 @@ class Batches:
         sides = (("prediction", predictions), ("reference", references))
         kept, others = ([] if data is None else [self._keep(data, side)] for side, data in sides)
         self._check_settings(settings)
-        measured, columns = self._measured(kept, others, None, settings)
-        return clustered(measured.statistics, columns, cluster_by)
+        measured, columns = self._measure_batches(kept, others, None, settings)
+        return add_clusters(measured.statistics, columns, cluster_by)
 
     def _infer_feature_from_batch(self, batch: Any) -> datasets.Features:
-        """What evaluate writes to its shared files: bytes, whatever ``features`` say of the rows."""
+        """Return the features of evaluate's shared files: bytes, whatever the features of the rows."""
         return PACKED
 
     def __len__(self) -> int:
-        """How many predictions are kept."""
-        held = vars(self).get("_held")
-        return sum(map(len, held["prediction"])) if held else super().__len__()  # type: ignore[misc]
+        """Return the number of added predictions."""
+        kept_batches = vars(self).get("_held")
+        return sum(map(len, kept_batches["prediction"])) if kept_batches else super().__len__()  # type: ignore[misc]
 
     def add_batch(self, *, predictions: Any = None, references: Any = None) -> None:
         """Keep a batch of predictions and references; both may come in any order, and in different batches.
@@ -229,13 +229,13 @@ class Batches:
         sides = (("prediction", predictions), ("reference", references))
         kept = {side: None if data is None else self._keep(data, side) for side, data in sides}
         if self.num_process > 1:
-            packed = [b"" if batch is None else batch.packed() for batch in kept.values()]
+            packed = [b"" if batch is None else batch.to_bytes() for batch in kept.values()]
             super().add_batch(predictions=packed[:1], references=packed[1:])  # type: ignore[misc]
             return
-        held = vars(self).setdefault("_held", {"prediction": [], "reference": []})
+        kept_batches = vars(self).setdefault("_held", {"prediction": [], "reference": []})
         for side, batch in kept.items():
             if batch is not None:
-                held[side].append(batch)
+                kept_batches[side].append(batch)
 
     def add(
         self, *, prediction: Any = None, reference: Any = None, predictions: Any = None, references: Any = None
@@ -245,7 +245,8 @@ class Batches:
         Args:
             prediction: a row, see below.
             reference: a row, see below.
-            predictions, references: the same under the names that ``evaluate.combine`` uses.
+            predictions: the same under the name that ``evaluate.combine`` uses.
+            references: likewise.
         """
         one = (
             prediction if prediction is not None else predictions,
@@ -255,7 +256,7 @@ class Batches:
         self.add_batch(predictions=batch[0], references=batch[1])
 
     def compute(self, *, predictions: Any = None, references: Any = None, **settings: Any) -> dict[str, Any] | None:
-        """The scores of all that was added and of what comes here.
+        """Return the scores of all rows that were added, and of those given here.
 
         Args:
             predictions: as for ``add_batch``.
@@ -278,11 +279,11 @@ class Batches:
         if self.num_process > 1:
             result: dict[str, Any] | None = super().compute(**settings)  # type: ignore[misc]
             return result
-        held = vars(self).pop("_held", {"prediction": [], "reference": []})
-        return self._result(held["prediction"], held["reference"], settings)
+        kept_batches = vars(self).pop("_held", {"prediction": [], "reference": []})
+        return self._make_result(kept_batches["prediction"], kept_batches["reference"], settings)
 
     def _compute(self, *, predictions: Any = None, references: Any = None, **settings: Any) -> dict[str, Any]:
-        """What evaluate calls with the bytes of all processes."""
+        """Return the scores; evaluate calls this with the bytes of all processes."""
         sides = (("prediction", predictions), ("reference", references))
-        kept = [[self._unpacked(data, side) for data in packed or () if data] for side, packed in sides]
-        return self._result(kept[0], kept[1], settings)
+        kept = [[self._from_bytes(data, side) for data in packed or () if data] for side, packed in sides]
+        return self._make_result(kept[0], kept[1], settings)

@@ -1,4 +1,4 @@
-"""Values in the cells of rows, whatever made them: Python's, numpy's, torch's, pandas'."""
+"""Conversion of row values from Python, numpy, torch and pandas to Python types."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Row: TypeAlias = Mapping[str, Any]
 
 
 def as_list(value: Any) -> list[Any] | None:
-    """The value as a list (tuples, arrays and tensors too), or None where it is none."""
+    """Return the value (list, tuple, array or tensor) as a list; None if it is something else."""
     if isinstance(value, list):
         return value
     if isinstance(value, tuple):
@@ -22,12 +22,12 @@ def as_list(value: Any) -> list[Any] | None:
 
 
 def as_scalar(value: Any) -> Any:
-    """A number or string of numpy's or torch's, or an array without a dimension, as Python's; others as they are."""
+    """Return a scalar of numpy or torch, or an array without dimensions, as a Python value; others unchanged."""
     return value.item() if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else value
 
 
 def as_number(value: Any) -> float | None:
-    """The value as a finite float, or None where it is no finite number."""
+    """Return the value as a finite float; None if it is no finite number."""
     value = as_scalar(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None

@@ -1,7 +1,7 @@
-"""What is wrong with predictions and references: one rule per function, over flat arrays, every offence counted.
+"""Checks of predictions and references: one rule per function, over flat arrays.
 
-A rule tells its `Offences` the side, the rows, the field, and what was expected and found. Nothing here is repaired:
-what a rule does not refuse is computed as it is.
+A rule adds to its `Issues` the side, the rows, the field, and the expected and found values. Checks repair nothing:
+scores are computed from the values as they are.
 """
 
 from __future__ import annotations
@@ -23,30 +23,32 @@ from eraser_hub.schema.instance import (
 )
 
 from .flat import Predictions, References
-from .joining import Part
-from .offences import MOST_TOLD, Offences
+from .issues import MAX_SHOWN, Issues
+from .joining import MatchedChunk
 
 ROWS_AT_ONCE = 1 << 16
-# by which a bound of differences of probabilities may be passed: a sum of some thousand of them rounds to less
+# tolerance of the bounds of differences of probabilities: the rounding of a sum of thousands is smaller
 BOUND_SLACK = 1e-9
 
 
-def check_references(r: References, tokens: np.ndarray, sentences: np.ndarray | None, offences: Offences) -> None:
-    """Gold spans: in a known document, start <= end, within it. Empty ones are real.
+def check_references(r: References, tokens: np.ndarray, sentences: np.ndarray | None, issues: Issues) -> None:
+    """Check gold spans: each is in a known document and within it, with start <= end. Empty spans are valid.
 
     Args:
-        tokens, sentences: of each evidence's document; -1 where it is unknown; sentences are None where no score needs
-            them.
+        r: the references.
+        tokens: the tokens of each evidence's document; -1 if it is unknown.
+        sentences: its sentences, likewise; None if no score needs them.
+        issues: the issues to extend.
     """
     rows = r.group_instance[r.group] if r.group.size else np.zeros(0, dtype=np.int64)
-    tell = partial(offences.say_where, "reference", rows=rows)
+    report = partial(issues.add_where, "reference", rows=rows)
     unknown = tokens < 0
-    tell(unknown, "evidences.docid", lambda e: f"no document {r.docids[int(r.doc[e])]!r}", "document-unknown")
+    report(unknown, "evidences.docid", lambda e: f"no document {r.docids[int(r.doc[e])]!r}", "document-unknown")
     reversed_ = ~unknown & ((r.start < 0) | (r.end < r.start))
     expected = "expected 0 <= start_token <= end_token"
-    tell(reversed_, "evidences.start_token", lambda e: f"{expected}, found [{r.start[e]}, {r.end[e]})", "span-order")
+    report(reversed_, "evidences.start_token", lambda e: f"{expected}, found [{r.start[e]}, {r.end[e]})", "span-order")
     past, limit = ~unknown & ~reversed_ & (r.end > tokens), "(the document's tokens)"
-    tell(
+    report(
         past, "evidences.end_token", lambda e: f"expected at most {tokens[e]} {limit}, found {r.end[e]}", "span-bounds"
     )
     if sentences is not None:
@@ -54,47 +56,51 @@ def check_references(r: References, tokens: np.ndarray, sentences: np.ndarray | 
         known = ~unknown & (first >= 0) & (last >= 0)
         order = "expected start_sentence <= end_sentence"
         field = "evidences.start_sentence"
-        tell(known & (last < first), field, lambda e: f"{order}, found [{first[e]}, {last[e]})", "span-order")
+        report(known & (last < first), field, lambda e: f"{order}, found [{first[e]}, {last[e]})", "span-order")
         past, limit, field = known & (last > sentences), "(the document's sentences)", "evidences.end_sentence"
-        tell(past, field, lambda e: f"expected at most {sentences[e]} {limit}, found {last[e]}", "span-bounds")
+        report(past, field, lambda e: f"expected at most {sentences[e]} {limit}, found {last[e]}", "span-bounds")
 
 
-def check_rationales(part: Part, tokens: np.ndarray, offences: Offences) -> None:
-    """Each rationale in a known document, no document twice in an instance; its spans as `check_spans` has them.
+def check_rationales(chunk: MatchedChunk, tokens: np.ndarray, issues: Issues) -> None:
+    """Check rationales: each in a known document, no document twice in an instance, and spans by `check_spans`.
 
     Args:
-        tokens: of each rationale's document; -1 where it is unknown.
+        chunk: the matched predictions.
+        tokens: the tokens of each rationale's document; -1 if it is unknown.
+        issues: the issues to extend.
     """
-    p = part.p
-    tell = partial(offences.say_where, "prediction", field="rationales.docid", rows=p.instance)
-    unknown = (tokens < 0) & (part.owner >= 0)
-    tell(unknown, message=lambda at: f"no document {p.docids[int(p.doc[at])]!r}", rule="document-unknown")
+    p = chunk.p
+    report = partial(issues.add_where, "prediction", field="rationales.docid", rows=p.instance)
+    unknown = (tokens < 0) & (chunk.owner >= 0)
+    report(unknown, message=lambda at: f"no document {p.docids[int(p.doc[at])]!r}", rule="document-unknown")
     packed = p.instance * max(len(p.docids), 1) + p.doc
     order = np.argsort(packed, kind="stable")
-    again = np.sort(order[1:][packed[order][1:] == packed[order][:-1]])
+    repeated = np.sort(order[1:][packed[order][1:] == packed[order][:-1]])
     once = "expected each document once"
-    tell(again, message=lambda at: f"{once}, found {p.docids[int(p.doc[at])]!r} again", rule="document-twice")
-    check_spans(p, packed, tokens, offences)
+    report(repeated, message=lambda at: f"{once}, found {p.docids[int(p.doc[at])]!r} again", rule="document-twice")
+    check_spans(p, packed, tokens, issues)
 
 
-def check_spans(p: Predictions, packed: np.ndarray, tokens: np.ndarray, offences: Offences) -> None:
-    """Predicted spans: 0 <= start < end, within the document, and those of one document disjoint (or equal).
+def check_spans(p: Predictions, packed: np.ndarray, tokens: np.ndarray, issues: Issues) -> None:
+    """Check predicted spans: 0 <= start < end, within the document, and disjoint (or equal) in each document.
 
     Args:
-        packed: of each rationale, its instance and document as one number.
-        tokens: of each rationale's document; -1 where it is unknown.
+        p: the predictions.
+        packed: the instance and the document of each rationale as one number.
+        tokens: the tokens of each rationale's document; -1 if it is unknown.
+        issues: the issues to extend.
     """
     span = np.repeat(np.arange(p.hard.size), np.maximum(p.hard, 0))
     limit = tokens[span]
-    tell = partial(offences.say_where, "prediction", field=f"rationales.{HARD_FIELD}", rows=p.instance[span])
+    report = partial(issues.add_where, "prediction", field=f"rationales.{HARD_FIELD}", rows=p.instance[span])
 
     def shown(at: int) -> str:
         return f"[{p.start[at]}, {p.end[at]})"
 
     unsound = (p.start < 0) | (p.end <= p.start)
-    tell(unsound, message=lambda s: f"expected 0 <= start_token < end_token, found {shown(s)}", rule="span-order")
+    report(unsound, message=lambda s: f"expected 0 <= start_token < end_token, found {shown(s)}", rule="span-order")
     past, most = ~unsound & (limit >= 0) & (p.end > limit), "expected end_token at most"
-    tell(past, message=lambda s: f"{most} {limit[s]} (the document's tokens), found {p.end[s]}", rule="span-bounds")
+    report(past, message=lambda s: f"{most} {limit[s]} (the document's tokens), found {p.end[s]}", rule="span-bounds")
     sound = np.flatnonzero(~unsound & ~past)
     order = sound[np.lexsort((p.end[sound], p.start[sound], packed[span[sound]]))]
     key, start, end = packed[span[order]], p.start[order], p.end[order]
@@ -104,63 +110,69 @@ def check_spans(p: Predictions, packed: np.ndarray, tokens: np.ndarray, offences
     overlap = np.flatnonzero((key[1:] == key[:-1]) & (start[1:] < end[:-1]))
     before = dict(zip(order[overlap + 1].tolist(), order[overlap].tolist(), strict=True))
     expected = "expected spans that do not overlap, found"
-    tell(order[overlap + 1], message=lambda s: f"{expected} {shown(before[s])} and {shown(s)}", rule="span-overlap")
+    report(order[overlap + 1], message=lambda s: f"{expected} {shown(before[s])} and {shown(s)}", rule="span-overlap")
 
 
-def check_scores(p: Predictions, name: str, lengths: np.ndarray, offences: Offences) -> None:
-    """One score per token (or sentence) of the document, no NaN and no infinity among them.
+def check_scores(p: Predictions, name: str, lengths: np.ndarray, issues: Issues) -> None:
+    """Check soft scores: one finite number per token (or sentence) of the document.
 
     Args:
-        name: one of `fields.SOFT_FIELDS`.
-        lengths: of each rationale's document; -1 where it is unknown.
+        p: the predictions.
+        name: a key of `schema.instance.SOFT_FIELDS`.
+        lengths: the tokens (or sentences) of each rationale's document; -1 if it is unknown.
+        issues: the issues to extend.
     """
     sizes, scores, (field, unit, _) = getattr(p, name), getattr(p, f"{name}_scores"), SOFT_FIELDS[name]
-    tell = partial(offences.say_where, "prediction", field=f"rationales.{field}", rows=p.instance)
+    report = partial(issues.add_where, "prediction", field=f"rationales.{field}", rows=p.instance)
 
     def message(at: int) -> str:
         expected = f"expected {lengths[at]} scores (the document's {unit})"
         return f"{expected}, found {sizes[at]} for {p.docids[int(p.doc[at])]!r}"
 
-    tell((sizes >= 0) & (lengths >= 0) & (sizes != lengths), message=message, rule="length")
+    report((sizes >= 0) & (lengths >= 0) & (sizes != lengths), message=message, rule="length")
     bad = np.flatnonzero(~np.isfinite(scores))
-    if bad.size:  # one offence per rationale
-        owner, first = np.unique(_owners(sizes, bad), return_index=True)
+    if bad.size:  # one issue per rationale
+        owner, first = np.unique(_find_owners(sizes, bad), return_index=True)
         names = dict(zip(owner.tolist(), np.isnan(scores[bad[first]]).tolist(), strict=True))
         expected = "expected finite numbers, found"
-        tell(owner, message=lambda at: f"{expected} {'NaN' if names[at] else 'infinity'}", rule="range")
+        report(owner, message=lambda at: f"{expected} {'NaN' if names[at] else 'infinity'}", rule="range")
 
 
-def _owners(sizes: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Whose each of some flat values is; ``sizes`` says how many each owner has, -1 for none."""
+def _find_owners(sizes: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Return the owner of each of some flat values; ``sizes`` holds the number of values of each owner, -1 for none."""
     return np.searchsorted(np.cumsum(np.maximum(sizes, 0)), places, side="right")
 
 
-def check_probabilities(p: Predictions, matrix: np.ndarray, rows: np.ndarray, field: str, offences: Offences) -> None:
-    """Each given row of {label: p} names the predicted label, holds p in [0, 1] and sums to 1 (within 1e-3).
+def check_probabilities(p: Predictions, matrix: np.ndarray, rows: np.ndarray, field: str, issues: Issues) -> None:
+    """Check rows of {label: p}: p is in [0, 1], sums to 1 (within 1e-3) and includes the predicted label.
 
-    It also names the same labels as the instance's ``classification_scores`` where those are given.
+    A row has the same labels as the instance's ``classification_scores``, if there are any.
 
     Args:
+        p: the predictions.
+        matrix: the probabilities, float64 (rows, labels).
         rows: the instance of each row of the matrix.
+        field: the path of the field, for messages.
+        issues: the issues to extend.
     """
     if rows.size > ROWS_AT_ONCE:
         for begin in range(0, rows.size, ROWS_AT_ONCE):
             block = slice(begin, begin + ROWS_AT_ONCE)
-            check_probabilities(p, matrix[block], rows[block], field, offences)
+            check_probabilities(p, matrix[block], rows[block], field, issues)
         return
     named = ~np.isnan(matrix)
     present = named.any(axis=1)
     if not present.any():
         return
-    tell = partial(offences.say_where, "prediction", field=field, rows=rows)
+    report = partial(issues.add_where, "prediction", field=field, rows=rows)
     label = p.classification[rows]
     lacks = present & (label >= 0)
     lacks[lacks] = ~named[np.flatnonzero(lacks), label[lacks]]
     expected = "expected a probability for"
-    tell(lacks, message=lambda at: f"{expected} {p.labels[int(label[at])]!r}, found none", rule="score-missing")
+    report(lacks, message=lambda at: f"{expected} {p.labels[int(label[at])]!r}, found none", rule="score-missing")
     whole = ~np.isnan(p.full[rows])
     other = present & ~lacks & whole.any(axis=1) & (named != whole).any(axis=1)
-    tell(other, message="expected the labels of classification_scores, found others", rule="constant")
+    report(other, message="expected the labels of classification_scores, found others", rule="constant")
     values = np.where(named, matrix, 0.0)
     with np.errstate(invalid="ignore"):
         unsound = np.asarray(present & ((values < 0) | ~np.isfinite(values)).any(axis=1))
@@ -171,44 +183,44 @@ def check_probabilities(p: Predictions, matrix: np.ndarray, rows: np.ndarray, fi
         shown = (f"{value:g}" if np.isfinite(value) else "NaN or infinity" for value in values[at][named[at]][:10])
         return f"expected probabilities, found {', '.join(shown)}"
 
-    tell(unsound, message=listed, rule="probabilities")
+    report(unsound, message=listed, rule="probabilities")
     summed = "expected probabilities that sum to 1, found"
-    tell(off, message=lambda at: f"{summed} {total[at]:g}", rule="probabilities")
+    report(off, message=lambda at: f"{summed} {total[at]:g}", rule="probabilities")
 
 
-def check_labels(p: Predictions, known: Sequence[str], offences: Offences) -> None:
-    """Predicted labels are known ones; so are the labels that probabilities are given for."""
-    tell, names = partial(offences.say_where, "prediction"), ", ".join(known)
-    strange = np.array([*(label not in known for label in p.labels), False])
+def check_labels(p: Predictions, known: Sequence[str], issues: Issues) -> None:
+    """Check that predicted labels and the labels of probabilities are known ones."""
+    report, names = partial(issues.add_where, "prediction"), ", ".join(known)
+    unknown = np.array([*(label not in known for label in p.labels), False])
 
     def message(at: int) -> str:
         return f"expected one of {names}, found {p.labels[int(p.classification[at])]!r}"
 
-    tell(strange[p.classification], "classification", message, "label-unknown")
-    columns = np.flatnonzero(strange[:-1])
+    report(unknown[p.classification], "classification", message, "label-unknown")
+    columns = np.flatnonzero(unknown[:-1])
     for name, field in SCORE_FIELDS.items() if columns.size else ():
         named = ~np.isnan(getattr(p, name)[:, columns]).all(axis=1)
-        tell(named, field, f"expected scores for {names}, found other labels", "label-unknown")
+        report(named, field, f"expected scores for {names}, found other labels", "label-unknown")
 
 
-def check_thresholds(good: np.ndarray, asked: Sequence[float], p: Predictions, offences: Offences) -> None:
-    """Each instance has each asked threshold once, and no other."""
+def check_thresholds(good: np.ndarray, wanted: Sequence[float], p: Predictions, issues: Issues) -> None:
+    """Check that each instance has each wanted threshold once, and no other."""
     offsets = np.concatenate([[0], np.cumsum(np.maximum(p.thresholds, 0))])
-    listed = ", ".join(f"{threshold:g}" for threshold in asked)
+    listed = ", ".join(f"{threshold:g}" for threshold in wanted)
 
     def message(at: int) -> str:
         thresholds = p.threshold[offsets[at] : offsets[at + 1]][:20]
         return f"expected the thresholds {listed}, each once, found {', '.join(f'{x:g}' for x in thresholds) or 'none'}"
 
-    offences.say_where("prediction", ~good, "thresholded_scores.threshold", message, "constant")
+    issues.add_where("prediction", ~good, "thresholded_scores.threshold", message, "constant")
 
 
-def check_numbers(p: Predictions, offences: Offences) -> None:
-    """The numbers of instances are finite and in their ranges; the bounds of an AOPC are in order."""
+def check_numbers(p: Predictions, issues: Issues) -> None:
+    """Check that numbers of instances are finite and in their ranges, and that AOPC bounds are in order."""
 
     def refuse(bad: np.ndarray, field: str, expected: str, value: np.ndarray) -> None:
         message = f"expected a number {expected}, found"
-        offences.say_where("prediction", bad, field, lambda at: f"{message} {value[at]}", "range")
+        issues.add_where("prediction", bad, field, lambda at: f"{message} {value[at]}", "range")
 
     with np.errstate(invalid="ignore"):
         for name, number in NUMBER_FIELDS.items():
@@ -221,18 +233,18 @@ def check_numbers(p: Predictions, offences: Offences) -> None:
             refuse(lower > upper, NUMBER_FIELDS[f"{side}_upper"].field, "that is not below the lower bound", upper)
 
 
-def check_leave_one_out(p: Predictions, offences: Offences) -> None:
-    """One finite value for each soft score of the instance's rationales."""
+def check_leave_one_out(p: Predictions, issues: Issues) -> None:
+    """Check leave-one-out values: one finite number for each soft score of the instance's rationales."""
     sizes = p.leave_one_out
     soft = np.bincount(p.instance, weights=np.maximum(p.soft, 0), minlength=len(p.ids)).astype(np.int64)
-    tell, expected = partial(offences.say_where, "prediction", field=LEAVE_ONE_OUT), "values, one for each soft score"
+    report, expected = partial(issues.add_where, "prediction", field=LEAVE_ONE_OUT), "values, one for each soft score"
     wrong = (sizes >= 0) & (sizes != soft)
-    tell(wrong, message=lambda at: f"expected {soft[at]} {expected}, found {sizes[at]}", rule="length")
-    owner = np.unique(_owners(sizes, np.flatnonzero(~np.isfinite(p.leave_one_out_scores))))
-    tell(owner, message="expected finite numbers, found NaN or infinity", rule="range")
+    report(wrong, message=lambda at: f"expected {soft[at]} {expected}, found {sizes[at]}", rule="length")
+    owner = np.unique(_find_owners(sizes, np.flatnonzero(~np.isfinite(p.leave_one_out_scores))))
+    report(owner, message="expected finite numbers, found NaN or infinity", rule="range")
 
 
-# name of an array -> the field, as messages call it; of others it is the name
+# name of an array -> its field in messages; other arrays have the field's name
 FIELDS = {"hard": f"rationales.{HARD_FIELD}", **SCORE_FIELDS}
 FIELDS |= {name: f"rationales.{soft.field}" for name, soft in SOFT_FIELDS.items()}
 FIELDS |= {name: several.field for name, several in LIST_FIELDS.items()}
@@ -243,45 +255,46 @@ FIELDS |= {
 
 
 class OptionalFields:
-    """Which optional fields predictions have; each stands everywhere or nowhere, whichever part of them is looked at.
+    """Checks that each optional field is present in all instances or in none, across chunks.
 
     Args:
-        offences: where the first that deviates from those before it is told.
+        issues: the issues to extend, with the first instance that deviates from those before it.
 
     Attributes:
-        present: name -> whether the field stands where it could stand first: "hard", "classification", those of
-            `flat.Predictions`, and of `schema.instance.NUMBER_FIELDS`.
-        used: the names of those that do.
+        present: name -> True if the first instance has the field: "hard", "classification", fields of
+            `flat.Predictions` and of `schema.instance.NUMBER_FIELDS`.
+        used: the names of the present fields.
+        broken: the names of the fields that have an issue.
     """
 
-    def __init__(self, offences: Offences) -> None:
-        self.offences = offences
+    def __init__(self, issues: Issues) -> None:
+        self.issues = issues
         self.present: dict[str, bool] = {}
         self.used: set[str] = set()
         self.broken: set[str] = set()
 
     def check(self, p: Predictions) -> None:
-        """Look at a part; what is no answer has no fields."""
+        """Check a chunk; instances without answer have no fields."""
         rows = np.arange(len(p.ids))
         self.answered = p.answered.astype(bool)
         if not self.answered.all():
             why = "because the outcome is no answer"
-            tell = partial(self.offences.say_where, "prediction")
-            tell((p.classification >= 0) & ~self.answered, "classification", f"expected null, {why}", "constant")
+            report = partial(self.issues.add_where, "prediction")
+            report((p.classification >= 0) & ~self.answered, "classification", f"expected null, {why}", "constant")
             for name in ("rationales", *LIST_FIELDS):
                 bad, field = (getattr(p, name) > 0) & ~self.answered, FIELDS.get(name, name)
-                tell(bad, field, f"expected none, {why}", "constant")
-        self._presence(p.rationales >= 0, rows, "rationales")
+                report(bad, field, f"expected none, {why}", "constant")
+        self._check_presence(p.rationales >= 0, rows, "rationales")
         for name in ("hard", *SOFT_FIELDS):
-            self._presence(getattr(p, name) >= 0, p.instance, name)
+            self._check_presence(getattr(p, name) >= 0, p.instance, name)
         for number, name in enumerate(NUMBER_FIELDS):
-            self._presence(~np.isnan(p.numbers[:, number]), rows, name)
+            self._check_presence(~np.isnan(p.numbers[:, number]), rows, name)
         for name in ("classification", LEAVE_ONE_OUT, *LIST_FIELDS):
-            self._presence(getattr(p, name) >= 0, rows, name)
-        for name, matrix, owner, _ in _scores(p):
-            self._presence(~np.all(np.isnan(matrix), axis=1), owner, name)
+            self._check_presence(getattr(p, name) >= 0, rows, name)
+        for name, matrix, owner, _ in _iterate_probabilities(p):
+            self._check_presence(~np.all(np.isnan(matrix), axis=1), owner, name)
 
-    def _presence(self, present: np.ndarray, rows: np.ndarray, name: str) -> None:
+    def _check_presence(self, present: np.ndarray, rows: np.ndarray, name: str) -> None:
         if not self.answered.all():
             answered = self.answered[rows]
             present, rows = present[answered], rows[answered]
@@ -295,20 +308,20 @@ class OptionalFields:
             self.broken.add(name)
             expected, got = ("it here too", "none") if first else ("none", "one here")
             message = f"expected {expected}, as in the instances before (present in all or in none), found {got}"
-            self.offences.say_all("prediction", rows[other[:1]], FIELDS.get(name, name), message, "key-missing")
+            self.issues.add_rows("prediction", rows[other[:1]], FIELDS.get(name, name), message, "key-missing")
 
     def finish(self) -> None:
-        """What fields demand of one another, told of the first instance."""
+        """Add the issues of fields that require other fields, at the first instance."""
         used, beside = self.used, "expected it beside {}, found none"
         for name in () if "full" in used else (*ERASED, *LIST_FIELDS):
-            if name in used and not self.offences.total:
-                self.offences.say("prediction", 0, SCORE_FIELDS["full"], beside.format(FIELDS[name]), "key-missing")
-        if "full" in used and "classification" not in used and not self.offences.total:
-            self.offences.say("prediction", 0, "classification", beside.format(SCORE_FIELDS["full"]), "key-missing")
+            if name in used and not self.issues.total:
+                self.issues.add("prediction", 0, SCORE_FIELDS["full"], beside.format(FIELDS[name]), "key-missing")
+        if "full" in used and "classification" not in used and not self.issues.total:
+            self.issues.add("prediction", 0, "classification", beside.format(SCORE_FIELDS["full"]), "key-missing")
 
 
-def _scores(p: Predictions) -> Iterator[tuple[str, np.ndarray, np.ndarray, str]]:
-    """All probabilities, those on erased inputs in lists last: (name, matrix, the instance of each row, field)."""
+def _iterate_probabilities(p: Predictions) -> Iterator[tuple[str, np.ndarray, np.ndarray, str]]:
+    """Yield (name, matrix, the instance of each row, field) of all probabilities, those in lists last."""
     rows = np.arange(len(p.ids))
     for name, field in SCORE_FIELDS.items():
         yield name, getattr(p, name), rows, field
@@ -319,60 +332,61 @@ def _scores(p: Predictions) -> Iterator[tuple[str, np.ndarray, np.ndarray, str]]
             yield name, getattr(p, name), owner, FIELDS[name]
 
 
-def check_own_documents(r: References, offences: Offences) -> None:
-    """No document twice among an annotation's own."""
+def check_own_documents(r: References, issues: Issues) -> None:
+    """Check that no annotation has a document twice."""
     own = np.flatnonzero(r.document_instance >= 0)
     own = own[np.lexsort((r.document[own], r.document_instance[own]))]
-    again = own[1:][(np.diff(r.document_instance[own]) == 0) & (np.diff(r.document[own]) == 0)]
+    repeated = own[1:][(np.diff(r.document_instance[own]) == 0) & (np.diff(r.document[own]) == 0)]
 
     def message(at: int) -> str:
         return f"expected each document once, found {r.docids[r.document[at]]!r} again"
 
-    offences.say_where("reference", again, "documents", message, "document-twice", r.document_instance)
+    issues.add_where("reference", repeated, "documents", message, "document-twice", r.document_instance)
 
 
-def check_documents(part: Part, used: Set[str], offences: Offences) -> None:
-    """All rules on spans and their documents, and that soft scores speak of every document with evidence."""
-    r = part.r
-    tokens, sentences = part.documents.lengths(part.rows[r.group_instance[r.group]], r.doc)
-    check_references(r, tokens, sentences if used & {"sentence", "hard"} else None, offences)
-    check_rationales(part, part.lengths[0], offences)
+def check_documents(chunk: MatchedChunk, used: Set[str], issues: Issues) -> None:
+    """Check spans and their documents, and that every document with evidence has soft scores."""
+    r = chunk.r
+    tokens, sentences = chunk.documents.lengths(chunk.rows[r.group_instance[r.group]], r.doc)
+    check_references(r, tokens, sentences if used & {"sentence", "hard"} else None, issues)
+    check_rationales(chunk, chunk.lengths[0], issues)
     message = "expected scores for document {!r}, which has evidence; found none"
     for name in (name for name in SOFT_FIELDS if name in used):
-        wanted, present = np.unique(part.evidence), getattr(part.p, name) >= 0
-        owner, doc = np.divmod(wanted[~np.isin(wanted, part.rationale[present])], part.width)
-        said = [message.format(r.docids[number]) for number in doc[:MOST_TOLD]]
-        offences.say_all("prediction", part.row[owner], FIELDS[name], said.__getitem__, "score-missing")
+        wanted, present = np.unique(chunk.evidence), getattr(chunk.p, name) >= 0
+        owner, doc = np.divmod(wanted[~np.isin(wanted, chunk.rationale[present])], chunk.width)
+        messages = [message.format(r.docids[number]) for number in doc[:MAX_SHOWN]]
+        issues.add_rows("prediction", chunk.row[owner], FIELDS[name], messages.__getitem__, "score-missing")
 
 
-class Classes:
-    """All rules on labels, probabilities, numbers of instances and random rationales, whichever part is looked at.
+class LabelChecker:
+    """Checks labels, probabilities, numbers of instances and random rationales, across chunks.
 
     Args:
         r: the references, or None.
-        label_names: the labels there are, where the corpus or the caller says so. Without, a predicted label must be
-            one of the references' or one that every instance scores; without references, any will do.
-        labels, probabilities: where what is wrong is told.
+        label_names: the labels, if the corpus or the caller names them. If not, a predicted label must be one of the
+            references' or one that every instance scores; without references any label is valid.
+        labels: the issues of labels to extend.
+        probabilities: the issues of probabilities to extend.
     """
 
     def __init__(
-        self, r: References | None, label_names: Sequence[str] | None, labels: Offences, probabilities: Offences
+        self, r: References | None, label_names: Sequence[str] | None, labels: Issues, probabilities: Issues
     ) -> None:
         self.names = None if label_names is None else list(label_names)
         present: list[int] = [] if r is None else np.unique(r.classification[r.classification >= 0]).tolist()
         self.gold = [] if r is None else [r.labels[code] for code in present]
         self.labels, self.probabilities = labels, probabilities
-        self.scored: dict[str, None] | None = None  # the labels that every instance so far scores
-        self.doubtful: dict[str, Offences] = {}  # of predicted labels beyond the references'
+        self.scored: dict[str, None] | None = None  # the labels that all instances so far score
+        self.unknown_labels: dict[str, Issues] = {}  # of predicted labels beyond the references'
         self.draws: int | None = None
 
     def check(self, p: Predictions, used: Set[str]) -> None:
-        """Look at a part."""
+        """Check a chunk."""
         if self.names is None:
-            self._remember(p)
+            self._record_labels(p)
         elif "classification" in used:
             check_labels(p, self.names, self.labels)
-        for _, matrix, owner, field in _scores(p):
+        for _, matrix, owner, field in _iterate_probabilities(p):
             check_probabilities(p, matrix, owner, field, self.probabilities)
         check_numbers(p, self.probabilities)
         if used >= {LEAVE_ONE_OUT, "soft"}:
@@ -382,42 +396,42 @@ class Classes:
                 self.draws = max(int(p.draws[int(p.answered.argmax())]), 1)
             bad, expected = (p.draws != self.draws) & (p.answered == 1), f"expected {self.draws} draws, found"
             field = LIST_FIELDS["draws"].field
-            self.probabilities.say_where("prediction", bad, field, lambda at: f"{expected} {p.draws[at]}", "length")
+            self.probabilities.add_where("prediction", bad, field, lambda at: f"{expected} {p.draws[at]}", "length")
 
-    def _remember(self, p: Predictions) -> None:
-        """What `finish` needs to tell which labels there are, and who predicts another one."""
+    def _record_labels(self, p: Predictions) -> None:
+        """Record the labels that all instances score, and the rows that predict a label beyond the references'."""
         everywhere: list[int] = np.flatnonzero(~np.any(np.isnan(p.full[p.answered == 1]), axis=0)).tolist()
         scored = dict.fromkeys(p.labels[code] for code in everywhere)
         self.scored = scored if self.scored is None else {label: None for label in self.scored if label in scored}
         for code, label in enumerate(p.labels):
             rows = np.flatnonzero(p.classification == code)
             if self.gold and label not in self.gold and rows.size:
-                told = self.doubtful.setdefault(label, Offences(self.labels.sides))
-                told.say_all("prediction", rows, "classification", "", "label-unknown")
+                issues = self.unknown_labels.setdefault(label, Issues(self.labels.sides))
+                issues.add_rows("prediction", rows, "classification", "", "label-unknown")
 
     def finish(self) -> list[str]:
-        """The labels that count: the named ones; or else the references' and those that every instance scores."""
+        """Return the labels: the named ones, or else the references' and those that every instance scores."""
         if self.names is not None:
             return self.names
         known = list(dict.fromkeys([*self.gold, *(self.scored or ())]))
-        doubtful = {label: told for label, told in self.doubtful.items() if label not in known}
-        strange = [(offence.row, label, offence) for label, told in doubtful.items() for offence in told]
-        for _, label, offence in sorted(strange):
+        unknown_labels = {label: issues for label, issues in self.unknown_labels.items() if label not in known}
+        unknown = [(issue.row, label, issue) for label, issues in unknown_labels.items() for issue in issues]
+        for _, label, issue in sorted(unknown):
             message = f"expected one of {', '.join(known)}, found {label!r}"
-            self.labels.repeat(offence._replace(message=message))
-        self.labels.total += sum(told.total - len(told) for told in doubtful.values())
+            self.labels.add_issue(issue._replace(message=message))
+        self.labels.total += sum(issues.total - len(issues) for issues in unknown_labels.values())
         return known
 
 
-def name_labels(r: References, label_names: Sequence[str] | None, offences: Offences) -> None:
-    """Give numbered labels their names (changes ``r.labels``); labels beyond ``label_names`` are offences."""
-    tell = partial(offences.say_where, "reference", field="classification")
+def name_labels(r: References, label_names: Sequence[str] | None, issues: Issues) -> None:
+    """Replace label numbers by names (changes ``r.labels``); labels beyond ``label_names`` are issues."""
+    report = partial(issues.add_where, "reference", field="classification")
     if label_names is None:
         numbered = np.array([*(label.startswith("\0") for label in r.labels), False])[r.classification]
         if numbered.any():
             number = r.labels[r.classification[numbered.argmax()]][1:]
             message = f"expected labels, found numbers ({number}) in {numbered.sum()} rows: pass label_names=[..]"
-            tell(np.flatnonzero(numbered)[:1], message=message, rule="label-unknown")
+            report(np.flatnonzero(numbered)[:1], message=message, rule="label-unknown")
         return
     names = list(label_names)
     merged = [*names, *(label for label in r.labels if not label.startswith("\0") and label not in names)]
@@ -430,7 +444,7 @@ def name_labels(r: References, label_names: Sequence[str] | None, offences: Offe
             message = f"expected a label number from 0 to {len(names) - 1}, found {int(label[1:])}"
             place = int(label[1:]) if 0 <= int(label[1:]) < len(names) else -1
         if not 0 <= place < len(names):
-            tell(r.classification == code, message=message, rule="label-unknown")
+            report(r.classification == code, message=message, rule="label-unknown")
         moved.append(place)
     r.classification = np.array([*moved, -1], dtype=np.int64)[r.classification]
     r.labels = merged

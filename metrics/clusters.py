@@ -1,7 +1,7 @@
-"""Clusters: the annotations that intervals and tests draw together, because they are not independent.
+"""Clusters: annotations that are not independent, and that intervals and tests therefore draw together.
 
-Annotations that share a document share what a model makes of it. Their statistics are summed first, and the sums are
-what the bootstrap draws, what the jackknife leaves out and what a paired test exchanges.
+A model's outputs for one document depend on each other. Statistics are summed per cluster first; the bootstrap draws
+these sums, the jackknife leaves them out and a paired test exchanges them.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from .offences import InputError
-from .pool import Statistics
+from .issues import InputError
+from .statistics_builder import Statistics
 
 AUTO, NONE = "auto", "none"
 
 
 class Clusters(NamedTuple):
-    """What annotations are drawn together.
+    """Clusters of annotations.
 
     Attributes:
-        kind: what a cluster is, as the signature says it: "documents", "original", a column's name, or "none".
-        numbers: the cluster of each annotation, from 0 by first appearance: int64 (n,); None: each stands for itself.
+        kind: the kind of clusters in the signature: "documents", "original", a column's name, or "none".
+        numbers: the cluster of each annotation, from 0 by first appearance: int64 (n,); None: one annotation each.
     """
 
     kind: str
@@ -32,13 +32,14 @@ class Clusters(NamedTuple):
 
 
 class AnnotationColumns(Protocol):
-    """What a module knows of its annotations beside their scores."""
+    """Columns of a module's annotations beside their scores."""
 
     def __call__(self, name: str, predicted: bool = False) -> Sequence[object]:
-        """The values of a column, one per annotation.
+        """Return the values of a column, one per annotation.
 
         Args:
-            predicted: of the predictions, where the references lack it.
+            name: the column.
+            predicted: read the predictions, if the references lack the column.
 
         Raises:
             ValueError: not every annotation has it.
@@ -46,31 +47,32 @@ class AnnotationColumns(Protocol):
         ...
 
     def clusters(self) -> Clusters:
-        """The clusters of ``cluster_by="auto"``."""
+        """Return the clusters of ``cluster_by="auto"``."""
         ...
 
 
-def numbered(values: Iterable[object]) -> np.ndarray:
-    """The number of each value, from 0 by first appearance: int64 (n,).
+def number_values(values: Iterable[object]) -> np.ndarray:
+    """Return the number of each value, from 0 by first appearance: int64 (n,).
 
-    >>> numbered(["b", "a", "b"]).tolist()
+    >>> number_values(["b", "a", "b"]).tolist()
     [0, 1, 0]
     """
     numbers: dict[object, int] = {}
     return np.array([numbers.setdefault(value, len(numbers)) for value in values], dtype=np.int64)
 
 
-def connected(owner: np.ndarray, item: np.ndarray, n: int) -> np.ndarray | None:
-    """The connected components of annotations that share items (documents), directly or through others.
+def find_components(owner: np.ndarray, item: np.ndarray, n: int) -> np.ndarray | None:
+    """Find the connected components of annotations that share items (documents), directly or through others.
 
     Args:
-        owner, item: pairs of an annotation, in [0, n), and an item that it holds, from 0: int (m,).
-        n: how many annotations there are; one without items stands for itself.
+        owner: the annotation of each (annotation, item) pair, in [0, n): int (m,).
+        item: the item of each pair, from 0: int (m,).
+        n: the number of annotations; one without items is a component of its own.
 
     Returns:
-        The component of each, from 0 by first appearance: int64 (n,); None where no two annotations share an item.
+        The component of each, from 0 by first appearance: int64 (n,); None if no two annotations share an item.
 
-    >>> connected(np.array([0, 1, 1, 2, 3]), np.array([7, 8, 9, 7, 9]), 5).tolist()
+    >>> find_components(np.array([0, 1, 1, 2, 3]), np.array([7, 8, 9, 7, 9]), 5).tolist()
     [0, 1, 0, 1, 2]
     """
     least = np.arange(n)
@@ -87,25 +89,24 @@ def connected(owner: np.ndarray, item: np.ndarray, n: int) -> np.ndarray | None:
     return None if names.size == n else numbers
 
 
-def by_items(kind: str, items: Sequence[Iterable[object]]) -> Clusters:
-    """Clusters of annotations that share an item, see `connected`; ``items`` are those of each annotation."""
+def cluster_by_items(kind: str, items: Sequence[Iterable[object]]) -> Clusters:
+    """Return clusters of annotations that share an item, see `find_components`."""
     pairs = [(row, item) for row, own in enumerate(items) for item in own]
     owner = np.array([row for row, _ in pairs], dtype=np.int64)
-    return Clusters(kind, connected(owner, numbered(item for _, item in pairs), len(items)))
+    return Clusters(kind, find_components(owner, number_values(item for _, item in pairs), len(items)))
 
 
 def _is_missing(value: object) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
-def clustered(statistics: Statistics, columns: AnnotationColumns, cluster_by: str = AUTO) -> Statistics:
-    """The statistics, with their clusters.
+def add_clusters(statistics: Statistics, columns: AnnotationColumns, cluster_by: str = AUTO) -> Statistics:
+    """Return the statistics with their clusters.
 
     Args:
-        statistics: of all annotations.
-        columns: of the same annotations.
-        cluster_by: "auto" (documents, where any repeats; originals, where perturbed records go with them), "none", or
-            a column.
+        statistics: the statistics of all annotations.
+        columns: the columns of the same annotations.
+        cluster_by: "auto" (documents, if any repeats; originals, if they have perturbed records), "none", or a column.
 
     Raises:
         ValueError: not every annotation has the column, or its values are lists.
@@ -119,8 +120,10 @@ def clustered(statistics: Statistics, columns: AnnotationColumns, cluster_by: st
     else:
         try:
             values = enumerate(columns(cluster_by, predicted=True))
-            # who has no value stands for itself: a row's place is no value of a column of strings or numbers
-            clusters = Clusters(cluster_by, numbered((row,) if _is_missing(value) else value for row, value in values))
+            # an annotation without a value is its own cluster: the tuple of its place equals no string or number
+            clusters = Clusters(
+                cluster_by, number_values((row,) if _is_missing(value) else value for row, value in values)
+            )
         except TypeError:
             raise InputError(
                 f"expected a column of single values, found lists in {cluster_by!r}", "option-value", "cluster_by"

@@ -1,7 +1,7 @@
-"""Records as flat arrays, one for each field: from objects, or from an Arrow table; nothing is left per token or span.
+"""Conversion of records to flat arrays, one per field, without a Python object per token or span.
 
-A field's values stand under its path, such as ``rationales.docid``. A field that is null is absent. What a record has
-to look like is declared in `schema`; who is at fault is looked for by `faults` only after a failure.
+The key of a field's values is its path, such as ``rationales.docid``. A field that is null is absent. `schema`
+declares the records; `find_issues` looks for wrong values only after a failure.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import numpy as np
 from eraser_hub.schema.record import Field, Record
 
 from .cells import as_list, as_scalar
-from .offences import cut
-from .tokens import TextSizes, text_sizes
+from .issues import cut
+from .tokens import TextSizes, measure_texts
 
-# kind -> what messages call a value of it, and its types
+# kind -> the name of its values in messages, and their types
 KINDS: Mapping[str, tuple[str, tuple[type, ...]]] = {
     "text": ("a string", (str,)),
     "id": ("a string or an integer", (str, int)),
@@ -39,7 +39,7 @@ LARGEST = int(np.finfo(float).max)
 
 
 class UnsuitedError(ValueError):
-    """Values that the flat arrays do not know."""
+    """Values that the flat arrays do not support."""
 
 
 @dataclasses.dataclass
@@ -47,14 +47,14 @@ class FlatColumns:
     """Flat arrays of n records.
 
     Attributes:
-        n: how many records there are.
-        ids: of each record, where the record declares an id at its root.
+        n: the number of records.
+        ids: the id of each record, if the record declares an id at its root.
         sizes: path of a list -> its lengths, int64, -1: absent; of lists in lists also ``PATH[]``.
         values: path -> numbers (float64, NaN: absent), integers (int64) or codes into ``words`` (-1: absent).
         words: path of texts -> the distinct ones.
-        labels: those that any probabilities name.
+        labels: the labels of all probabilities.
         texts: path of documents' texts -> their sizes.
-        tables: path of probabilities -> what makes of {label: its column} a matrix, see `ScoreTable.matrix`.
+        tables: path of probabilities -> a function from {label: its column} to a matrix, see `ScoreTable.matrix`.
     """
 
     n: int = 0
@@ -68,25 +68,32 @@ class FlatColumns:
 
 
 def as_array(values: array[int] | array[float]) -> np.ndarray:
-    """Return the array's own memory, which nobody appends to any more."""
+    """Return the array's own memory without a copy; append nothing to the array afterwards."""
     return np.frombuffer(values, dtype=values.typecode) if values else np.zeros(0, dtype=values.typecode)
 
 
 class ScoreTable:
-    """Rows of {label: probability}, as flat values and the layout (tuple of labels) of each row."""
+    """Rows of {label: probability} as flat values, with the layout (tuple of labels) of each row."""
 
     def __init__(self, layouts: dict[tuple[str, ...], int]) -> None:
         self.layouts, self.layout, self.values = layouts, array("i"), array("d")
 
     def add(self, rows: Sequence[Mapping[str, float | None] | None]) -> None:
-        """Append rows; raises UnsuitedError for what is no probability by label."""
+        """Append rows.
+
+        Args:
+            rows: {label: probability} or None each.
+
+        Raises:
+            UnsuitedError: a row holds no probabilities by label.
+        """
         layouts = self.layouts
         if not any(rows) and rows.count(None) == len(rows):
             self.layout.extend(array("i", [-1]) * len(rows))
             return
         try:
             first, labels = tuple(rows[0] or ()), list(chain.from_iterable(rows))  # type: ignore[arg-type]
-            # no dict names a label twice: where the labels repeat the first row's, each row has just these
+            # no dict has a label twice: if the labels repeat the first row's, each row has exactly these
             if first and labels == [*first] * len(rows):
                 self._extend(list(chain.from_iterable(map(dict.values, rows))))  # type: ignore[arg-type]
                 self.layout.extend(array("i", [layouts.setdefault(first, len(layouts))]) * len(rows))
@@ -111,7 +118,7 @@ class ScoreTable:
             raise UnsuitedError from None
 
     def matrix(self, labels: dict[str, int]) -> np.ndarray:
-        """Return float64 (rows, labels): NaN where a row does not name a label; a NaN that it names is infinite."""
+        """Return float64 (rows, labels): NaN where a row lacks a label; a NaN in a row becomes infinite."""
         layout, values = as_array(self.layout), as_array(self.values)
         self.layout, self.values = array("i"), array("d")
         values[np.isnan(values)] = np.inf
@@ -128,11 +135,11 @@ class ScoreTable:
         return out
 
 
-def _checked(kind: str, value: Any) -> Any:
-    """Return a value as Python's own of that kind.
+def _to_python(kind: str, value: Any) -> Any:
+    """Return a value as a Python value of that kind.
 
     Raises:
-        UnsuitedError: it is of another kind.
+        UnsuitedError: the value is of another kind.
     """
     if value is None:
         return None
@@ -148,15 +155,15 @@ def _checked(kind: str, value: Any) -> Any:
 
 
 class Level:
-    """Objects of one record, as a column of values for each field.
+    """Objects of one record as columns, one per field.
 
     Args:
         objects: dicts, or typed objects.
-        record: what they are.
-        columns_of: takes typed objects apart, whose types whoever decoded them has checked; None: they are dicts.
+        record: the record of the objects.
+        columns_of: returns the columns of typed objects, whose types the decoder has checked; None: they are dicts.
 
     Attributes:
-        columns: field -> its values, one an object.
+        columns: field -> its values, one per object.
     """
 
     def __init__(
@@ -173,7 +180,7 @@ class Level:
         self._inner: dict[str, Level] = {}
 
     def inner(self, name: str) -> Level:
-        """Return the records that are a field's values, or stand in its lists, one after another."""
+        """Return the records in a field's values or lists, one after another."""
         if name not in self._inner:
             field = self.record[name]
             values: Sequence[Any] = list(filter(None, self.columns[name]))
@@ -184,15 +191,15 @@ class Level:
 
 
 class ObjectColumns:
-    """Takes the objects of a record, some at a time, into growing arrays.
+    """Appends the objects of a record, some at a time, to growing arrays.
 
     Args:
-        record: what they are.
-        paths: the fields that are kept; of others nothing is read.
-        texts: those whose texts are counted.
+        record: the record of the objects.
+        paths: the fields to keep; others are not read.
+        texts: the fields whose texts are counted.
 
     Attributes:
-        unknown: whether a dict had a field that the record does not declare.
+        unknown: True if a dict had a field that the record does not declare.
     """
 
     def __init__(self, record: Record, paths: Collection[str], texts: Collection[str] = ()) -> None:
@@ -205,15 +212,15 @@ class ObjectColumns:
         self.words: dict[str, dict[str, int]] = defaultdict(dict)
         self.layouts: dict[tuple[str, ...], int] = {}
         self.tables: dict[str, ScoreTable] = defaultdict(lambda: ScoreTable(self.layouts))
-        self.add(Level([], record))  # so that each field has its arrays
+        self.add(Level([], record))  # each field gets its arrays, even without values
 
     def add(self, level: Level, before: str = "", there: Sequence[bool] | None = None) -> None:
-        """Append records; after an UnsuitedError what was gathered is of no use.
+        """Append records; after an UnsuitedError the arrays are of no use.
 
         Args:
             level: the records.
-            before: the path that they stand under.
-            there: of each place for one of them whether it holds one; None: all do.
+            before: the path of the records.
+            there: True for each place that holds a record; None: all do.
         """
         checked, known = level.columns_of is not None, level.record.keys()
         if not checked and not self.unknown:
@@ -223,17 +230,17 @@ class ObjectColumns:
             if path in self.paths:
                 values = level.columns[field.name]
                 if there is not None:
-                    held = iter(values)
-                    values = [next(held) if one else None for one in there]
+                    present = iter(values)
+                    values = [next(present) if one else None for one in there]
                 self._add_field(field, path, values, level if checked else None)
 
     def _add_field(self, field: Field, path: str, values: Sequence[Any], typed: Level | None) -> None:
-        """Append a field's values; ``typed`` is the level they are of, where its types are checked."""
+        """Append a field's values; ``typed`` is their level if its types are checked."""
         if field.required and _has_none(values):
             raise UnsuitedError
         for depth in range(field.depth):
             if typed is None and not {*map(type, values)} <= LISTS:
-                values = [_as_list_of(field, value) for value in values]
+                values = [_to_list(field, value) for value in values]
             lengths = map(len, values) if not _has_none(values) else (-1 if one is None else len(one) for one in values)
             self.sizes[path + "[]" * depth].fromlist([*lengths])
             if depth + 1 == field.depth and field.record is None:
@@ -242,19 +249,19 @@ class ObjectColumns:
         if typed is None and field.depth and _has_none(values):
             raise UnsuitedError
         if typed is None and not {*map(type, values)} <= TYPES[field.kind]:
-            values = [_checked(field.kind, value) for value in values]
+            values = [_to_python(field.kind, value) for value in values]
         if field.record is None:
             self._add_values(field, path, values)
         elif field.depth:
             self.add(typed.inner(field.name) if typed else Level(values, field.record), f"{path}.")
         else:
-            held = [value for value in values if value is not None]
-            if not held:  # of these records numbers are read, and nothing else
+            present = [value for value in values if value is not None]
+            if not present:  # only numbers are read of such records
                 for name in field.record:
                     if f"{path}.{name}" in self.paths:
                         self.floats[f"{path}.{name}"].extend(array("d", [np.nan]) * len(values))
                 return None
-            inner = typed.inner(field.name) if typed else Level(held, field.record)
+            inner = typed.inner(field.name) if typed else Level(present, field.record)
             self.add(inner, f"{path}.", [value is not None for value in values])
         return None
 
@@ -279,7 +286,7 @@ class ObjectColumns:
             some = [np.nan if value is None else value for value in values] if absent < len(values) else []
             try:
                 self.floats[path].fromlist(some or [np.nan] * absent)  # appends all or nothing
-            except OverflowError:  # whoever checks ranges refuses it
+            except OverflowError:  # the check of ranges refuses it
                 self.floats[path].fromlist([np.inf if abs(value) > LARGEST else value for value in some])
         elif field.kind == "whole":
             try:
@@ -287,7 +294,7 @@ class ObjectColumns:
             except OverflowError:
                 raise UnsuitedError from None
         elif path in self.texts:
-            self.texts[path].append(_sizes_of(values))
+            self.texts[path].append(_count_texts(values))
         elif path == "annotation_id":
             self.ids += values if _all_texts(values) else map(str, values)
         else:
@@ -299,7 +306,7 @@ class ObjectColumns:
             )
 
     def finish(self) -> FlatColumns:
-        """Return all that was added."""
+        """Return the arrays of all added records."""
         return FlatColumns(
             len(self.ids),
             self.ids,
@@ -327,20 +334,20 @@ def _has_none(values: Sequence[Any]) -> bool:
         return any(value is None for value in values)
 
 
-def _sizes_of(texts: Sequence[str]) -> TextSizes:
+def _count_texts(texts: Sequence[str]) -> TextSizes:
     encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
     bounds = np.concatenate([[0], np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)))]).astype(np.int64)
-    return text_sizes(np.frombuffer(b"".join(encoded), dtype=np.uint8), bounds)
+    return measure_texts(np.frombuffer(b"".join(encoded), dtype=np.uint8), bounds)
 
 
 def _number(value: Any) -> float:
-    number = _checked("number", value)
+    number = _to_python("number", value)
     if number is None:
         raise UnsuitedError
     return float(number)
 
 
-def _as_list_of(field: Field, value: Any) -> Any:
+def _to_list(field: Field, value: Any) -> Any:
     """Return a list of a field's values; numbers may stay in an array."""
     if field.kind == "number" and isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "fiu":
         return value
@@ -350,42 +357,42 @@ def _as_list_of(field: Field, value: Any) -> Any:
     return items
 
 
-# ------------------------------------------------------------------------------------------------------------- faults
-def faults(row: Mapping[str, Any], record: Record, where: str = "") -> Iterator[tuple[str, str, str]]:
-    """Yield (field, message, rule) for each value of a row that is not as the record declares it."""
+# ------------------------------------------------------------------------------------------------------------- issues
+def find_issues(row: Mapping[str, Any], record: Record, where: str = "") -> Iterator[tuple[str, str, str]]:
+    """Yield (field, message, rule) for each value of a row that differs from the record's declaration."""
     for field in record.values():
         value, path = row.get(field.name), f"{where}{field.name}"
         if value is not None:
-            yield from _faults(value, field, path, field.depth)
+            yield from _find_type_issues(value, field, path, field.depth)
         elif field.required:
             yield path, f"expected {KINDS[field.kind][0]}, found None", "type"
 
 
-def _faults(value: Any, field: Field, path: str, depth: int) -> Iterator[tuple[str, str, str]]:
+def _find_type_issues(value: Any, field: Field, path: str, depth: int) -> Iterator[tuple[str, str, str]]:
     if depth:
         items = as_list(value)
         if items is None:
             yield path, f"expected a list, found {cut(value)}", "type"
         for at, item in enumerate(items or ()):
-            yield from _faults(item, field, f"{path}[{at}]", depth - 1)
+            yield from _find_type_issues(item, field, f"{path}[{at}]", depth - 1)
         return
     try:
-        known = None if value is None else _checked(field.kind, value)
+        known = None if value is None else _to_python(field.kind, value)
     except UnsuitedError:
         known = None
     if known is None:
         yield path, f"expected {KINDS[field.kind][0]}, found {cut(value)}", "type"
     elif field.record is not None:
-        yield from faults(known, field.record, f"{path}.")
+        yield from find_issues(known, field.record, f"{path}.")
     elif field.kind == "probabilities":
-        yield from _probability_faults(known, path)
+        yield from _find_probability_issues(known, path)
     elif field.kind == "whole" and not -(2**63) <= known < 2**63:
         yield path, f"expected an integer of at most 64 bits, found {cut(value)}", "range"
     elif field.kind == "number" and field.depth and isinstance(known, int) and not -LARGEST <= known <= LARGEST:
         yield path, "expected finite numbers, found one beyond the range of a float", "range"
 
 
-def _probability_faults(scores: Mapping[Any, Any], path: str) -> Iterator[tuple[str, str, str]]:
+def _find_probability_issues(scores: Mapping[Any, Any], path: str) -> Iterator[tuple[str, str, str]]:
     if not scores:
         yield path, "expected a probability for each label, found none", "probabilities"
     for label, p in scores.items():

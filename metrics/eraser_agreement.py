@@ -10,50 +10,51 @@ from eraser_hub.schema.instance import INSTANCE
 from eraser_hub.schema.rows import ANNOTATION
 
 from .agreement import Agreement, AgreementSettings
-from .agreement_scores import described
+from .agreement_scores import describe_scores
 from .batches import Measured
-from .checks import Classes, name_labels
+from .checks import LabelChecker, name_labels
 from .flat import Predictions, References
 from .instances import InstanceBatches
-from .offences import InputError, Rules
-from .parts import DOCUMENTS, FIELDS, LENGTHS, Parts, left_out_said
-from .pool import info_of
+from .issues import InputError, IssuesByRule
+from .matching import DOCUMENTS, FIELDS, LENGTHS, Matcher, describe_left_out
 from .rankings import check_policy
 from .sources import ERASER
+from .statistics_builder import make_info
 
 SHUFFLES = 10
 
 
 class EraserAgreement(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
-    """How well a model's rationales agree with those that humans marked, as the ERASER benchmark measures it: exact
-    match, token and intersection-over-union (IOU) precision, recall and F1 of hard rationales (spans); AUPRC,
+    """Agreement of a model's rationales with those that humans marked (plausibility), as in the ERASER benchmark.
+
+    Exact match, token and intersection-over-union (IOU) precision, recall and F1 of hard rationales (spans); AUPRC,
     average precision and ROC-AUC of soft rationales (a score per token); the same over sentences.
 
     Args:
         predictions: ERASER instances (list of dicts, Dataset or Arrow table), in any order: {"annotation_id",
             "rationales": [{"docid", "hard_rationale_predictions": [{"start_token", "end_token"}],
             "soft_rationale_predictions": [float per token], "soft_sentence_predictions": [float per
-            sentence]}]}. Each of the three fields stands in all rationales or in none; what it feeds is scored
+            sentence]}]}. Each of the three fields is in all rationales or in none; its scores are computed
             or left out. Token offsets count the document's tokens; start inclusive, end exclusive.
         references: dataset rows with annotation_id, documents [{"docid", "text"}] and evidences [[{"docid",
             "start_token", "end_token", "start_sentence", "end_sentence"}]], in any order; ids are compared as
-            strings. Rows of human_rationales (id, tokens, rationale_mask, label) are understood as they come:
+            strings. Rows of human_rationales (id, tokens, rationale_mask, label) are accepted as they are:
             the text is a document named like the row.
-        iou_threshold: of the keys iou_micro_f1 ..; in (0, 1].
-        iou_thresholds: further ones, whose keys are iou_micro_f1@0.1 ..
+        iou_threshold: threshold of the keys iou_micro_f1 ..; in (0, 1].
+        iou_thresholds: further thresholds, with keys iou_micro_f1@0.1 ..
         auprc_policy: AUPRC of a document without evidence: "reference" (0.5), "skip", "zero" or "one".
         random_baseline: True (10 shuffles, as in the papers) or a number: adds auprc_random .. for shuffled
             scores.
-        sentence_threshold: a sentence is predicted from this score on. Where no prediction has sentence scores,
-            sentences are predicted by hard rationales: those of which a span covers at least one token
+        sentence_threshold: the least score of a predicted sentence. If no prediction has sentence scores, hard
+            rationales predict sentences: those of which a span covers at least one token
             (signature: sentences_from:spans).
-        only_predicted: references without an instance are left out, and the signature says how many were
-            scored; without it they are an error.
+        only_predicted: leave out references without an instance; the signature has the number of scored ones.
+            By default they are an error.
         per_instance: adds per_instance: {key: [score per annotation], "annotation_id": [..], "cluster": [..]}.
         confidence_level, n_resamples, seed, ci_method: add KEY_ci: [low, high], by the bootstrap over clusters;
             ci_method is "bca" or "percentile".
-        cluster_by: what is drawn together: "auto" (annotations that share a document, directly or through
-            others), "none", or a column of the references or of the predictions.
+        cluster_by: the annotations that are drawn together: "auto" (those that share a document, directly or
+            through others), "none", or a column of the references or of the predictions.
         by: "classification" or another column of the references; adds by: {value: {key: score}}.
         label_names: names of the integers in the references' classification, where no Dataset brings them.
 
@@ -62,13 +63,12 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  
         any_group_coverage (share of annotations of which one whole evidence group is covered),
         best_group_recall; auprc, average_precision, roc_auc_score and sentence_auprc ..; signature. All in [0,
         1], but IOU recall: hits over truth spans, with no upper end, because two predicted spans may hit one
-        truth span. Higher is better. NaN where nothing defines a score.
+        truth span. Higher is better. NaN if a score is undefined.
 
     Raises:
-        ValueError: wrong input; it names the instance and the field, at most ten offences, and their number.
+        ValueError: wrong input; it names the instance and the field, at most ten issues, and their number.
 
     Examples:
-
         >>> import evaluate
         >>> metric = evaluate.load("eraser_agreement")
         >>> references = [{"annotation_id": "a1",
@@ -87,7 +87,7 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  
 
     SOURCE = ERASER
     INPUTS = ((INSTANCE, ("annotation_id", "rationales")), (ANNOTATION, ()))
-    HIGHER_IS_BETTER, RANGES = info_of(described())
+    HIGHER_IS_BETTER, RANGES = make_info(describe_scores())
 
     REFERENCE_COLUMNS = ("documents", "evidences")
 
@@ -112,18 +112,18 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  
             message = f"expected True, False or a number of shuffles, found {random_baseline!r}"
             raise InputError(message, "option-value", "random_baseline")
         shuffles = SHUFFLES if random_baseline is True else int(random_baseline)
-        rules = Rules(FIELDS, DOCUMENTS, LENGTHS)
-        parts = Parts(r, rules, only_predicted=only_predicted)
+        rules = IssuesByRule(FIELDS, DOCUMENTS, LENGTHS)
+        matcher = Matcher(r, rules, only_predicted=only_predicted)
         if label_names is not None:
             name_labels(r, label_names, rules["label names"])
         settings = AgreementSettings(thresholds, iou_threshold, auprc_policy, shuffles, sentence_threshold)
-        agreement = Agreement(parts, settings)
-        agreement.add(parts.match(p))
+        agreement = Agreement(matcher, settings)
+        agreement.add(matcher.match(p))
         if label_names is not None:
-            Classes(r, label_names, rules["labels"], rules["probabilities"]).check(p, parts.fields.used)
-        parts.finish()
+            LabelChecker(r, label_names, rules["labels"], rules["probabilities"]).check(p, matcher.fields.used)
+        matcher.finish()
         agreement.finish()
         left_out = agreement.left_out()
-        statistics = parts.statistics(agreement.pool, r.ids, left_out, "rationales with ")
-        notes = [*left_out_said(left_out), *agreement.notes()]
+        statistics = matcher.statistics(agreement.builder, r.ids, left_out, "rationales with ")
+        notes = [*describe_left_out(left_out), *agreement.notes()]
         return Measured(statistics, None, agreement.signature_settings(), {}, notes)

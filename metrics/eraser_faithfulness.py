@@ -7,25 +7,26 @@ from collections.abc import Sequence
 import evaluate
 import numpy as np
 
-from eraser_hub.schema.instance import AOPC_THRESHOLDS, INSTANCE, READ_BY_FAITHFULNESS
+from eraser_hub.schema.instance import AOPC_THRESHOLDS, FAITHFULNESS_FIELDS, INSTANCE
 from eraser_hub.schema.rows import ANNOTATION
 
 from .batches import Measured
 from .checks import check_rationales, name_labels
-from .erasure import info_of
+from .erasure import make_info
 from .faithfulness import Faithfulness
 from .flat import Predictions, References
 from .instances import InstanceBatches
-from .offences import InputError, Rules
-from .parts import DOCUMENTS, FIELDS, THRESHOLDS, Parts, left_out_said
-from .results import plain
+from .issues import InputError, IssuesByRule
+from .matching import DOCUMENTS, FIELDS, THRESHOLDS, Matcher, describe_left_out
+from .results import to_python
 from .sources import ERASER
 
 
 class EraserFaithfulness(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
-    """Whether a model relied on the rationales it gives, as the ERASER benchmark measures it: how much the probability
-    of the predicted class falls when the rationale is erased (comprehensiveness), and when nothing but the
-    rationale is left (sufficiency), at one rationale length and over several (AOPC).
+    """Faithfulness of a model's rationales: how far it relied on them, as the ERASER benchmark measures it.
+
+    The loss of the predicted class's probability when the rationale is erased (comprehensiveness), and when nothing but
+    the rationale is left (sufficiency), at one rationale length and over several (AOPC).
 
     Args:
         predictions: ERASER instances (list of dicts, Dataset or Arrow table), in any order: {"annotation_id",
@@ -38,17 +39,17 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):  # type: ignore[misc
             {"comprehensiveness", "sufficiency"}, "leave_one_out": [number per token], "sensitivity_max",
             "infidelity", "infidelity_normalized", "distance_whole", "distance_comprehensiveness",
             "distance_sufficiency", "entropy_whole", "entropy_comprehensiveness", "entropy_sufficiency"}. A
-            field stands in all instances or in none.
+            field is in all instances or in none.
         references: optional; dataset rows with annotation_id, classification (for accuracy and macro F1),
             documents and evidences (for tokens_to_flip_ratio); ids are compared as strings.
-        aopc_thresholds: those that every instance must have, by default 0.01 0.05 0.1 0.2 0.5.
-        only_predicted: references without an instance are left out, and the signature says how many were
-            scored; without it they are an error.
+        aopc_thresholds: the thresholds that every instance must have, by default 0.01 0.05 0.1 0.2 0.5.
+        only_predicted: leave out references without an instance; the signature has the number of scored ones.
+            By default they are an error.
         per_instance: adds per_instance: {key: [score per instance], "annotation_id": [..], "cluster": [..]}.
         confidence_level, n_resamples, seed, ci_method: add KEY_ci: [low, high], by the bootstrap over clusters;
             ci_method is "bca" or "percentile".
-        cluster_by: what is drawn together: "auto" (annotations that share a document, directly or through
-            others), "none", or a column of the references or of the predictions. Without references the
+        cluster_by: the annotations that are drawn together: "auto" (those that share a document, directly or
+            through others), "none", or a column of the references or of the predictions. Without references the
             documents of the rationales count.
         by: "classification" or another column of the references; adds by: {value: {key: score}}.
         label_names: the labels; also names of the integers in the references' classification.
@@ -61,10 +62,9 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):  # type: ignore[misc
         is better); with random_rationales *_chance: p_value, win_rate, effect_size; signature.
 
     Raises:
-        ValueError: wrong input; it names the instance and the field, at most ten offences, and their number.
+        ValueError: wrong input; it names the instance and the field, at most ten issues, and their number.
 
     Examples:
-
         >>> import evaluate
         >>> metric = evaluate.load("eraser_faithfulness")
         >>> predictions = [{"annotation_id": "a1", "rationales": [], "classification": "POS",
@@ -80,8 +80,8 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):  # type: ignore[misc
     """
 
     SOURCE = ERASER
-    INPUTS = ((INSTANCE, READ_BY_FAITHFULNESS), (ANNOTATION, ()))
-    HIGHER_IS_BETTER, RANGES = info_of()
+    INPUTS = ((INSTANCE, FAITHFULNESS_FIELDS), (ANNOTATION, ()))
+    HIGHER_IS_BETTER, RANGES = make_info()
 
     REFERENCES_NEEDED = False
 
@@ -99,24 +99,26 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):  # type: ignore[misc
         for value in aopc_thresholds:
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
                 raise InputError(f"expected numbers in [0, 1], found {value!r}", "option-value", "aopc_thresholds")
-        rules = Rules(FIELDS, DOCUMENTS, THRESHOLDS)
-        parts = Parts(r, rules, only_predicted=only_predicted)
+        rules = IssuesByRule(FIELDS, DOCUMENTS, THRESHOLDS)
+        matcher = Matcher(r, rules, only_predicted=only_predicted)
         if r is not None:
             name_labels(r, label_names, rules["label names"])
         ids = p.ids if r is None else r.ids
-        faithfulness = Faithfulness(parts, len(ids), label_names, aopc_thresholds)
-        part = parts.match(p)
-        # where the references bring documents, those of rationales are among them
+        faithfulness = Faithfulness(matcher, len(ids), label_names, aopc_thresholds)
+        part = matcher.match(p)
+        # if the references have documents, those of rationales must be among them
         tokens = np.full(part.p.doc.size, np.iinfo(np.int64).max)
         if part.documents.tokens.size:
             tokens, _ = part.lengths
         check_rationales(part, tokens, rules["documents"])
         faithfulness.add(part)
-        parts.finish()
+        matcher.finish()
         faithfulness.finish()
         left_out = faithfulness.left_out()
-        statistics = parts.statistics(faithfulness.pool, ids, left_out)
-        extra: dict[str, object] = {"aopc_thresholds": faithfulness.asked} if "thresholds" in parts.fields.used else {}
+        statistics = matcher.statistics(faithfulness.builder, ids, left_out)
+        extra: dict[str, object] = (
+            {"aopc_thresholds": faithfulness.thresholds} if "thresholds" in matcher.fields.used else {}
+        )
         for side, (overall, _) in faithfulness.against_chance().items():
-            extra[f"{side}_chance"] = plain(overall)
-        return Measured(statistics, None, faithfulness.signature_settings(), extra, left_out_said(left_out))
+            extra[f"{side}_chance"] = to_python(overall)
+        return Measured(statistics, None, faithfulness.signature_settings(), extra, describe_left_out(left_out))

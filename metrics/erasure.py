@@ -1,7 +1,7 @@
-"""Faithfulness from class probabilities: what a prediction loses without its rationale, and keeps with it alone.
+"""Faithfulness from class probabilities: loss without the rationale, and on the rationale alone.
 
-Probabilities stand in matrices (instances, labels); a label that an instance's scores do not name is 0 there. Every
-function returns one value per instance; means are taken last, of the columns of a `pool.Pool`.
+Probabilities are matrices (instances, labels), with 0 for a label that an instance's scores lack. Every function
+returns one value per instance; means are taken last, from the columns of a `StatisticsBuilder`.
 
 Source: DeYoung et al., ERASER (ACL 2020), section 4 (comprehensiveness, sufficiency, AOPC).
 """
@@ -18,25 +18,26 @@ import numpy.typing as npt
 
 from eraser_hub.schema.instance import DISTANCES, ENTROPIES, ERASED
 
-from .pool import Column, Described, Pool, divide
-from .pool import info_of as described_info
+from .statistics_builder import Column, ScoreInfo, StatisticsBuilder, divide
+from .statistics_builder import make_info as make_described_info
 
 Floats = npt.NDArray[np.float64]
 
-# thresholds this close are one: 0.1 + 0.2 is 0.3
+# thresholds this close are equal: 0.1 + 0.2 is 0.3
 SAME_THRESHOLD = 1e-9
-# so are the bounds of an AOPC: what is between them is rounding
+# so are bounds of an AOPC: the difference is rounding
 SAME_BOUNDS = 1e-9
 
 
 def drop(full: Floats, erased: Floats, label: np.ndarray) -> Floats:
-    """``p(full)[label] - p(erased)[label]`` per instance.
+    """Return ``p(full)[label] - p(erased)[label]`` per instance.
 
     With the rationale erased this is comprehensiveness (high is good), with all but the rationale erased it is
     sufficiency (low is good); both in [-1, 1].
 
     Args:
-        full, erased: float64 (n, labels).
+        full: probabilities on the full input, float64 (n, labels).
+        erased: probabilities on the erased input, float64 (n, labels).
         label: the predicted label of each instance, int (n,).
 
     >>> import numpy as np
@@ -48,7 +49,7 @@ def drop(full: Floats, erased: Floats, label: np.ndarray) -> Floats:
 
 
 def entropy(p: Floats) -> Floats:
-    """Entropy of each row in nats, rows renormalised, 0 log 0 = 0: float64 (n,) in [0, log labels]."""
+    """Return the entropy of each row in nats, rows renormalised, 0 log 0 = 0: float64 (n,) in [0, log labels]."""
     with np.errstate(divide="ignore", invalid="ignore"):
         q = p / p.sum(axis=1, keepdims=True)
     logs = np.log(q, out=np.zeros_like(q), where=q > 0)
@@ -57,14 +58,14 @@ def entropy(p: Floats) -> Floats:
 
 
 def entropy_difference(full: Floats, erased: Floats) -> Floats:
-    """``H(full) - H(erased)`` per instance, natural logarithm."""
+    """Return ``H(full) - H(erased)`` per instance, natural logarithm."""
     return entropy(full) - entropy(erased)
 
 
 def kl_divergence(erased: Floats, full: Floats) -> Floats:
-    """``KL(erased || full)`` per instance in nats, rows renormalised: in [0, inf].
+    """Return ``KL(erased || full)`` per instance in nats, rows renormalised: in [0, inf].
 
-    Infinite where the full input gives a label probability 0 that the erased input does not.
+    Infinite if a label has probability 0 on the full input and not on the erased one.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         p, q = (rows / rows.sum(axis=1, keepdims=True) for rows in (erased, full))
@@ -73,7 +74,7 @@ def kl_divergence(erased: Floats, full: Floats) -> Floats:
 
 
 def aopc(full: Floats, erased: Floats, label: np.ndarray) -> Floats:
-    """The drop at each threshold: float64 (n, thresholds) of ``erased`` (n, thresholds, labels).
+    """Return the drop at each threshold: float64 (n, thresholds) of ``erased`` (n, thresholds, labels).
 
     AOPC (area over the perturbation curve) is its mean over instances and thresholds; the means per threshold are
     the points of the curve.
@@ -84,17 +85,17 @@ def aopc(full: Floats, erased: Floats, label: np.ndarray) -> Floats:
 
 
 def tokens_to_flip_ratio(tokens: np.ndarray, evidence_tokens: np.ndarray) -> np.ndarray:
-    """Tokens erased until the prediction flipped, as a share of the evidence documents' tokens: float64 (n,).
+    """Return the tokens erased until the label flipped, as a share of the evidence documents' tokens: float64 (n,).
 
-    NaN where an annotation has no evidence document.
+    NaN if an annotation has no evidence document.
     """
     return divide(tokens, np.maximum(evidence_tokens, 0), np.nan)
 
 
 def normalised_aopc(area: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    """``(AOPC - lower) / (upper - lower)`` per instance, NaN where both bounds are equal within 1e-9: float64 (n,).
+    """Return ``(AOPC - lower) / (upper - lower)`` per instance: float64 (n,); NaN if the bounds are equal within 1e-9.
 
-    In [0, 1] where the bounds are those of all orders; a beam's may be passed by a little.
+    In [0, 1] if the bounds are those of all orders; a beam search may miss them by a little.
 
     Source: Edin et al. 2025, normalised AOPC.
     """
@@ -102,19 +103,21 @@ def normalised_aopc(area: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> n
     return divide(area - lower, np.where(span > SAME_BOUNDS, span, 0.0), empty=np.nan)
 
 
-def threshold_columns(thresholds: np.ndarray, offsets: np.ndarray, asked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where each instance's entry for each asked threshold stands.
+def find_threshold_columns(
+    thresholds: np.ndarray, offsets: np.ndarray, wanted: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Find the position of each instance's entry for each wanted threshold.
 
     Args:
-        thresholds: those of all instances, flat: float64 (m,).
+        thresholds: the thresholds of all instances, flat: float64 (m,).
         offsets: int (n + 1,); instance i's are at ``[offsets[i], offsets[i + 1])``.
-        asked: ascending, distinct: float64 (t,).
+        wanted: the wanted thresholds, ascending, distinct: float64 (t,).
 
     Returns:
-        (positions (n, t) into the flat array, good (n,)): ``good`` says that the instance has each asked threshold
-        once and no other, compared within 1e-9.
+        (positions (n, t) into the flat array, good (n,)): ``good`` is True if the instance has each wanted
+        threshold once and no other, compared within 1e-9.
     """
-    n, t = offsets.size - 1, asked.size
+    n, t = offsets.size - 1, wanted.size
     sizes = np.diff(offsets)
     positions = np.zeros((n, t), dtype=np.int64)
     good = sizes == t
@@ -123,7 +126,7 @@ def threshold_columns(thresholds: np.ndarray, offsets: np.ndarray, asked: np.nda
         order = np.argsort(thresholds[place], axis=1, kind="stable")
         place = np.take_along_axis(place, order, axis=1)
         positions[good] = place
-        good[good] = (np.abs(thresholds[place] - asked) <= SAME_THRESHOLD).all(axis=1)
+        good[good] = (np.abs(thresholds[place] - wanted) <= SAME_THRESHOLD).all(axis=1)
     return positions, good
 
 
@@ -136,6 +139,7 @@ class Curve:
     PLACE: ClassVar[int] = 3
 
     def finalize(self, column: Column) -> dict[str, np.ndarray]:
+        """Return the scores of the sums."""
         count = column(f"{self.key}.count")
         if not self.size:
             return {self.key: np.full(count.shape, np.nan), f"{self.key}_points": np.zeros((*count.shape, 0))}
@@ -146,19 +150,20 @@ class Curve:
 
 @dataclass(frozen=True)
 class Labels:
-    """Accuracy and macro F1, from the counts that a report per label needs."""
+    """Accuracy and macro F1, from the counts per label."""
 
     labels: tuple[str, ...]
     PLACE: ClassVar[int] = 4
 
     def finalize(self, column: Column) -> dict[str, np.ndarray]:
+        """Return the scores of the sums."""
         accuracy = divide(column("labels.hits"), column("labels.count"), empty=np.nan)
         report = self.per_label(column)
         total = (report["f1-score"] * report["used"]).sum(axis=-1)
         return {"accuracy": accuracy, "macro_f1": divide(total, report["used"].sum(axis=-1), empty=np.nan)}
 
     def per_label(self, column: Column) -> dict[str, np.ndarray]:
-        """Per label ``precision recall f1-score support used``: each (..., labels)."""
+        """Return ``precision recall f1-score support used`` per label: each (..., labels)."""
         count = column("labels.count")
         support, predicted, hits = (
             np.stack([column(f"label {label}.{part}") for label in self.labels], axis=-1)
@@ -176,43 +181,46 @@ class Labels:
         }
 
 
-def add_curve(pool: Pool, key: str, values: np.ndarray) -> None:
-    """AOPC of the values of each instance at each threshold: float64 (n, thresholds)."""
+def add_curve(builder: StatisticsBuilder, key: str, values: np.ndarray) -> None:
+    """Add the AOPC of the values of each instance at each threshold: float64 (n, thresholds)."""
     columns = {f"{key}.sum{number}": column for number, column in enumerate(values.T)}
-    pool.add(Curve(key, values.shape[1]), {**columns, f"{key}.count": np.ones(len(values))})
+    builder.add(Curve(key, values.shape[1]), {**columns, f"{key}.count": np.ones(len(values))})
 
 
-def add_labels(pool: Pool, labels: Sequence[str], truth: np.ndarray, predicted: np.ndarray) -> None:
-    """The counts that accuracy, macro F1 and a report per label need; `count_labels` says which labels count.
+def add_labels(builder: StatisticsBuilder, labels: Sequence[str], truth: np.ndarray, predicted: np.ndarray) -> None:
+    """Add the counts of accuracy, macro F1 and a report per label; `count_labels` selects the labels.
 
     Args:
-        labels: names; ``truth`` and ``predicted`` are codes into them, int (n,).
+        builder: the columns to extend.
+        labels: the names of the labels.
+        truth: the gold labels, codes into ``labels``, int (n,).
+        predicted: the predicted labels, likewise.
     """
     for code, label in enumerate(labels):
         true, chosen = truth == code, predicted == code
-        pool.add(None, {"truth": true, "predicted": chosen, "hits": true & chosen}, source=f"label {label}")
-    pool.add(None, {"hits": truth == predicted, "count": np.ones(truth.size)}, source="labels")
+        builder.add(None, {"truth": true, "predicted": chosen, "hits": true & chosen}, source=f"label {label}")
+    builder.add(None, {"hits": truth == predicted, "count": np.ones(truth.size)}, source="labels")
 
 
-def count_labels(pool: Pool, labels: Sequence[str]) -> None:
-    """Accuracy and macro F1 over these labels, where there are counts of them."""
-    if "labels.count" not in pool.columns:
+def count_labels(builder: StatisticsBuilder, labels: Sequence[str]) -> None:
+    """Add accuracy and macro F1 over these labels, if there are counts of them."""
+    if "labels.count" not in builder.columns:
         return
     kept = {f"label {label}.{part}": None for label in labels for part in ("truth", "predicted", "hits")}
-    for name in [name for name in pool.columns if name.startswith("label ") and name not in kept]:
-        del pool.columns[name]
-    pool.add(Labels(tuple(labels)), {name: np.zeros(1) for name in kept if name not in pool.columns})
+    for name in [name for name in builder.columns if name.startswith("label ") and name not in kept]:
+        del builder.columns[name]
+    builder.add(Labels(tuple(labels)), {name: np.zeros(1) for name in kept if name not in builder.columns})
 
 
-def classification_report(pool: Pool) -> dict[str, object] | None:
-    """Precision, recall, F1 and support per label and averaged, in the shape of scikit-learn's report.
+def classification_report(builder: StatisticsBuilder) -> dict[str, object] | None:
+    """Return precision, recall, F1 and support per label and averaged, in the shape of scikit-learn's report.
 
-    Labels that neither truth nor prediction holds are left out; None where the pool has no labels.
+    Labels without truth and prediction are left out; None if the builder has no labels.
     """
-    score = next((score for score in pool.scores if isinstance(score, Labels)), None)
+    score = next((score for score in builder.scores if isinstance(score, Labels)), None)
     if score is None:
         return None
-    sums = {name: np.asarray(column.sum()) for name, column in pool.columns.items()}
+    sums = {name: np.asarray(column.sum()) for name, column in builder.columns.items()}
     table = score.per_label(sums.__getitem__)
     used = table.pop("used")
     report: dict[str, object] = {
@@ -228,8 +236,8 @@ def classification_report(pool: Pool) -> dict[str, object] | None:
     return report
 
 
-# key -> (higher is better, lowest, highest); sufficiency is a loss: lower is better. None: no end, or no direction
-DESCRIBED: Described = {
+# key -> (higher is better, lowest, highest); sufficiency is a loss: lower is better. None: no bound, or no direction
+SCORE_INFO: ScoreInfo = {
     "comprehensiveness": (True, -1.0, 1.0),
     "sufficiency": (False, -1.0, 1.0),
     **dict.fromkeys(("comprehensiveness_entropy", "sufficiency_entropy"), (None, None, None)),
@@ -247,4 +255,4 @@ DESCRIBED: Described = {
 
 
 # per key whether higher is better, and its range
-info_of = partial(described_info, DESCRIBED)
+make_info = partial(make_described_info, SCORE_INFO)

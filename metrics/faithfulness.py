@@ -1,6 +1,6 @@
-"""Faithfulness: parts of predictions become the columns of `eraser_faithfulness`, rows per annotation or their sums.
+"""Faithfulness statistics: chunks of predictions become columns, with rows per annotation or their sums.
 
-This is the one path from instances to faithfulness, whether all come at once or some at a time.
+This is the one path from instances to faithfulness, for all instances at once and for chunks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from eraser_hub.schema.instance import (
     SOFT_FIELDS,
 )
 
-from .checks import Classes, check_thresholds
+from .checks import LabelChecker, check_thresholds
 from .erasure import (
     add_curve,
     add_labels,
@@ -28,17 +28,17 @@ from .erasure import (
     count_labels,
     drop,
     entropy_difference,
+    find_threshold_columns,
     kl_divergence,
     normalised_aopc,
-    threshold_columns,
     tokens_to_flip_ratio,
 )
 from .flat import Predictions
-from .joining import Part
-from .parts import LeftOut, Parts
-from .pool import Pool
+from .joining import MatchedChunk
+from .matching import LeftOut, Matcher
 from .rank_correlation import kendall_tau
 from .resampling import against_chance
+from .statistics_builder import StatisticsBuilder
 
 ROWS_AT_ONCE = 1 << 16
 Areas = dict[str, np.ndarray]
@@ -55,98 +55,102 @@ MEASURED = (
 
 
 class Faithfulness:
-    """Gathers faithfulness, a part at a time.
+    """Collects faithfulness statistics, a chunk at a time.
 
     Args:
-        parts: which hand out the parts.
-        n: how many annotations there are (without references: instances).
-        label_names: the labels there are, see `checks.Classes`.
-        aopc_thresholds: those that every instance must have.
+        matcher: the matcher of the chunks.
+        n: the number of annotations (without references: of instances).
+        label_names: the labels, see `checks.LabelChecker`.
+        aopc_thresholds: the thresholds that every instance must have.
         totals: keep one row, the sums over all annotations.
 
     Attributes:
-        pool: the columns; whole once `finish` was called.
+        builder: the columns; complete after `finish`.
     """
 
     def __init__(
         self,
-        parts: Parts,
+        matcher: Matcher,
         n: int,
         label_names: Sequence[str] | None,
         aopc_thresholds: Sequence[float],
         totals: bool = False,
     ) -> None:
-        self.parts, self.rules, self.pool = parts, parts.rules, Pool(n, totals)
-        self.classes = Classes(parts.r, label_names, self.rules["labels"], self.rules["probabilities"])
-        self.asked = sorted({float(threshold) for threshold in aopc_thresholds})
+        self.matcher, self.rules, self.builder = matcher, matcher.rules, StatisticsBuilder(n, totals)
+        self.classes = LabelChecker(matcher.r, label_names, self.rules["labels"], self.rules["probabilities"])
+        self.thresholds = sorted({float(threshold) for threshold in aopc_thresholds})
         self.unbounded: dict[str, int] = {}  # erased side -> instances whose bounds are equal: they have no NAOPC
-        # erased side -> of each part the annotations, the drop, and the drop of each random rationale
+        # erased side -> for each chunk the annotations, the drop, and the drop of each random rationale
         self.drawn: dict[str, list[tuple[np.ndarray, np.ndarray, np.ndarray]]] = {}
 
-    def add(self, part: Part) -> None:
-        """Check a part, and add its statistics if nothing is wrong so far."""
-        if self.rules.broken("fields"):
+    def add(self, chunk: MatchedChunk) -> None:
+        """Check a chunk, and add its statistics if there are no issues so far."""
+        if self.rules.has_issues("fields"):
             return
-        p, used, pool = part.p, self.parts.fields.used, self.pool
+        p, used, builder = chunk.p, self.matcher.fields.used, self.builder
         self.classes.check(p, used)
-        if self.rules.broken("labels"):
+        if self.rules.has_issues("labels"):
             return
-        pool.rows = part.rows
+        builder.rows = chunk.rows
         if self.classes.gold and "classification" in used:
-            self._add_labels(part)
-        # annotations that were given no answer have no probabilities
-        answered = np.flatnonzero(p.answered[part.row])
-        pool.rows = part.rows[answered]
-        rows = part.row[answered]
+            self._add_labels(chunk)
+        # instances without answer have no probabilities
+        answered = np.flatnonzero(p.answered[chunk.row])
+        builder.rows = chunk.rows[answered]
+        rows = chunk.row[answered]
         label, full = p.classification[rows], np.nan_to_num(p.full[rows], nan=0.0)
         for side in ERASED:
             if side in used:
                 erased = np.nan_to_num(getattr(p, side)[rows], nan=0.0)
-                pool.add_mean(side, drop(full, erased, label))
-                pool.add_mean(f"{side}_entropy", entropy_difference(full, erased))
-                pool.add_mean(f"{side}_kl", kl_divergence(erased, full))
+                builder.add_mean(side, drop(full, erased, label))
+                builder.add_mean(f"{side}_entropy", entropy_difference(full, erased))
+                builder.add_mean(f"{side}_kl", kl_divergence(erased, full))
         areas = self._add_curves(p, rows, full, label) if "thresholds" in used else {}
-        if "tokens_to_flip" in used and part.documents.tokens.size:
-            ratio = tokens_to_flip_ratio(p.number("tokens_to_flip")[rows], part.evidence_tokens()[answered])
-            pool.add_mean("tokens_to_flip_ratio", ratio)
+        if "tokens_to_flip" in used and chunk.documents.tokens.size:
+            ratio = tokens_to_flip_ratio(p.number("tokens_to_flip")[rows], chunk.count_evidence_tokens()[answered])
+            builder.add_mean("tokens_to_flip_ratio", ratio)
         for name in MEASURED:
             if name in used:
-                pool.add_mean(name, p.number(name)[rows])
+                builder.add_mean(name, p.number(name)[rows])
         for side in ERASED:
             if f"{side}_bounded" in used:
                 areas[side] = p.number(f"{side}_bounded")[rows]
             if {f"{side}_lower", f"{side}_upper"} <= used and side in areas:
                 values = normalised_aopc(areas[side], *(p.number(f"{side}_{end}")[rows] for end in ("lower", "upper")))
                 self.unbounded[side] = self.unbounded.get(side, 0) + int(np.isnan(values).sum())
-                pool.add_mean(f"naopc_{side}", values)
+                builder.add_mean(f"naopc_{side}", values)
         if {LEAVE_ONE_OUT, "soft"} <= used:
-            pool.add_mean("tau_loo", taus_of(p)[rows])
+            builder.add_mean("tau_loo", compute_taus(p)[rows])
         if "draws" in used:
-            self._add_draws(p, rows, part.rows[answered], full, label)
+            self._add_draws(p, rows, chunk.rows[answered], full, label)
 
     def _add_curves(self, p: Predictions, rows: np.ndarray, full: np.ndarray, label: np.ndarray) -> Areas:
         """Add both curves of the instances in these rows; return the AOPC of each, by side."""
         offsets = np.concatenate([[0], np.cumsum(np.maximum(p.thresholds, 0))])
-        positions, good = threshold_columns(p.threshold, offsets, np.array(self.asked))
+        positions, good = find_threshold_columns(p.threshold, offsets, np.array(self.thresholds))
         good |= p.answered == 0
-        check_thresholds(good, self.asked, p, self.rules["thresholds"])
+        check_thresholds(good, self.thresholds, p, self.rules["thresholds"])
         areas: Areas = {}
         for side in ERASED if good.all() else ():
             matrix = getattr(p, f"threshold_{side}")
             if not np.isnan(matrix).all():
-                parts = (slice(at, at + ROWS_AT_ONCE) for at in range(0, rows.size, ROWS_AT_ONCE))
-                drops = [aopc(full[at], np.nan_to_num(matrix[positions[rows[at]]], nan=0.0), label[at]) for at in parts]
+                blocks = (slice(at, at + ROWS_AT_ONCE) for at in range(0, rows.size, ROWS_AT_ONCE))
+                drops = [
+                    aopc(full[at], np.nan_to_num(matrix[positions[rows[at]]], nan=0.0), label[at]) for at in blocks
+                ]
                 each = np.concatenate(drops)
-                add_curve(self.pool, f"{side}_aopc", each)
+                add_curve(self.builder, f"{side}_aopc", each)
                 areas[side] = each.mean(axis=1)
         return areas
 
-    def _add_labels(self, part: Part) -> None:
-        names = list(dict.fromkeys([*self.classes.gold, *(self.classes.names or ()), *part.p.labels]))
+    def _add_labels(self, chunk: MatchedChunk) -> None:
+        names = list(dict.fromkeys([*self.classes.gold, *(self.classes.names or ()), *chunk.p.labels]))
         codes = {name: code for code, name in enumerate(names)}
-        truth = np.array([*(codes.get(name, -1) for name in part.r.labels), -1], dtype=np.int64)[part.r.classification]
-        predicted = np.array([*(codes[name] for name in part.p.labels), -1], dtype=np.int64)
-        add_labels(self.pool, names, truth, predicted[part.p.classification[part.row]])
+        truth = np.array([*(codes.get(name, -1) for name in chunk.r.labels), -1], dtype=np.int64)[
+            chunk.r.classification
+        ]
+        predicted = np.array([*(codes[name] for name in chunk.p.labels), -1], dtype=np.int64)
+        add_labels(self.builder, names, truth, predicted[chunk.p.classification[chunk.row]])
 
     def _add_draws(
         self, p: Predictions, rows: np.ndarray, annotation: np.ndarray, full: np.ndarray, label: np.ndarray
@@ -154,19 +158,19 @@ class Faithfulness:
         count = self.classes.draws
         for side in ERASED:
             matrix = getattr(p, f"draw_{side}")
-            if side in self.parts.fields.used and not np.isnan(matrix).all():
+            if side in self.matcher.fields.used and not np.isnan(matrix).all():
                 erased = np.nan_to_num(getattr(p, side)[rows], nan=0.0)
-                place = (np.cumsum(p.answered) - 1)[rows]  # what is no answer has no draws
+                place = (np.cumsum(p.answered) - 1)[rows]  # instances without answer have no draws
                 draws = np.nan_to_num(matrix, nan=0.0).reshape(int(p.answered.sum()), count, -1)[place]
                 own = annotation, drop(full, erased, label), aopc(full, draws, label)
                 self.drawn.setdefault(side, []).append(own)
 
     def left_out(self) -> LeftOut:
-        """The scores that these predictions do not give, each with the field that it would take."""
-        used = self.parts.fields.used
+        """Return the scores that these predictions do not allow, each with its missing field."""
+        used = self.matcher.fields.used
         needs = {side: (side in used, SCORE_FIELDS[side]) for side in ERASED}
         needs["AOPC"] = "thresholds" in used, LIST_FIELDS["thresholds"].field
-        if self.parts.r is not None:
+        if self.matcher.r is not None:
             labels = "classification" in used
             whose = " in the references" if labels else ""
             needs["accuracy, macro F1"] = labels and bool(self.classes.gold), f"classification{whose}"
@@ -182,15 +186,17 @@ class Faithfulness:
         return {scores: field for scores, (there, field) in needs.items() if not there}
 
     def finish(self) -> None:
-        """Settle which labels count."""
-        count_labels(self.pool, self.classes.finish())
+        """Select the labels of accuracy and macro F1."""
+        count_labels(self.builder, self.classes.finish())
 
     def against_chance(self) -> dict[str, tuple[dict[str, np.ndarray], dict[str, np.ndarray]]]:
-        """Erased side -> its score against that of random rationales, see `resampling.against_chance`.
+        """Compare each erased side's score with random rationales, see `resampling.against_chance`.
 
-        Over all instances (with ``draws`` and the instances' ``mean_win_rate``), and of each annotation.
+        Returns:
+            side -> the comparison over all instances (with ``draws`` and the instances' ``mean_win_rate``), and that of
+            each annotation.
         """
-        told = {}
+        result = {}
         for side, several in self.drawn.items():
             rows, observed, draws = (np.concatenate(column) for column in zip(*several, strict=True))
             order = np.argsort(rows)
@@ -199,20 +205,22 @@ class Faithfulness:
             each = against_chance(observed, draws, up)
             overall = against_chance(np.asarray(observed.mean()), draws.mean(axis=0), up)
             overall |= {"draws": np.asarray(draws.shape[1]), "mean_win_rate": each["win_rate"].mean()}
-            told[side] = overall, each
-        return told
+            result[side] = overall, each
+        return result
 
     def signature_settings(self) -> dict[str, object]:
-        """The settings that made a difference, as the signature has them."""
-        aopc = {"aopc": self.asked, "aopc_mean": "bins"} if "thresholds" in self.parts.fields.used else {}
-        n = self.parts.instances
+        """Return the settings of the signature, without those that make no difference."""
+        aopc = {"aopc": self.thresholds, "aopc_mean": "bins"} if "thresholds" in self.matcher.fields.used else {}
+        n = self.matcher.instances
         without = {f"naopc_{side}": f"{n - count}/{n}" for side, count in self.unbounded.items() if count}
-        return {"log": "e"} | aopc | without | self.parts.signature_settings()
+        return {"log": "e"} | aopc | without | self.matcher.signature_settings()
 
 
-def taus_of(p: Predictions) -> np.ndarray:
-    """Kendall's tau-b of each instance's soft scores and its leave-one-out values: float64 (n,); NaN where one side is
-    constant."""
+def compute_taus(p: Predictions) -> np.ndarray:
+    """Compute Kendall's tau-b of each instance's soft scores and leave-one-out values: float64 (n,).
+
+    NaN if one side is constant.
+    """
     n = len(p.ids)
     owner = np.repeat(p.instance, np.maximum(p.soft, 0))
     scores = p.soft_scores[np.argsort(owner, kind="stable")]

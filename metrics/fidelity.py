@@ -1,4 +1,4 @@
-"""Clipped fidelity, normalised by the null difference, and the curves that it draws as tokens are occluded.
+"""Clipped fidelity, normalised by the null difference, and its curves under occlusion of tokens.
 
 Source: Carton, Rathore and Tan (2020), "Evaluating and Characterizing Human Rationales", equations 1 to 5, section 5.2
 and Table 4.
@@ -11,13 +11,13 @@ import math
 import numpy as np
 
 KEYS = ("sufficiency", "comprehensiveness", "null_difference", "normalized_sufficiency", "normalized_comprehensiveness")
-# below this the model says nothing more than on the empty input, and the normalised scores are 0
+# below this the model's output hardly differs from that on the empty input, and the normalised scores are 0
 SMALLEST_NULL_DIFFERENCE = 1e-5
-# a drop is fast that loses its score at least as fast as the rationale loses its tokens
+# a fast drop loses score at least in proportion to the rationale's tokens
 FAST_SLOPE = -1.0
 # the slope is read where the rationale has lost up to half of its tokens
 SLOPE_RATES = 0.5
-# Table 4: (sufficiency drops fast, comprehensiveness drops fast) -> what the rationale shows
+# Table 4: (sufficiency drops fast, comprehensiveness drops fast) -> the reading
 READINGS = {
     (True, True): "brevity",
     (False, True): "redundancy",
@@ -33,7 +33,7 @@ def normalized_fidelity(
     p_empty: np.ndarray,
     smallest_null_difference: float = SMALLEST_NULL_DIFFERENCE,
 ) -> dict[str, np.ndarray]:
-    """The five scores of each instance.
+    """Compute the five scores of each instance.
 
     ``sufficiency`` = 1 - max(0, p_full - p_rationale) (equation 1), ``comprehensiveness`` = max(0, p_full -
     p_complement) (2), ``null_difference`` = max(0, p_full - p_empty) (3), ``normalized_sufficiency`` = (sufficiency -
@@ -41,8 +41,10 @@ def normalized_fidelity(
     null_difference (5), both clipped to [0, 1] and 0 below the smallest null difference.
 
     Args:
-        p_full, p_rationale, p_complement, p_empty: probability of the class predicted on the full input, given the
-            full input, the rationale alone, all but the rationale, nothing; arrays of one shape, in [0, 1].
+        p_full: probability of the class predicted on the full input, given the full input; in [0, 1], of any shape.
+        p_rationale: its probability given the rationale alone, likewise.
+        p_complement: its probability given all but the rationale, likewise.
+        p_empty: its probability given the empty input, likewise.
         smallest_null_difference: see above.
 
     Returns:
@@ -68,7 +70,7 @@ def normalized_fidelity(
 
 
 def drop_slope(rates: np.ndarray, curve: np.ndarray, up_to: float = SLOPE_RATES) -> np.ndarray:
-    """How fast a curve drops from its start, in shares of its start per share of the rationale's tokens.
+    """Compute the slope of a curve, in shares of its start per share of the rationale's tokens.
 
     The least-squares slope, through the start, of curve(r) / curve(0) over the rates 0 < r <= ``up_to``: -1 loses
     score in proportion to tokens, -2 twice as fast, 0 does not drop.
@@ -76,9 +78,10 @@ def drop_slope(rates: np.ndarray, curve: np.ndarray, up_to: float = SLOPE_RATES)
     Args:
         rates: occlusion rates, ascending, the first 0, (T,).
         curve: (..., T).
+        up_to: the greatest rate of the fit.
 
     Returns:
-        (...,); NaN where the curve starts at 0, or where there is no rate in that range.
+        (...,); NaN if the curve starts at 0 or no rate is in that range.
     """
     chosen = (rates > 0) & (rates <= up_to + 1e-9)
     curve = np.asarray(curve, dtype=float)
@@ -92,13 +95,13 @@ def drop_slope(rates: np.ndarray, curve: np.ndarray, up_to: float = SLOPE_RATES)
 
 
 def reading(sufficiency_slope: float, comprehensiveness_slope: float, fast_slope: float = FAST_SLOPE) -> str:
-    """Table 4: brevity, redundancy, irrelevance or dependency; "undefined" where a slope is NaN.
+    """Return the reading of Table 4: brevity, redundancy, irrelevance or dependency; "undefined" if a slope is NaN.
 
     >>> reading(-1.6, -0.4)
     'dependency'
     """
     if math.isnan(sufficiency_slope) or math.isnan(comprehensiveness_slope):
         return "undefined"
-    # a linear drop is a fast one, whatever its last bit
+    # a linear drop is fast, despite rounding
     fast = fast_slope + 1e-9
     return READINGS[bool(sufficiency_slope <= fast), bool(comprehensiveness_slope <= fast)]

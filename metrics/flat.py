@@ -1,7 +1,7 @@
-"""Predictions and references as flat arrays with sizes: nothing is a Python object per token or span.
+"""Predictions and references as flat arrays with sizes, without a Python object per token or span.
 
-A field's size is -1 where it is absent (null is absent). Batches are joined by `concatenate`, with their vocabularies
-of docids and labels merged, and travel between processes as the bytes of `pack`.
+The size of an absent (or null) field is -1. `concatenate` joins batches and merges their vocabularies of docids and
+labels; `pack` converts them to bytes for other processes.
 """
 
 from __future__ import annotations
@@ -33,8 +33,13 @@ Item = TypeVar("Item")
 
 
 @dataclass(eq=False)
-class Picked(Sequence[Item]):
-    """Some items of a sequence, by place."""
+class PickedItems(Sequence[Item]):
+    """Some items of a sequence, by place.
+
+    Attributes:
+        items: the sequence.
+        rows: the places of the items in it.
+    """
 
     items: Sequence[Item]
     rows: np.ndarray
@@ -47,11 +52,11 @@ class Picked(Sequence[Item]):
 
 
 class Words(Sequence[str]):
-    """A vocabulary, the keys of {word: number, from 0 in order}, which may grow."""
+    """Vocabulary: the keys of {word: number, from 0 in order}, which may grow."""
 
     def __init__(self, numbers: Mapping[str, int]) -> None:
         self.numbers = numbers
-        self._words: tuple[str, ...] = ()  # which no garbage collection walks through again and again
+        self._words: tuple[str, ...] = ()  # garbage collection does not walk through a tuple of strings
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -67,11 +72,11 @@ class Words(Sequence[str]):
 
 @dataclass
 class FlatRecord:
-    """n instances or annotations.
+    """Flat record of n instances or annotations.
 
     Attributes:
-        CODED: array of codes -> the vocabulary that it speaks of.
-        SHIFTED: array of row numbers -> the field whose rows it speaks of.
+        CODED: array of codes -> its vocabulary.
+        SHIFTED: array of row numbers -> the field of these rows.
         LABELLED: the matrices with a column per label.
     """
 
@@ -87,31 +92,31 @@ class FlatRecord:
 
 @dataclass
 class Predictions(FlatRecord):
-    """n instances with m (instance, document) rationales."""
+    """Flat record of n instances with m (instance, document) rationales."""
 
     instance: np.ndarray  # (m,) the instance of each rationale
     doc: np.ndarray  # (m,) into docids
-    answered: np.ndarray  # (n,) 0: a model that gave no answer, of which nothing else is said
-    rationales: np.ndarray  # (n,) how many rationales; -1: the field is absent
-    hard: np.ndarray  # (m,) how many spans; -1: absent
+    answered: np.ndarray  # (n,) 0: no answer, and no other field
+    rationales: np.ndarray  # (n,) number of rationales; -1: the field is absent
+    hard: np.ndarray  # (m,) number of spans; -1: absent
     start: np.ndarray
     end: np.ndarray
-    soft: np.ndarray  # (m,) how many token scores; -1: absent
+    soft: np.ndarray  # (m,) number of token scores; -1: absent
     soft_scores: np.ndarray
-    sentence: np.ndarray  # (m,) how many sentence scores; -1: absent
+    sentence: np.ndarray  # (m,) number of sentence scores; -1: absent
     sentence_scores: np.ndarray
-    full: np.ndarray  # (n, labels); NaN: the scores do not name the label; a row of NaN: absent
+    full: np.ndarray  # (n, labels); NaN: no such label in the scores; a row of NaN: absent
     comprehensiveness: np.ndarray
     sufficiency: np.ndarray
     null: np.ndarray
     numbers: np.ndarray  # (n, NUMBER_FIELDS) NaN: absent
-    leave_one_out: np.ndarray  # (n,) how many values, one a token; -1: absent
+    leave_one_out: np.ndarray  # (n,) number of values, one a token; -1: absent
     leave_one_out_scores: np.ndarray
-    thresholds: np.ndarray  # (n,) how many thresholded scores; -1: absent
+    thresholds: np.ndarray  # (n,) number of thresholded scores; -1: absent
     threshold: np.ndarray
     threshold_comprehensiveness: np.ndarray  # (.., labels)
     threshold_sufficiency: np.ndarray
-    draws: np.ndarray  # (n,) how many random rationales; -1: absent
+    draws: np.ndarray  # (n,) number of random rationales; -1: absent
     draw_comprehensiveness: np.ndarray  # (.., labels)
     draw_sufficiency: np.ndarray
 
@@ -120,19 +125,19 @@ class Predictions(FlatRecord):
     LABELLED: ClassVar = LABELLED
 
     def number(self, name: str) -> np.ndarray:
-        """One of `fields.NUMBER_FIELDS` of each instance, float64 (n,); NaN: absent."""
+        """Return a number of `schema.instance.NUMBER_FIELDS` for each instance, float64 (n,); NaN: absent."""
         return self.numbers[:, list(NUMBER_FIELDS).index(name)]
 
 
 @dataclass
 class References(FlatRecord):
-    """n annotations with their documents, evidence groups and evidences."""
+    """Flat record of n annotations with their documents, evidence groups and evidences."""
 
-    document_instance: np.ndarray  # (d,) whose document this is; -1: every annotation's
+    document_instance: np.ndarray  # (d,) the annotation of the document; -1: all annotations
     document: np.ndarray  # (d,) into docids
     tokens: np.ndarray  # (d,)
     sentences: np.ndarray  # (d,)
-    first_sentence: np.ndarray  # (d,) where its sentences stand in sentence_tokens
+    first_sentence: np.ndarray  # (d,) the place of its first sentence in sentence_tokens
     sentence_tokens: np.ndarray  # tokens of each sentence, documents one after another
     group_instance: np.ndarray  # (g,) the annotation of each evidence group
     group: np.ndarray  # (e,) the group of each evidence
@@ -152,19 +157,19 @@ class References(FlatRecord):
     LABELLED: ClassVar = ()
 
     def take(self, rows: np.ndarray) -> References:
-        """Some annotations with their evidences, numbered by their places in ``rows``; documents stay behind."""
-        group_instance, groups = _held(self.group_instance, rows)
-        group, evidences = _held(self.group, groups)
+        """Return some annotations with their evidences, numbered by their places in ``rows``, without documents."""
+        group_instance, groups = _pick_ranges(self.group_instance, rows)
+        group, evidences = _pick_ranges(self.group, groups)
         columns = {name: getattr(self, name)[evidences] for name in EVIDENCE_COLUMNS}
         nothing = np.zeros(0, dtype=np.int64)
         return References(
-            ids=Picked(self.ids, rows),
+            ids=PickedItems(self.ids, rows),
             docids=self.docids,
             labels=self.labels,
             classification=self.classification[rows].astype(np.int64),
             group_instance=group_instance,
             group=group,
-            # a part is small: it may be wide, and products of its numbers stay within 64 bits
+            # a chunk is small enough for 64 bits; products of its numbers need them
             **{name: column.astype(np.int64) for name, column in columns.items()},
             **dict.fromkeys(DOCUMENT_COLUMNS, nothing),
         )
@@ -174,8 +179,8 @@ EVIDENCE_COLUMNS = ("doc", "start", "end", "start_sentence", "end_sentence")
 DOCUMENT_COLUMNS = ("document_instance", "document", "tokens", "sentences", "first_sentence", "sentence_tokens")
 
 
-def _held(owner: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What each of the wanted holds: (place in wanted, what); ``owner`` says in ascending order who holds what."""
+def _pick_ranges(owner: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return (place in ``wanted``, item) for each item of the wanted owners; ``owner`` is ascending, one per item."""
     first, end = np.searchsorted(owner, np.stack([wanted, wanted + 1]).astype(owner.dtype))
     size = end - first
     place = np.repeat(np.arange(wanted.size), size)
@@ -185,8 +190,8 @@ def _held(owner: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray
 Record = TypeVar("Record", bound=FlatRecord)
 
 
-def blank(kind: type[Record], ids: Sequence[str]) -> Record:
-    """Instances (answered) or annotations of which no more is said than their ids: no labels, other arrays empty."""
+def make_blank(kind: type[Record], ids: Sequence[str]) -> Record:
+    """Return instances (answered) or annotations that have ids and nothing else: no labels, other arrays empty."""
     columns: dict[str, Sequence[str] | np.ndarray] = {
         item.name: () if item.type == "Sequence[str]" else np.zeros(0, dtype=np.int64) for item in fields(kind)
     }
@@ -220,7 +225,7 @@ PREDICTION_PATHS = frozenset(
 ) | {number.field for number in NUMBER_FIELDS.values()}
 
 
-def predictions_of(columns: FlatColumns) -> Predictions:
+def to_predictions(columns: FlatColumns) -> Predictions:
     """Return the flat predictions of instances' columns (of `PREDICTION_PATHS`)."""
     answers = [*(word == ANSWERED for word in columns.words[OUTCOME_FIELD]), True]
     names = dict.fromkeys([*columns.words["classification"], *columns.labels])
@@ -245,9 +250,9 @@ TEXTS = ("documents.text",)
 REFERENCE_PATHS = frozenset([*REFERENCE_FIELDS, *TEXTS, "documents.docid", "evidences.docid", *_EVIDENCE.values()])
 
 
-def references_of(columns: FlatColumns) -> References:
+def to_references(columns: FlatColumns) -> References:
     """Return the flat references of annotations' columns (of `REFERENCE_PATHS`); numbered labels are "\\0NUMBER"."""
-    docids, (document, doc) = _merged([columns.words["documents.docid"], columns.words["evidences.docid"]])
+    docids, (document, doc) = _merge_vocabularies([columns.words["documents.docid"], columns.words["evidences.docid"]])
     sizes, groups, texts = columns.sizes["evidences"], columns.sizes["evidences[]"], columns.texts["documents.text"]
     group_instance = np.repeat(np.arange(columns.n, dtype=np.int32), np.maximum(sizes, 0))
     places = {name.replace("_token", ""): columns.values[path] for name, path in _EVIDENCE.items()}
@@ -270,7 +275,7 @@ def references_of(columns: FlatColumns) -> References:
 
 
 def pack(record: FlatRecord, beside: object = None) -> bytes:
-    """A record, and what JSON can hold beside it, as bytes."""
+    """Return a record, with a JSON value ``beside`` it, as bytes."""
     columns = {item.name: getattr(record, item.name) for item in fields(record)} | {"beside": [beside]}
     # numpy's own strings would lose a NUL at the end
     arrays = {
@@ -283,7 +288,7 @@ def pack(record: FlatRecord, beside: object = None) -> bytes:
 
 
 def unpack(kind: type[Record], data: bytes) -> tuple[Record, Any]:
-    """The record that `pack` made the bytes of, and what stood beside it."""
+    """Return the record and the JSON value of the bytes of `pack`."""
     with np.load(io.BytesIO(data)) as arrays:
         columns = dict(arrays)
     columns |= {name: json.loads(columns[name].tobytes()) for name in ("ids", "docids", "labels", "beside")}
@@ -291,20 +296,20 @@ def unpack(kind: type[Record], data: bytes) -> tuple[Record, Any]:
     return kind(**columns), beside
 
 
-def _merged(vocabularies: Sequence[Sequence[str]]) -> tuple[list[str], list[np.ndarray]]:
-    """The union of vocabularies, and for each its codes in the union; code -1 stays -1."""
+def _merge_vocabularies(vocabularies: Sequence[Sequence[str]]) -> tuple[list[str], list[np.ndarray]]:
+    """Return the union of vocabularies, and for each its codes in the union; code -1 stays -1."""
     codes: dict[str, int] = {}
     maps = [np.array([*(codes.setdefault(word, len(codes)) for word in words), -1]) for words in vocabularies]
     return list(codes), maps
 
 
 def concatenate(parts: Sequence[Record]) -> Record:
-    """Several records (at least one) as one, in order."""
+    """Join records (at least one), in order."""
     if len(parts) == 1:
         return parts[0]
     kind = type(parts[0])
     vocabularies = {
-        name: _merged([getattr(part, name) for part in parts])
+        name: _merge_vocabularies([getattr(part, name) for part in parts])
         for name in {*kind.CODED.values(), *(["labels"] if kind.LABELLED else [])}
     }
     values: dict[str, Sequence[str] | np.ndarray] = {}
@@ -333,7 +338,7 @@ def concatenate(parts: Sequence[Record]) -> Record:
 
 
 def _widen(matrix: np.ndarray, places: np.ndarray, width: int) -> np.ndarray:
-    """The matrix with each column at its place; NaN elsewhere."""
+    """Return the matrix with each column at its place, and NaN elsewhere."""
     out = np.full((matrix.shape[0], width), np.nan)
     out[:, places] = matrix
     return out

@@ -1,4 +1,4 @@
-"""Predictions and references, in any form, as the flat records of `flat`: the one way from rows or tables to scores."""
+"""Conversion of rows to the flat records of `flat`; `arrow_columns` converts tables."""
 
 from __future__ import annotations
 
@@ -10,27 +10,28 @@ from eraser_hub.schema.record import Record
 from eraser_hub.schema.rows import ANNOTATION
 
 from .cells import as_scalar
-from .columns import FlatColumns, Level, ObjectColumns, UnsuitedError, faults
+from .columns import FlatColumns, Level, ObjectColumns, UnsuitedError, find_issues
 from .flat import (
     PREDICTION_PATHS,
     REFERENCE_PATHS,
     TEXTS,
-    predictions_of,
-    references_of,
+    to_predictions,
+    to_references,
 )
-from .offences import Offences, cut
-from .unknown_fields import UnknownFields, misspelt, nearly
+from .issues import Issues, cut
+from .unknown_fields import UnknownFields, describe_misspelling, find_similar
 
 
 class Side(NamedTuple):
-    """One side of what is scored.
+    """One side of the input: predictions or references.
 
     Attributes:
-        name: what messages call it.
-        record: what its rows are.
-        paths, texts: the fields that scores read, see `columns.ObjectColumns`.
-        closed: whether its rows have no further columns.
-        flat: makes the flat record of columns.
+        name: its name in messages.
+        record: the record of its rows.
+        paths: the fields that scores read, see `columns.ObjectColumns`.
+        texts: the fields whose texts are counted.
+        closed: True if its rows have no further columns.
+        flat: converts columns to the flat record.
     """
 
     name: str
@@ -41,23 +42,22 @@ class Side(NamedTuple):
     flat: Callable[[FlatColumns], Any]
 
 
-PREDICTION: Side = Side("prediction", INSTANCE, PREDICTION_PATHS, (), True, predictions_of)
-REFERENCE: Side = Side("reference", ANNOTATION, REFERENCE_PATHS, TEXTS, False, references_of)
+PREDICTION: Side = Side("prediction", INSTANCE, PREDICTION_PATHS, (), True, to_predictions)
+REFERENCE: Side = Side("reference", ANNOTATION, REFERENCE_PATHS, TEXTS, False, to_references)
 SIDES = {side.name: side for side in (PREDICTION, REFERENCE)}
 Flattened = tuple[Any, UnknownFields]  # a `flat.Predictions` or a `flat.References`
 
 
 def flatten_rows(
-    rows: Sequence[Mapping[str, Any]], side: Side, offences: Offences, needed: Sequence[str] = ()
+    rows: Sequence[Mapping[str, Any]], side: Side, issues: Issues, needed: Sequence[str] = ()
 ) -> Flattened:
-    """Return rows as a flat record, and the fields that the format does not know.
+    """Return rows as a flat record, and their unknown fields. A row with issues keeps only its id.
 
     Args:
-        side: which side it is.
-        offences: where faults are reported, by row.
+        rows: the rows.
+        side: the side of the rows.
+        issues: the issues to extend, by row.
         needed: the fields that every row must have.
-
-    Of a row with faults no more is kept than its id.
     """
     unknown = UnknownFields()
     columns = ObjectColumns(side.record, side.paths, side.texts)
@@ -68,39 +68,41 @@ def flatten_rows(
         looked_at = False
     if not looked_at:
         columns = ObjectColumns(side.record, side.paths, side.texts)
-        columns.add(Level(sound_rows(rows, side, offences, unknown), side.record))
+        columns.add(Level(keep_sound_rows(rows, side, issues, unknown), side.record))
     if not side.closed:
-        _check_needed(rows, side, needed, offences)
+        _check_needed(rows, side, needed, issues)
     return side.flat(columns.finish()), unknown
 
 
-def sound_rows(
-    rows: Sequence[Mapping[str, Any]], side: Side, offences: Offences, unknown: UnknownFields
+def keep_sound_rows(
+    rows: Sequence[Mapping[str, Any]], side: Side, issues: Issues, unknown: UnknownFields
 ) -> list[Mapping[str, Any]]:
-    """Return the rows; of each with a fault, which is reported, its id alone."""
+    """Return the rows; a row with issues, which are added, is reduced to its id."""
     kept: list[Mapping[str, Any]] = []
     for at, row in enumerate(rows):
-        misspelt_fields = unknown.look(row, side.record) if side.closed else []
-        wrong = [(where, message, "key-unknown") for where, message in misspelt_fields] or [*faults(row, side.record)]
+        misspelt_fields = unknown.count_row(row, side.record) if side.closed else []
+        wrong = [(where, message, "key-unknown") for where, message in misspelt_fields] or [
+            *find_issues(row, side.record)
+        ]
         for where, message, rule in wrong:
-            offences.say(side.name, at, where, message, rule)
-        kept.append({"annotation_id": row_name(row)} if wrong else row)
+            issues.add(side.name, at, where, message, rule)
+        kept.append({"annotation_id": get_row_name(row)} if wrong else row)
     return kept
 
 
-def row_name(row: Mapping[str, Any]) -> str:
-    """Return a row's id, "" for none."""
+def get_row_name(row: Mapping[str, Any]) -> str:
+    """Return a row's id; "" if it has none."""
     name = as_scalar(row.get("annotation_id"))
     return str(name) if isinstance(name, (str, int)) and not isinstance(name, bool) else ""
 
 
-def _check_needed(rows: Sequence[Mapping[str, Any]], side: Side, needed: Sequence[str], offences: Offences) -> None:
-    """Report where a field is misspelt, or needed and not there."""
+def _check_needed(rows: Sequence[Mapping[str, Any]], side: Side, needed: Sequence[str], issues: Issues) -> None:
+    """Add an issue for each misspelt field, and for each needed field that is missing."""
     for at, row in enumerate(rows):
         for field in (field for field in side.record if row.get(field) is None):
-            near = next((name for name in row if name not in side.record and nearly(name, [field])), None)
+            near = next((name for name in row if name not in side.record and find_similar(name, [field])), None)
             if near is not None:
-                offences.say(side.name, at, cut(near)[1:-1], misspelt(field), "key-unknown")
+                issues.add(side.name, at, cut(near)[1:-1], describe_misspelling(field), "key-unknown")
             elif field in needed:
                 message = f"expected it in every row, found {cut(row.get(field)) if field in row else 'none'}"
-                offences.say(side.name, at, field, message, "key-missing")
+                issues.add(side.name, at, field, message, "key-missing")

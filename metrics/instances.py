@@ -1,4 +1,4 @@
-"""The frame of modules that score ERASER instances: flattened as they come, joined at ``compute``."""
+"""Base of modules that score ERASER instances: flattened when they are added, joined at ``compute``."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pyarrow as pa
 
 from .arrow_columns import flatten_table
 from .batches import Batch, Batches, Measured
-from .clusters import NONE, AnnotationColumns, Clusters, connected, numbered
+from .clusters import NONE, AnnotationColumns, Clusters, find_components, number_values
 from .flat import FlatRecord, Predictions, References, concatenate, pack, unpack
 from .flatten import SIDES, flatten_rows
-from .joining import by_documents
-from .offences import InputError, Offences
-from .rows import check_columns, rows_of
+from .issues import InputError, Issues
+from .joining import cluster_by_documents
+from .rows import check_columns, to_rows
 from .token_rows import as_eraser_row, is_token_row
 from .unknown_fields import UnknownFields
 
@@ -27,10 +27,10 @@ class FlatBatch(Batch):
     """One side of a batch, flat.
 
     Attributes:
-        source: the rows that it came with: a table or a list.
-        record: its rows.
-        label_names: of a Dataset's ClassLabel.
-        unknown: the fields that the format does not know.
+        source: the added rows: a table or a list.
+        record: the rows, flat.
+        label_names: the names of a Dataset's ClassLabel.
+        unknown: the unknown fields.
     """
 
     record: Any
@@ -41,14 +41,14 @@ class FlatBatch(Batch):
         return len(self.record.ids)
 
     def column(self, name: str) -> list[Any] | None:
-        """The values of a column; None where not every row has it."""
+        """Return the values of a column; None if a row lacks it."""
         source = self.source
         if isinstance(source, list):
             return [row[name] for row in source] if source and all(name in row for row in source) else None
         return source.column(name).to_pylist() if name in source.column_names else None
 
-    def packed(self) -> bytes:
-        """Return the batch as bytes: its record, and the cells to break scores down by or to cluster by."""
+    def to_bytes(self) -> bytes:
+        """Return the batch as bytes: its record, and the single values for breakdowns and clusters."""
         rows = self.source
         if not isinstance(rows, list):
             rows = rows.select([one.name for one in rows.schema if not pa.types.is_nested(one.type)]).to_pylist()
@@ -56,14 +56,14 @@ class FlatBatch(Batch):
         return pack(self.record, [cells, self.label_names, self.unknown])
 
 
-def _table(data: Any, side: str) -> tuple[pa.Table | None, list[str] | None]:
-    """An Arrow table of a Dataset, a table or a record batch, with the label names it knows; (None, ..) for others."""
+def _to_table(data: Any, side: str) -> tuple[pa.Table | None, list[str] | None]:
+    """Return the Arrow table of a Dataset, table or record batch, and its label names; (None, ..) for other data."""
     table, names = None, None
     if hasattr(data, "features") and hasattr(data, "with_format"):
         features = data.features or {}
         label = features.get("classification", features.get("label") if "rationale_mask" in features else None)
         names = list(label.names) if label is not None and hasattr(label, "names") else None
-        # a Dataset's own table ignores selections: the arrow format gives the rows that it stands for
+        # a Dataset's own table ignores selections; the arrow format returns the selected rows
         table = data.with_format("arrow")[:] if hasattr(data, "num_rows") else None
     elif hasattr(data, "column_names") and hasattr(data, "num_rows") and hasattr(data, "combine_chunks"):
         table = data
@@ -75,13 +75,13 @@ def _table(data: Any, side: str) -> tuple[pa.Table | None, list[str] | None]:
 
 
 class InstanceBatches(Batches):
-    """A mixin before ``evaluate.Metric`` for modules that score ERASER instances.
+    """Mixin before ``evaluate.Metric`` for modules that score ERASER instances.
 
-    Both sides come flat to ``_measure``; references are None where none came.
+    ``_measure`` receives both sides flat; references are None if there are none.
 
     Attributes:
-        REFERENCES_NEEDED: whether there must be references.
-        REFERENCE_COLUMNS: which every one of them must have.
+        REFERENCES_NEEDED: True if references are required.
+        REFERENCE_COLUMNS: the columns that every reference must have.
     """
 
     OPTIONS = tuple(option for option in Batches.OPTIONS if option != "label_names")
@@ -89,24 +89,24 @@ class InstanceBatches(Batches):
     REFERENCE_COLUMNS: ClassVar[Sequence[str]] = ()
 
     def _keep(self, data: Any, side: str) -> FlatBatch:
-        table, names = _table(data, side)
-        offences, needed = Offences(), () if side == "prediction" else self.REFERENCE_COLUMNS
+        table, names = _to_table(data, side)
+        issues, needed = Issues(), () if side == "prediction" else self.REFERENCE_COLUMNS
         if table is not None and (side == "prediction" or "annotation_id" in table.column_names):
-            record, unknown = flatten_table(table, SIDES[side], offences, needed)
+            record, unknown = flatten_table(table, SIDES[side], issues, needed)
             source: Any = table
         else:
-            source = rows_of(data if table is None else table.to_pylist(), side)
+            source = to_rows(data if table is None else table.to_pylist(), side)
             shaped = [as_eraser_row(row) if side == "reference" and is_token_row(row) else row for row in source]
-            record, unknown = flatten_rows(shaped, SIDES[side], offences, needed)
-        offences.stop({side: record.ids})
+            record, unknown = flatten_rows(shaped, SIDES[side], issues, needed)
+        issues.raise_if_any({side: record.ids})
         return FlatBatch(source, record, names, unknown)
 
-    def _unpacked(self, data: bytes, side: str) -> FlatBatch:
+    def _from_bytes(self, data: bytes, side: str) -> FlatBatch:
         kind: type[FlatRecord] = Predictions if side == "prediction" else References
         record, (source, names, unknown) = unpack(kind, data)
         return FlatBatch(source, record, names, UnknownFields(unknown))
 
-    def _measured(  # type: ignore[override]
+    def _measure_batches(  # type: ignore[override]
         self,
         predictions: Sequence[FlatBatch],
         references: Sequence[FlatBatch],
@@ -126,19 +126,21 @@ class InstanceBatches(Batches):
             settings["label_names"] = known[0] if known else None
         measured = self._measure(p, r, **settings)
         unknown = UnknownFields(sum((batch.unknown for batch in predictions), UnknownFields()))
-        notes = [note for note in (unknown.note(), *measured.notes) if note]
+        notes = [note for note in (unknown.describe(), *measured.notes) if note]
         columns = InstanceColumns(measured.statistics.ids, predictions, references, p, r)  # type: ignore[arg-type]
         return measured._replace(notes=notes), columns
 
 
 @dataclass
 class InstanceColumns:
-    """What is known of each annotation beside its scores.
+    """Columns of annotations beside their scores.
 
     Attributes:
-        ids: of the annotations, in the order of the statistics.
-        predictions, references: as they came; no batch of references where there are none.
-        p, r: the same, flat.
+        ids: the ids of the annotations, in the order of the statistics.
+        predictions: the batches of predictions.
+        references: the batches of references, if there are any.
+        p: all predictions, flat.
+        r: all references, flat, or None.
     """
 
     ids: Sequence[str]
@@ -148,10 +150,11 @@ class InstanceColumns:
     r: References | None
 
     def __call__(self, name: str, predicted: bool = False) -> list[Any]:
-        """The values of a column of the references; labels by their names.
+        """Return the values of a column of the references; labels by their names.
 
         Args:
-            predicted: where they lack it, of the predictions.
+            name: the column.
+            predicted: read the predictions, if the references lack the column.
 
         Raises:
             ValueError: not every row has it.
@@ -159,11 +162,11 @@ class InstanceColumns:
         r = self.r
         if name == "classification" and r is not None and (r.classification >= 0).any():
             names = [*(label.lstrip("\0") for label in r.labels), None]
-            return self._ordered([names[code] for code in r.classification.tolist()], r.ids)
+            return self._order([names[code] for code in r.classification.tolist()], r.ids)
         for batches, record in ((self.references, r), (self.predictions, self.p if predicted else None)):
             parts = [batch.column(name) for batch in batches]
             if record is not None and not any(part is None for part in parts):
-                return self._ordered([value for part in parts for value in part or ()], record.ids)
+                return self._order([value for part in parts for value in part or ()], record.ids)
         if r is None:
             raise InputError(f"expected references with the column {name!r}, found no references", "option-value", "by")
         raise InputError(
@@ -171,21 +174,21 @@ class InstanceColumns:
         )
 
     def clusters(self) -> Clusters:
-        """Annotations that share a document: those of the references, else those of the predictions' rationales."""
+        """Return clusters of annotations that share a document of references, else of predicted rationales."""
         p, ids = self.p, self.p.ids
         if self.r is not None:
-            clusters, ids = by_documents(self.r), self.r.ids
+            clusters, ids = cluster_by_documents(self.r), self.r.ids
         elif p.instance.size:
-            clusters = Clusters("documents of rationales", connected(p.instance, p.doc, len(ids)))
+            clusters = Clusters("documents of rationales", find_components(p.instance, p.doc, len(ids)))
         else:
             clusters = Clusters(NONE)
         if clusters.numbers is None:
             return clusters
-        return clusters._replace(numbers=numbered(self._ordered(clusters.numbers.tolist(), ids)))
+        return clusters._replace(numbers=number_values(self._order(clusters.numbers.tolist(), ids)))
 
-    def _ordered(self, values: Sequence[Any], ids: Sequence[str]) -> list[Any]:
-        """Values of one side in the order of the annotations."""
+    def _order(self, values: Sequence[Any], ids: Sequence[str]) -> list[Any]:
+        """Return the values of one side in the order of the annotations."""
         if ids is self.ids:
             return list(values)
-        held = dict(zip(ids, values, strict=True))
-        return [held[name] for name in self.ids]
+        by_id = dict(zip(ids, values, strict=True))
+        return [by_id[name] for name in self.ids]

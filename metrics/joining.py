@@ -1,5 +1,4 @@
-"""Predictions and references, matched: instances by annotation id, documents by docid, both in any order; and which
-annotations share documents."""
+"""Matched predictions and references: instances by annotation id, documents by docid, both in any order."""
 
 from __future__ import annotations
 
@@ -8,29 +7,29 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .clusters import NONE, Clusters, connected
+from .clusters import NONE, Clusters, find_components
 from .flat import Predictions, References
 
 
 @dataclass
-class Part:
-    """Some instances, matched with the annotations that they speak of, and their rationales with documents.
+class MatchedChunk:
+    """Some instances matched with their annotations, and their rationales with documents.
 
-    A pair is an (annotation of the part, document) as one number: annotation * width + document.
+    A pair is an (annotation of the chunk, document) as one number: annotation * width + document.
 
     Attributes:
         p: the instances.
         r: their annotations, in the references' order.
-        rows: (annotations,) the place of each among all annotations.
+        rows: (annotations,) the place of each annotation among all of them.
         row: (annotations,) the instance of each.
         reference: (instances,) the annotation of each; -1: none.
-        documents: of all annotations.
-        lines: what offences call each instance.
+        documents: the documents of all annotations.
+        lines: the number of each instance in messages.
         doc: (rationales,) the number of its document; -1: unknown.
         owner: (rationales,) its annotation; -1: none.
         lengths: tokens and sentences of each rationale's document, see `DocumentLengths.lengths`.
         evidence: (evidences,) the pair of each.
-        rationale: (rationales,) the pair of each; -1: annotation or document are unknown.
+        rationale: (rationales,) the pair of each; -1: its annotation or document is unknown.
     """
 
     p: Predictions
@@ -52,10 +51,10 @@ class Part:
         self.rationale = np.where(unknown, -1, self.owner * self.width + self.doc)
 
     def number_pairs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Number the pairs that either side speaks of, in ascending order.
+        """Number the pairs of both sides, in ascending order.
 
         Returns:
-            the pairs; the number of each evidence's; the number of each predicted span's, -1 where it is unknown.
+            the pairs; the number of each evidence's pair; the number of each predicted span's pair, -1 if unknown.
         """
         known = self.rationale >= 0
         both, number = np.unique(np.concatenate([self.evidence, self.rationale[known]]), return_inverse=True)
@@ -64,8 +63,8 @@ class Part:
         span = places[np.repeat(np.arange(places.size), np.maximum(self.p.hard, 0))]
         return both, number[: self.evidence.size], span
 
-    def evidence_of_rationales(self) -> tuple[np.ndarray, np.ndarray]:
-        """(rationale, evidence) for every evidence in the document of a rationale of its annotation."""
+    def match_evidence(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return (rationale, evidence) for every evidence in the document of a rationale of its annotation."""
         order = np.argsort(self.evidence, kind="stable")
         packed, wanted = self.evidence[order], self.rationale
         low = np.searchsorted(packed, wanted, side="left")
@@ -74,28 +73,30 @@ class Part:
         at = np.arange(where.size) - np.repeat(np.cumsum(size) - size - low, size)
         return where, order[at]
 
-    def evidence_tokens(self) -> np.ndarray:
-        """Tokens of each annotation's evidence documents, each document once: int64 (annotations,)."""
+    def count_evidence_tokens(self) -> np.ndarray:
+        """Count the tokens of each annotation's evidence documents, each document once: int64 (annotations,)."""
         owner, doc = np.divmod(np.unique(self.evidence), self.width)
         tokens, _ = self.documents.lengths(self.rows[owner], doc)
         return np.bincount(owner, weights=tokens, minlength=self.rows.size).astype(np.int64)
 
 
-def by_documents(r: References) -> Clusters:
-    """Clusters of annotations that share a document of their own or of their evidence."""
+def cluster_by_documents(r: References) -> Clusters:
+    """Return clusters of annotations that share a document of their own or of their evidence."""
     listed = r.document_instance >= 0
     owner = np.concatenate([r.document_instance[listed], r.group_instance[r.group]])
     if not owner.size:
         return Clusters(NONE)
-    return Clusters("documents", connected(owner, np.concatenate([r.document[listed], r.doc]), len(r.ids)))
+    return Clusters("documents", find_components(owner, np.concatenate([r.document[listed], r.doc]), len(r.ids)))
 
 
 class DocumentLengths:
-    """Lengths of documents: of an annotation's own ones first, else of the one document of that name.
+    """Lengths of an annotation's own documents, else of the one document of that name.
 
     Attributes:
         numbers: docid -> the document's number.
-        tokens, sentences, first_sentence: of each document that is there, see `flat.References`.
+        tokens: the tokens of each document, see `flat.References`.
+        sentences: the sentences of each document.
+        first_sentence: the place of each document's first sentence.
         reached: tokens before each sentence of all documents, one after another, and after the last.
     """
 
@@ -108,7 +109,7 @@ class DocumentLengths:
         packed = references.document_instance * self.width + references.document
         self.order = np.argsort(packed, kind="stable")
         self.packed = packed[self.order]
-        # by name alone: only where all documents of that name are as long
+        # by name alone: only if all documents of that name have one length
         by_name = np.lexsort((references.tokens, references.document))
         names, first, size = np.unique(references.document[by_name], return_index=True, return_counts=True)
         rows = by_name[first]
@@ -117,11 +118,11 @@ class DocumentLengths:
         self.any_row[names[one]] = rows[one]
 
     def number(self, docids: Sequence[str]) -> np.ndarray:
-        """The number of each document: int64; -1 for one that is not known."""
+        """Return the number of each document: int64; -1 for an unknown one."""
         return np.array([self.numbers.get(docid, -1) for docid in docids], dtype=np.int64)
 
     def find(self, annotation: np.ndarray, doc: np.ndarray) -> np.ndarray:
-        """The row of each (annotation, document) among the references' documents; -1 where there is none."""
+        """Return the row of each (annotation, document) among the references' documents; -1 if there is none."""
         rows: np.ndarray = self.any_row[doc]
         if self.packed.size:
             wanted = annotation * self.width + doc
@@ -131,7 +132,7 @@ class DocumentLengths:
         return rows
 
     def lengths(self, annotation: np.ndarray, doc: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(tokens, sentences) of each (annotation, document); -1 where there is no such document."""
+        """Return (tokens, sentences) of each (annotation, document); -1 if there is no such document."""
         rows = self.find(annotation, doc)
         tokens, sentences = (
             np.where(rows < 0, -1, values[rows]) if values.size else np.full(rows.size, -1, dtype=np.int64)
@@ -142,11 +143,13 @@ class DocumentLengths:
     def sentence_spans(
         self, annotation: np.ndarray, doc: np.ndarray, start: np.ndarray, end: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The sentences of which spans of tokens cover at least one token: [first, last) of each span.
+        """Find the sentences of which each span covers at least one token: [first, last) of each span.
 
         Args:
-            annotation, doc: of each span; the documents are known.
-            start, end: within the document, start <= end; an empty span covers no sentence.
+            annotation: the annotation of each span.
+            doc: the document of each span, a known one.
+            start: the first token of each span, within the document.
+            end: the token behind its last one, start <= end; an empty span covers no sentence.
         """
         first = self.first_sentence[self.find(annotation, doc)]
         before = self.reached[first]

@@ -17,49 +17,49 @@ from eraser_hub.schema.rows import FIDELITY_FIELDS, FIDELITY_ROW, ID_FIELDS
 from .batches import Batches, Measured
 from .cells import Row, as_list, as_number, as_scalar
 from .fidelity import FAST_SLOPE, KEYS, SMALLEST_NULL_DIFFERENCE, drop_slope, normalized_fidelity, reading
-from .offences import InputError, Offences
-from .pool import Described, Statistics, divide, info_of
-from .results import scored_of
-from .rows import CellReader, RowColumns, by_id, check_partners, optional_fields
+from .issues import InputError, Issues
+from .results import describe_scored
+from .rows import CellReader, RowColumns, check_partners, find_optional_fields, index_by_id
 from .sources import HUMAN_RATIONALES
+from .statistics_builder import ScoreInfo, Statistics, divide, make_info
 
 CURVES = ("sufficiency_curve", "comprehensiveness_curve")
 SLOPES = ("sufficiency_slope", "comprehensiveness_slope")
 # null differences, curves and slopes characterise a model and its rationales: none of their ends is the better one
-SCORES: Described = {key: (True if key != "null_difference" else None, 0.0, 1.0) for key in KEYS}
+SCORES: ScoreInfo = {key: (True if key != "null_difference" else None, 0.0, 1.0) for key in KEYS}
 SCORES |= dict.fromkeys((*CURVES, *(f"{key}_std" for key in CURVES)), (None, 0.0, 1.0))
 SCORES |= dict.fromkeys(SLOPES, (None, None, None))
 Grid = list[tuple[float, int]]  # occlusion rates and trials
 
 
 class _Point(NamedTuple):
-    """Probabilities of one instance at one occlusion rate in one trial; rate None: nothing was occluded."""
+    """Probabilities of one instance at one occlusion rate in one trial; rate None: nothing is occluded."""
 
     rate: float | None
     trial: int
     p: tuple[float, ...]  # of `FIDELITY_FIELDS`
 
 
-def _probability(value: Any, field: str, reader: CellReader) -> float:
+def _read_probability(value: Any, field: str, reader: CellReader) -> float:
     number = as_number(value)
     sound = number is not None and 0 <= number <= 1
     return number or 0.0 if reader.expect(sound, field, "a probability in [0, 1]", value, "range") else 0.0
 
 
-def _of_label(scores: Any, label: Any, field: str, reader: CellReader) -> float:
-    """The label's probability in {label: probability}; a fault where that is no distribution or lacks the label."""
+def _read_label_probability(scores: Any, label: Any, field: str, reader: CellReader) -> float:
+    """Return the label's probability in {label: probability}; add an issue if it is wrong or missing."""
     there = isinstance(scores, Mapping) and scores.get(label) is not None
     if not reader.expect(there, field, f"a probability of the label {label!r}", scores, "score-missing"):
         return 0.0
-    before = reader.offences.total
-    total = sum(_probability(p, field, reader) for p in scores.values() if p is not None)
-    if reader.offences.total == before and abs(total - 1) > PROBABILITY_SLACK:
-        reader.say(field, f"expected probabilities that sum to 1, found a sum of {total:g}", "probabilities")
+    before = reader.issues.total
+    total = sum(_read_probability(p, field, reader) for p in scores.values() if p is not None)
+    if reader.issues.total == before and abs(total - 1) > PROBABILITY_SLACK:
+        reader.add(field, f"expected probabilities that sum to 1, found a sum of {total:g}", "probabilities")
     return as_number(scores[label]) or 0.0
 
 
-def _place(row: Row, where: str, reader: CellReader) -> tuple[float, int]:
-    """Occlusion rate (to nine digits: 0.1 + 0.2 is 0.3) and trial of a row."""
+def _read_place(row: Row, where: str, reader: CellReader) -> tuple[float, int]:
+    """Return the occlusion rate (to nine digits: 0.1 + 0.2 is 0.3) and the trial of a row."""
     value, trial = row.get("occlusion_rate"), as_scalar(row.get("trial", 0))
     rate = as_number(value)
     sound = rate is not None and 0 <= rate <= 1
@@ -68,13 +68,15 @@ def _place(row: Row, where: str, reader: CellReader) -> tuple[float, int]:
     return round(rate or 0.0, 9), trial if reader.expect(whole, f"{where}trial", "a whole number", trial) else 0
 
 
-def _instance_points(reader: CellReader) -> list[_Point]:
-    """The points of an ERASER instance: itself, and its occluded scores."""
+def _read_instance_points(reader: CellReader) -> list[_Point]:
+    """Return the points of an ERASER instance: its scores, and its occluded scores."""
     row = reader.row
     label, occluded = row.get("classification"), row.get(OCCLUDED_FIELD)
     if not reader.expect(isinstance(label, str), "classification", "a label", label):
         return []
-    whole = {key: _of_label(row.get(field), label, field, reader) for key, field in FIDELITY_FIELDS.items()}
+    whole = {
+        key: _read_label_probability(row.get(field), label, field, reader) for key, field in FIDELITY_FIELDS.items()
+    }
     points = [_Point(None, 0, tuple(whole.values()))]
     if occluded is None:
         return points
@@ -84,19 +86,19 @@ def _instance_points(reader: CellReader) -> list[_Point]:
         return points
     for at, one in enumerate(scores or ()):
         where = f"{OCCLUDED_FIELD}[{at}]."
-        rate, trial = _place(one, where, reader)
+        rate, trial = _read_place(one, where, reader)
         fields = [FIDELITY_FIELDS[key] for key in ("p_rationale", "p_complement")]
-        alone, rest = (_of_label(one.get(field), label, where + field, reader) for field in fields)
+        alone, rest = (_read_label_probability(one.get(field), label, where + field, reader) for field in fields)
         points.append(_Point(rate, trial, (whole["p_full"], alone, rest, whole["p_empty"])))
     return points
 
 
-def _points(rows: Sequence[Row], offences: Offences) -> tuple[dict[str, list[_Point]], dict[str, Row]]:
-    """Each instance's points and its first row."""
+def _read_points(rows: Sequence[Row], issues: Issues) -> tuple[dict[str, list[_Point]], dict[str, Row]]:
+    """Return each instance's points, and its first row."""
     if any(SCORE_FIELDS["full"] in row for row in rows):
-        named = by_id(rows, "prediction", offences)
-        optional_fields(list(named.items()), (OCCLUDED_FIELD,), "prediction", offences)
-        return {name: _instance_points(CellReader(row, name, offences)) for name, row in named.items()}, named
+        named = index_by_id(rows, "prediction", issues)
+        find_optional_fields(list(named.items()), (OCCLUDED_FIELD,), "prediction", issues)
+        return {name: _read_instance_points(CellReader(row, name, issues)) for name, row in named.items()}, named
     curves = any(row.get("occlusion_rate") is not None for row in rows)
     identified = any(row.get(field) is not None for row in rows for field in ID_FIELDS)
     if curves and not identified:
@@ -104,41 +106,43 @@ def _points(rows: Sequence[Row], offences: Offences) -> tuple[dict[str, list[_Po
     flat: list[tuple[str, Row, tuple[float | None, int]]] = []
     if curves:
         for at, row in enumerate(rows):
-            named = by_id([row], "prediction", offences)
-            flat += [(name, row, _place(row, f"row {at}: ", CellReader(row, name, offences))) for name in named]
+            named = index_by_id([row], "prediction", issues)
+            flat += [(name, row, _read_place(row, f"row {at}: ", CellReader(row, name, issues))) for name in named]
     else:
-        named = by_id(rows, "prediction", offences) if identified else {str(at): row for at, row in enumerate(rows)}
+        named = index_by_id(rows, "prediction", issues) if identified else {str(at): row for at, row in enumerate(rows)}
         flat = [(name, row, (None, 0)) for name, row in named.items()]
     points: dict[str, list[_Point]] = {}
     for name, row, place in flat:
-        p = tuple(_probability(row.get(key), key, CellReader(row, name, offences)) for key in FIDELITY_FIELDS)
+        p = tuple(_read_probability(row.get(key), key, CellReader(row, name, issues)) for key in FIDELITY_FIELDS)
         points.setdefault(name, []).append(_Point(*place, p))
     return points, {name: row for name, row, _ in reversed(flat)}
 
 
-def _grid(points: Mapping[str, list[_Point]], offences: Offences) -> Grid:
-    """The (rate, trial) that every instance must have, ascending; what deviates from the first one's is told."""
+def _find_grid(points: Mapping[str, list[_Point]], issues: Issues) -> Grid:
+    """Return the (rate, trial) pairs of all instances, ascending; add an issue for each instance that deviates."""
     first: Grid | None = None
-    for name, of_instance in points.items():
-        places = sorted((point.rate, point.trial) for point in of_instance if point.rate is not None)
+    for name, instance_points in points.items():
+        places = sorted((point.rate, point.trial) for point in instance_points if point.rate is not None)
         twice = next((one for one, other in pairwise(places) if one == other), None)
         if twice is not None:
             message = f"expected each rate and trial once, found rate {twice[0]:g}, trial {twice[1]} twice"
-            offences.say_of("prediction", name, "occlusion_rate", message, "id-twice")
+            issues.add_by_id("prediction", name, "occlusion_rate", message, "id-twice")
         elif first is None:
             first = places
         elif places != first:
             rate, trial = sorted(set(places) ^ set(first))[0]
             found = f"{'none' if (rate, trial) in first else 'more'} at rate {rate:g}, trial {trial}"
             message = f"expected the rates and trials of the first instance, found {found}"
-            offences.say_of("prediction", name, "occlusion_rate", message, "constant")
+            issues.add_by_id("prediction", name, "occlusion_rate", message, "constant")
     return first or []
 
 
 class NormalizedFidelity(Batches, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
-    """Sufficiency and comprehensiveness of rationales, clipped to [0, 1] and normalised by what the model says about
-    the empty input, so that models, classes and datasets compare. With scores at several occlusion rates also
-    fidelity curves, how fast they drop, and what that shows: brevity, redundancy, irrelevance or dependency.
+    """Sufficiency and comprehensiveness of rationales, clipped to [0, 1] and normalised.
+
+    The model's output on the empty input normalises them, so that models, classes and datasets compare. With scores at
+    several occlusion rates also fidelity curves, their slopes, and a reading of these: brevity, redundancy,
+    irrelevance or dependency.
 
     Args:
         predictions: rows {p_full, p_rationale, p_complement, p_empty}: the probability of the class predicted
@@ -146,17 +150,17 @@ class NormalizedFidelity(Batches, evaluate.Metric):  # type: ignore[misc]  # eva
             input. Optional: annotation_id (or id). For curves one row per instance, occlusion rate and trial,
             with annotation_id, occlusion_rate (0 among them) and trial. ERASER instances with classification,
             classification_scores, sufficiency_, comprehensiveness_ and null_classification_scores, and for
-            curves occluded_scores, are understood as they come.
+            curves occluded_scores, are accepted as they are.
         references: optional rows with the same ids, for their columns (by).
         smallest_null_difference: 1e-5; below it the normalised scores are 0.
         fast_slope: -1.0; a curve that drops at this slope or steeper drops fast.
-        only_predicted: references without an instance are left out, and the signature says how many were
-            scored; without it they are an error.
+        only_predicted: leave out references without an instance; the signature has the number of scored ones.
+            By default they are an error.
         per_instance: adds the scores of each instance.
         confidence_level, n_resamples, seed, ci_method: add KEY_ci, by the bootstrap over instances; ci_method
             is "bca" or "percentile".
-        cluster_by: what is drawn together: "auto" (what shares documents, or an original with its perturbed
-            records), "none", or a column of the rows.
+        cluster_by: the rows that are drawn together: "auto" (those that share documents, or an original with its
+            perturbed records), "none", or a column of the rows.
         by: a column of the rows; adds the scores per value of it.
         label_names: names of the class numbers in that column.
 
@@ -171,7 +175,6 @@ class NormalizedFidelity(Batches, evaluate.Metric):  # type: ignore[misc]  # eva
         ValueError: wrong input; it names the instance and the field.
 
     Example:
-
         >>> import evaluate
         >>> metric = evaluate.load("normalized_fidelity")
         >>> result = metric.compute(
@@ -185,9 +188,9 @@ class NormalizedFidelity(Batches, evaluate.Metric):  # type: ignore[misc]  # eva
         (FIDELITY_ROW, ("annotation_id", *FIDELITY_FIELDS, "occlusion_rate", "trial")),
         (FIDELITY_ROW, ("annotation_id",)),
     )
-    HIGHER_IS_BETTER, RANGES = info_of(SCORES)
+    HIGHER_IS_BETTER, RANGES = make_info(SCORES)
 
-    def _format(self, rows: Sequence[Row]) -> Record:
+    def _get_record(self, rows: Sequence[Row]) -> Record:
         return INSTANCE if any(SCORE_FIELDS["full"] in row for row in rows) else FIDELITY_ROW
 
     def _measure(
@@ -198,7 +201,7 @@ class NormalizedFidelity(Batches, evaluate.Metric):  # type: ignore[misc]  # eva
         fast_slope: float = FAST_SLOPE,
         only_predicted: bool = False,
     ) -> Measured:
-        """Per instance: its scores, those of each rate and trial, and the count 1."""
+        """Compute per instance its scores, those of each rate and trial, and the count 1."""
         steep = as_number(fast_slope)
         if steep is None:
             raise InputError(f"expected a number, found {fast_slope!r}", "option-value", "fast_slope")
@@ -208,16 +211,19 @@ class NormalizedFidelity(Batches, evaluate.Metric):  # type: ignore[misc]  # eva
             raise InputError(message, "option-value", "smallest_null_difference")
         if not predictions:
             raise InputError("expected predictions, found none", "empty")
-        offences = Offences()
-        points, named = _points(predictions, offences)
-        further = by_id(references or (), "reference", offences)
+        issues = Issues()
+        points, named = _read_points(predictions, issues)
+        further = index_by_id(references or (), "reference", issues)
         if further:
-            check_partners(points, further, offences, only_predicted)
-        grid = _grid(points, offences)
-        offences.stop()
-        grid = _with_start(points, grid)
-        statistics = _statistics(points, grid, smallest)
-        settings = {"smallest_null_difference": smallest, **scored_of(len(points), max(len(points), len(further)))}
+            check_partners(points, further, issues, only_predicted)
+        grid = _find_grid(points, issues)
+        issues.raise_if_any()
+        grid = _add_start(points, grid)
+        statistics = _make_statistics(points, grid, smallest)
+        settings = {
+            "smallest_null_difference": smallest,
+            **describe_scored(len(points), max(len(points), len(further))),
+        }
         extra: dict[str, object] = {}
         if grid:
             rates = sorted({rate for rate, _ in grid})
@@ -227,10 +233,10 @@ class NormalizedFidelity(Batches, evaluate.Metric):  # type: ignore[misc]  # eva
             extra = {"occlusion_rates": rates, "reading": reading(*slopes, steep)}
         return Measured(statistics, RowColumns([[further.get(name), named[name]] for name in points]), settings, extra)
 
-    def _result(
+    def _make_result(
         self, predictions: Sequence[Any], references: Sequence[Any], settings: dict[str, Any]
     ) -> dict[str, Any]:
-        result = super()._result(predictions, references, settings)
+        result = super()._make_result(predictions, references, settings)
         if "reading" in result:
             steep = settings.get("fast_slope", FAST_SLOPE)
             for group in result.get("by", {}).values():
@@ -238,19 +244,19 @@ class NormalizedFidelity(Batches, evaluate.Metric):  # type: ignore[misc]  # eva
         return result
 
 
-def _with_start(points: Mapping[str, list[_Point]], grid: Grid) -> Grid:
-    """The grid, with a point at rate 0 where the instances have their unoccluded scores and the grid has none."""
-    whole = all(any(point.rate is None for point in of_instance) for of_instance in points.values())
+def _add_start(points: Mapping[str, list[_Point]], grid: Grid) -> Grid:
+    """Add a point at rate 0 to a grid without one, if the instances have unoccluded scores."""
+    whole = all(any(point.rate is None for point in instance_points) for instance_points in points.values())
     return [(0.0, 0), *grid] if grid and grid[0][0] > 0 and whole else grid
 
 
-def _scored(
+def _score_points(
     points: Mapping[str, list[_Point]], grid: Grid, smallest: float
 ) -> dict[tuple[float | None, int], dict[str, np.ndarray]]:
-    """The scores (instances,) at each rate and trial; (None, 0): nothing was occluded."""
+    """Return the scores (instances,) at each rate and trial; (None, 0): nothing is occluded."""
     table: dict[tuple[float | None, int], np.ndarray] = {}
-    for at, of_instance in enumerate(points.values()):
-        for rate, trial, p in of_instance:
+    for at, instance_points in enumerate(points.values()):
+        for rate, trial, p in instance_points:
             if (rate, trial) not in table:
                 table[rate, trial] = np.full((len(points), 4), np.nan)
             table[rate, trial][at] = p
@@ -259,16 +265,16 @@ def _scored(
     return {place: normalized_fidelity(p[:, 0], p[:, 1], p[:, 2], p[:, 3], smallest) for place, p in table.items()}
 
 
-def _by_rate(grid: Grid, values: np.ndarray, pool: Callable[..., np.ndarray] = np.mean) -> np.ndarray:
-    """(..., grid) pooled over the trials of each rate: (..., rates)."""
+def _reduce_by_rate(grid: Grid, values: np.ndarray, reduce: Callable[..., np.ndarray] = np.mean) -> np.ndarray:
+    """Reduce values (..., grid) over the trials of each rate: (..., rates)."""
     rates = np.array([rate for rate, _ in grid])
-    return np.stack([pool(values[..., np.flatnonzero(rates == rate)], axis=-1) for rate in np.unique(rates)], axis=-1)
+    return np.stack([reduce(values[..., np.flatnonzero(rates == rate)], axis=-1) for rate in np.unique(rates)], axis=-1)
 
 
-def _statistics(points: Mapping[str, list[_Point]], grid: Grid, smallest: float) -> Statistics:
+def _make_statistics(points: Mapping[str, list[_Point]], grid: Grid, smallest: float) -> Statistics:
     if grid and grid[0][0] != 0:
         raise InputError("expected rows at rate 0 (nothing occluded), found none", "score-missing", "occlusion_rate")
-    scored = _scored(points, grid, smallest)
+    scored = _score_points(points, grid, smallest)
     # the scores on the untouched rationale, or their mean over the trials at rate 0
     starts = [scored[None, 0]] if (None, 0) in scored else [scored[place] for place in grid if place[0] == 0]
     per_instance = {key: np.mean([start[key] for start in starts], axis=0) for key in KEYS}
@@ -277,7 +283,7 @@ def _statistics(points: Mapping[str, list[_Point]], grid: Grid, smallest: float)
         if grid:
             trials = np.stack([scored[place][key] for place in grid], axis=1)
             columns += [*trials.T]
-            per_instance[curve] = _by_rate(grid, trials)
+            per_instance[curve] = _reduce_by_rate(grid, trials)
     return Statistics(list(points), np.column_stack(columns), partial(_finalize, grid), per_instance)
 
 
@@ -287,6 +293,6 @@ def _finalize(grid: Grid, sums: np.ndarray) -> dict[str, np.ndarray]:
     for number, (curve, slope) in enumerate(zip(CURVES, SLOPES, strict=True) if grid else ()):
         first = len(KEYS) + 1 + number * len(grid)
         means = divide(sums[..., first : first + len(grid)], count[..., None], np.nan)
-        scores[curve], scores[f"{curve}_std"] = _by_rate(grid, means), _by_rate(grid, means, np.std)
+        scores[curve], scores[f"{curve}_std"] = _reduce_by_rate(grid, means), _reduce_by_rate(grid, means, np.std)
         scores[slope] = drop_slope(np.unique([rate for rate, _ in grid]), scores[curve])
     return scores

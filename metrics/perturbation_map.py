@@ -1,4 +1,4 @@
-"""MAP of original/perturbed pairs: does a saliency method rank the same tokens first when the input is perturbed?"""
+"""MAP of original/perturbed pairs: consistency of token rankings under perturbation of the input."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from eraser_hub.schema.rows import PERTURBATION_RECORD, PERTURBATION_ROW
 
 from .batches import Batches, Measured
 from .cells import Row, as_list, as_number
-from .offences import InputError, Offences
-from .pool import Statistics, divide, info_of
+from .issues import InputError, Issues
 from .rank_consistency import average_precisions
-from .results import scored_of
-from .rows import CellReader, RowColumns, by_id, check_partners, optional_fields
+from .results import describe_scored
+from .rows import CellReader, RowColumns, check_partners, find_optional_fields, index_by_id
 from .sources import FINE_GRAINED, WANG2022, check_paper
+from .statistics_builder import Statistics, divide, make_info
 
 KEYS = ("map", "map_prefix_hits", "map_full_ranking")
 TOP, FULL = "rationale_tokens", "ranked_tokens"
@@ -28,8 +28,8 @@ def _finalize(keys: Sequence[str], sums: np.ndarray) -> dict[str, np.ndarray]:
     return {key: divide(sums[..., at], sums[..., -1], np.nan) for at, key in enumerate(keys)}
 
 
-def _sequences(reader: CellReader, field: str) -> list[list[str]]:
-    """The row's ranked tokens per sequence; none and a fault where they are something else."""
+def _read_sequences(reader: CellReader, field: str) -> list[list[str]]:
+    """Return the row's ranked tokens per sequence; an empty list, and an issue, for other values."""
     value = reader.row.get(field)
     sequences = as_list(value) or []
     reader.expect(bool(sequences), field, "lists of tokens", value)
@@ -46,8 +46,8 @@ def _sequences(reader: CellReader, field: str) -> list[list[str]]:
     return [as_list(sequence) or [] for sequence in sequences]
 
 
-def _perturbed(reader: CellReader) -> list[str]:
-    """The ids of a record's perturbed ones."""
+def _read_perturbed_ids(reader: CellReader) -> list[str]:
+    """Return the ids of a record's perturbed records."""
     kind, value = reader.row.get("sample_type"), reader.row.get("rel_ids")
     known = isinstance(kind, str) and kind in ("ori", "disturb")
     if (
@@ -66,14 +66,14 @@ def _perturbed(reader: CellReader) -> list[str]:
     return names if sound else []
 
 
-def _share_said(rows: Mapping[str, Row], tops: Ranked, records: Mapping[str, Row], offences: Offences) -> str:
-    """Which share of the tokens was ranked, for the signature: the rows' kd, or as measured, or "unknown"."""
+def _describe_share(rows: Mapping[str, Row], tops: Ranked, records: Mapping[str, Row], issues: Issues) -> str:
+    """Return the share of ranked tokens, for the signature: the rows' kd, or as measured, or "unknown"."""
     shares: dict[str, None] = {}
     for name, row in rows.items():
         value = row.get("kd")
         numbers = [as_number(share) for share in (as_list(value) or [value])]
         sound = value is None or all(share is not None and 0 < share <= 1 for share in numbers)
-        CellReader(row, name, offences).expect(sound, "kd", "a share in (0, 1], or one per sequence", value, "range")
+        CellReader(row, name, issues).expect(sound, "kd", "a share in (0, 1], or one per sequence", value, "range")
         shares[",".join(f"{share:g}" for share in dict.fromkeys(numbers) if share is not None)] = None
     if list(shares) != [""]:
         return "kd " + " or ".join(filter(None, shares))
@@ -88,9 +88,10 @@ def _share_said(rows: Mapping[str, Row], tops: Ranked, records: Mapping[str, Row
 
 
 class PerturbationMap(Batches, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
-    """Mean average precision (MAP) of original/perturbed pairs: how far the ranking of an input's tokens by importance
-    is kept when the input is perturbed in a way that should not change the model's decision. Faithfulness
-    without erasing.
+    """Mean average precision (MAP) of original/perturbed pairs.
+
+    MAP measures how far the ranking of an input's tokens by importance is kept when the input is perturbed in a way
+    that should not change the model's decision: faithfulness without erasing.
 
     Args:
         predictions: rows {id, rationale_tokens}; rationale_tokens holds, per sequence of the input, the tokens
@@ -98,16 +99,16 @@ class PerturbationMap(Batches, evaluate.Metric):  # type: ignore[misc]  # evalua
             its first ceil(kd n) of n tokens. Optional: kd, the share (or one per sequence), and ranked_tokens,
             all tokens of each sequence, most important first.
         references: rows {id, sample_type, rel_ids}; sample_type is "ori" or "disturb"; rel_ids names the
-            perturbed records of an original one. Rows of bilingual_perturbation are understood as they come; of
+            perturbed records of an original one. Rows of bilingual_perturbation are accepted as they are; of
             their tokens the signature takes the share that was ranked, where rows have no kd.
-        only_predicted: pairs of which a record has no prediction are left out; without it they are an error.
+        only_predicted: leave out pairs of which a record has no prediction; by default they are an error.
         paper: "wang2022": the mean is over all perturbed records of the references, as in the authors' code;
             those without a prediction, or named by no original, count 0.
         per_instance: adds the scores of each original record (the mean over its pairs).
         confidence_level, n_resamples, seed, ci_method: add KEY_ci, by the bootstrap over original records;
             ci_method is "bca" or "percentile".
-        cluster_by: what is drawn together: "auto" (what shares documents, or an original with its perturbed
-            records), "none", or a column of the rows.
+        cluster_by: the rows that are drawn together: "auto" (those that share documents, or an original with its
+            perturbed records), "none", or a column of the rows.
         by: a column of the rows; adds the scores per value of it.
         label_names: names of the class numbers in that column.
 
@@ -120,7 +121,6 @@ class PerturbationMap(Batches, evaluate.Metric):  # type: ignore[misc]  # evalua
         ValueError: wrong input; it names the instance and the field.
 
     Example:
-
         >>> import evaluate
         >>> metric = evaluate.load("perturbation_map")
         >>> predictions = [{"id": 1, "rationale_tokens": [["fine", "film", "a"]]},
@@ -137,7 +137,7 @@ class PerturbationMap(Batches, evaluate.Metric):  # type: ignore[misc]  # evalua
         (PERTURBATION_ROW, ("id", "rationale_tokens", "kd", "ranked_tokens")),
         (PERTURBATION_RECORD, ("id", "sample_type", "rel_ids")),
     )
-    HIGHER_IS_BETTER, RANGES = info_of(dict.fromkeys(KEYS, (True, 0.0, 1.0)))
+    HIGHER_IS_BETTER, RANGES = make_info(dict.fromkeys(KEYS, (True, 0.0, 1.0)))
 
     def _measure(
         self,
@@ -146,46 +146,46 @@ class PerturbationMap(Batches, evaluate.Metric):  # type: ignore[misc]  # evalua
         only_predicted: bool = False,
         paper: str | None = None,
     ) -> Measured:
-        """Per original record that has perturbed ones: sums of the scores over its pairs, and how many pairs.
+        """Compute per original record with perturbed ones the sums of the scores over its pairs, and their number.
 
         A pair's score is the mean over its sequences.
         """
         check_paper(paper, WANG2022)
         if not predictions or not references:
             raise InputError(f"expected {'references' if predictions else 'predictions'}, found none", "empty")
-        offences = Offences()
-        rows, records = by_id(predictions, "prediction", offences), by_id(references, "reference", offences)
+        issues = Issues()
+        rows, records = index_by_id(predictions, "prediction", issues), index_by_id(references, "reference", issues)
         pairs = [
             (name, other)
             for name, record in records.items()
-            for other in _perturbed(CellReader(record, name, offences, "reference"))
+            for other in _read_perturbed_ids(CellReader(record, name, issues, "reference"))
         ]
         wanted = dict.fromkeys([*records, *(other for _, other in pairs)])
-        check_partners(rows, wanted, offences, only_predicted or paper == WANG2022)
-        present = optional_fields([*rows.items()], (FULL, "kd"), "prediction", offences)
+        check_partners(rows, wanted, issues, only_predicted or paper == WANG2022)
+        present = find_optional_fields([*rows.items()], (FULL, "kd"), "prediction", issues)
         ranked = {
-            field: {name: _sequences(CellReader(row, name, offences), field) for name, row in rows.items()}
+            field: {name: _read_sequences(CellReader(row, name, issues), field) for name, row in rows.items()}
             for field in (TOP, FULL)
             if field == TOP or field in present
         }
-        share = _share_said(rows, ranked[TOP], records, offences)
-        offences.stop()
+        share = _describe_share(rows, ranked[TOP], records, issues)
+        issues.raise_if_any()
         scored = [pair for pair in pairs if pair[0] in rows and pair[1] in rows]
-        missed = _missed(pairs, scored, records) if paper == WANG2022 else {}
+        missed = _count_missed(pairs, scored, records) if paper == WANG2022 else {}
         if not scored and not missed:
             raise InputError("expected original records (sample_type 'ori') with rel_ids, found no pair", "empty")
-        statistics = _statistics(scored, ranked, missed, offences)
+        statistics = _make_statistics(scored, ranked, missed, issues)
         sources = [[records.get(name), rows.get(name)] for name in statistics.ids]
-        settings = {"ranked": share} | ({"paper": paper} if paper else scored_of(len(scored), len(pairs)))
+        settings = {"ranked": share} | ({"paper": paper} if paper else describe_scored(len(scored), len(pairs)))
         note = "MAP ranks what is given: no kd in the predictions, no tokens in the references"
         notes = [note] if share == "unknown" else []
         return Measured(statistics, RowColumns(sources), settings, {"pairs": len(scored)}, notes)
 
 
-def _missed(
+def _count_missed(
     pairs: Sequence[tuple[str, str]], scored: Sequence[tuple[str, str]], records: Mapping[str, Row]
 ) -> dict[str, int]:
-    """How many perturbed records of each original (or of none: of themselves) are not scored."""
+    """Count the perturbed records of each original that are not scored; one without original counts for itself."""
     original = {other: name for name, other in reversed(pairs)}
     counted = {other for _, other in scored}
     missed: dict[str, int] = {}
@@ -196,18 +196,18 @@ def _missed(
     return missed
 
 
-def _statistics(
-    pairs: Sequence[tuple[str, str]], ranked: Mapping[str, Ranked], missed: Mapping[str, int], offences: Offences
+def _make_statistics(
+    pairs: Sequence[tuple[str, str]], ranked: Mapping[str, Ranked], missed: Mapping[str, int], issues: Issues
 ) -> Statistics:
-    """Sums per original record: the scores of its pairs, and how many they are, with those ``missed``."""
+    """Return sums per original record: the scores of its pairs, and the number of pairs, with those ``missed``."""
     columns = []
     for field, tokens in ranked.items():
         width = len(next(iter(tokens.values())))
         for name in dict.fromkeys(name for pair in pairs for name in pair):
             if len(tokens[name]) != width:
                 message = f"expected {width} sequences as in the first record, found {len(tokens[name])}"
-                offences.say_of("prediction", name, field, message, "length")
-        offences.stop()
+                issues.add_by_id("prediction", name, field, message, "length")
+        issues.raise_if_any()
         flat = [(tokens[name][at], tokens[other][at]) for name, other in pairs for at in range(width)]
         both = average_precisions([first for first, _ in flat], [second for _, second in flat])
         columns += [score.reshape(-1, width).mean(axis=1) for score in (both if field == TOP else both[:1])]

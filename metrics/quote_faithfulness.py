@@ -1,4 +1,4 @@
-"""Whether a language model's quotes stand in the text, and how much of it they cover."""
+"""Faithfulness of a language model's quotes: their presence in the text, and its coverage."""
 
 from __future__ import annotations
 
@@ -6,45 +6,46 @@ from collections.abc import Mapping, Sequence
 
 import evaluate
 
-from eraser_hub.schema.instance import AGAIN_FIELD, INSTANCE, OUTCOME_FIELD, QUOTES_FIELD
+from eraser_hub.schema.instance import CONSISTENCY_FIELD, INSTANCE, OUTCOME_FIELD, QUOTES_FIELD
 from eraser_hub.schema.rows import ANNOTATION
 
 from .batches import Batches, Measured
 from .cells import Row, as_list
-from .offences import InputError, Offences
-from .pool import Described, info_of
-from .quotes import AGAIN, quote_statistics
-from .results import scored_of
-from .rows import CellReader, RowColumns, by_id, check_partners
+from .issues import InputError, Issues
+from .quotes import CONSISTENCY_KINDS, quote_statistics
+from .results import describe_scored
+from .rows import CellReader, RowColumns, check_partners, index_by_id
 from .sources import ERASER
-from .tokens import tokens_of
+from .statistics_builder import ScoreInfo, make_info
+from .tokens import split_tokens
 
-SCORES: Described = {
+SCORES: ScoreInfo = {
     **dict.fromkeys(("in_text", "exact"), (True, 0.0, 1.0)),
     **dict.fromkeys(("normalised", "fuzzy", "ambiguous"), (None, 0.0, 1.0)),
     **dict.fromkeys(("invented", "instances_with_invented"), (False, 0.0, 1.0)),
     **dict.fromkeys(("quotes_per_instance", "quote_length"), (None, 0.0, None)),
     "coverage": (None, 0.0, 1.0),
     "answered": (True, 0.0, 1.0),
-    **{key: (None if kind == "random" else True, 0.0, 1.0) for kind, (key, _) in AGAIN.items()},
+    **{key: (None if kind == "random" else True, 0.0, 1.0) for kind, (key, _) in CONSISTENCY_KINDS.items()},
 }
 
 
-def _sizes(reader: CellReader) -> dict[str, int]:
-    """Docid -> tokens of a reference's documents."""
+def _count_tokens(reader: CellReader) -> dict[str, int]:
+    """Return docid -> number of tokens of a reference's documents."""
     sizes = {}
     for at, document in enumerate(as_list(reader.row.get("documents")) or ()):
         field, known = f"documents[{at}]", isinstance(document, Mapping) and isinstance(document.get("text"), str)
         if reader.expect(known, field, "docid and text", document):
             docid = document.get("docid")
             if reader.expect(isinstance(docid, str | int), f"{field}.docid", "a string", docid):
-                sizes[str(docid)] = len(tokens_of(document["text"]))
+                sizes[str(docid)] = len(split_tokens(document["text"]))
     return sizes
 
 
 class QuoteFaithfulness(Batches, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
-    """Quotes that a language model gives for its answer, each with where it was found in the text: the share that
-    stands there, as it is or nearly, and the share that is invented.
+    """Quotes that a language model gives for its answer, compared with the text.
+
+    The share of quotes that is in the text, exactly or nearly, and the share that is invented.
 
     Args:
         predictions: instances {annotation_id, quotes, outcome}, as `eraser-hub ask` writes them: quotes is a
@@ -54,8 +55,7 @@ class QuoteFaithfulness(Batches, evaluate.Metric):  # type: ignore[misc]  # eval
             outcome}, kind one of redacted, removed, random, alone, simulated: what was answered to the changed
             question; classification is null where there was no answer.
         references: optional; rows {annotation_id, documents} of the dataset, for coverage.
-        only_predicted: references without an instance are left out, and the signature says how many were
-            scored.
+        only_predicted: leave out references without an instance; the signature has the number of scored ones.
         per_instance, confidence_level, n_resamples, seed, ci_method, cluster_by, by, label_names: as in all
             modules of this family.
 
@@ -74,7 +74,6 @@ class QuoteFaithfulness(Batches, evaluate.Metric):  # type: ignore[misc]  # eval
         ValueError: wrong input; it names the instance and the field.
 
     Example:
-
         >>> import evaluate
         >>> metric = evaluate.load("quote_faithfulness")
         >>> place = {"docid": "d", "start_token": 0, "end_token": 2, "similarity": 1.0}
@@ -88,29 +87,29 @@ class QuoteFaithfulness(Batches, evaluate.Metric):  # type: ignore[misc]  # eval
 
     SOURCE = ERASER._replace(codebase="")
     INPUTS = (
-        (INSTANCE, ("annotation_id", QUOTES_FIELD, OUTCOME_FIELD, "classification", AGAIN_FIELD)),
+        (INSTANCE, ("annotation_id", QUOTES_FIELD, OUTCOME_FIELD, "classification", CONSISTENCY_FIELD)),
         (ANNOTATION, ("annotation_id", "documents")),
     )
-    HIGHER_IS_BETTER, RANGES = info_of(SCORES)
+    HIGHER_IS_BETTER, RANGES = make_info(SCORES)
 
     def _measure(
         self, predictions: Sequence[Row] | None, references: Sequence[Row] | None, only_predicted: bool = False
     ) -> Measured:
-        """Per instance: counts of its quotes, of the tokens that they cover, and of its documents' tokens."""
+        """Count per instance its quotes, the tokens that they cover, and its documents' tokens."""
         if not predictions:
             raise InputError("expected predictions with quotes, found none", "empty")
-        offences = Offences()
-        rows = by_id(predictions, "prediction", offences)
-        gold = by_id(references or (), "reference", offences)
+        issues = Issues()
+        rows = index_by_id(predictions, "prediction", issues)
+        gold = index_by_id(references or (), "reference", issues)
         if gold:
-            check_partners(rows, gold, offences, only_predicted)
-        sizes = {name: _sizes(CellReader(row, name, offences, "reference")) for name, row in gold.items()}
-        statistics, counts = quote_statistics(rows, sizes, offences)
-        offences.stop()
+            check_partners(rows, gold, issues, only_predicted)
+        sizes = {name: _count_tokens(CellReader(row, name, issues, "reference")) for name, row in gold.items()}
+        statistics, counts = quote_statistics(rows, sizes, issues)
+        issues.raise_if_any()
         settings: dict[str, object] = {"coverage": "documents"} if gold else {}
         return Measured(
             statistics,
             RowColumns([[gold.get(name), row] for name, row in rows.items()]),
-            settings | scored_of(len(rows), max(len(rows), len(gold))),
+            settings | describe_scored(len(rows), max(len(rows), len(gold))),
             counts,
         )

@@ -1,4 +1,4 @@
-"""What is counted of a language model's quotes: how they were found, what they cover, and answers without them."""
+"""Counts of a language model's quotes: their status and coverage, and its answers to changed questions."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from eraser_hub.schema.instance import AGAIN_FIELD, ANSWERED, OUTCOME_FIELD, QUOTES_FIELD
+from eraser_hub.schema.instance import ANSWERED, CONSISTENCY_FIELD, OUTCOME_FIELD, QUOTES_FIELD
 
 from .cells import Row, as_list, as_number
-from .offences import Offences
-from .pool import Statistics, divide
+from .issues import Issues
 from .rows import CellReader
+from .statistics_builder import Statistics, divide
 
-# what a model was asked again without, with, or by another model -> (the score, whether the label has to change)
-AGAIN = {
+# change of the question -> (the score, True if the label has to change)
+CONSISTENCY_KINDS = {
     "redacted": ("label_flip_redacted", True),
     "removed": ("label_flip_removed", True),
     "random": ("label_flip_random", True),
@@ -22,37 +22,39 @@ AGAIN = {
     "simulated": ("simulatability", False),
 }
 STATUSES = ("exact", "normalised", "fuzzy", "ambiguous", "not_found", "empty")
-ONE_STATUS, ONE_KIND = f"one of {', '.join(STATUSES)}", f"one of {', '.join(AGAIN)}, each once"
-LABEL_BESIDE = f"a label beside {AGAIN_FIELD}"
+ONE_STATUS, ONE_KIND = f"one of {', '.join(STATUSES)}", f"one of {', '.join(CONSISTENCY_KINDS)}, each once"
+LABEL_BESIDE = f"a label beside {CONSISTENCY_FIELD}"
 
 
 class Quotes:
-    """What is counted of one instance's quotes.
+    """Quotes of one instance, checked.
 
     Args:
         row: the instance.
         name: its id.
-        offences: where what is wrong is told.
+        issues: the issues to extend.
     """
 
-    def __init__(self, row: Row, name: str, offences: Offences) -> None:
-        self.reader = reader = CellReader(row, name, offences)
+    def __init__(self, row: Row, name: str, issues: Issues) -> None:
+        self.reader = reader = CellReader(row, name, issues)
         self.statuses: list[str] = []
         self.spans: list[tuple[str, int, int]] = []
-        self.again = dict[str, bool]()
-        outcome, quotes, again = row.get(OUTCOME_FIELD), row.get(QUOTES_FIELD), row.get(AGAIN_FIELD) or ()
+        self.consistency = dict[str, bool]()
+        outcome, quotes, consistency = row.get(OUTCOME_FIELD), row.get(QUOTES_FIELD), row.get(CONSISTENCY_FIELD) or ()
         reader.expect(outcome is None or isinstance(outcome, str), OUTCOME_FIELD, "a string", outcome)
         self.answered = outcome is None or outcome == ANSWERED
         if reader.expect(as_list(quotes) is not None, QUOTES_FIELD, "a list of quotes", quotes):
             if as_list(quotes) and not self.answered:
-                reader.say(QUOTES_FIELD, "expected none, because the outcome is no answer", "constant")
+                reader.add(QUOTES_FIELD, "expected none, because the outcome is no answer", "constant")
             for at, quote in enumerate(as_list(quotes) or ()):
-                self._add(quote if isinstance(quote, Mapping) else {}, f"{QUOTES_FIELD}[{at}]")
-        reader.expect(as_list(again) is not None, AGAIN_FIELD, "a list of answers", again)
-        for at, one in enumerate(as_list(again) or ()):
-            self._add_again(one if isinstance(one, Mapping) else {}, f"{AGAIN_FIELD}[{at}]", row.get("classification"))
+                self._add_quote(quote if isinstance(quote, Mapping) else {}, f"{QUOTES_FIELD}[{at}]")
+        reader.expect(as_list(consistency) is not None, CONSISTENCY_FIELD, "a list of answers", consistency)
+        for at, one in enumerate(as_list(consistency) or ()):
+            self._add_consistency(
+                one if isinstance(one, Mapping) else {}, f"{CONSISTENCY_FIELD}[{at}]", row.get("classification")
+            )
 
-    def _add(self, quote: Row, where: str) -> None:
+    def _add_quote(self, quote: Row, where: str) -> None:
         expect, status, docid = self.reader.expect, quote.get("status"), quote.get("docid")
         known = isinstance(status, str) and status in STATUSES
         if not expect(known, f"{where}.status", ONE_STATUS, status, "choice"):
@@ -68,39 +70,39 @@ class Quotes:
         ):
             self.spans.append((str(docid), int(start or 0), int(end or 0)))
 
-    def _add_again(self, one: Row, where: str, label: object) -> None:
-        """Whether the score of its kind counts this further answer."""
+    def _add_consistency(self, one: Row, where: str, label: object) -> None:
+        """Add the answer to a changed question: True if the score of its kind counts it."""
         kind = one.get("kind")
-        known = isinstance(kind, str) and kind in AGAIN and kind not in self.again
+        known = isinstance(kind, str) and kind in CONSISTENCY_KINDS and kind not in self.consistency
         if not self.reader.expect(known, f"{where}.kind", ONE_KIND, kind, "choice"):
             return
         if self.reader.expect(isinstance(label, str), "classification", LABEL_BESIDE, label, "label-missing"):
-            self.again[str(kind)] = (one.get("classification") == label) != AGAIN[str(kind)][1]
+            self.consistency[str(kind)] = (one.get("classification") == label) != CONSISTENCY_KINDS[str(kind)][1]
 
-    def covered(self, sizes: Mapping[str, int]) -> int:
-        """How many tokens of documents of these sizes the quotes cover."""
+    def count_covered(self, sizes: Mapping[str, int]) -> int:
+        """Count the tokens that the quotes cover, in documents of these sizes."""
         tokens = set[tuple[str, int]]()
         for docid, start, end in self.spans:
             if docid not in sizes:
-                self.reader.say(f"{QUOTES_FIELD}.docid", f"no document {docid!r}", "document-unknown")
+                self.reader.add(f"{QUOTES_FIELD}.docid", f"no document {docid!r}", "document-unknown")
             elif end > sizes[docid]:
                 message = f"expected at most {sizes[docid]} (the document's tokens), found {end}"
-                self.reader.say(f"{QUOTES_FIELD}.end_token", message, "span-bounds")
+                self.reader.add(f"{QUOTES_FIELD}.end_token", message, "span-bounds")
             else:
                 tokens.update((docid, at) for at in range(start, end))
         return len(tokens)
 
 
-# what is summed up per instance
+# the counts per instance
 COLUMNS = (
     *STATUSES,
     *["quotes", "placed", "quoted_tokens", "any_invented", "answered", "instances", "covered", "tokens"],
-    *(f"{part}_{kind}" for part in ("asked", "counted") for kind in AGAIN),
+    *(f"{part}_{kind}" for part in ("asked", "counted") for kind in CONSISTENCY_KINDS),
 )
 
 
 def _finalize(sums: np.ndarray) -> dict[str, np.ndarray]:
-    """From sums of `COLUMNS`."""
+    """Return the scores from sums of `COLUMNS`."""
     column = dict(zip(COLUMNS, np.moveaxis(sums, -1, 0), strict=True))
     parts = {
         "in_text": ("placed", "quotes"),
@@ -111,24 +113,24 @@ def _finalize(sums: np.ndarray) -> dict[str, np.ndarray]:
         "quote_length": ("quoted_tokens", "placed"),
         "coverage": ("covered", "tokens"),
         "answered": ("answered", "instances"),
-        **{key: (f"counted_{kind}", f"asked_{kind}") for kind, (key, _) in AGAIN.items()},
+        **{key: (f"counted_{kind}", f"asked_{kind}") for kind, (key, _) in CONSISTENCY_KINDS.items()},
     }
     return {key: divide(column[part], column[whole], np.nan) for key, (part, whole) in parts.items()}
 
 
 def quote_statistics(
-    rows: Mapping[str, Row], sizes: Mapping[str, Mapping[str, int]], offences: Offences
+    rows: Mapping[str, Row], sizes: Mapping[str, Mapping[str, int]], issues: Issues
 ) -> tuple[Statistics, dict[str, object]]:
-    """Statistics of instances' quotes, and the counts that stand beside the scores.
+    """Compute the statistics of instances' quotes, and the counts beside the scores.
 
     Args:
         rows: id -> instance.
-        sizes: id -> the tokens of each of its documents; instances without have no coverage.
-        offences: where what is wrong is told.
+        sizes: id -> the number of tokens of each of its documents; other instances have no coverage.
+        issues: the issues to extend.
     """
     values = np.zeros((len(rows), len(COLUMNS)))
     for at, (name, row) in enumerate(rows.items()):
-        quotes, own = Quotes(row, name, offences), sizes.get(name, {})
+        quotes, own = Quotes(row, name, issues), sizes.get(name, {})
         counts = {status: quotes.statuses.count(status) for status in STATUSES}
         counts |= {
             "quotes": len(quotes.statuses) - counts["empty"],
@@ -137,10 +139,10 @@ def quote_statistics(
             "any_invented": counts["not_found"] > 0,
             "answered": quotes.answered,
             "instances": 1,
-            "covered": quotes.covered(own) if own else 0,
+            "covered": quotes.count_covered(own) if own else 0,
             "tokens": sum(own.values()),
-            **{f"asked_{kind}": kind in quotes.again for kind in AGAIN},
-            **{f"counted_{kind}": quotes.again.get(kind, False) for kind in AGAIN},
+            **{f"asked_{kind}": kind in quotes.consistency for kind in CONSISTENCY_KINDS},
+            **{f"counted_{kind}": quotes.consistency.get(kind, False) for kind in CONSISTENCY_KINDS},
         }
         values[at] = [counts[column] for column in COLUMNS]
     totals = dict(zip(COLUMNS, values.sum(axis=0).astype(int).tolist(), strict=True))

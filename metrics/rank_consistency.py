@@ -1,4 +1,4 @@
-"""How much the ranking of an input's tokens is kept when the input is perturbed: mean average precision.
+"""Consistency of the ranking of an input's tokens under perturbation of the input: mean average precision.
 
 Both forms take two lists of tokens, the most important first, and are linear in their length: with ``r(x)`` the first
 rank of token ``x`` in the original list, token ``j`` of the perturbed list counts in every prefix ``i`` from
@@ -17,15 +17,15 @@ import numpy as np
 _NEVER = 2**62
 
 
-def first_ranks(original: Sequence[str], perturbed: Sequence[str]) -> np.ndarray:
-    """For each token of ``perturbed`` its first rank (from 1) in ``original``; a huge number where it is absent."""
-    # walked backwards, so that the first of several equal tokens is what stays
+def find_first_ranks(original: Sequence[str], perturbed: Sequence[str]) -> np.ndarray:
+    """Return the first rank (from 1) in ``original`` of each token of ``perturbed``; 2**62 if it is absent."""
+    # backwards, so that the first of several equal tokens stays
     ranks = dict(zip(reversed(original), range(len(original), 0, -1), strict=True))
     return np.fromiter(map(ranks.get, perturbed, repeat(_NEVER)), dtype=np.int64, count=len(perturbed))
 
 
 def average_precision(original: Sequence[str], perturbed: Sequence[str]) -> tuple[float, float]:
-    """Both forms of average precision of one pair of ranked token lists.
+    """Compute both forms of average precision of one pair of ranked token lists.
 
     ``map`` = (1/n) sum_i #{j <= i : x_j in original[1..i]} / i, with n = len(perturbed) and repeated tokens each
     counting. ``map_prefix_hits`` = (1/n) sum_i #{j <= i : x_j in original[1..j]} / i.
@@ -43,10 +43,10 @@ def average_precision(original: Sequence[str], perturbed: Sequence[str]) -> tupl
     n = len(perturbed)
     if n == 0:
         return 0.0, 0.0
-    ranks = first_ranks(original, perturbed)
+    ranks = find_first_ranks(original, perturbed)
     prefixes = np.arange(1, n + 1)
     enters = np.maximum(ranks, prefixes)
-    # position n + 1 takes what enters no prefix
+    # position n + 1 counts the tokens that enter no prefix
     hits = np.cumsum(np.bincount(np.minimum(enters, n + 1), minlength=n + 2)[1 : n + 1])
     prefix_hits = np.cumsum(ranks <= prefixes)
     return float((hits / prefixes).mean()), float((prefix_hits / prefixes).mean())
@@ -55,7 +55,7 @@ def average_precision(original: Sequence[str], perturbed: Sequence[str]) -> tupl
 def average_precisions(
     originals: Sequence[Sequence[str]], perturbed: Sequence[Sequence[str]]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """``average_precision`` of many pairs: two float64 arrays (pairs,)."""
+    """Compute ``average_precision`` of many pairs: two float64 arrays (pairs,)."""
     pairs = [average_precision(first, second) for first, second in zip(originals, perturbed, strict=True)]
     values = np.array(pairs, dtype=float).reshape(-1, 2)
     return values[:, 0], values[:, 1]

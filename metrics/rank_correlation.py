@@ -1,4 +1,4 @@
-"""Rank correlation of two rankings, as Kendall measures it, and the overlap of their tops."""
+"""Kendall's rank correlation of two rankings, and the overlap of their tops."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 
 def kendall_tau(left: npt.ArrayLike, right: npt.ArrayLike) -> float:
-    """Kendall's tau-b of two lists of scores for the same items, in [-1, 1]; NaN where one of them is constant.
+    """Compute Kendall's tau-b of two lists of scores for the same items, in [-1, 1]; NaN if one of them is constant.
 
     ``(concordant - discordant) / sqrt((pairs - ties in left) (pairs - ties in right))``; scipy's ``kendalltau``, in
     O(n log^2 n).
@@ -28,16 +28,16 @@ def kendall_tau(left: npt.ArrayLike, right: npt.ArrayLike) -> float:
 
 
 def _tied(ranks: np.ndarray) -> int:
-    """How many pairs of items are equal."""
+    """Count the pairs of equal items."""
     counts = np.bincount(ranks)
     return int((counts * (counts - 1) // 2).sum())
 
 
 def _inversions(ranks: np.ndarray) -> int:
-    """How many pairs stand with the larger number first: counted while runs of 1, 2, 4, .. are merged."""
+    """Count the pairs with the larger number first, while merging runs of 1, 2, 4, .."""
     size = 1 << max(int(ranks.size - 1).bit_length(), 0)
     beyond = int(ranks.max(initial=0)) + 1
-    rows = np.full(size, beyond, dtype=np.int64)  # what fills up stands last and is largest: no inversion
+    rows = np.full(size, beyond, dtype=np.int64)  # the padding is last and largest: no inversion
     rows[: ranks.size] = ranks
     count, width = 0, 1
     while width < size:
@@ -53,9 +53,9 @@ def _inversions(ranks: np.ndarray) -> int:
 
 
 def top_overlap(left: npt.ArrayLike, right: npt.ArrayLike, count: int) -> float:
-    """The share of the ``count`` highest items of one list that are among the other's, in [0, 1]; NaN for none.
+    """Compute the share of the ``count`` highest items of one list that are among the other's, in [0, 1].
 
-    Of equal scores the first leads, as in hard rationales.
+    The first of equal scores leads, as in hard rationales. NaN for empty lists.
     """
     tops = [np.argsort(-np.asarray(side, dtype=np.float64), kind="stable")[:count] for side in (left, right)]
     return float(np.intersect1d(tops[0], tops[1]).size / len(tops[0])) if len(tops[0]) else float("nan")

@@ -1,7 +1,7 @@
-"""How well soft scores rank evidence above the rest: AUPRC, average precision, ROC-AUC, one value per document.
+"""Ranking quality of soft scores: AUPRC, average precision and ROC-AUC, one value per document.
 
-Scores and truth stand in flat arrays; document k's are at ``[offsets[k], offsets[k + 1])``. Only the positives' places
-among the negatives matter: both are sorted per document (rows of padded matrices, documents of like length
+Scores and truth are flat arrays; those of document k are at ``[offsets[k], offsets[k + 1])``. Only the places of
+positives among the negatives matter: both are sorted per document (rows of padded matrices, documents of like length
 together), and each distinct positive score is looked up among the negatives, so that no Python loop runs over tokens.
 
 With P positives, and for each distinct positive score v: tp(v) positives and fp(v) negatives at or above it, tp'(v)
@@ -22,23 +22,23 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from .offences import InputError
+from .issues import InputError
 from .tokens import masks
 
-# what a document without positives counts in AUPRC: "reference" is what the reference scorer gives with a current
-# scikit-learn (the trapezoid from (1, 0) to (0, 1)); "skip" leaves the document out, the others say the value
+# AUPRC of a document without positives: "reference" is the value of the reference scorer with a current scikit-learn
+# (the trapezoid from (1, 0) to (0, 1)); "skip" leaves the document out
 AUPRC_POLICIES: dict[str, float] = {"reference": 0.5, "skip": float("nan"), "zero": 0.0, "one": 1.0}
 
-# cells of one padded matrix: small enough to stay in a cache
-CELLS = 1 << 17
-# tokens that are ranked at a time
-AT_ONCE = 1 << 18
+# entries of one padded matrix: small enough to stay in a cache
+MAX_MATRIX_CELLS = 1 << 17
+# tokens ranked at a time
+TOKENS_AT_ONCE = 1 << 18
 # above this many negatives a document is searched by itself
-LONG = 1024
+LONG_DOCUMENT = 1024
 
 
 class Rankings(NamedTuple):
-    """Per document, float64 (n,): NaN where the score is undefined (AP and ROC-AUC with one class only)."""
+    """Scores per document, float64 (n,); NaN if undefined (AP and ROC-AUC with one class only)."""
 
     auprc: np.ndarray
     average_precision: np.ndarray
@@ -46,7 +46,7 @@ class Rankings(NamedTuple):
 
 
 def check_policy(name: str) -> float:
-    """The value of a named AUPRC policy.
+    """Return the value of a named AUPRC policy.
 
     Raises:
         ValueError: the name is not one of `AUPRC_POLICIES`.
@@ -56,8 +56,8 @@ def check_policy(name: str) -> float:
     return AUPRC_POLICIES[name]
 
 
-def _sorted_segments(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """The values, ascending within each segment."""
+def _sort_segments(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Return the values, ascending within each segment."""
     sizes = np.diff(offsets)
     out = np.empty_like(values)
     if not values.size:
@@ -67,10 +67,10 @@ def _sorted_segments(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     lengths = sizes[order]
     begin = 0
     while begin < order.size:
-        # segments of like length: at most an eighth of padding, and at most CELLS cells
+        # segments of like length: at most an eighth of padding, and at most MAX_MATRIX_CELLS entries
         widest = lengths[begin] + lengths[begin] // 8
         stop = int(np.searchsorted(lengths, widest, side="right"))
-        stop = min(stop, begin + max(1, CELLS // int(widest)))
+        stop = min(stop, begin + max(1, MAX_MATRIX_CELLS // int(widest)))
         members, size = order[begin:stop], lengths[begin:stop]
         width = int(size[-1])
         if size[0] == width and members[-1] - members[0] == members.size - 1 and (np.diff(members) == 1).all():
@@ -95,15 +95,15 @@ def _sorted_segments(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
 def _count_below(
     haystack: np.ndarray, offsets: np.ndarray, needles: np.ndarray, needle_offsets: np.ndarray, right: bool
 ) -> np.ndarray:
-    """For each needle how many values of its segment are below it (``right``: at or below it)."""
+    """Count for each needle the values of its segment below it (``right``: at or below it)."""
     sizes = np.diff(offsets)
     counts = np.empty(needles.size, dtype=np.int64)
-    long = np.flatnonzero(sizes > LONG)
+    long = np.flatnonzero(sizes > LONG_DOCUMENT)
     side: Literal["left", "right"] = "right" if right else "left"
     for k in long.tolist():
         within = slice(needle_offsets[k], needle_offsets[k + 1])
         counts[within] = np.searchsorted(haystack[offsets[k] : offsets[k + 1]], needles[within], side=side)
-    short = np.repeat(sizes <= LONG, np.diff(needle_offsets)) if long.size else slice(None)
+    short = np.repeat(sizes <= LONG_DOCUMENT, np.diff(needle_offsets)) if long.size else slice(None)
     wanted = needles[short]
     if not wanted.size:
         return counts
@@ -111,7 +111,7 @@ def _count_below(
     first = offsets[segment]
     low, high = first.copy(), offsets[segment + 1]
     padded = haystack if haystack.size else np.zeros(1)
-    for _ in range(int(min(sizes.max(), LONG)).bit_length()):
+    for _ in range(int(min(sizes.max(), LONG_DOCUMENT)).bit_length()):
         middle = (low + high) >> 1
         value = padded[np.minimum(middle, padded.size - 1)]
         below = (value <= wanted if right else value < wanted) & (middle < high)
@@ -124,8 +124,8 @@ def _count_below(
 def _negatives_below(
     negatives: np.ndarray, offsets: np.ndarray, values: np.ndarray, value_offsets: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """For each value how many negatives of its document are below it, and how many are below or equal."""
-    negatives = _sorted_segments(negatives, offsets)
+    """Count for each value the negatives of its document below it, and those below or equal."""
+    negatives = _sort_segments(negatives, offsets)
     below = _count_below(negatives, offsets, values, value_offsets, right=False)
     # ties between a positive and a negative are rare: only where the next negative equals is it searched again
     not_above = below.copy()
@@ -142,7 +142,7 @@ def _negatives_below(
 def rank_documents(
     scores: np.ndarray, truth: np.ndarray, offsets: np.ndarray, no_positives: float = AUPRC_POLICIES["reference"]
 ) -> Rankings:
-    """AUPRC, average precision and ROC-AUC of each document.
+    """Compute AUPRC, average precision and ROC-AUC of each document.
 
     Args:
         scores: float64 (n,), finite; higher means more likely evidence.
@@ -161,7 +161,7 @@ def rank_documents(
     positive_offsets = np.concatenate([[0], np.cumsum(truth, dtype=np.int64)])[offsets]
     negative_offsets = offsets - positive_offsets
     n_positive, n_negative = np.diff(positive_offsets), np.diff(negative_offsets)
-    positives = _sorted_segments(scores[truth], positive_offsets)
+    positives = _sort_segments(scores[truth], positive_offsets)
 
     # one entry per distinct positive score of a document, ascending
     segment = np.repeat(np.arange(n), n_positive)
@@ -193,28 +193,28 @@ def rank_documents(
     return Rankings(auprc, average_precision, roc)
 
 
-def decisions(
+def count_decisions(
     scores: np.ndarray, truth: np.ndarray, offsets: np.ndarray, threshold: float = 0.5
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Per document the true ones, those with score >= threshold, and those that are both: int64 (documents,) each."""
+    """Count per document the true ones, those with score >= threshold, and both: int64 (documents,) each."""
     chosen = scores >= threshold
     sums = (np.concatenate([[0], np.cumsum(flags, dtype=np.int64)]) for flags in (truth, chosen, truth & chosen))
     n_truth, n_chosen, hits = (np.diff(total[offsets]) for total in sums)
     return n_truth, n_chosen, hits
 
 
-def _mixed(x: np.ndarray) -> np.ndarray:
-    """A 64-bit mixing function (splitmix64's finaliser): equal input, equal output, no state."""
+def _mix(x: np.ndarray) -> np.ndarray:
+    """Mix 64-bit numbers (splitmix64's finaliser): equal input, equal output, no state."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     x ^= x >> np.uint64(31)
     return x
 
 
-def shuffled(scores: np.ndarray, offsets: np.ndarray, seeds: np.ndarray) -> np.ndarray:
-    """The scores, shuffled within each document.
+def shuffle(scores: np.ndarray, offsets: np.ndarray, seeds: np.ndarray) -> np.ndarray:
+    """Return the scores, shuffled within each document.
 
-    The shuffle of a document depends on its own seed and length alone, not on what stands around it.
+    The shuffle of a document depends on its seed and length alone, not on other documents.
 
     Args:
         scores: float64 (n,).
@@ -225,11 +225,11 @@ def shuffled(scores: np.ndarray, offsets: np.ndarray, seeds: np.ndarray) -> np.n
     segment = np.repeat(np.arange(sizes.size), sizes)
     place = (np.arange(scores.size) - offsets[:-1][segment]).astype(np.uint64)
     with np.errstate(over="ignore"):
-        keys = _mixed(_mixed(seeds.astype(np.uint64))[segment] + (place + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15))
+        keys = _mix(_mix(seeds.astype(np.uint64))[segment] + (place + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15))
     return scores[np.lexsort((keys, segment))]
 
 
-def random_baseline(
+def compute_random_baseline(
     scores: np.ndarray,
     truth: np.ndarray,
     offsets: np.ndarray,
@@ -237,20 +237,20 @@ def random_baseline(
     n_shuffles: int = 10,
     no_positives: float = AUPRC_POLICIES["reference"],
 ) -> Rankings:
-    """The papers' random baseline: each document's mean over ``n_shuffles`` shuffles of its scores."""
+    """Compute the papers' random baseline: each document's mean over ``n_shuffles`` shuffles of its scores."""
     total = [np.zeros(offsets.size - 1) for _ in range(3)]
     with np.errstate(over="ignore"):
         for draw in range(n_shuffles):
             mixed = seeds.astype(np.uint64) + np.uint64(draw) * np.uint64(0xD1342543DE82EF95)
             for sums, column in zip(
-                total, rank_documents(shuffled(scores, offsets, mixed), truth, offsets, no_positives), strict=True
+                total, rank_documents(shuffle(scores, offsets, mixed), truth, offsets, no_positives), strict=True
             ):
                 sums += column
     return Rankings(*(sums / n_shuffles for sums in total))
 
 
 class Ranked(NamedTuple):
-    """Per rationale; NaN (or 0 decided) where it has no scores."""
+    """Results per rationale; NaN (or 0 decided) if it has no scores."""
 
     scores: np.ndarray  # float64 (m, 3): AUPRC, average precision, ROC-AUC
     random: np.ndarray  # the same for shuffled scores; (0, 3) without a baseline
@@ -269,16 +269,16 @@ def rank_rationales(
     """Rank each rationale's scores against the evidence in its document.
 
     Args:
-        sizes: how many scores each rationale has, -1 for none: int64 (m,).
-        scores: all of them, flat.
-        spans: (rationale, start, end) of the evidences in the rationales' documents. What lies outside is left out:
-            it is refused elsewhere.
+        sizes: the number of scores of each rationale, -1 for none: int64 (m,).
+        scores: all scores, flat.
+        spans: (rationale, start, end) of the evidences in the rationales' documents. Spans outside are ignored here;
+            `checks` refuses them.
         no_positives: see `rank_documents`.
         seeds: one per rationale, for the random baseline.
-        n_shuffles: of the random baseline; 0: none.
-        threshold: of the decisions; None: they are not made (all 0).
+        n_shuffles: the shuffles of the random baseline; 0: none.
+        threshold: the threshold of the decisions; None: no decisions (all 0).
     """
-    m = sizes.size if (sizes >= 0).any() else 0  # nothing is kept of a field that is absent
+    m = sizes.size if (sizes >= 0).any() else 0  # an absent field has no rows
     result = Ranked(
         np.full((m, 3), np.nan), np.full((m if n_shuffles else 0, 3), np.nan), np.zeros((m, 3), dtype=np.int64)
     )
@@ -290,7 +290,7 @@ def rank_rationales(
     begin = 0
     while begin < m:
         before = int(ends[begin] - length[begin])
-        stop = max(begin + 1, int(np.searchsorted(ends, before + AT_ONCE, side="right")))
+        stop = max(begin + 1, int(np.searchsorted(ends, before + TOKENS_AT_ONCE, side="right")))
         low, high = np.searchsorted(where, [begin, stop])
         offsets = np.concatenate([[0], ends[begin:stop] - before])
         truth = masks(where[low:high] - begin, start[low:high], end[low:high], offsets)
@@ -300,14 +300,14 @@ def rank_rationales(
         rows = scored + begin
         result.scores[rows] = np.stack(rank_documents(part, truth, offsets, no_positives), axis=1)
         if n_shuffles and seeds is not None:
-            drawn = random_baseline(part, truth, offsets, seeds[rows], n_shuffles, no_positives)
+            drawn = compute_random_baseline(part, truth, offsets, seeds[rows], n_shuffles, no_positives)
             result.random[rows] = np.stack(drawn, axis=1)
         if threshold is not None:
-            result.decided[rows] = np.stack(decisions(part, truth, offsets, threshold), axis=1)
+            result.decided[rows] = np.stack(count_decisions(part, truth, offsets, threshold), axis=1)
         begin = stop
     return result
 
 
 def baseline_seeds(names: Sequence[str]) -> np.ndarray:
-    """A seed per name, uint64: by name, so that no order and no batching matters to a shuffle."""
+    """Return a seed per name, uint64; shuffles therefore do not depend on order or batches."""
     return np.array([zlib.crc32(name.encode()) for name in names], dtype=np.uint64)

@@ -1,4 +1,4 @@
-"""A predicted set of tokens against several alternative gold sets: which truth it is compared with, F1 and IOU.
+"""Predicted set of tokens against several alternative gold sets: choice of the truth, F1 and IOU.
 
 Source: Wang et al. (2022), equations 1 and 3.
 """
@@ -11,30 +11,29 @@ import numpy as np
 
 
 def f1(truth: Set[int], predicted: Set[int]) -> float:
-    """2 abs(truth & predicted) / (abs(truth) + abs(predicted)); 0 where a side is empty."""
+    """Return 2 abs(truth & predicted) / (abs(truth) + abs(predicted)); 0 if a side is empty."""
     size = len(truth) + len(predicted)
     return 2 * len(truth & predicted) / size if size else 0.0
 
 
 def iou(truth: Set[int], predicted: Set[int]) -> float:
-    """Tokens in both over tokens in either; 0 where both are empty."""
+    """Return the number of tokens in both over that in either; 0 if both are empty."""
     union = len(truth | predicted)
     return len(truth & predicted) / union if union else 0.0
 
 
-def truth_for(gold_sets: Sequence[Set[int]], predicted: Set[int]) -> Set[int]:
-    """The gold tokens that a prediction is compared with.
+def find_truth(gold_sets: Sequence[Set[int]], predicted: Set[int]) -> Set[int]:
+    """Find the gold tokens to compare a prediction with.
 
-    A lone gold set is the truth. Of several it is the one with the best F1 (the first of equals), or a union with a
-    better one: from each start but the last the sets are walked in order, and one that meets the prediction, is not
-    yet contained in the union and raises its F1 joins it; what is skipped stays out. Without any overlap the truth is
-    empty.
+    A single gold set is the truth. Among several it is the set with the best F1 (the first of equals), or a union with
+    a better one. A union starts at each set but the last and walks the sets in order: a set that overlaps the
+    prediction, is not yet contained in the union and raises its F1 joins it. Without any overlap the truth is empty.
 
     Args:
         gold_sets: at least one set of token indices.
         predicted: token indices.
 
-    >>> sorted(truth_for([{1, 2}, {4, 5}, {8}], {1, 2, 4}))
+    >>> sorted(find_truth([{1, 2}, {4, 5}, {8}], {1, 2, 4}))
     [1, 2, 4, 5]
     """
     if len(gold_sets) == 1:
@@ -59,18 +58,18 @@ def truth_for(gold_sets: Sequence[Set[int]], predicted: Set[int]) -> Set[int]:
     return best
 
 
-def set_scores(
+def score_against_sets(
     gold_sets: Sequence[Set[int]], predicted: Set[int], iou_threshold: float = 0.5
 ) -> tuple[float, float, bool]:
-    """(token F1, that of the best single set, whether IOU >= the threshold) of one prediction.
+    """Return (token F1, token F1 of the best single set, IOU >= the threshold) of one prediction.
 
-    The first and the last are against ``truth_for``; the second is equation 1 as it is printed, without unions.
+    The first and the last compare with `find_truth`; the second is equation 1 as printed, without unions.
     """
-    truth = truth_for(gold_sets, predicted)
+    truth = find_truth(gold_sets, predicted)
     single = max(f1(gold, predicted) for gold in gold_sets)
     return f1(truth, predicted), single, iou(truth, predicted) >= iou_threshold
 
 
 def new_p(full: np.ndarray, rationale: np.ndarray, rest: np.ndarray) -> np.ndarray:
-    """Whether label(rationale) = label(full) != label(rest): bool (n,), of arrays of class numbers or answers (n,)."""
+    """Return label(rationale) = label(full) != label(rest): bool (n,), for arrays of class numbers or answers (n,)."""
     return np.asarray((rationale == full) & (rest != full))

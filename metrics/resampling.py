@@ -4,9 +4,9 @@ A score that is a function of SUMS of statistics never has to be recomputed from
 row per cluster of annotations, see `clusters`) and ``finalize`` (sums to scores), a resample is ``finalize(weights @
 values)``.
 
-What is undefined: a replicate whose score is NaN (an average over no document, say) is left out of that key's
-interval; a key whose score on the data itself is NaN has the interval (NaN, NaN). Infinite statistics (a KL divergence)
-stay infinite, they never turn into NaN by being drawn zero times.
+Undefined values: the interval of a key leaves out replicates whose score is NaN (an average over no document, say); a
+key whose score on the data is NaN has the interval (NaN, NaN). Infinite statistics (a KL divergence) that are drawn
+zero times never become NaN.
 
 Sources: Efron and Tibshirani (1993), chapters 13 and 14 (percentile and BCa intervals); Clopper and Pearson (1934).
 """
@@ -19,19 +19,19 @@ from statistics import NormalDist
 
 import numpy as np
 
-from .offences import InputError
-from .pool import Finalize, Statistics
+from .issues import InputError
+from .statistics_builder import Finalize, Statistics
 
 DEFAULT_LEVEL = 0.95
 DEFAULT_RESAMPLES = 1000
 CI_METHODS = ("bca", "percentile")
-# sums of the same rows in another order differ by less than this, of 1 or of the value: they are one value
+# sums of the same rows in another order differ by less than this, relative to 1 or to the value: they are equal
 SAME = 1e-12
-# fewer annotations of a class than these, or fewer hits, and an interval is worth a word
+# below these counts of annotations of a class, or of hits, the interval is unreliable: warn
 FEW = 5
-# scores that are the share of the annotations which have something
+# scores that are shares of annotations
 SHARES = frozenset(("accuracy", "any_group_coverage", "iou_f1", "new_p", "accuracy_rationale", "accuracy_no_rationale"))
-# what a count of hits is called in words, where not as its columns
+# names of counts of hits in messages, if they differ from the columns' names
 NAMED = {"labels": "accuracy", "sentence_by_spans": "sentence"}
 # weights of one chunk of resamples take at most this many bytes
 CHUNK_BYTES = 32 * 2**20
@@ -41,7 +41,7 @@ Scores = Mapping[str, np.ndarray]
 
 # ---------------------------------------------------------------------------------------------------------- sums
 def weighted_sums(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """``weights @ values`` in which a zero weight makes even an infinite or NaN statistic vanish."""
+    """Return ``weights @ values``, in which statistics of weight zero vanish even if infinite or NaN."""
     finite = np.isfinite(values)
     sums: np.ndarray
     if finite.all():
@@ -61,6 +61,7 @@ def weighted_sums(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def check_values(values: np.ndarray, name: str = "values") -> np.ndarray:
+    """Return the values as float64; raise a ValueError if they are no matrix with at least one row."""
     values = np.asarray(values, dtype=np.float64)
     if values.ndim != 2 or values.shape[0] == 0:
         raise InputError(
@@ -83,10 +84,9 @@ def check_settings(
 
 
 def bootstrap_weights(n: int, n_resamples: int, seed: int = 0, chunk_bytes: int | None = None) -> Iterator[np.ndarray]:
-    """Multinomial weights of bootstrap resamples, in chunks of rows: float64 arrays (rows, n), each row summing to n.
+    """Yield multinomial weights of bootstrap resamples in chunks: float64 (rows, n), each row summing to n.
 
-    The draws depend on ``n`` and ``seed`` alone, not on the size of the chunks; the memory does not grow with
-    ``n_resamples``.
+    The draws depend on ``n`` and ``seed`` alone, not on the size of chunks. Memory does not grow with ``n_resamples``.
     """
     random = np.random.default_rng(seed)
     rows = max(1, min(n_resamples, (chunk_bytes or CHUNK_BYTES) // (8 * n)))
@@ -99,7 +99,7 @@ def bootstrap_weights(n: int, n_resamples: int, seed: int = 0, chunk_bytes: int 
 def replicates(
     values: np.ndarray, finalize: Finalize, n_resamples: int = DEFAULT_RESAMPLES, seed: int = 0
 ) -> dict[str, np.ndarray]:
-    """Scores of bootstrap resamples: {key: array (n_resamples,)} (or (n_resamples, T) for keys that are lists)."""
+    """Compute scores of bootstrap resamples: {key: (n_resamples,)}, or (n_resamples, T) for keys that are lists."""
     values = check_values(values)
     sums = np.concatenate(
         [weighted_sums(weights, values) for weights in bootstrap_weights(len(values), n_resamples, seed)]
@@ -109,7 +109,7 @@ def replicates(
 
 # ----------------------------------------------------------------------------------------------------- intervals
 def _quantiles(ordered: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """Linear quantiles of sorted numbers that may hold infinities (no inf - inf)."""
+    """Return linear quantiles of sorted numbers, which may include infinities (no inf - inf)."""
     position = np.clip(q, 0, 1) * (len(ordered) - 1)
     below = np.floor(position).astype(int)
     above = np.minimum(below + 1, len(ordered) - 1)
@@ -122,10 +122,10 @@ def _quantiles(ordered: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def bca_levels(score: float, draws: np.ndarray, jackknife: np.ndarray, levels: np.ndarray) -> np.ndarray:
-    """The percentile levels that BCa reads: moved by bias and acceleration (Efron and Tibshirani, 14.3).
+    """Return the percentile levels of BCa: moved by bias and acceleration (Efron and Tibshirani, 14.3).
 
-    A draw within 1e-12 max(1, abs(score)) of the score is a tie and counts half: else the bias, and with it the
-    interval, would hang on the order of summation.
+    A draw within 1e-12 max(1, abs(score)) of the score is a tie and counts half: otherwise the bias, and the interval,
+    would depend on the order of summation.
     """
     centred = jackknife.mean() - jackknife
     spread = (centred**2).sum()
@@ -143,7 +143,9 @@ def bca_levels(score: float, draws: np.ndarray, jackknife: np.ndarray, levels: n
     return np.array(moved)
 
 
-def _interval(score: float, draws: np.ndarray, levels: np.ndarray, jackknife: np.ndarray | None) -> tuple[float, float]:
+def _compute_interval(
+    score: float, draws: np.ndarray, levels: np.ndarray, jackknife: np.ndarray | None
+) -> tuple[float, float]:
     draws = np.sort(draws[~np.isnan(draws)])
     if np.isnan(score) or len(draws) == 0:
         return math.nan, math.nan
@@ -155,17 +157,17 @@ def _interval(score: float, draws: np.ndarray, levels: np.ndarray, jackknife: np
     return float(low), float(high)
 
 
-def bounds_of(
+def compute_bounds(
     scores: Scores, draws: Scores, confidence_level: float = DEFAULT_LEVEL, left_out: Scores | None = None
 ) -> dict[str, np.ndarray]:
-    """The interval of every score.
+    """Compute the interval of every score.
 
     Args:
         scores: {key: () or (T,)}.
         draws: {key: (R,) or (R, T)}, the scores of resamples.
         confidence_level: in (0, 1).
-        left_out: {key: (n,) or (n, T)}, the scores with one cluster left out: then BCa, else percentile. A key whose
-            jackknife is not finite or does not vary has the percentile interval.
+        left_out: {key: (n,) or (n, T)}, the scores with one cluster left out, for BCa; None: percentile intervals. A
+            key whose jackknife is not finite or does not vary has the percentile interval.
 
     Returns:
         {key: array (2,) or (T, 2)}, low and high.
@@ -177,7 +179,7 @@ def bounds_of(
         columns = drawn.reshape(len(drawn), points.size)
         jackknife = None if left_out is None else left_out[key].reshape(-1, points.size)
         pairs = [
-            _interval(float(point), columns[:, at], levels, None if jackknife is None else jackknife[:, at])
+            _compute_interval(float(point), columns[:, at], levels, None if jackknife is None else jackknife[:, at])
             for at, point in enumerate(points.reshape(-1))
         ]
         bounds[key] = np.array(pairs).reshape(*points.shape, 2)
@@ -185,7 +187,7 @@ def bounds_of(
 
 
 def jackknife(values: np.ndarray, finalize: Finalize) -> Scores:
-    """Scores with one row left out, {key: (n,) or (n, T)}; NaN where a left-out sum is not finite."""
+    """Compute scores with one row left out, {key: (n,) or (n, T)}; NaN if such a sum is not finite."""
     with np.errstate(invalid="ignore"):
         return {key: np.asarray(scores, float) for key, scores in finalize(values.sum(axis=0) - values).items()}
 
@@ -198,7 +200,7 @@ def bootstrap_intervals(
     seed: int = 0,
     ci_method: str = CI_METHODS[0],
 ) -> dict[str, np.ndarray]:
-    """Confidence intervals of every score by the bootstrap over rows.
+    """Compute confidence intervals of every score by the bootstrap over rows.
 
     Args:
         values: statistics, (n, k), n >= 1, a row per cluster; the score is ``finalize(values.sum(0))``.
@@ -209,7 +211,7 @@ def bootstrap_intervals(
         ci_method: "bca" (bias-corrected and accelerated, with the jackknife over rows) or "percentile".
 
     Returns:
-        see `bounds_of`. With one row both ends equal the score.
+        The bounds, see `compute_bounds`. With one row both equal the score.
 
     Raises:
         ValueError: for settings out of range, or no row.
@@ -224,11 +226,13 @@ def bootstrap_intervals(
     scores = finalize(weighted_sums(np.ones((1, len(values))), values))
     draws = replicates(values, finalize, n_resamples, seed)
     left_out = jackknife(values, finalize) if ci_method == "bca" and len(values) > 1 else None
-    return bounds_of({key: np.asarray(score)[0] for key, score in scores.items()}, draws, confidence_level, left_out)
+    return compute_bounds(
+        {key: np.asarray(score)[0] for key, score in scores.items()}, draws, confidence_level, left_out
+    )
 
 
 def clopper_pearson(hits: int, n: int, confidence_level: float = DEFAULT_LEVEL) -> tuple[float, float]:
-    """Exact bounds of a share: the p at which so many hits of n, or more, or fewer, become improbable.
+    """Compute exact bounds of a share: the p at which so many hits of n, or more, or fewer, become improbable.
 
     >>> [round(bound, 6) for bound in clopper_pearson(0, 50)]
     [0.0, 0.071122]
@@ -238,11 +242,11 @@ def clopper_pearson(hits: int, n: int, confidence_level: float = DEFAULT_LEVEL) 
 
     def bound(least: int, most: int, rising: bool) -> float:
         k = np.arange(least, most + 1)
-        ways = log_factorial[n] - log_factorial[k] - log_factorial[n - k]
+        log_coefficients = log_factorial[n] - log_factorial[k] - log_factorial[n - k]
         low, high = 0.0, 1.0
         while high - low > 2**-50 * max(high, 2**-20):
             p = (low + high) / 2
-            probability = np.exp(ways + k * math.log(p) + (n - k) * math.log1p(-p)).sum()
+            probability = np.exp(log_coefficients + k * math.log(p) + (n - k) * math.log1p(-p)).sum()
             low, high = (p, high) if (probability < tail) == rising else (low, p)
         return (low + high) / 2
 
@@ -256,10 +260,10 @@ def intervals(
     seed: int = 0,
     ci_method: str = CI_METHODS[0],
 ) -> dict[str, np.ndarray] | None:
-    """`bootstrap_intervals` over clusters, when a level or a number of resamples is given (the other has its default).
+    """Compute `bootstrap_intervals` over clusters; None if neither a level nor a number of resamples is given.
 
-    A share of annotations that is 0 or 1 does not vary in resamples: its bounds are exact (`clopper_pearson`) where
-    each cluster holds one annotation; else the end that the data do not show is NaN.
+    A share of annotations that is 0 or 1 does not vary in resamples: its bounds are exact (`clopper_pearson`) if each
+    cluster has one annotation; otherwise the bound on the other side is NaN.
     """
     if confidence_level is None and n_resamples is None:
         return None
@@ -267,7 +271,7 @@ def intervals(
     resamples = DEFAULT_RESAMPLES if n_resamples is None else n_resamples
     rows, finalize = statistics.cluster_sums(), statistics.finalize
     bounds = bootstrap_intervals(rows, finalize, level, resamples, seed, ci_method)
-    for key, n in _unvaried(statistics).items():
+    for key, n in _find_constant_shares(statistics).items():
         hit = float(statistics.scores()[key])
         if len(rows) == len(statistics.ids):
             bounds[key] = np.array(clopper_pearson(round(hit * n), n, level))
@@ -276,8 +280,8 @@ def intervals(
     return bounds
 
 
-def _unvaried(statistics: Statistics) -> dict[str, int]:
-    """The shares that are 0 or 1, each with its number of annotations."""
+def _find_constant_shares(statistics: Statistics) -> dict[str, int]:
+    """Return the shares that are 0 or 1, each with its number of annotations."""
     keys = [key for key, score in statistics.scores().items() if key in SHARES and score in (0.0, 1.0)]
     if not keys:
         return {}
@@ -285,8 +289,8 @@ def _unvaried(statistics: Statistics) -> dict[str, int]:
     return {key: int((~np.isnan(each[key])).sum()) for key in keys}
 
 
-def few(statistics: Statistics) -> list[str]:
-    """A line for classes of fewer than 5 annotations, one for counts of fewer than 5 hits."""
+def describe_small_counts(statistics: Statistics) -> list[str]:
+    """Return a line for classes of fewer than 5 annotations, and one for counts of fewer than 5 hits."""
     sums = statistics.values.sum(axis=0).tolist()
     columns = dict(zip(statistics.columns, sums, strict=True)) if statistics.columns else {}
     rare = {name: f"{int(count)}" for name, count in columns.items() if count < FEW}
@@ -304,22 +308,22 @@ def few(statistics: Statistics) -> list[str]:
 
 
 def cautions(statistics: Statistics) -> list[str]:
-    """What whoever reads the intervals should know: what is `few`, and shares that have no bound."""
-    clustered = statistics.n_clusters < len(statistics.ids)
-    return few(statistics) + [
+    """Return lines that warn of unreliable intervals: small counts, and shares without a bound."""
+    is_clustered = statistics.n_clusters < len(statistics.ids)
+    return describe_small_counts(statistics) + [
         f"{key} is the same in all {n} annotations, which are not independent: one end of it has no bound"
-        for key, n in (_unvaried(statistics).items() if clustered else ())
+        for key, n in (_find_constant_shares(statistics).items() if is_clustered else ())
     ]
 
 
 # ------------------------------------------------------------------------------------------------------- chance
 def against_chance(observed: np.ndarray, draws: np.ndarray, higher_is_better: bool = True) -> dict[str, np.ndarray]:
-    """An observed score against the same score of random draws.
+    """Compare an observed score with the same score of random draws.
 
     Args:
         observed: (...,), one score, or one per instance.
         draws: (..., m), the same score of m random rationales; NaN draws do not count.
-        higher_is_better: False where a smaller score is the better one (sufficiency).
+        higher_is_better: False if a smaller score is better (sufficiency).
 
     Returns:
         Arrays (...,): ``p_value`` = (1 + #{draw at least as good}) / (1 + m), one-sided; ``win_rate`` = share of the

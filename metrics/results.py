@@ -1,7 +1,7 @@
-"""How every metric turns per-instance `pool.Statistics` into the dict it returns.
+"""Conversion of per-instance `Statistics` to the dict that a metric returns.
 
-NaN: a score that is undefined (a mean over nothing) is NaN in Python and null in JSON; nothing is averaged around it
-silently, because ``finalize`` carries the count it divides by.
+An undefined score (a mean over nothing) is NaN in Python and null in JSON. No mean skips it silently, because
+``finalize`` has the count of the division.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from .offences import InputError
-from .pool import Statistics
+from .issues import InputError
 from .resampling import CI_METHODS, DEFAULT_LEVEL, DEFAULT_RESAMPLES, intervals
+from .statistics_builder import Statistics
 
-# equal to the package's own version (a test holds them together); a Space has no package to ask
+# equal to the package's version (a test compares them); a Space has no package
 VERSION = "3.0.0"
-# module -> the scores that it is judged by: `compare` corrects its p-values over these, all others are exploratory
+# module -> its primary scores: `compare` corrects p-values over these, all others are exploratory
 HEADLINE = {
     "eraser_agreement": ("token_macro_f1", "iou_macro_f1", "auprc", "sentence_macro_f1"),
     "eraser_faithfulness": ("comprehensiveness_aopc", "sufficiency_aopc", "macro_f1"),
@@ -28,25 +28,25 @@ HEADLINE = {
 }
 
 
-def plain(value: object) -> object:
-    """A score as plain Python: float, int, bool, str, None, and lists and dicts of them (no numpy scalar)."""
+def to_python(value: object) -> object:
+    """Convert a score to plain Python: float, int, bool, str, None, and lists and dicts of them (no numpy scalar)."""
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, Mapping):
-        return {str(key): plain(part) for key, part in value.items()}
+        return {str(key): to_python(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(part) for part in value]
+        return [to_python(part) for part in value]
     return value
 
 
-def scored_of(scored: int, total: int) -> dict[str, object]:
-    """What the signature says where not all are scored."""
+def describe_scored(scored: int, total: int) -> dict[str, object]:
+    """Return the signature's setting if not all are scored."""
     return {} if scored == total else {"scored": f"{scored}/{total}"}
 
 
-def _setting(value: object) -> str:
+def _format_setting(value: object) -> str:
     if value is None:
         return "none"
     if isinstance(value, bool):
@@ -55,25 +55,27 @@ def _setting(value: object) -> str:
         short = format(value, "g")
         return short if float(short) == value else repr(float(value))  # other numbers, another signature
     if isinstance(value, (list, tuple)):
-        return ",".join(_setting(part) for part in value)
+        return ",".join(_format_setting(part) for part in value)
     # the separators of the line itself must not appear inside a value
     return str(value).replace("|", "/").replace("\n", " ")
 
 
 def signature(name: str, settings: Mapping[str, object], version: str = VERSION) -> str:
-    """One line that says what made the number: the metric, every setting in the order given, the version.
+    """Return the signature of a result: the metric, every setting in the given order, the version.
 
     >>> signature("perturbation_map", {"average": "pairs", "level": 0.95}, version="1.0")
     'perturbation_map|average:pairs|level:0.95|version:1.0'
     """
-    return "|".join([name, *(f"{key}:{_setting(value)}" for key, value in settings.items()), f"version:{version}"])
+    return "|".join(
+        [name, *(f"{key}:{_format_setting(value)}" for key, value in settings.items()), f"version:{version}"]
+    )
 
 
-def group_names(values: Sequence[object], label_names: Sequence[str] | None = None) -> list[str]:
-    """The values of a column as the keys of a breakdown: strings; ``None`` is "null"; class numbers by their names.
+def get_group_names(values: Sequence[object], label_names: Sequence[str] | None = None) -> list[str]:
+    """Return the values of a column as keys of a breakdown: strings; ``None`` is "null"; class numbers by their names.
 
     Raises:
-        ValueError: for a column whose cells are lists or dicts.
+        ValueError: the column's values are lists or dicts.
     """
     names, numbered = [], dict[object, object](enumerate(label_names or ()))
     for row, value in enumerate(values):
@@ -92,14 +94,14 @@ def group_names(values: Sequence[object], label_names: Sequence[str] | None = No
 OVER_LABELS = ("macro_f1",)
 
 
-def breakdown_note(by: str, statistics: Statistics) -> list[str]:
-    """A line for the scores that a breakdown by this column leaves out, or none."""
+def describe_breakdown(by: str, statistics: Statistics) -> list[str]:
+    """Return a line on the scores that a breakdown by this column leaves out, or none."""
     absent = [key for key in OVER_LABELS if by == "classification" and key in statistics.scores()]
     return [f"by {by}: {', '.join(absent)} is left out, because each group has one gold label"] if absent else []
 
 
-def grouped(statistics: Statistics, names: Sequence[str]) -> dict[str, dict[str, object]]:
-    """Scores per group: {name: {key: score}}, groups in the order of their names."""
+def score_groups(statistics: Statistics, names: Sequence[str]) -> dict[str, dict[str, object]]:
+    """Compute scores per group: {name: {key: score}}, groups in the order of their names."""
     if len(names) != len(statistics.ids):
         raise InputError(f"expected {len(statistics.ids)} values, one per instance, found {len(names)}", "length", "by")
     if not names:
@@ -110,7 +112,7 @@ def grouped(statistics: Statistics, names: Sequence[str]) -> dict[str, dict[str,
     with np.errstate(invalid="ignore"):
         scores = statistics.finalize(np.add.reduceat(statistics.values[order], starts, axis=0))
     return {
-        str(level): {key: plain(np.asarray(column)[row]) for key, column in scores.items()}
+        str(level): {key: to_python(np.asarray(column)[row]) for key, column in scores.items()}
         for row, level in enumerate(levels)
     }
 
@@ -133,14 +135,17 @@ def report(
     """Return the result of a metric: a flat dict of plain Python numbers.
 
     Args:
-        statistics: of all instances.
+        statistics: the statistics of all instances.
         name: the metric's name.
         settings: the metric's own settings, for the signature.
         by_values: one value per instance, aligned with ``statistics.ids``; adds ``by: {value: {key: score}}``.
         extra: further entries that are no resampled score (counts, lists of settings), put before ``signature``.
         per_instance: adds ``per_instance: {key: [score per instance], "annotation_id": [..], "cluster": [number ..]}``.
-        confidence_level, n_resamples, seed, ci_method: see `resampling.intervals`; with a level or a number of
-            resamples ``KEY_ci: [low, high]`` stands right after its key.
+        confidence_level: see `resampling.intervals`; with a level or a number of resamples ``KEY_ci: [low, high]``
+            follows its key.
+        n_resamples: likewise.
+        seed: likewise.
+        ci_method: likewise.
         by: the column's name; groups by gold label have no macro F1.
         label_names: names of the class numbers in ``by_values``, if they are class numbers.
     """
@@ -151,17 +156,17 @@ def report(
         settings |= {"cluster": statistics.clustering, "clusters": statistics.n_clusters}
     result: dict[str, object] = {}
     for key, value in statistics.scores().items():
-        result[key] = plain(value)
+        result[key] = to_python(value)
         if bounds is not None and key in bounds:
-            result[f"{key}_ci"] = plain(bounds[key])
-    result |= {key: plain(value) for key, value in (extra or {}).items()}
+            result[f"{key}_ci"] = to_python(bounds[key])
+    result |= {key: to_python(value) for key, value in (extra or {}).items()}
     if per_instance:
         clusters = np.arange(len(statistics.ids)) if statistics.clusters is None else statistics.clusters
-        columns = {key: plain(np.asarray(column)) for key, column in statistics.per_instance.items()}
+        columns = {key: to_python(np.asarray(column)) for key, column in statistics.per_instance.items()}
         names = [str(name) for name in statistics.ids]
-        result["per_instance"] = {**columns, "annotation_id": names, "cluster": plain(clusters)}
+        result["per_instance"] = {**columns, "annotation_id": names, "cluster": to_python(clusters)}
     if by_values is not None:
-        result["by"] = groups = grouped(statistics, group_names(by_values, label_names))
+        result["by"] = groups = score_groups(statistics, get_group_names(by_values, label_names))
         for group in groups.values() if by == "classification" else ():
             for key in OVER_LABELS:
                 group.pop(key, None)

@@ -1,7 +1,7 @@
-"""Rows in, whatever they come as: lists, a Dataset, an Arrow table; what is wrong with them; and how modules keep them.
+"""Rows from lists, a Dataset or an Arrow table: their checks, and the columns of modules.
 
-Ids are compared as strings, rows may come in any order, and every complaint names the row's id and the field. What is
-wrong is gathered first: one ValueError names the first ten offenders and says how many there are.
+Ids are compared as strings, rows may be in any order, and every issue names the row's id and the field. Issues are
+collected first: one ValueError shows the first ten and their total number.
 """
 
 from __future__ import annotations
@@ -13,17 +13,21 @@ from typing import Any
 from eraser_hub.schema.rows import ID_FIELDS
 
 from .cells import Row, as_list, as_scalar
-from .clusters import NONE, Clusters, by_items
-from .offences import ONLY_PREDICTED, InputError, Offences, cut
+from .clusters import NONE, Clusters, cluster_by_items
+from .issues import ONLY_PREDICTED, InputError, Issues, cut
 
 
 # ------------------------------------------------------------------------------------------------- rows of any kind
-def rows_of(data: Any, side: str) -> list[Row]:
-    """The rows of a list of dicts, a Dataset (any format; ClassLabel numbers become their names), an Arrow table or
-    struct array, a DataFrame, a dict of columns, or any iterable of dicts.
+def to_rows(data: Any, side: str) -> list[Row]:
+    """Convert data to a list of rows; ClassLabel numbers become names.
+
+    Args:
+        data: a list of dicts, a Dataset (any format), an Arrow table or struct array, a DataFrame, a dict of columns,
+            or any iterable of dicts.
+        side: "prediction" or "reference", for messages.
 
     Raises:
-        ValueError: for something else, or a row that is no dict.
+        ValueError: the data is something else, or a row is no dict.
     """
     if hasattr(data, "features") and hasattr(data, "with_format"):
         # an IterableDataset has no number of rows
@@ -59,40 +63,43 @@ def rows_of(data: Any, side: str) -> list[Row]:
 
 
 def check_columns(names: Sequence[object], side: str) -> None:
-    """Raise a ValueError where a column stands twice."""
-    again = next((name for at, name in enumerate(names) if name in names[:at]), None)
-    if again is not None:
-        raise InputError(f"expected each column once, found {cut(again)} twice", "key-twice", f"{side}s")
+    """Raise a ValueError if a column occurs twice."""
+    twice = next((name for at, name in enumerate(names) if name in names[:at]), None)
+    if twice is not None:
+        raise InputError(f"expected each column once, found {cut(twice)} twice", "key-twice", f"{side}s")
 
 
-def by_id(rows: Sequence[Row], side: str, offences: Offences, id_fields: Sequence[str] = ID_FIELDS) -> dict[str, Row]:
-    """{id: row}, in the rows' order; an id is a string or an integer, compared as a string.
+def index_by_id(rows: Sequence[Row], side: str, issues: Issues, id_fields: Sequence[str] = ID_FIELDS) -> dict[str, Row]:
+    """Return {id: row}, in the rows' order; an id is a string or an integer, compared as a string.
 
-    A missing or ill-typed id, or one that stands twice, is a fault.
+    A missing, repeated or wrongly typed id is an issue.
     """
-    named: dict[str, Row] = {}
+    rows_by_id: dict[str, Row] = {}
     for at, row in enumerate(rows):
         value = as_scalar(next((row[field] for field in id_fields if row.get(field) is not None), None))
         if isinstance(value, bool) or not isinstance(value, (str, int)):
             message = f"row {at}: expected an id (string or integer), found {cut(value)}"
-            offences.say_of(side, at, id_fields[0], message, "type")
-        elif str(value) in named:
-            offences.say_of(side, str(value), "", f"row {at}: expected each id once, found it twice", "id-twice")
+            issues.add_by_id(side, at, id_fields[0], message, "type")
+        elif str(value) in rows_by_id:
+            issues.add_by_id(side, str(value), "", f"row {at}: expected each id once, found it twice", "id-twice")
         else:
-            named[str(value)] = row
-    return named
+            rows_by_id[str(value)] = row
+    return rows_by_id
 
 
 def joined(
     predictions: Sequence[Row] | None,
     references: Sequence[Row] | None,
-    offences: Offences,
+    issues: Issues,
     only_predicted: bool = False,
 ) -> list[tuple[str, Row, Row]]:
-    """(id, prediction, reference) in the references' order; faults for what stands on one side alone.
+    """Return (id, prediction, reference) in the references' order; add issues for rows of one side alone.
 
     Args:
-        only_predicted: references without a prediction are left out, and are no fault.
+        predictions: the rows of predictions.
+        references: the rows of references.
+        issues: the issues to extend.
+        only_predicted: leave out references without a prediction; they are no issue then.
 
     Raises:
         ValueError: one side is missing or empty.
@@ -101,50 +108,50 @@ def joined(
     for side, rows in (("prediction", predictions), ("reference", references)):
         if not rows:
             raise InputError(f"expected {side}s, found {'none' if rows is None else 'an empty list'}", "empty")
-        both[side] = by_id(rows, side, offences)
-    ours, theirs = both.values()
-    check_partners(ours, theirs, offences, only_predicted)
-    return [(name, ours[name], reference) for name, reference in theirs.items() if name in ours]
+        both[side] = index_by_id(rows, side, issues)
+    predicted, referenced = both.values()
+    check_partners(predicted, referenced, issues, only_predicted)
+    return [(name, predicted[name], reference) for name, reference in referenced.items() if name in predicted]
 
 
 def check_partners(
-    predictions: Collection[str], references: Collection[str], offences: Offences, only_predicted: bool = False
+    predictions: Collection[str], references: Collection[str], issues: Issues, only_predicted: bool = False
 ) -> None:
-    """Each id of one side is one of the other's, too; or (``only_predicted``) each prediction's is a reference's."""
+    """Check that both sides have the same ids; with ``only_predicted`` references may lack predictions."""
     unknown = [name for name in predictions if name not in references]
     if unknown and len(unknown) == len(predictions):
         message = f"none of the {len(predictions):,} ids occurs among the {len(references):,} references"
-        offences.say_of("prediction", unknown[0], "", f"{message}: another dataset or another split?", "id-unknown")
+        issues.add_by_id("prediction", unknown[0], "", f"{message}: another dataset or another split?", "id-unknown")
         return
     for name in unknown:
-        offences.say_of("prediction", name, "", "expected a reference of this id, found none", "id-unknown")
+        issues.add_by_id("prediction", name, "", "expected a reference of this id, found none", "id-unknown")
     missing = [] if only_predicted else [name for name in references if name not in predictions]
     more = f" ({len(missing):,} of {len(references):,} have none; {ONLY_PREDICTED} scores the others alone)"
     for name in missing:
-        offences.say_of("reference", name, "", f"expected a prediction of this id, found none{more}", "id-missing")
+        issues.add_by_id("reference", name, "", f"expected a prediction of this id, found none{more}", "id-missing")
         more = ""
 
 
 class RowColumns:
-    """What rows say of each instance beside its scores: of its rows the first that has a column answers.
+    """Columns of instances beside their scores, from the first row of an instance that has the column.
 
     Args:
-        rows: of each instance, in the order of the statistics.
+        rows: the rows of each instance, in the order of the statistics.
     """
 
     def __init__(self, rows: Sequence[Sequence[Row | None]]) -> None:
         self.rows = rows
 
-    def _holders(self, name: str) -> list[Row | None]:
+    def _find_holders(self, name: str) -> list[Row | None]:
         return [next((row for row in own if row is not None and name in row), None) for own in self.rows]
 
     def __call__(self, name: str, predicted: bool = True) -> list[Any]:
-        """The values of a column, of whichever side has it.
+        """Return the values of a column of either side.
 
         Raises:
             ValueError: no row of an instance has it.
         """
-        holders = self._holders(name)
+        holders = self._find_holders(name)
         if None in holders:
             at = holders.index(None)
             known = sorted({key for row in self.rows[at] if row is not None for key in row})
@@ -153,22 +160,22 @@ class RowColumns:
         return [holder[name] for holder in holders if holder is not None]
 
     def clusters(self) -> Clusters:
-        """Instances that share a document; else those that ``rel_ids`` join (an original and its perturbed records)."""
+        """Return clusters of instances that share a document, else of originals and their ``rel_ids``."""
         for name in ("documents", "rationales"):
-            docids = [_docids(holder, name) for holder in self._holders(name)]
+            docids = [_get_docids(holder, name) for holder in self._find_holders(name)]
             if any(docids):
-                return by_items("documents", docids)
-        records = self._holders("rel_ids")
+                return cluster_by_items("documents", docids)
+        records = self._find_holders("rel_ids")
         if not any(records):
             return Clusters(NONE)
         own = [next((row for row in rows if row is not None), {}) for rows in self.rows]
         names = [next((str(row[field]) for field in ID_FIELDS if row.get(field) is not None), "") for row in own]
         others = [as_list((record or {}).get("rel_ids")) or [] for record in records]
-        return by_items("original", [[name, *map(str, more)] for name, more in zip(names, others, strict=True)])
+        return cluster_by_items("original", [[name, *map(str, more)] for name, more in zip(names, others, strict=True)])
 
 
-def _docids(row: Row | None, name: str) -> list[str]:
-    """The documents that a row names in one of its columns."""
+def _get_docids(row: Row | None, name: str) -> list[str]:
+    """Return the documents that a row names in one of its columns."""
     cells = [] if row is None else as_list(row[name]) or []
     return [
         str(cell["docid"]) for cell in cells if isinstance(cell, Mapping) and isinstance(cell.get("docid"), str | int)
@@ -177,32 +184,33 @@ def _docids(row: Row | None, name: str) -> list[str]:
 
 @dataclass
 class CellReader:
-    """One row, and where what is wrong with its cells is reported.
+    """Reader of one row that adds issues of its values.
 
     Attributes:
         row: the row.
         name: its id.
+        issues: the issues to extend.
         side: "prediction" or "reference".
     """
 
     row: Row
     name: str
-    offences: Offences
+    issues: Issues
     side: str = "prediction"
 
-    def say(self, field: str, message: str, rule: str) -> None:
-        """Report an offence of this row."""
-        self.offences.say_of(self.side, self.name, field, message, rule)
+    def add(self, field: str, message: str, rule: str) -> None:
+        """Add an issue of this row."""
+        self.issues.add_by_id(self.side, self.name, field, message, rule)
 
     def expect(self, sound: bool, field: str, expected: str, value: object, rule: str = "type") -> bool:
-        """Return ``sound``; where it is False, report that the field holds a value other than expected."""
+        """Return ``sound``; if it is False, add an issue of the field with the expected value and the one found."""
         if not sound:
-            self.say(field, f"expected {expected}, found {cut(value)}", rule)
+            self.add(field, f"expected {expected}, found {cut(value)}", rule)
         return sound
 
 
-def optional_fields(rows: Sequence[tuple[str, Row]], fields: Sequence[str], side: str, offences: Offences) -> set[str]:
-    """Which optional fields there are; the first row that has one where others have not (or lacks it) is a fault.
+def find_optional_fields(rows: Sequence[tuple[str, Row]], fields: Sequence[str], side: str, issues: Issues) -> set[str]:
+    """Return the optional fields of the rows; the first row that deviates from the others is an issue.
 
     A field that is null is absent.
     """
@@ -214,5 +222,5 @@ def optional_fields(rows: Sequence[tuple[str, Row]], fields: Sequence[str], side
             if not all(has):
                 state = "none, where the rows before it have it" if has[0] else "it, where the rows before it have none"
                 message = f"expected it in all rows or in none, found {state}"
-                offences.say_of(side, rows[has.index(not has[0])][0], field, message, "key-missing")
+                issues.add_by_id(side, rows[has.index(not has[0])][0], field, message, "key-missing")
     return present

@@ -1,14 +1,14 @@
-"""The papers that define the scores, and those whose own choices a module can make all at once (``paper=``)."""
+"""Papers that define the scores, and papers whose choices the option ``paper=`` selects."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from .offences import InputError
+from .issues import InputError
 
 
 class PaperSource(NamedTuple):
-    """A paper: BibTeX, address, the benchmark's page, and the authors' code."""
+    """Paper: BibTeX, address, the benchmark's page, and the authors' code."""
 
     citation: str
     url: str
@@ -60,7 +60,7 @@ PAPERS = ("eraser", WANG2022, "carton2020")
 
 
 def check_paper(paper: str | None, *known: str) -> None:
-    """Raise a ValueError where a paper is named that these scores have no choices of."""
+    """Raise a ValueError if the paper is not one of the known ones."""
     if paper is not None and paper not in known:
         of = f", whose choices differ here; {paper} changes nothing in these scores" if paper in PAPERS else ""
         raise InputError(

@@ -1,7 +1,7 @@
 """Counts of spans: exact match, tokens, intersection over union, matching, evidence groups.
 
-Spans stand in three flat integer arrays (`Spans`): the key of the (annotation, document) pair they lie in, the first
-token, and the token after the last. Everything here counts per key; `agreement_scores` divides, last. Nothing
+Spans are three flat integer arrays (`Spans`): the key of their (annotation, document) pair, the first token, and the
+token after the last. Everything here counts per key; `agreement_scores` divides, last. Nothing
 loops over tokens, spans or pairs in Python; overlapping, repeated and empty spans are all allowed.
 
 Sources: DeYoung et al., ERASER (ACL 2020), section 4 (IOU, token P/R/F1); its first version, section 5.1 (exact match).
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .offences import InputError
+from .issues import InputError
 
 # candidate pairs that are compared at a time: bounds the memory, not the result
 PAIRS_AT_ONCE = 1 << 17
@@ -29,8 +29,8 @@ class Spans(NamedTuple):
     end: np.ndarray
 
 
-def _base(*several: Spans) -> int:
-    """A number above every end: ``key * base + start`` then orders spans by key, then by start."""
+def _compute_base(*several: Spans) -> int:
+    """Return a number above every end: ``key * base + start`` then orders spans by key, then by start."""
     base = max((int(s.end.max()) for s in several if s.end.size), default=0) + 2
     top = max((int(s.key.max()) for s in several if s.key.size), default=0) + 1
     if top * base >= 2**62:
@@ -39,12 +39,12 @@ def _base(*several: Spans) -> int:
 
 
 def unique_spans(spans: Spans) -> Spans:
-    """The distinct spans, ordered by key, start and end."""
+    """Return the distinct spans, ordered by key, start and end."""
     if not spans.key.size:
         return spans
-    base = _base(spans)
+    base = _compute_base(spans)
     first = spans.key * base + spans.start
-    if (np.diff(first) > 0).all():  # as spans mostly come: there is nothing to do
+    if (np.diff(first) > 0).all():  # most spans are in order already
         return spans
     order = np.lexsort((spans.end, first))
     first, end = first[order], spans.end[order]
@@ -54,11 +54,11 @@ def unique_spans(spans: Spans) -> Spans:
     return Spans(spans.key[order], spans.start[order], spans.end[order])
 
 
-def covered_tokens(spans: Spans, n_keys: int) -> np.ndarray:
-    """How many distinct tokens the spans of each key cover: int64 (n_keys,)."""
+def count_covered_tokens(spans: Spans, n_keys: int) -> np.ndarray:
+    """Count the distinct tokens that the spans of each key cover: int64 (n_keys,)."""
     if not spans.key.size:
         return np.zeros(n_keys, dtype=np.int64)
-    base = _base(spans)
+    base = _compute_base(spans)
     first = spans.key * base + spans.start
     order = np.argsort(first, kind="stable")
     first, key = first[order], spans.key[order]
@@ -69,18 +69,19 @@ def covered_tokens(spans: Spans, n_keys: int) -> np.ndarray:
     return np.bincount(key, weights=added, minlength=n_keys).astype(np.int64)
 
 
-def token_counts(truth: Spans, predicted: Spans, n_keys: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Tokens: per key the distinct tokens of the truth, of the prediction, and those in both."""
+def count_tokens(truth: Spans, predicted: Spans, n_keys: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Count per key the distinct tokens of the truth, of the prediction, and those in both."""
     either = Spans(*map(np.concatenate, zip(truth, predicted, strict=True)))
-    n_truth, n_predicted, n_either = (covered_tokens(spans, n_keys) for spans in (truth, predicted, either))
+    n_truth, n_predicted, n_either = (count_covered_tokens(spans, n_keys) for spans in (truth, predicted, either))
     return n_truth, n_predicted, n_truth + n_predicted - n_either
 
 
-def overlapping_pairs(truth: Spans, predicted: Spans) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """All pairs of a predicted and a truth span of one key that share a token.
+def find_overlapping_pairs(truth: Spans, predicted: Spans) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Find all pairs of a predicted and a truth span of one key that share a token.
 
     Args:
-        truth, predicted: distinct spans in order, as `unique_spans` returns them.
+        truth: distinct spans in order, as `unique_spans` returns them.
+        predicted: likewise.
 
     Returns:
         (index into predicted, index into truth, intersection over union in (0, 1]), ordered by predicted span.
@@ -90,7 +91,7 @@ def overlapping_pairs(truth: Spans, predicted: Spans) -> tuple[np.ndarray, np.nd
         return empty, empty, np.zeros(0)
     # of each predicted span the range [low, high) of truth spans outside which none overlaps it; where truth spans do
     # not overlap one another, it holds exactly those that overlap it
-    base = _base(truth, predicted)
+    base = _compute_base(truth, predicted)
     reached = np.maximum.accumulate(truth.key * base + truth.end)
     low = np.searchsorted(reached, predicted.key * base + predicted.start, side="right")
     high = np.searchsorted(truth.key * base + truth.start, predicted.key * base + predicted.end, side="left")
@@ -114,12 +115,12 @@ def overlapping_pairs(truth: Spans, predicted: Spans) -> tuple[np.ndarray, np.nd
     return p, t, iou
 
 
-def matched_pairs(p: np.ndarray, t: np.ndarray) -> np.ndarray:
-    """A largest one-to-one matching of the pairs ``(p[i], t[i])``; returns the positions i that are matched.
+def match_pairs(p: np.ndarray, t: np.ndarray) -> np.ndarray:
+    """Return the positions i of a largest one-to-one matching of the pairs ``(p[i], t[i])``.
 
-    Pairs whose one side has no other partner are matched first, all at once, until none is left: that is always
-    optimal, and spans that do not overlap among themselves leave nothing over. What remains (cycles) is matched by
-    augmenting paths. How many are matched is thereby determined; which ones follows the order of the pairs.
+    Pairs with a side that has no other partner are matched first, until none is left: that is always optimal, and
+    complete for spans that do not overlap among themselves. Augmenting paths match the rest (cycles). The number of
+    matches is unique; the choice of pairs depends on their order.
     """
     alive = np.arange(p.size)
     chosen: list[np.ndarray] = []
@@ -142,7 +143,7 @@ def matched_pairs(p: np.ndarray, t: np.ndarray) -> np.ndarray:
 
 
 def _augment(p: np.ndarray, t: np.ndarray, alive: np.ndarray) -> np.ndarray:
-    """Maximum matching by augmenting paths (breadth first), over the few pairs that cycles leave."""
+    """Find a maximum matching by augmenting paths (breadth first), over the few pairs that cycles leave."""
     edges: dict[int, list[int]] = {}
     for i in alive.tolist():
         edges.setdefault(int(p[i]), []).append(i)
@@ -179,38 +180,41 @@ class SpanCounts(NamedTuple):
 
 
 def count_spans(truth: Spans, predicted: Spans, n_keys: int, thresholds: Sequence[float]) -> SpanCounts:
-    """All counts that span scores are made of: exact match, tokens, and IOU at each threshold.
+    """Compute all counts of span scores: exact match, tokens, and IOU at each threshold.
 
     Exact match counts per key the distinct truth spans, the distinct predicted ones, and those in both. IOU counts the
     predicted spans whose best IOU over the truth spans of their key reaches the threshold, and the size of a largest
     one-to-one matching of spans that reach it; a threshold of 0 or below lets any two spans match.
     """
-    token = token_counts(truth, predicted, n_keys)
+    token = count_tokens(truth, predicted, n_keys)
     truth, predicted = unique_spans(truth), unique_spans(predicted)
     either = unique_spans(Spans(*map(np.concatenate, zip(truth, predicted, strict=True))))
     n_truth, n_predicted, n_either = (np.bincount(spans.key, minlength=n_keys) for spans in (truth, predicted, either))
-    p, t, iou = overlapping_pairs(truth, predicted)
+    p, t, iou = find_overlapping_pairs(truth, predicted)
     best = np.zeros(predicted.key.size)
     np.maximum.at(best, p, iou)
     counts = []
     for threshold in thresholds:
         hits = np.bincount(predicted.key[best >= threshold], minlength=n_keys)
         reaching = iou >= threshold
-        chosen = p[reaching][matched_pairs(p[reaching], t[reaching])]
+        chosen = p[reaching][match_pairs(p[reaching], t[reaching])]
         matched = np.bincount(predicted.key[chosen], minlength=n_keys)
         counts.append((float(threshold), hits, matched if threshold > 0 else np.minimum(n_truth, n_predicted)))
     return SpanCounts((n_truth, n_predicted, n_truth + n_predicted - n_either), token, counts)
 
 
-def group_counts(groups: np.ndarray, truth: Spans, predicted: Spans, n_groups: int) -> tuple[np.ndarray, np.ndarray]:
-    """Evidence groups: how many tokens each holds, and how many of them the prediction covers.
+def count_group_tokens(
+    groups: np.ndarray, truth: Spans, predicted: Spans, n_groups: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Count the tokens of each evidence group, and those that the prediction covers.
 
     Groups are alternatives, each jointly sufficient, so a prediction that covers ANY one of them suffices.
 
     Args:
         groups: the group of each truth span, numbered over all annotations: int (n,).
-        truth, predicted: their keys must agree.
-        n_groups: how many groups there are.
+        truth: the truth spans.
+        predicted: the predicted spans, with the same keys.
+        n_groups: the number of groups.
 
     Returns:
         tokens and covered tokens per group: int64 (n_groups,) each. A token that two documents of a group
@@ -218,7 +222,7 @@ def group_counts(groups: np.ndarray, truth: Spans, predicted: Spans, n_groups: i
     """
     if not truth.key.size:
         return np.zeros(n_groups, dtype=np.int64), np.zeros(n_groups, dtype=np.int64)
-    # a place is one document within one group: what is predicted there is copied to every place of its key
+    # a place is one document within one group: predicted spans are copied to every place of their key
     n_keys = int(max(truth.key.max(), predicted.key.max() if predicted.key.size else 0)) + 1
     packed, place = np.unique(groups.astype(np.int64) * n_keys + truth.key, return_inverse=True)
     place_group, place_key = packed // n_keys, packed % n_keys
@@ -239,7 +243,7 @@ def group_counts(groups: np.ndarray, truth: Spans, predicted: Spans, n_groups: i
         there = Spans(np.repeat(np.arange(stop - begin), some), predicted.start[copy], predicted.end[copy])
         some_truth = by_place[bounds[begin] : bounds[stop]]
         gold = Spans(place[some_truth] - begin, truth.start[some_truth], truth.end[some_truth])
-        n_truth[begin:stop], _, hits[begin:stop] = token_counts(gold, there, stop - begin)
+        n_truth[begin:stop], _, hits[begin:stop] = count_tokens(gold, there, stop - begin)
         begin = stop
     total = np.bincount(place_group, weights=n_truth, minlength=n_groups)
     return total.astype(np.int64), np.bincount(place_group, weights=hits, minlength=n_groups).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Rows of ``human_rationales`` (tokens, their mask) as rows of ``eraser``: what scores or draws one does the other."""
+"""Conversion of rows of ``human_rationales`` (tokens and their mask) to rows of ``eraser``."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from .cells import as_list
 
 
 def is_token_row(row: Mapping[str, Any]) -> bool:
-    """Whether a row is one of ``human_rationales``."""
+    """Return True if a row is one of ``human_rationales``."""
     return {"id", "tokens", "rationale_mask"} <= row.keys()
 
 
 def as_eraser_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of ``human_rationales`` (tokens and their mask) like one of ``eraser``: one document, named like the row.
+    """Convert a row of ``human_rationales`` to one of ``eraser``: one document, named like the row.
 
-    Each run of rationale tokens is an evidence of the one group, as the whole mask is the rationale.
+    Each run of rationale tokens is an evidence of the one group, because the whole mask is the rationale.
     """
     identity = str(row["id"])
-    tokens = [one_token(str(token)) or "\u200b" for token in as_list(row["tokens"]) or ()]
-    spans = runs_of_mask(as_list(row["rationale_mask"]) or ())
+    tokens = [escape_whitespace(str(token)) or "\u200b" for token in as_list(row["tokens"]) or ()]
+    spans = find_mask_runs(as_list(row["rationale_mask"]) or ())
     evidences = [
         {
             "docid": identity,
@@ -43,15 +43,15 @@ def as_eraser_row(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def one_token(text: str) -> str:
-    """A token that stays one in a document: a blank or a line's end inside it would be taken for its own end."""
+def escape_whitespace(text: str) -> str:
+    """Replace blanks and line ends in a token, which would split it in a document."""
     return text.replace(" ", "\u00a0").replace("\n", "\u2424")
 
 
-def runs(indices: Iterable[int], offset: int = 0) -> list[tuple[int, int]]:
-    """Token indices as spans [start, end), neighbours joined; ``offset`` is added to both.
+def find_runs(indices: Iterable[int], offset: int = 0) -> list[tuple[int, int]]:
+    """Convert token indices to spans [start, end), neighbours joined; ``offset`` is added to both.
 
-    >>> runs([5, 1, 2, 2])
+    >>> find_runs([5, 1, 2, 2])
     [(1, 3), (5, 6)]
     """
     spans: list[tuple[int, int]] = []
@@ -63,10 +63,10 @@ def runs(indices: Iterable[int], offset: int = 0) -> list[tuple[int, int]]:
     return spans
 
 
-def runs_of_mask(mask: Iterable[object]) -> list[tuple[int, int]]:
-    """The runs of marked tokens as spans [start, end).
+def find_mask_runs(mask: Iterable[object]) -> list[tuple[int, int]]:
+    """Find the runs of marked tokens as spans [start, end).
 
-    >>> runs_of_mask([0, 1, 1, 0, 1])
+    >>> find_mask_runs([0, 1, 1, 0, 1])
     [(1, 3), (4, 5)]
     """
-    return runs(compress(count(), mask))
+    return find_runs(compress(count(), mask))

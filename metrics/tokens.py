@@ -1,6 +1,6 @@
-"""The token rule, and the mask of spans.
+"""Token rule, and the mask of spans.
 
-A document is split at "\\n" into sentences and at U+0020 into tokens; empty pieces are none. (``str.split()`` is
+A document is split at "\\n" into sentences and at U+0020 into tokens; empty pieces do not count. (``str.split()`` is
 another rule: it splits at every blank that Unicode knows.) The same rule holds for text, and for many documents' UTF-8
 at once, in which no byte of another character equals these two.
 """
@@ -15,40 +15,40 @@ import numpy as np
 BLANK, LINE_END = 0x20, 0x0A
 
 
-def sentences_of(text: str) -> list[list[str]]:
-    """The tokens of each sentence of a document; a line without a token is no sentence.
+def split_sentences(text: str) -> list[list[str]]:
+    """Split a document into the tokens of each sentence; a line without a token is no sentence.
 
-    >>> sentences_of("one two .\\n\\nthree  four")
+    >>> split_sentences("one two .\\n\\nthree  four")
     [['one', 'two', '.'], ['three', 'four']]
     """
     return list(filter(None, (list(filter(None, line.split(" "))) for line in text.split("\n"))))
 
 
-def tokens_of(text: str) -> list[str]:
-    """The tokens of a document.
+def split_tokens(text: str) -> list[str]:
+    """Split a document into tokens.
 
-    >>> tokens_of("one two .\\n\\nthree  four")
+    >>> split_tokens("one two .\\n\\nthree  four")
     ['one', 'two', '.', 'three', 'four']
     """
     return list(filter(None, text.replace("\n", " ").split(" ")))
 
 
 def sentence_sizes(text: str) -> list[int]:
-    """How many tokens each sentence of a document has; their sum is the document's tokens.
+    """Count the tokens of each sentence of a document.
 
     >>> sentence_sizes("one two .\\n\\nthree  four")
     [3, 2]
     """
-    return list(map(len, sentences_of(text)))
+    return list(map(len, split_sentences(text)))
 
 
 class TokenStarts(NamedTuple):
-    """Where the tokens of texts begin, which stand one after another.
+    """Starts of the tokens of texts, one text after another.
 
     Attributes:
         start: int64 (tokens,), each token's first byte.
         first_token: int64 (texts + 1,), the number of each text's first token.
-        opens_sentence: bool (tokens,).
+        opens_sentence: bool (tokens,), True for the first token of a sentence.
     """
 
     start: np.ndarray
@@ -56,7 +56,7 @@ class TokenStarts(NamedTuple):
     opens_sentence: np.ndarray
 
 
-def token_starts(content: np.ndarray, bounds: np.ndarray) -> TokenStarts:
+def find_token_starts(content: np.ndarray, bounds: np.ndarray) -> TokenStarts:
     """Find the tokens of many texts at once.
 
     Args:
@@ -92,9 +92,9 @@ class TextSizes(NamedTuple):
         return cls(*map(np.concatenate, zip(nothing, *several, strict=True)))
 
 
-def text_sizes(content: np.ndarray, bounds: np.ndarray) -> TextSizes:
-    """Count the tokens and sentences of many texts at once; arguments as for `token_starts`."""
-    starts = token_starts(content, bounds)
+def measure_texts(content: np.ndarray, bounds: np.ndarray) -> TextSizes:
+    """Count the tokens and sentences of many texts at once; arguments as for `find_token_starts`."""
+    starts = find_token_starts(content, bounds)
     sentence_starts = np.flatnonzero(starts.opens_sentence)
     return TextSizes(
         np.diff(starts.first_token),
@@ -104,11 +104,12 @@ def text_sizes(content: np.ndarray, bounds: np.ndarray) -> TextSizes:
 
 
 def masks(segment: np.ndarray, start: np.ndarray, end: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Which tokens of many documents spans cover: bool (offsets[-1],).
+    """Mark the tokens of many documents that spans cover: bool (offsets[-1],).
 
     Args:
-        segment, start, end: span i covers the tokens ``[start[i], end[i])`` of document ``segment[i]``; int64 (spans,).
-            Spans lie within their documents.
+        segment: the document of each span; int64 (spans,).
+        start: the first token of each span, within its document; int64 (spans,).
+        end: the token behind its last one; int64 (spans,).
         offsets: document k has the tokens ``[offsets[k], offsets[k + 1])``; int64 (documents + 1,).
     """
     changes = np.zeros(int(offsets[-1]) + 1, dtype=np.int32)
@@ -119,7 +120,7 @@ def masks(segment: np.ndarray, start: np.ndarray, end: np.ndarray, offsets: np.n
 
 
 def mask(spans: Iterable[tuple[int, int]], size: int) -> list[bool]:
-    """Which tokens of one document the spans ``[start, end)`` cover, one flag per token; spans lie within it.
+    """Mark the tokens of one document that spans ``[start, end)`` within it cover, one flag per token.
 
     >>> mask([(1, 3), (2, 4)], 5)
     [False, True, True, True, False]

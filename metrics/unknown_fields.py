@@ -1,4 +1,4 @@
-"""Fields that a format does not know: one that is nearly a known one is refused, any other is counted and named."""
+"""Fields that a format does not declare: near misses of a declared one are errors, others are counted and named."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 
 from eraser_hub.schema.record import Record
 
-from .offences import MOST_TOLD, cut
+from .issues import MAX_SHOWN, cut
 
-# difflib's ratio from which on a name is a known one misspelt: one letter too few or too many in five is .89
+# difflib's ratio from which a name counts as a misspelt known one: one letter too few or too many in five is .89
 NEARLY = 0.8
 
 
-def nearly(name: object, known: Collection[str]) -> str | None:
-    """Return the known name that this one is nearly; None where there is none.
+def find_similar(name: object, known: Collection[str]) -> str | None:
+    """Return the known name that is most similar; None if none is similar enough.
 
-    >>> nearly("rationale", ["rationales", "docid"]), nearly("zebra", ["rationales"])
+    >>> find_similar("rationale", ["rationales", "docid"]), find_similar("zebra", ["rationales"])
     ('rationales', None)
     """
     return _nearly(str(name), tuple(known))
@@ -30,41 +30,41 @@ def _nearly(name: str, known: tuple[str, ...]) -> str | None:
     return next(iter(get_close_matches(name[:80].lower(), known, n=1, cutoff=NEARLY)), None)
 
 
-def misspelt(suggestion: str) -> str:
-    """Return the message for a field that is nearly another one."""
+def describe_misspelling(suggestion: str) -> str:
+    """Return the message for a misspelt field."""
     return f"no field of this format: did you mean {suggestion!r}?"
 
 
 class UnknownFields(Counter[str]):
-    """Field, with a dot for each level -> in how many rows it stands that the format does not know."""
+    """Counter of unknown fields: path with a dot for each level -> number of rows that have it."""
 
-    def look(self, row: Mapping[str, Any], record: Record) -> list[tuple[str, str]]:
-        """Count those of a row, and return (field, message) of each misspelt one."""
+    def count_row(self, row: Mapping[str, Any], record: Record) -> list[tuple[str, str]]:
+        """Count the unknown fields of a row, and return (field, message) of each misspelt one."""
         unknown = [*_unknown(row, record)]
         self.update({path for _, path, near in unknown if near is None})
-        return [(where, misspelt(near)) for where, _, near in unknown if near is not None]
+        return [(where, describe_misspelling(near)) for where, _, near in unknown if near is not None]
 
-    def note(self, besides: str | None = None) -> str:
-        """Return one line that names them and their numbers; "" where there are none.
+    def describe(self, besides: str | None = None) -> str:
+        """Return one line that names the fields and their counts; "" if there are none.
 
         Args:
-            besides: a field that is used all the same.
+            besides: an unknown field that is used nevertheless.
         """
         names = sorted(name for name in self if name != besides)
         if not names:
             return ""
-        more = f" and {len(names) - MOST_TOLD} more" if len(names) > MOST_TOLD else ""
-        listed = ", ".join(f"{cut(name)[1:-1]} (in {self[name]})" for name in names[:MOST_TOLD])
+        more = f" and {len(names) - MAX_SHOWN} more" if len(names) > MAX_SHOWN else ""
+        listed = ", ".join(f"{cut(name)[1:-1]} (in {self[name]})" for name in names[:MAX_SHOWN])
         return f"not scored, because the format has no such field: {listed}{more}"
 
 
 def _unknown(
     row: Mapping[str, Any], record: Record, where: str = "", path: str = ""
 ) -> Iterator[tuple[str, str, str | None]]:
-    """Yield (place, path, the known field that it nearly is) of each unknown field, at any depth."""
+    """Yield (place, path, similar known field or None) of each unknown field, at any depth."""
     if not row.keys() <= record.keys():
         for name in [name for name in row if name not in record]:
-            yield f"{where}{cut(str(name))[1:-1]}", f"{path}{name}", nearly(name, record)
+            yield f"{where}{cut(str(name))[1:-1]}", f"{path}{name}", find_similar(name, record)
     for name, field in record.items():
         if field.record is None:
             continue

@@ -11,7 +11,7 @@ import pytest
 
 
 class Caught:
-    """What `refused` caught: ``error``, and ``first``, the offence whose fields were compared."""
+    """What `refused` caught: ``error``, and ``first``, the issue whose fields were compared."""
 
     error: Any = None
     first: Any = None
@@ -36,7 +36,7 @@ def refused(
         mentions: values of the data that the message has to show, such as an option, an id or what was found.
         file: the file that is named, or the end of its path.
         line, instance, field, argument: the other fields, compared where they are given.
-        total: how many offences there are.
+        total: how many issues there are.
         type: the error's class.
     """
     seen = Caught()
@@ -44,8 +44,8 @@ def refused(
         yield seen
     error: Any = caught.value
     seen.error = error
-    offences = getattr(error, "errors", None) or [error]
-    seen.first = first = offences[0]
+    issues = getattr(error, "errors", None) or [error]
+    seen.first = first = issues[0]
     assert getattr(first, "rule", None) == rule, f"{getattr(first, 'rule', None)}: {error}"
     if file is not None:
         assert str(first.file) == str(file) or Path(str(first.file)).match(str(file)), error
@@ -54,6 +54,6 @@ def refused(
         if expected is not None:
             assert getattr(first, name) == expected, f"{name} {getattr(first, name)!r}: {error}"
     if total is not None:
-        assert getattr(error, "total", len(offences)) == total
+        assert getattr(error, "total", len(issues)) == total
     text = str(error)
     assert not (lost := [str(value) for value in mentions if str(value) not in text]), f"{lost}: {text}"

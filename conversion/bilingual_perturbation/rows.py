@@ -86,11 +86,11 @@ def join(public: Iterable[Example] | None, gold: Iterable[Example] | None, confi
     golds = {example.id: example for example in gold or ()}
     examples: list[Example] = []
     disagreeing: list[str] = []
-    offences: list[DataError] = []
+    issues: list[DataError] = []
     for record in public or ():
         match = golds.pop(record.id, None)
         if match is not None and match.tokens is not None and match.tokens != record.tokens:
-            offences.append(_other_tokens(record, match))
+            issues.append(_other_tokens(record, match))
             continue
         if match is not None:
             check_inside(match.rationale_ids or (), record.tokens or (), _record(match), match.id, "rationale")
@@ -105,7 +105,7 @@ def join(public: Iterable[Example] | None, gold: Iterable[Example] | None, confi
                 public=record.public,
             )
         examples.append(record)
-    raise_all(offences)
+    raise_all(issues)
     for match in golds.values():
         _refuse_lacking(match, config)
         examples.append(match)

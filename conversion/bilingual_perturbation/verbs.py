@@ -92,7 +92,7 @@ def load_examples(files: Mapping[str, Path], config: PerturbationConfig) -> Join
     """Return the examples of a configuration out of its files.
 
     Raises:
-        DataError: an offence in a file, with its line; a file without a record.
+        DataError: an issue in a file, with its line; a file without a record.
     """
     readers = {"public": read_public, "gold": read_gold}
     records: dict[str, Any] = {kind: list(readers[kind](path, config)) for kind, path in files.items()}

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from eraser_hub.metrics.tokens import tokens_of
+from eraser_hub.metrics.tokens import split_tokens
 
 from .documents import count_tokens
 
@@ -73,7 +73,7 @@ class FlatRows:
     @cached_property
     def tokens(self) -> list[list[str]]:
         """The tokens of each distinct text."""
-        return [tokens_of(text) for text in self.texts]
+        return [split_tokens(text) for text in self.texts]
 
     @property
     def doc_counts(self) -> np.ndarray:

@@ -23,7 +23,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from eraser_hub.conversion.typed import refuse_half_characters, typed
-from eraser_hub.metrics.unknown_fields import misspelt, nearly
+from eraser_hub.metrics.unknown_fields import describe_misspelling, find_similar
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.json_lines import quotes_are, strict_value
 from eraser_hub.records.lines import BATCH_BYTES, Lines, batches_of_lines, reading
@@ -244,8 +244,8 @@ def _checked_annotation(line: bytes, file: Path, number: int, double: bool) -> t
     instance = identity if type(identity) in (str, int) else None
     extra = {key: held for key, held in keys.items() if key not in _KEYS}
     for key in extra:
-        if suggestion := nearly(key, _KEYS):
-            message, where = misspelt(suggestion), shown(key)
+        if suggestion := find_similar(key, _KEYS):
+            message, where = describe_misspelling(suggestion), shown(key)
             raise DataError(message, rule="key-unknown", file=file, line=number, instance=instance, field=where)
     known = {key: held for key, held in value.items() if key in _KEYS} if extra else value
     return typed(known, Annotation, file=file, line=number, instance=instance), extra

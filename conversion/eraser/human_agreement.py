@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from eraser_hub.metrics.annotators import agreement
-from eraser_hub.metrics.tokens import mask, tokens_of
+from eraser_hub.metrics.tokens import mask, split_tokens
 from eraser_hub.records.built import BuiltDataset, batches
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.predictions import instances
@@ -124,7 +124,7 @@ def _mask(row: Mapping[str, Any], spans: Spans) -> np.ndarray:
     """bool: the tokens of the row's documents that the spans cover; what lies outside of a document covers nothing."""
     parts = []
     for document in row["documents"]:
-        size = len(tokens_of(document["text"]))
+        size = len(split_tokens(document["text"]))
         own = [(max(start, 0), min(end, size)) for start, end in spans.get(document["docid"], ()) if start < size]
         parts.append(np.array(mask(own, size), bool))
     return np.concatenate(parts) if parts else np.zeros(0, bool)

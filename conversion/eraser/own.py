@@ -24,7 +24,7 @@ import yaml
 
 from eraser_hub.conversion.dataset import LICENSES
 from eraser_hub.conversion.typed import refuse_half_characters, typed
-from eraser_hub.metrics.unknown_fields import nearly
+from eraser_hub.metrics.unknown_fields import find_similar
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.json_lines import brackets_nest
 from eraser_hub.records.lines import reading, utf8_file
@@ -104,7 +104,7 @@ def _checked(values: dict[str, Any], lines: Mapping[str, int], path: Path) -> Co
     known = CorpusYaml.__struct_fields__
     for key in values:
         if key not in known:
-            hint = f": did you mean {suggestion!r}?" if (suggestion := nearly(key, known)) else ""
+            hint = f": did you mean {suggestion!r}?" if (suggestion := find_similar(key, known)) else ""
             message = f"expected the keys {', '.join(known)} alone, found {shown(key)}{hint}"
             raise DataError(message, rule="key-unknown", file=path, line=lines[key])
     for key in ("name", "labels"):

@@ -102,7 +102,7 @@ def wikiattack_rows(
         DataError: see `wikiattack.read_rationales`; a mask that is longer or shorter than its comment's tokens.
     """
     split = SplitRows()
-    offences: list[DataError] = []
+    issues: list[DataError] = []
     with path.open("rb") as file:
         header = file.readline().decode("utf-8", "replace").removeprefix("\ufeff").removesuffix("\n")
     if header != ",".join(RATIONALE_COLUMNS):  # quoted, or with a carriage return
@@ -117,7 +117,7 @@ def wikiattack_rows(
             message = f"expected a mask of {len(tokens)} tokens, those of {other}, found one of {len(record.mask)}"
             of = record.comment_id
             error = DataError(message, rule="length", file=path, line=record.line, instance=of, field="rationale")
-            offences.append(error)
+            issues.append(error)
             continue
         share = None if attacks is None else attacks.get(record.comment_id)
         if attacks is not None and share is None:
@@ -138,7 +138,7 @@ def wikiattack_rows(
         )
         if format_rationale(record.comment_id, record.mask) != record.text:
             split.records.append((record.line, record.text))
-    raise_all(offences)
+    raise_all(issues)
     if not split.rows:
         raise DataError("expected a record a line, found the header alone", rule="empty", file=path, line=1)
     return split

@@ -29,7 +29,7 @@ from eraser_hub.conversion.eraser.own import own_config
 from eraser_hub.conversion.eraser.schema import ANNOTATORS
 from eraser_hub.conversion.parquet import write_parquet
 from eraser_hub.metrics.annotators import majority
-from eraser_hub.metrics.token_rows import runs_of_mask
+from eraser_hub.metrics.token_rows import find_mask_runs
 from eraser_hub.metrics.tokens import mask
 from eraser_hub.records.atomic import rebuilding
 from eraser_hub.records.errors import DataError, shown
@@ -319,7 +319,7 @@ class _Importer:
             return groups
         shared = majority(np.array(self._flat_masks(row)))
         bounds = np.cumsum([len(text) for text in row.texts])[:-1]
-        agreed = [runs_of_mask(part) for part in np.split(shared, bounds)]
+        agreed = [find_mask_runs(part) for part in np.split(shared, bounds)]
         self.tally.note("no majority", int(not any(agreed)))
         return [agreed] if any(agreed) else []
 

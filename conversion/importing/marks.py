@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeGuard
 
 from eraser_hub.conversion.checks import Tally
-from eraser_hub.metrics.token_rows import runs_of_mask
+from eraser_hub.metrics.token_rows import find_mask_runs
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.rules import Rule
 
@@ -66,7 +66,7 @@ class Marks(NamedTuple):
             DataError: the cell does not fit the text, or is something else.
         """
         if self.kind == MASK and isinstance(value, str) and isinstance(literal(value), str):
-            return [runs_of_mask(_marked_tokens(value, text, column))] if value.strip() else []
+            return [find_mask_runs(_marked_tokens(value, text, column))] if value.strip() else []
         value = literal(value) if isinstance(value, str) else value
         if value is None or value == [] or value == "":
             return []
@@ -84,7 +84,7 @@ class Marks(NamedTuple):
     def _of_mask(self, value: Any, text: Text, column: str) -> list[Span]:
         value = literal(value) if isinstance(value, str) else value
         if isinstance(value, str):
-            return runs_of_mask(_marked_tokens(value, text, column))
+            return find_mask_runs(_marked_tokens(value, text, column))
         if value is None or value == []:
             return []
         if not isinstance(value, list):
@@ -94,7 +94,7 @@ class Marks(NamedTuple):
         for at, mark in enumerate(value):
             if not isinstance(mark, int | float) or mark not in (0, 1):
                 raise DataError(f"expected 0 or 1, found {shown(mark)}", rule="choice", field=f"{column}[{at}]")
-        return runs_of_mask(value)
+        return find_mask_runs(value)
 
     def _is_list_of_spans(self, each: Any) -> bool:
         return isinstance(each, list) and (self.offsets == SENTENCES or not _is_pair(each))

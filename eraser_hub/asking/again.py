@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 
 from eraser_hub.attribution.erasure import generator, shifted_rationale
-from eraser_hub.metrics.tokens import mask, sentences_of
+from eraser_hub.metrics.tokens import mask, split_sentences
 
 from .alignment import Quote
 from .answers import Answer
@@ -50,7 +50,7 @@ def changed(question: Question, flags: Sequence[Sequence[bool]], kind: str) -> Q
     texts = []
     for text, tokens, marked in zip(question.texts, question.instance.documents, flags, strict=True):
         lines, at = [], 0
-        sentences = sentences_of(text) if question.blank else [[*tokens]]
+        sentences = split_sentences(text) if question.blank else [[*tokens]]
         for sentence in sentences if sum(map(len, sentences)) == len(tokens) else [[*tokens]]:
             pairs = [*zip(sentence, marked[at : at + len(sentence)], strict=True)]
             at += len(sentence)

@@ -19,7 +19,7 @@ from itertools import accumulate
 
 from rapidfuzz import fuzz
 
-from eraser_hub.metrics.tokens import tokens_of
+from eraser_hub.metrics.tokens import split_tokens
 
 from .settings import THRESHOLD
 
@@ -236,7 +236,7 @@ def _readings(key: str) -> list[str]:
 
 
 def _is_verbatim(quote: str, document: Document, match: _Match) -> bool:
-    return document.blank.join(tokens_of(quote)) == document.text(match.start, match.end)
+    return document.blank.join(split_tokens(quote)) == document.text(match.start, match.end)
 
 
 def _distance(match: _Match, others: Sequence[_Match]) -> int:

@@ -11,7 +11,7 @@ import orjson
 from jinja2 import BaseLoader, ChoiceLoader, FileSystemLoader, StrictUndefined, Template, TemplateError, meta
 from jinja2.sandbox import SandboxedEnvironment
 
-from eraser_hub.metrics.tokens import tokens_of
+from eraser_hub.metrics.tokens import split_tokens
 from eraser_hub.records.errors import DataError, first_line
 from eraser_hub.records.lines import os_rule
 from eraser_hub.records.rules import Rule
@@ -85,7 +85,7 @@ def _shown(question: Question, answer: str) -> Sequence[str]:
     shown = []
     for text, document in zip(question.texts, question.instance.documents, strict=True):
         whole = text == question.blank.join(document)  # of a changed question there are no tokens without blanks
-        tokens = document if whole else tokens_of(text) if question.blank else list(text)
+        tokens = document if whole else split_tokens(text) if question.blank else list(text)
         shown.append(" ".join(f"[{number}]{token}" for number, token in enumerate(tokens)))
     return shown
 

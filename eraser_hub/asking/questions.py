@@ -11,7 +11,7 @@ from typing import Any
 
 from eraser_hub.attribution.dataset import Split
 from eraser_hub.attribution.instances import READERS, Instance
-from eraser_hub.metrics.token_rows import runs_of_mask
+from eraser_hub.metrics.token_rows import find_mask_runs
 from eraser_hub.records.errors import DataError
 
 from .alignment import Document
@@ -44,7 +44,7 @@ class Question:
     def gold_runs(self) -> list[tuple[int, int, int]]:
         """The human rationale's runs of tokens: (document's number from 0, first token, the one behind the last)."""
         masks = enumerate(self.instance.rationale or ())
-        return [(number, *run) for number, flags in masks for run in runs_of_mask(flags)]
+        return [(number, *run) for number, flags in masks for run in find_mask_runs(flags)]
 
 
 def questions(split: Split) -> Iterator[Question]:

@@ -16,7 +16,7 @@ from eraser_hub.attribution.dataset import Split, open_split
 from eraser_hub.attribution.outputs import Partial, check_format, refuse_other, write_predictions
 from eraser_hub.records.errors import MOST_SHOWN, DataError, shown
 from eraser_hub.records.run_record import write_run
-from eraser_hub.schema.instance import AGAIN_FIELD
+from eraser_hub.schema.instance import CONSISTENCY_FIELD
 
 from .again import SIMULATED, changed, erased_fields, flags_of, random_flags, shares, standard_error, with_quotes_alone
 from .alignment import Quote
@@ -199,7 +199,7 @@ class Asker:
             line = eraser_line(question.instance, answer, quotes, erased_fields(again))
         if settings.again or settings.simulate_with:
             rows = [{"kind": kind, "classification": one.label, "outcome": one.outcome} for kind, one in again.items()]
-            line[AGAIN_FIELD] = rows
+            line[CONSISTENCY_FIELD] = rows
         return answer, line
 
     async def _again(self, question: Question, quotes: Sequence[Quote]) -> dict[str, Answer]:

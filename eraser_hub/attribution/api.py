@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.metrics.tokens import sentence_sizes, tokens_of
+from eraser_hub.metrics.tokens import sentence_sizes, split_tokens
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.options import shows
 
@@ -117,7 +117,7 @@ def _instance(number: int, text: Text, query: str | Sequence[str]) -> Instance:
 
 def _tokens(text: str | Sequence[str], number: int) -> tuple[str, ...]:
     if isinstance(text, str):
-        return tuple(tokens_of(text))
+        return tuple(split_tokens(text))
     tokens = tuple(text)
     for place, token in enumerate(tokens):
         if not isinstance(token, str):

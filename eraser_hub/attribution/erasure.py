@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.metrics.token_rows import runs
+from eraser_hub.metrics.token_rows import find_runs
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
@@ -117,7 +117,7 @@ def spans_of(positions: Iterable[int], bounds: Sequence[int]) -> list[list[tuple
     """
     ascending = list(map(int, positions))
     ends = pairwise(bisect_left(ascending, bound) for bound in bounds)
-    return [runs(ascending[low:high], -start) for start, (low, high) in zip(bounds, ends, strict=False)]
+    return [find_runs(ascending[low:high], -start) for start, (low, high) in zip(bounds, ends, strict=False)]
 
 
 def generator(seed: int, identity: str, purpose: str) -> np.random.Generator:

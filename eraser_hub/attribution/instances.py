@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.metrics.tokens import mask, sentences_of, tokens_of
+from eraser_hub.metrics.tokens import mask, split_sentences, split_tokens
 from eraser_hub.records.built import label_name
 from eraser_hub.records.errors import DataError, shown
 
@@ -142,7 +142,7 @@ def _words(value: object, instance: str, field: str) -> tuple[str, ...]:
 
 def _question(value: object, instance: str, field: str) -> tuple[str, ...]:
     """Tokens of a query, () where there is none."""
-    return () if value is None else tuple(tokens_of(_typed(value, STRING, instance, field)))
+    return () if value is None else tuple(split_tokens(_typed(value, STRING, instance, field)))
 
 
 def _documents(row: Mapping[str, Any], instance: str) -> tuple[tuple[str, ...], list[list[list[str]]]]:
@@ -160,7 +160,7 @@ def _documents(row: Mapping[str, Any], instance: str) -> tuple[tuple[str, ...], 
             words = f"expected each document once, found {shown(name)} again"
             raise DataError(words, rule="document-twice", instance=instance, field=field)
         names.append(name)
-        documents.append(sentences_of(text))
+        documents.append(split_sentences(text))
     return tuple(names), documents
 
 

@@ -21,15 +21,15 @@ from eraser_hub.records.atomic import replacing
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.locks import exclusive
 from eraser_hub.records.run_record import read_run, run_path
-from eraser_hub.schema.arrow import arrow_type
-from eraser_hub.schema.instance import AGAIN_FIELD, INSTANCE, OUTCOME_FIELD, QUOTES_FIELD
+from eraser_hub.schema.arrow import to_arrow_type
+from eraser_hub.schema.instance import CONSISTENCY_FIELD, INSTANCE, OUTCOME_FIELD, QUOTES_FIELD
 from eraser_hub.schema.rows import ERASED_ANSWERS, PERTURBATION_ROW
 
 ROW_GROUP = 100  # predictions that are written to Parquet together
 FORMATS = (".jsonl", ".parquet")
 STOPPED = "a stopped run lies here: say `resume` to go on with it, or delete the file"
 # columns of Parquet in their order; what language models say besides stands in JSON lines alone
-INSTANCE_COLUMNS = [name for name in INSTANCE if name not in (OUTCOME_FIELD, QUOTES_FIELD, AGAIN_FIELD)]
+INSTANCE_COLUMNS = [name for name in INSTANCE if name not in (OUTCOME_FIELD, QUOTES_FIELD, CONSISTENCY_FIELD)]
 PAIR_COLUMNS = (
     *("id", "pred_label", "answer_proba", *ERASED_ANSWERS, "rationale", "rationale_tokens", "ranked_tokens", "kd"),
     *("pred_proba", "rationale_pred_proba", "non_rationale_pred_proba", "empty_pred_proba"),
@@ -238,7 +238,7 @@ def prediction_schema(labels: Sequence[str], kind: str, example: dict[str, Any])
     """The Arrow schema of predictions: probabilities by label as a struct, only the fields that ``example`` has."""
     record, columns = (PERTURBATION_ROW, PAIR_COLUMNS) if kind == "perturbation" else (INSTANCE, INSTANCE_COLUMNS)
     inner = {"rationales": example["rationales"][0]} if "rationales" in example else {}
-    types = {name: arrow_type(record[name], labels, inner.get(name, ())) for name in columns if name in example}
+    types = {name: to_arrow_type(record[name], labels, inner.get(name, ())) for name in columns if name in example}
     if "tokens_to_flip" in types:  # which may be any number where others wrote it
         types["tokens_to_flip"] = pa.int64()
     if isinstance(example.get("pred_label"), str):  # an answer's words

@@ -29,8 +29,8 @@ from eraser_hub.attribution.settings import GIVEN, ExplainSettings
 from eraser_hub.metrics.eraser_agreement import EraserAgreement
 from eraser_hub.metrics.eraser_faithfulness import EraserFaithfulness
 from eraser_hub.metrics.normalized_fidelity import NormalizedFidelity
-from eraser_hub.metrics.pool import Pool
 from eraser_hub.metrics.resampling import intervals
+from eraser_hub.metrics.statistics_builder import StatisticsBuilder
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.tables import Cell, Table, Tables
 from eraser_hub.samples.plant import KD, KINDS, LABELS
@@ -282,9 +282,9 @@ def _with_interval(values: NDArray[np.float64], settings: BenchmarkSettings) -> 
     """The mean over clusters, with its interval."""
     if np.isnan(values).all():
         return {"auc": None, "auc_ci": None}
-    pool = Pool(len(values))
-    pool.add_mean("auc", values)
-    statistics = pool.statistics(list(map(str, range(len(values)))))
+    builder = StatisticsBuilder(len(values))
+    builder.add_mean("auc", values)
+    statistics = builder.statistics(list(map(str, range(len(values)))))
     bounds = intervals(statistics, settings.confidence_level, settings.n_resamples, settings.seed) or {}
     return {"auc": float(statistics.scores()["auc"]), "auc_ci": [float(end) for end in bounds["auc"]]}
 

@@ -192,7 +192,7 @@ def _check_loader(module: Path, text: str, leaves: Sequence[str]) -> None:
 
 
 def _imports(path: Path, parts: Parts, folders: Mapping[str, Path], errors: list[DataError]) -> tuple[str, _Imports]:
-    """A file's text, and the leaves that it imports: offences go to ``errors``."""
+    """A file's text, and the leaves that it imports: issues go to ``errors``."""
     try:
         text = path.read_bytes().decode("utf-8")
         tree = ast.parse(text, filename=str(path))

@@ -73,7 +73,7 @@ def respelled(text: str, spellings: Mapping[str, str]) -> str:
 
 
 class DataError(ValueError):
-    """One offence in the input.
+    """One issue in the input.
 
     Args:
         message: what was expected and what was found, e.g. ``"expected an integer, found '3'"``.
@@ -123,7 +123,7 @@ class DataError(ValueError):
         return printable(": ".join([*parts, respelled(self.message, spellings)]))
 
     def at(self, *, file: str | PathLike[str] | None, line: int | None = None) -> DataError:
-        """The same offence with the place that holds it, for who knows that while its finder did not."""
+        """The same issue with the place that holds it, for who knows that while its finder did not."""
         return DataError(self.message, rule=self.rule, file=file, line=line, **self._of(*_PLACE))
 
     def __reduce__(self) -> tuple[object, ...]:  # keyword-only arguments do not survive the default pickling
@@ -143,10 +143,10 @@ def summary(errors: Sequence[DataError], total: int | None = None, spellings: Ma
 
 
 class DataErrors(DataError):
-    """Several offences at once: the first ten are shown, and their number is said.
+    """Several issues at once: the first ten are shown, and their number is said.
 
     Args:
-        errors: the offences that are kept (more than ten need not be).
+        errors: the issues that are kept (more than ten need not be).
         total: how many there were; by default as many as given.
     """
 

@@ -28,10 +28,10 @@ import msgspec
 from msgspec import UNSET
 from msgspec.structs import astuple
 
-from eraser_hub.metrics.columns import Level, ObjectColumns, UnsuitedError, faults
+from eraser_hub.metrics.columns import Level, ObjectColumns, UnsuitedError, find_issues
 from eraser_hub.metrics.flat import Predictions
-from eraser_hub.metrics.flatten import PREDICTION, row_name, sound_rows
-from eraser_hub.metrics.offences import Offences, Rows
+from eraser_hub.metrics.flatten import PREDICTION, get_row_name, keep_sound_rows
+from eraser_hub.metrics.issues import Issues, RowNames
 from eraser_hub.metrics.unknown_fields import UnknownFields
 from eraser_hub.schema.instance import INSTANCE, QUOTES_FIELD, InstanceRecord
 from eraser_hub.schema.instance import RationaleRecord as Rationale
@@ -125,9 +125,9 @@ def instances(path: Path) -> Iterator[tuple[int, InstanceRecord]]:
 
 def _checked(row: dict[str, Any], path: Path, number: int) -> InstanceRecord:
     """Return a row as a typed instance, or raise what is wrong with its first field that is."""
-    misspelt = ((where, message, "key-unknown") for where, message in UnknownFields().look(row, INSTANCE))
-    for where, message, rule in chain(misspelt, faults(row, INSTANCE)):
-        name = row_name(row) or None
+    misspelt = ((where, message, "key-unknown") for where, message in UnknownFields().count_row(row, INSTANCE))
+    for where, message, rule in chain(misspelt, find_issues(row, INSTANCE)):
+        name = get_row_name(row) or None
         raise DataError(message, rule=cast("Rule", rule), file=path, line=number, instance=name, field=where or None)
     return cast("InstanceRecord", msgspec.convert(row, _open_type()))
 
@@ -191,14 +191,14 @@ class PredictionPart(NamedTuple):
     Attributes:
         predictions: flat; documents and labels are numbered by this part alone.
         lines: the line of each.
-        offences: misspelt fields, and fields of a wrong type, which count as absent; by line.
+        issues: misspelt fields, and fields of a wrong type, which count as absent; by line.
         unknown: the fields that the format does not know.
         quoted: whether any instance holds a language model's quotes.
     """
 
     predictions: Predictions
     lines: range
-    offences: Offences
+    issues: Issues
     unknown: UnknownFields
     quoted: bool = False
 
@@ -227,10 +227,10 @@ def parts(path: Path, num_proc: int = 1) -> Iterator[PredictionPart]:
             if isinstance(part, DataError):
                 raise DataError(part.message, rule=part.rule, file=path, line=before + (part.line or 0))
             if part.lines:
-                moved = Offences()
-                moved += [offence._replace(row=offence.row + before) for offence in part.offences]
-                moved.total = part.offences.total
-                yield part._replace(lines=range(before + 1, before + 1 + len(part.lines)), offences=moved)
+                moved = Issues()
+                moved += [issue._replace(row=issue.row + before) for issue in part.issues]
+                moved.total = part.issues.total
+                yield part._replace(lines=range(before + 1, before + 1 + len(part.lines)), issues=moved)
             before += lines
 
 
@@ -280,16 +280,16 @@ def _unless_broken(call: Callable[[], Result]) -> Result | None:
 
 def _read(path: Path, start: int, end: int, strict: bool = False) -> _Read:
     """The lines between two bytes as a part, its lines numbered from 1, or why they are no JSON; how many there are."""
-    columns, unknown, offences = ObjectColumns(INSTANCE, PREDICTION.paths), UnknownFields(), Offences()
+    columns, unknown, issues = ObjectColumns(INSTANCE, PREDICTION.paths), UnknownFields(), Issues()
     count, quoted = 0, False
     try:
         for lines in batches_of_lines(path, BLOCK, start, end):
             level = None if strict else _decoded(lines, path)
             if level is None:
                 rows = [strict_object(x, file=path, number=n) for n, x in zip(lines.numbers, lines.lines, strict=True)]
-                own = Offences({"prediction": Rows(lines.numbers, [*map(row_name, rows)])})
-                level = Level(sound_rows(rows, PREDICTION, own, unknown), INSTANCE)
-                offences.take(own)
+                own = Issues({"prediction": RowNames(lines.numbers, [*map(get_row_name, rows)])})
+                level = Level(keep_sound_rows(rows, PREDICTION, own, unknown), INSTANCE)
+                issues.take(own)
             columns.add(level)
             count = lines.numbers[-1]
             quoted = quoted or level.columns[QUOTES_FIELD].count(None) < len(level.columns[QUOTES_FIELD])
@@ -300,7 +300,7 @@ def _read(path: Path, start: int, end: int, strict: bool = False) -> _Read:
         return _read(path, start, end, strict=True)
     except DataError as error:
         return error, count
-    return PredictionPart(PREDICTION.flat(columns.finish()), range(1, count + 1), offences, unknown, quoted), count
+    return PredictionPart(PREDICTION.flat(columns.finish()), range(1, count + 1), issues, unknown, quoted), count
 
 
 def _parts_of_rows(path: Path) -> Iterator[PredictionPart]:
@@ -313,10 +313,10 @@ def _parts_of_rows(path: Path) -> Iterator[PredictionPart]:
         lines = range(first, first + table.num_rows)
         first = lines.stop
         ids = table.column("annotation_id").to_pylist() if "annotation_id" in table.column_names else [""] * len(lines)
-        offences = Offences({"prediction": Rows(lines, [row_name({"annotation_id": one}) for one in ids])})
-        predictions, unknown = flatten_table(table, PREDICTION, offences)
+        issues = Issues({"prediction": RowNames(lines, [get_row_name({"annotation_id": one}) for one in ids])})
+        predictions, unknown = flatten_table(table, PREDICTION, issues)
         quoted = QUOTES_FIELD in table.column_names and table.column(QUOTES_FIELD).null_count < table.num_rows
-        yield PredictionPart(predictions, lines, offences, unknown, quoted)
+        yield PredictionPart(predictions, lines, issues, unknown, quoted)
 
 
 def _tables(path: Path) -> Iterator[pa.Table]:

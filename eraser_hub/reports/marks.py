@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
-from eraser_hub.metrics.tokens import mask, sentences_of
+from eraser_hub.metrics.tokens import mask, split_sentences
 from eraser_hub.records.built import label_name
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.rules import Rule
@@ -147,7 +147,7 @@ def mark(
             message = f"expected a row of the dataset with {name!r}, found the columns {sorted(row)}"
             raise DataError(message, rule="key-missing", field=name)
     identity = str(row["annotation_id"])
-    texts = {document["docid"]: tuple(map(tuple, sentences_of(document["text"]))) for document in row["documents"]}
+    texts = {document["docid"]: tuple(map(tuple, split_sentences(document["text"]))) for document in row["documents"]}
     lengths = {docid: sum(map(len, sentences)) for docid, sentences in texts.items()}
     gold = _gold(row, identity, lengths)
     predicted, soft = _predicted(instance, identity, lengths)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from eraser_hub.metrics.token_rows import one_token, runs
+from eraser_hub.metrics.token_rows import escape_whitespace, find_runs
 from eraser_hub.records.built import label_name
 from eraser_hub.records.errors import DataError, shown
 
@@ -49,11 +49,11 @@ def side(
     for k, sets in enumerate(row.get("rationale_ids") or ()):
         for group, indices in enumerate(sets):
             checked = _indices(indices, len(sequences[k]), f"rationale_ids[{k}][{group}]", identity)
-            gold += [(start, end, group) for start, end in runs(checked, offsets[k])]
+            gold += [(start, end, group) for start, end in find_runs(checked, offsets[k])]
     predicted, top, ranks = _answered(sequences, offsets, instance or {}, identity)
     document = MarkedDocument(
         identity,
-        tuple(tuple(map(one_token, sequence)) for sequence in sequences),
+        tuple(tuple(map(escape_whitespace, sequence)) for sequence in sequences),
         tuple(sorted(gold)),
         None if predicted is None else tuple(predicted),
     )
@@ -70,7 +70,7 @@ def _answered(
     predicted, top, ranks = list[tuple[int, int]](), list[str](), dict[int, int]()
     for k, sequence in enumerate(sequences):
         indices = [] if parts is None else _indices(parts[k], len(sequence), f"rationale[{k}]", identity)
-        predicted += runs(indices, offsets[k])
+        predicted += find_runs(indices, offsets[k])
         words = [] if order is None else [str(word) for word in order[k]]
         wanted = len(set(indices)) or MOST_TOP
         top += words[: min(wanted, MOST_TOP)]

@@ -1,1 +1,1 @@
-"""Every record that users read or write, declared once; decoders, Arrow and JSON Schema are made from it."""
+"""Declarations of all records that users read or write; decoders, Arrow types and JSON Schema come from them."""

@@ -19,16 +19,17 @@ _ARROW = {
 }
 
 
-def arrow_type(field: Field, labels: Sequence[str], only: Collection[str] = ()) -> pa.DataType:
+def to_arrow_type(field: Field, labels: Sequence[str], only: Collection[str] = ()) -> pa.DataType:
     """Return the Arrow type of a field.
 
     Args:
+        field: the declared field.
         labels: the keys of probabilities by label, which become a struct.
-        only: of a record, the fields that its struct has; () for all.
+        only: the fields of a record that its struct has; () for all.
     """
     if field.record is not None:
         inner = [one for one in field.record.values() if not only or one.name in only]
-        kind = pa.struct([(one.name, arrow_type(one, labels)) for one in inner])
+        kind = pa.struct([(one.name, to_arrow_type(one, labels)) for one in inner])
     elif field.kind == "probabilities":
         kind = pa.struct([(label, pa.float64()) for label in labels])
     else:
@@ -38,20 +39,21 @@ def arrow_type(field: Field, labels: Sequence[str], only: Collection[str] = ()) 
     return kind
 
 
-def features(record: Record, names: Collection[str] = ()) -> dict[str, Any]:
+def make_features(record: Record, names: Collection[str] = ()) -> dict[str, Any]:
     """Return a record as the features of `datasets`.
 
     Args:
+        record: the declared record.
         names: the fields; () for all.
     """
     import datasets
 
-    # labels are each dataset's own, and a struct would have to name them; datasets before 4.1 has no Json
+    # labels differ between datasets, and a struct would have to name them; datasets before 4.1 has no Json
     by_label = datasets.Json() if hasattr(datasets, "Json") else datasets.Value("string")
 
-    def feature(field: Field) -> Any:
+    def make_feature(field: Field) -> Any:
         if field.record is not None:
-            inner: Any = {name: feature(one) for name, one in field.record.items()}
+            inner: Any = {name: make_feature(one) for name, one in field.record.items()}
         else:
             inner = (
                 by_label
@@ -62,4 +64,4 @@ def features(record: Record, names: Collection[str] = ()) -> dict[str, Any]:
             inner = [inner]
         return inner
 
-    return {name: feature(field) for name, field in record.items() if not names or name in names}
+    return {name: make_feature(field) for name, field in record.items() if not names or name in names}

@@ -1,4 +1,4 @@
-"""An instance of a predictions file: what a model says about one annotation, and what the scores read of it."""
+"""Instance of a predictions file: a model's output for one annotation, and the fields that scores read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from .record import Id, Probabilities, Record, area, column, describe, share
 
-# how far from 1 the probabilities may sum
+# tolerance of the sum of probabilities
 PROBABILITY_SLACK = 1e-3
 ANSWERED = "answered"  # the outcome of an instance that a model gave an answer for
 
@@ -22,7 +22,7 @@ class SpanRecord:
 
 @dataclass(kw_only=True)
 class RationaleRecord:
-    """A predicted rationale in one document."""
+    """Predicted rationale in one document."""
 
     docid: Id = column("a document of the annotation; each one once", required=True)
     hard_rationale_predictions: list[SpanRecord] | None = column(
@@ -94,7 +94,7 @@ class SoftScoresRecord:
 
 @dataclass(kw_only=True)
 class QuoteRecord:
-    """A language model's quote, and where it stands."""
+    """A language model's quote, and its place in the text."""
 
     text: str | None = column("the quote as the model gave it")
     status: str | None = column(
@@ -107,7 +107,7 @@ class QuoteRecord:
 
 
 @dataclass(kw_only=True)
-class AskedAgain:
+class ConsistencyAnswer:
     """A language model's answer to a changed question."""
 
     kind: str | None = column("redacted, removed, random, alone or simulated: what was changed")
@@ -174,14 +174,14 @@ class InstanceRecord:
     entropy_sufficiency: float | None = column(_ENTROPY + _ALONE, unit="nats", low=0, scores="entropy_sufficiency")
     outcome: str | None = column('"answered", or why a model gave no answer')
     quotes: list[QuoteRecord] | None = column("a language model's quotes", scores="`quote_faithfulness`")
-    asked_again: list[AskedAgain] | None = column(
+    asked_again: list[ConsistencyAnswer] | None = column(
         "answers to changed questions", scores="label_flip .., simulatability"
     )
 
 
 INSTANCE: Record = describe(InstanceRecord)
 
-# {label: probability} of an instance: the name in flat arrays -> the field; `ERASED` are those of an erased input
+# {label: probability} of an instance: name in flat arrays -> field; `ERASED` are those of erased inputs
 SCORE_FIELDS = {
     "full": "classification_scores",
     "comprehensiveness": "comprehensiveness_classification_scores",
@@ -207,7 +207,7 @@ SOFT_FIELDS = {
 
 
 class ListField(NamedTuple):
-    """A list of erased inputs; entries' probabilities stand in ``ENTRY_comprehensiveness``, ``ENTRY_sufficiency``."""
+    """List of erased inputs; flat arrays ``ENTRY_comprehensiveness``, ``ENTRY_sufficiency`` hold them."""
 
     field: str
     entry: str
@@ -221,21 +221,21 @@ LIST_FIELDS = {
 LABELLED = (*SCORE_FIELDS, *(f"{entry}_{side}" for _, entry in LIST_FIELDS.values() for side in ERASED))
 # shares of the tokens at which the area over the perturbation curve is measured (DeYoung et al. 2020)
 AOPC_THRESHOLDS: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.5)
-OCCLUDED_FIELD, OUTCOME_FIELD, QUOTES_FIELD, AGAIN_FIELD = "occluded_scores", "outcome", "quotes", "asked_again"
+OCCLUDED_FIELD, OUTCOME_FIELD, QUOTES_FIELD, CONSISTENCY_FIELD = "occluded_scores", "outcome", "quotes", "asked_again"
 AOPC_BOUNDS, SOFT_MASKS, LEAVE_ONE_OUT = "aopc_bounds", "soft_scores", "leave_one_out"
 DISTANCES, ENTROPIES = (tuple(f"{what}_{where}" for where in _INPUTS) for what in ("distance", "entropy"))
 
 
 class NumberField(NamedTuple):
-    """A number of an instance: the path of its field as messages show it, its least and its greatest value."""
+    """Number of an instance: the path of its field as messages show it, its least and its greatest value."""
 
     field: str
     low: float
     high: float
 
 
-def _number_fields() -> dict[str, NumberField]:
-    """Return the numbers of an instance that scores read, by the names that the scores have for them."""
+def _find_number_fields() -> dict[str, NumberField]:
+    """Return the numbers of an instance that scores read, by their names in scores."""
     numbers: dict[str, NumberField] = {}
     for one in INSTANCE.values():
         inner = {} if one.record is None or one.depth else one.record
@@ -247,7 +247,7 @@ def _number_fields() -> dict[str, NumberField]:
     return numbers
 
 
-NUMBER_FIELDS = _number_fields()
-_READ_BY_OTHERS = (SCORE_FIELDS["null"], OCCLUDED_FIELD, OUTCOME_FIELD, QUOTES_FIELD, AGAIN_FIELD)
-# what `eraser_faithfulness` reads of an instance
-READ_BY_FAITHFULNESS = tuple(name for name in INSTANCE if name not in _READ_BY_OTHERS)
+NUMBER_FIELDS = _find_number_fields()
+_OTHER_FIELDS = (SCORE_FIELDS["null"], OCCLUDED_FIELD, OUTCOME_FIELD, QUOTES_FIELD, CONSISTENCY_FIELD)
+# the fields of an instance that `eraser_faithfulness` reads
+FAITHFULNESS_FIELDS = tuple(name for name in INSTANCE if name not in _OTHER_FIELDS)

@@ -1,4 +1,4 @@
-"""Declarations of records: dataclasses whose fields say what they mean, and what is read from such a declaration.
+"""Declarations of records: dataclasses whose fields carry their meaning, and the fields read from a declaration.
 
 A field is declared as ``name: type | None = column("meaning", unit=.., low=.., high=.., scores=..)``. Its type is one
 of ``str``, ``int``, ``float``, ``bool``, ``Id``, ``Label``, ``Probabilities``, another record, or a list of these.
@@ -31,12 +31,13 @@ def column(
     """Declare a field of a record.
 
     Args:
-        meaning: what the field says.
-        unit: of its number, or of each number of its list.
-        low, high: the least and the greatest value.
-        scores: the scores that need it; "" for none.
-        name: what the scores call the number, where they read it from a record within the instance.
-        required: whether every record has the field; others may be absent or null.
+        meaning: the meaning of the field.
+        unit: the unit of its number, or of each number of its list.
+        low: the least value.
+        high: the greatest value.
+        scores: the scores that need the field; "" for none.
+        name: the name of the number in scores, where it lies in a record within the instance.
+        required: True if every record has the field; others may be absent or null.
     """
     facts = {"meaning": meaning, "unit": unit, "low": low, "high": high, "scores": scores, "name": name}
     return field(metadata=facts) if required else field(default=None, metadata=facts)
@@ -53,8 +54,8 @@ class Field:
     Attributes:
         name: its key in JSON, its column in Arrow.
         kind: "text", "id", "label", "whole", "number", "flag", "probabilities" or "record".
-        depth: how many lists are around each value; 0: none.
-        record: the record that stands there, where ``kind`` is "record".
+        depth: the number of lists around each value; 0: none.
+        record: the record of each value, where ``kind`` is "record".
         facts: the arguments of `column`.
         required: see `column`.
     """
@@ -74,10 +75,10 @@ Record: TypeAlias = "Mapping[str, Field]"
 def describe(declaration: type) -> Record:
     """Return the fields of a record's declaration, by name."""
     hints = get_type_hints(declaration, include_extras=True)
-    return {one.name: _field(one.name, hints[one.name], one.metadata) for one in fields(declaration)}
+    return {one.name: _parse_field(one.name, hints[one.name], one.metadata) for one in fields(declaration)}
 
 
-def _field(name: str, hint: Any, facts: Mapping[str, Any]) -> Field:
+def _parse_field(name: str, hint: Any, facts: Mapping[str, Any]) -> Field:
     optional, depth = False, 0
     while True:
         if get_origin(hint) in (Union, types.UnionType):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .instance import AskedAgain, QuoteRecord
+from .instance import ConsistencyAnswer, QuoteRecord
 from .record import Id, Label, column, describe, share
 
 
@@ -30,7 +30,7 @@ class EvidenceRecord:
 
 @dataclass(kw_only=True)
 class AnnotationRecord:
-    """A row of a dataset, as scores read it; further columns are left alone."""
+    """Row of a dataset, as scores read it; scores ignore further columns."""
 
     annotation_id: Id = column("its name; each one once", required=True)
     classification: Label | None = column("the gold label, or its number", scores="accuracy, macro F1")
@@ -68,14 +68,14 @@ class PairRow(_RowIds):
     non_rationale_pred_label: str | None = column("the answer without it", scores="new_p")
     outcome: str | None = column('"answered", or why a model gave no answer')
     quotes: list[QuoteRecord] | None = column("a language model's quotes", scores="`quote_faithfulness`")
-    asked_again: list[AskedAgain] | None = column(
+    asked_again: list[ConsistencyAnswer] | None = column(
         "answers to changed questions", scores="label_flip .., simulatability"
     )
 
 
 @dataclass(kw_only=True)
 class PairRecord:
-    """A record of the perturbation benchmark, as scores read it; further columns are left alone."""
+    """Record of the perturbation benchmark, as scores read it; scores ignore further columns."""
 
     id: Id = column("its name; each one once", required=True)
     sample_type: str | None = column('"ori" or "disturb"', scores="map")
@@ -101,7 +101,7 @@ class FidelityRow(_RowIds):
 
 @dataclass(kw_only=True)
 class AnnotatorRow(_RowIds):
-    """What several people marked in a text."""
+    """Marks of several annotators in one text."""
 
     annotators: list[list[int]] | None = column("a list of 0 and 1 per annotator, one number a token", scores="all")
 
@@ -109,10 +109,10 @@ class AnnotatorRow(_RowIds):
 ANNOTATION = describe(AnnotationRecord)
 PERTURBATION_ROW, PERTURBATION_RECORD = describe(PairRow), describe(PairRecord)
 FIDELITY_ROW, ANNOTATOR_ROW = describe(FidelityRow), describe(AnnotatorRow)
-# what names a row, in the order in which it is looked for
+# the fields that name a row, in the order of the search
 ID_FIELDS = ("annotation_id", "id", "sent_id")
 PROBABILITIES = ("pred_proba", "rationale_pred_proba", "non_rationale_pred_proba")
-# answers (words) to what is left of the input, as `pred_label` is the answer to the whole
+# answers (words) to the rest of the input, as `pred_label` is the answer to the whole
 ERASED_ANSWERS = ("rationale_pred_label", "non_rationale_pred_label")
 # where an ERASER instance holds the four probabilities that `normalized_fidelity` reads
 FIDELITY_FIELDS = {

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from eraser_hub.metrics.agreement_scores import SENTENCES_BY_SPANS
-from eraser_hub.metrics.clusters import AUTO, NONE, numbered
-from eraser_hub.metrics.pool import Finalize, Pool, Statistics
-from eraser_hub.metrics.resampling import DEFAULT_LEVEL, check_settings, few, intervals
+from eraser_hub.metrics.clusters import AUTO, NONE, number_values
+from eraser_hub.metrics.resampling import DEFAULT_LEVEL, check_settings, describe_small_counts, intervals
 from eraser_hub.metrics.results import HEADLINE, signature
+from eraser_hub.metrics.statistics_builder import Finalize, Statistics, StatisticsBuilder
 from eraser_hub.records.errors import MOST_SHOWN, DataError, shown
 
 from .operators import operator_notes, sensitivity
@@ -104,7 +104,7 @@ def from_result(result: Mapping[str, Any], name: str = "result") -> Statistics:
     if not ids or len(set(ids)) != len(ids):
         message = "expected each id once, and at least one"
         raise DataError(message, rule="id-twice", field=f"{name}.per_instance.annotation_id")
-    pool = Pool(len(ids))
+    builder = StatisticsBuilder(len(ids))
     for key, values in columns.items():
         score = result.get(key)
         if key in ("annotation_id", "cluster") or isinstance(score, bool) or not isinstance(score, (int, float)):
@@ -116,8 +116,8 @@ def from_result(result: Mapping[str, Any], name: str = "result") -> Statistics:
             raise DataError(message, rule="length", field=where)
         told = column[~np.isnan(column)]
         if len(told) and np.isclose(told.mean(), score, rtol=1e-9, atol=1e-9):
-            pool.add_mean(key, column)
-    statistics = pool.statistics(ids)
+            builder.add_mean(key, column)
+    statistics = builder.statistics(ids)
     if not statistics.per_instance:
         message = "expected a score that is the mean of its per-instance values, found none"
         raise DataError(message, rule="score-missing", field=name)
@@ -128,7 +128,7 @@ def from_result(result: Mapping[str, Any], name: str = "result") -> Statistics:
         where = f"{name}.per_instance.cluster"
         raise DataError(f"expected {len(ids)} clusters, one per id, found {len(clusters)}", rule="length", field=where)
     kind = re.search(r"\|cluster:([^|]*)", str(result.get("signature", "")))
-    return replace(statistics, clusters=numbered(clusters), clustering=kind[1] if kind else "results")
+    return replace(statistics, clusters=number_values(clusters), clustering=kind[1] if kind else "results")
 
 
 def aligned(systems: Mapping[str, Sequence[Statistics]]) -> dict[str, list[Statistics]]:
@@ -166,7 +166,7 @@ def _with_clusters(systems: dict[str, list[Statistics]]) -> dict[str, list[Stati
         if run.clusters is None:
             clustering = run.clustering if clustering == NONE else clustering
             continue
-        own = numbered(run.clusters.tolist())
+        own = number_values(run.clusters.tolist())
         if numbers is not None and (own != numbers).any():
             message = "expected the same clusters of every system (cluster_by), found others"
             raise DataError(message, rule="constant", field=name)
@@ -269,7 +269,11 @@ def compare_blocks(
     family = inference.family(list(keys[pairs[0]]))
     tests = _correct(keys, family, inference)
     few_clusters = [
-        f"{name}: {line}" for level in levels for name, runs in level.items() for run in runs for line in few(run)
+        f"{name}: {line}"
+        for level in levels
+        for name, runs in level.items()
+        for run in runs
+        for line in describe_small_counts(run)
     ]
     whole = max((level[names[0]][0] for level in levels), key=lambda statistics: len(statistics.ids))
     return {

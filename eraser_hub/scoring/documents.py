@@ -11,7 +11,7 @@ import numpy as np
 
 from eraser_hub.conversion.eraser.format import read_document_lines, safe_name
 from eraser_hub.metrics.joining import DocumentLengths
-from eraser_hub.metrics.tokens import text_sizes
+from eraser_hub.metrics.tokens import measure_texts
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.lines import NoFile, file_name, utf8_file
 
@@ -109,7 +109,7 @@ class CorpusDocuments(DocumentLengths):
     def _count(self, numbers: Sequence[int], texts: Sequence[bytes]) -> None:
         """Keep the counts of some documents, ascending, behind those that were counted before."""
         bounds = np.concatenate([[0], np.cumsum(np.fromiter(map(len, texts), dtype=np.int64, count=len(texts)))])
-        sizes = text_sizes(np.frombuffer(b"".join(texts), dtype=np.uint8), bounds)
+        sizes = measure_texts(np.frombuffer(b"".join(texts), dtype=np.uint8), bounds)
         self.tokens[numbers], self.sentences[numbers] = sizes.tokens, sizes.sentences
         self.sizes.frombytes(sizes.sentence_tokens.astype(np.intc).tobytes())
 

@@ -17,7 +17,7 @@ class LabelNames(NamedTuple):
     """The labels that count.
 
     Attributes:
-        names: in their order, others are offences; None: those that the annotations have.
+        names: in their order, others are issues; None: those that the annotations have.
         note: one line for whoever scores, where the labels are the annotations' own; else empty.
     """
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.metrics.clusters import AUTO, NONE, by_items, numbered
-from eraser_hub.metrics.joining import Part
-from eraser_hub.metrics.pool import Pool
+from eraser_hub.metrics.clusters import AUTO, NONE, cluster_by_items, number_values
+from eraser_hub.metrics.joining import MatchedChunk
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL, intervals
+from eraser_hub.metrics.statistics_builder import StatisticsBuilder
 
 if TYPE_CHECKING:
     from .references import Gold
@@ -129,9 +129,11 @@ def interval_of_share(
     seed: int,
 ) -> tuple[float, float] | None:
     """The interval of a mean over instances, such as a share, over clusters; None as `resampling.intervals` has it."""
-    pool = Pool(len(hits))
-    pool.add_mean("share", hits.astype(np.float64))
-    statistics = replace(pool.statistics(list(map(str, range(len(hits))))), clusters=clusters, clustering="documents")
+    builder = StatisticsBuilder(len(hits))
+    builder.add_mean("share", hits.astype(np.float64))
+    statistics = replace(
+        builder.statistics(list(map(str, range(len(hits))))), clusters=clusters, clustering="documents"
+    )
     bounds = intervals(statistics, confidence_level, n_resamples, seed)
     return (float(bounds["share"][0]), float(bounds["share"][1])) if bounds else None
 
@@ -142,7 +144,7 @@ def document_clusters(docids: Sequence[Sequence[str | int]]) -> NDArray[np.int64
     Args:
         docids: names or numbers of each instance's documents.
     """
-    numbers = by_items("documents", docids).numbers
+    numbers = cluster_by_items("documents", docids).numbers
     return np.arange(len(docids)) if numbers is None else numbers
 
 
@@ -181,7 +183,7 @@ class Masks:
         self.rows: list[int] = []
         self.selected = False
 
-    def add(self, part: Part) -> None:
+    def add(self, part: MatchedChunk) -> None:
         """Take up instances that have a label; a rationale in a document that its annotation does not list is none."""
         p, annotation = part.p, part.rows[part.reference]
         labelled = np.flatnonzero(p.classification >= 0).tolist()
@@ -225,4 +227,4 @@ class Masks:
         if cluster_by == NONE:
             return np.arange(len(self.rows))
         values = self.gold(cluster_by)
-        return numbered((row,) if values[row] is None else values[row] for row in self.rows)
+        return number_values((row,) if values[row] is None else values[row] for row in self.rows)

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.metrics.offences import ONLY_PREDICTED
+from eraser_hub.metrics.issues import ONLY_PREDICTED
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.predictions import instances, plain_rows
 from eraser_hub.records.rules import Rule
 from eraser_hub.records.run_record import signature_of_run
-from eraser_hub.schema.instance import AGAIN_FIELD, OUTCOME_FIELD, QUOTES_FIELD
+from eraser_hub.schema.instance import CONSISTENCY_FIELD, OUTCOME_FIELD, QUOTES_FIELD
 
 from .quotes import BLOCK as QUOTES
 from .scored_split import Row, Rows, ScoredSplit
@@ -152,5 +152,7 @@ def _quoted(row: Row, source: ScoredSplit) -> dict[str, Any]:
     label = row.get("classification", row.get("pred_label"))
     if isinstance(label, int) and not isinstance(label, bool):
         label = source.label_name(label, row, "pred_label")
-    fields = {field: row[field] for field in (QUOTES_FIELD, OUTCOME_FIELD, AGAIN_FIELD) if row.get(field) is not None}
+    fields = {
+        field: row[field] for field in (QUOTES_FIELD, OUTCOME_FIELD, CONSISTENCY_FIELD) if row.get(field) is not None
+    }
     return {"annotation_id": str(row[source.id_field]), "classification": label, **fields}

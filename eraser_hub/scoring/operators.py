@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.metrics.erasure import info_of
+from eraser_hub.metrics.erasure import make_info
 
 UNDECIDED = "–"
 SAME = 1e-12  # scores this close are tied: rounding of the same sums
@@ -59,7 +59,7 @@ def sensitivity(results: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         better and another the second}]}.
     """
     ways = list(results)
-    directions, _ = info_of()
+    directions, _ = make_info()
     first = results[ways[0]]
     scores: dict[str, Any] = {}
     for key in first["comparisons"][0]["keys"]:

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from eraser_hub.metrics.pool import Finalize
 from eraser_hub.metrics.resampling import (
     CHUNK_BYTES,
     DEFAULT_LEVEL,
@@ -23,12 +22,13 @@ from eraser_hub.metrics.resampling import (
     SAME,
     Scores,
     bootstrap_weights,
-    bounds_of,
     check_settings,
     check_values,
+    compute_bounds,
     jackknife,
     weighted_sums,
 )
+from eraser_hub.metrics.statistics_builder import Finalize
 from eraser_hub.records.errors import DataError
 
 RESAMPLES = 10_000
@@ -183,7 +183,7 @@ def paired_bootstrap(
     ]
     drawn = _concatenate(parts)
     left_out = jackknife(pair.rows, pair.differences) if len(pair.rows) > 1 else None
-    bounds = bounds_of(pair.observed, drawn, confidence_level, left_out)
+    bounds = compute_bounds(pair.observed, drawn, confidence_level, left_out)
     tests = {}
     for key, draws in drawn.items():
         real = float(pair.observed[key])

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from eraser_hub.metrics.cells import Row
-from eraser_hub.metrics.offences import Offences, cut
-from eraser_hub.metrics.pool import Statistics
+from eraser_hub.metrics.issues import Issues, cut
 from eraser_hub.metrics.quotes import quote_statistics
-from eraser_hub.metrics.results import scored_of
+from eraser_hub.metrics.results import describe_scored
+from eraser_hub.metrics.statistics_builder import Statistics
 from eraser_hub.records.predictions import plain_rows
 from eraser_hub.schema.instance import QUOTES_FIELD
 from eraser_hub.schema.rows import ID_FIELDS
@@ -43,27 +43,27 @@ def score_quotes(results: Path, gold: Gold) -> Quoted:
     not say which documents a model was shown, and there it is undefined.
 
     Raises:
-        DataError: instances without the field, or with quotes that are none; at most ten offences.
+        DataError: instances without the field, or with quotes that are none; at most ten issues.
     """
     rows, lines = dict[str, Row](), dict[str, int]()
     for line, row in plain_rows(results):
         name = next(str(row[field]) for field in ID_FIELDS if row.get(field) is not None)
         rows[name], lines[name] = row, line
     sizes = _sizes(gold)
-    offences = Offences()
+    issues = Issues()
     ordered = {name: rows[name] for name in gold.references.ids if name in rows}
-    statistics, counts = quote_statistics(ordered, sizes, offences)
-    places = {cut(name): (line, name) for name, line in lines.items()}  # as offences name them
-    for at, (line, name) in enumerate([places[str(offence.name)] for offence in offences]):
-        offences[at] = offences[at]._replace(row=line, id=name)
-    raise_offences(offences, {"prediction": results})
+    statistics, counts = quote_statistics(ordered, sizes, issues)
+    places = {cut(name): (line, name) for name, line in lines.items()}  # as issues name them
+    for at, (line, name) in enumerate([places[str(issue.name)] for issue in issues]):
+        issues[at] = issues[at]._replace(row=line, id=name)
+    raise_offences(issues, {"prediction": results})
     settings: dict[str, object] = {"coverage": "documents"} if sizes else {}
     note = (
         ""
         if sizes
         else f"no coverage of {QUOTES_FIELD}: a corpus folder does not say which documents were read (`dataset` does)"
     )
-    return Quoted(statistics, counts, settings | scored_of(len(ordered), len(gold.references.ids)), note)
+    return Quoted(statistics, counts, settings | describe_scored(len(ordered), len(gold.references.ids)), note)
 
 
 def _sizes(gold: Gold) -> dict[str, dict[str, int]]:

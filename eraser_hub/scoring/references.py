@@ -13,10 +13,10 @@ from msgspec import UNSET
 
 from eraser_hub.metrics.checks import name_labels
 from eraser_hub.metrics.clusters import Clusters
-from eraser_hub.metrics.flat import EVIDENCE_COLUMNS, REFERENCE_FIELDS, References, Words, blank, concatenate
+from eraser_hub.metrics.flat import EVIDENCE_COLUMNS, REFERENCE_FIELDS, References, Words, concatenate, make_blank
 from eraser_hub.metrics.flatten import REFERENCE, flatten_rows
-from eraser_hub.metrics.joining import DocumentLengths, by_documents
-from eraser_hub.metrics.offences import Offences, Rows, cut
+from eraser_hub.metrics.issues import Issues, RowNames, cut
+from eraser_hub.metrics.joining import DocumentLengths, cluster_by_documents
 from eraser_hub.metrics.token_rows import as_eraser_row
 from eraser_hub.records.errors import DataError, DataErrors
 from eraser_hub.records.json_lines import strict_object
@@ -77,7 +77,7 @@ class Gold:
 
     def clusters(self) -> Clusters:
         """Annotations that share a document."""
-        return by_documents(self.references)
+        return cluster_by_documents(self.references)
 
 
 def read_gold(source: ScoredSplit, columns: Sequence[str] = (), listed: bool = False) -> Gold:
@@ -88,7 +88,7 @@ def read_gold(source: ScoredSplit, columns: Sequence[str] = (), listed: bool = F
         listed: keep which documents each annotation has; a corpus' references only say which its evidence lies in.
 
     Raises:
-        DataError: a file cannot be read, or something in it is not as it should be; at most ten offences.
+        DataError: a file cannot be read, or something in it is not as it should be; at most ten issues.
     """
     if source.dataset is None:
         return _of_corpus(source, columns, listed)
@@ -96,28 +96,28 @@ def read_gold(source: ScoredSplit, columns: Sequence[str] = (), listed: bool = F
     return replace(gold, listed=(gold.references.document_instance, gold.references.document)) if listed else gold
 
 
-def raise_offences(offences: Offences, files: dict[str, Path]) -> None:
-    """Raise the offences, if there are any.
+def raise_offences(issues: Issues, files: dict[str, Path]) -> None:
+    """Raise the issues, if there are any.
 
     Args:
-        files: side -> the file that its rows stand in, which offences call by their lines.
+        files: side -> the file that its rows stand in, which issues call by their lines.
     """
-    if not offences.total:
+    if not issues.total:
         return
     errors = [
         DataError(
-            offence.message,
-            rule=cast("Rule", offence.rule),
-            file=files[offence.side],
-            line=None if offence.row < 0 else offence.row,
-            instance=offence.id or None,
-            field=offence.field or None,
+            issue.message,
+            rule=cast("Rule", issue.rule),
+            file=files[issue.side],
+            line=None if issue.row < 0 else issue.row,
+            instance=issue.id or None,
+            field=issue.field or None,
         )
-        for offence in offences
+        for issue in issues
     ]
-    if offences.total == 1:
+    if issues.total == 1:
         raise errors[0]
-    raise DataErrors(errors, offences.total)
+    raise DataErrors(errors, issues.total)
 
 
 def ids_of_splits(source: ScoredSplit) -> Iterator[tuple[str, set[str]]]:
@@ -184,7 +184,7 @@ def _of_corpus(source: ScoredSplit, columns: Sequence[str], listed: bool) -> Gol
             column += [_value(_row(part.run, at, name), name, path, line) for at, line in enumerate(part.run.numbers)]
     if not numbers:
         raise DataError("expected at least one annotation, found none", rule="empty", file=path)
-    references = blank(References, Words(numbers))
+    references = make_blank(References, Words(numbers))
     references.docids, references.labels = Words(documents.numbers), list(codes)
     for name, pieces in zip(_CHECKED, zip(*parts, strict=True), strict=True):
         setattr(references, name, np.concatenate(pieces))
@@ -219,7 +219,7 @@ def _of_dataset(source: ScoredSplit, columns: Sequence[str]) -> Gold:
     from eraser_hub.records.built import batches  # the Arrow libraries are slow to import: only where they are needed
 
     labels, files = source.labels, source.built.files(source.built_config, source.split)
-    offences, parts = Offences(), list[References]()
+    issues, parts = Issues(), list[References]()
     values: dict[str, list[object]] = {name: [] for name in columns}
     first = 1
     tokens = source.holds_tokens
@@ -227,24 +227,24 @@ def _of_dataset(source: ScoredSplit, columns: Sequence[str]) -> Gold:
     for table in batches(
         files, [*dict.fromkeys((*(TOKEN_COLUMNS if tokens else REFERENCE_FIELDS), *(names.get(n, n) for n in columns)))]
     ):
-        own = Offences({"reference": Rows(range(first, first + table.num_rows), table.column(0).to_pylist())})
+        own = Issues({"reference": RowNames(range(first, first + table.num_rows), table.column(0).to_pylist())})
         if tokens:
             part, _ = flatten_rows([as_eraser_row(row) for row in table.to_pylist()], REFERENCE, own)
         else:
             part, _ = flatten_table(table, REFERENCE, own)
-        offences.take(own)
+        issues.take(own)
         parts.append(part)
         for name, cells in values.items():
             column = names.get(name, name)
             rows = table.select([column]).to_pylist()
             cells += [_value(row, column, files[0], number) for number, row in enumerate(rows, first)]
         first += table.num_rows
-    references = concatenate(parts) if parts else blank(References, ())
-    own = Offences({"reference": Rows(range(1, first), references.ids)})
+    references = concatenate(parts) if parts else make_blank(References, ())
+    own = Issues({"reference": RowNames(range(1, first), references.ids)})
     name_labels(references, labels.names, own)
-    offences.take(own)
+    issues.take(own)
     if "classification" in values:
         label_of = [*references.labels, None]
         values["classification"] = [label_of[code] for code in references.classification.tolist()]
-    raise_offences(offences, {"reference": files[0]})
+    raise_offences(issues, {"reference": files[0]})
     return Gold(references, DocumentLengths(references), files[0], range(1, first), labels.names, values, labels.note)

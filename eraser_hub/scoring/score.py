@@ -16,17 +16,25 @@ import msgspec
 import numpy as np
 
 from eraser_hub.metrics.agreement import Agreement
-from eraser_hub.metrics.agreement_scores import PRF, SOFT, suffix
+from eraser_hub.metrics.agreement_scores import PRF, SOFT, format_iou_suffix
 from eraser_hub.metrics.checks import name_labels
-from eraser_hub.metrics.clusters import clustered
+from eraser_hub.metrics.clusters import add_clusters
 from eraser_hub.metrics.erasure import classification_report
 from eraser_hub.metrics.faithfulness import Faithfulness
-from eraser_hub.metrics.offences import Offences, Rules
-from eraser_hub.metrics.parts import DOCUMENTS, FIELDS, LENGTHS, THRESHOLDS, Parts, fields_of, left_out_said
-from eraser_hub.metrics.pool import Pool, Statistics
+from eraser_hub.metrics.issues import Issues, IssuesByRule
+from eraser_hub.metrics.matching import (
+    DOCUMENTS,
+    FIELDS,
+    LENGTHS,
+    THRESHOLDS,
+    Matcher,
+    describe_fields,
+    describe_left_out,
+)
 from eraser_hub.metrics.rankings import check_policy
 from eraser_hub.metrics.resampling import cautions
-from eraser_hub.metrics.results import breakdown_note, plain, report
+from eraser_hub.metrics.results import describe_breakdown, report, to_python
+from eraser_hub.metrics.statistics_builder import Statistics, StatisticsBuilder
 from eraser_hub.metrics.unknown_fields import UnknownFields
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.predictions import instances
@@ -55,7 +63,7 @@ def score(source: ScoredSplit, predictions: Path, settings: ScoreSettings | None
         num_proc: processes that read a jsonl file of instances; 0: one, or more for a large file on several cores.
 
     Raises:
-        DataError: bad data, with file and line; at most ten offences, and their number.
+        DataError: bad data, with file and line; at most ten issues, and their number.
         ValueError: settings out of range.
     """
     settings = settings or ScoreSettings()
@@ -85,9 +93,9 @@ class _Instances:
             settings = replace(settings, aopc_thresholds=_thresholds(self.rows))
         self.source, self.path, self.settings = source, predictions, settings
         self.gold = gold = read_gold(source, settings.columns, settings.mask_leak or settings.fidelity)
-        self.rules = rules = Rules(("predictions", *LENGTHS), FIELDS, (*DOCUMENTS, "strict"), THRESHOLDS)
+        self.rules = rules = IssuesByRule(("predictions", *LENGTHS), FIELDS, (*DOCUMENTS, "strict"), THRESHOLDS)
         name_labels(gold.references, gold.label_names, rules["label names"])
-        self.parts = Parts(gold.references, rules, gold.lines, settings.only_predicted, gold.documents)
+        self.parts = Matcher(gold.references, rules, gold.lines, settings.only_predicted, gold.documents)
         self.parts.option = "`only_predicted`"
         self.agreement = Agreement(self.parts, settings.agreement, settings.totals)
         bins = settings.aopc_thresholds or ()
@@ -103,19 +111,19 @@ class _Instances:
         gathered: dict[str, Agreement | Faithfulness] = {"agreement": self.agreement, "faithfulness": self.faithfulness}
         left_out = {**self.agreement.left_out(), **self.faithfulness.left_out()}
         statistics = {
-            name: _statistics(own.pool, gold, s, self.parts.scored)
+            name: _statistics(own.builder, gold, s, self.parts.scored)
             for name, own in gathered.items()
-            if own.pool.columns
+            if own.builder.columns
         }
         made_by = {name: own.signature_settings() for name, own in gathered.items()}
         quotes = score_quotes(self.path, gold) if self.quoted else None
         if quotes is not None:
             statistics[QUOTES], made_by[QUOTES] = _of_quotes(quotes.statistics, gold, s), quotes.settings
         if not statistics:
-            lacking = f"nothing to score: expected {fields_of(left_out)}, found none of them"
+            lacking = f"nothing to score: expected {describe_fields(left_out)}, found none of them"
             raise DataError(lacking, rule="score-missing", file=self.path)
         leak, leak_note = ({}, "") if self.masks is None else self.masks.leak(s)
-        notes = [self.unknown.note(), *left_out_said(left_out), *self.agreement.notes(), gold.note, leak_note]
+        notes = [self.unknown.describe(), *describe_left_out(left_out), *self.agreement.notes(), gold.note, leak_note]
         notes += ["" if quotes is None else quotes.note, *self._notes(statistics)]
         answered = ", ".join({str(own["answered"]) for own in made_by.values() if "answered" in own})
         scores = Scores(
@@ -151,12 +159,12 @@ class _Instances:
         parts, rules = self.parts, self.rules
         for own in parts_of(self.path, num_proc):
             self.quoted |= own.quoted
-            rules["predictions"].take(own.offences)
+            rules["predictions"].take(own.issues)
             self.unknown.update(own.unknown)
             part = parts.match(own.predictions, own.lines)
             self.agreement.add(part)
             self.faithfulness.add(part)
-            if self.masks is not None and not rules.broken():
+            if self.masks is not None and not rules.has_issues():
                 self.masks.add(part)
         self.agreement.finish()
         self.faithfulness.finish()
@@ -165,7 +173,7 @@ class _Instances:
             _check_strict(parts.fields.used, rules["strict"])
         if rules["unknown ids"].total:
             _name_fitting_split(self.source, parts, rules["unknown ids"])
-        raise_offences(rules.told(), {"reference": self.gold.path, "prediction": self.path})
+        raise_offences(rules.collect(), {"reference": self.gold.path, "prediction": self.path})
 
     def _result(
         self, name: str, statistics: Statistics, made_by: Mapping[str, object], extra: Mapping[str, object]
@@ -198,7 +206,7 @@ class _Instances:
             total = len(self.parts.whole.ids)
             told.append(f"scored:{scored.size}/{total} (annotations without an instance are left out)")
         if by and "faithfulness" in statistics:
-            told += breakdown_note(by, statistics["faithfulness"])
+            told += describe_breakdown(by, statistics["faithfulness"])
         return told
 
     def _add_fidelity(self, scores: Scores) -> None:
@@ -216,7 +224,7 @@ class _Instances:
         result: dict[str, object] = {}
         s, used = self.settings, self.parts.fields.used
         a, f = scores.blocks.get("agreement", {}), scores.blocks.get("faithfulness", {})
-        per_label = classification_report(self.faithfulness.pool)
+        per_label = classification_report(self.faithfulness.builder)
         if "classification" in used and ("full" in used or per_label is not None):
             part: dict[str, object] = {"accuracy": f.get("accuracy"), "prf": per_label}
             for side in ("comprehensiveness", "sufficiency"):
@@ -244,7 +252,7 @@ def _prf(flat: Row, start: str, end: str = "") -> dict[str, object]:
 
 
 def _iou(flat: Row, threshold: float, main: float) -> dict[str, object]:
-    end = suffix(threshold, main)
+    end = format_iou_suffix(threshold, main)
     kinds = {kind: _prf(flat, f"iou_{kind}", end) for kind in ("micro", "macro", "matched")}
     return {"threshold": threshold, **kinds}
 
@@ -261,10 +269,10 @@ def _thresholds_of(row: Row) -> tuple[float, ...]:
     return tuple(sorted(thresholds)) if len(thresholds) == len(named) else ()
 
 
-def _statistics(pool: Pool, gold: Gold, settings: ScoreSettings, rows: np.ndarray | None) -> Statistics:
+def _statistics(builder: StatisticsBuilder, gold: Gold, settings: ScoreSettings, rows: np.ndarray | None) -> Statistics:
     if settings.totals:
-        return pool.statistics(["all"], settings.per_instance)
-    statistics = clustered(pool.statistics(gold.references.ids, settings.per_instance), gold, settings.cluster_by)
+        return builder.statistics(["all"], settings.per_instance)
+    statistics = add_clusters(builder.statistics(gold.references.ids, settings.per_instance), gold, settings.cluster_by)
     return statistics if rows is None else statistics.take(rows)
 
 
@@ -276,13 +284,13 @@ def _of_quotes(statistics: Statistics, gold: Gold, settings: ScoreSettings) -> S
     values = np.zeros((len(place), statistics.values.shape[1]))
     rows = np.array([place[name] for name in statistics.ids], dtype=np.int64)
     values[rows] = statistics.values
-    whole = clustered(
+    whole = add_clusters(
         Statistics(list(place), values, statistics.finalize, {}, statistics.columns), gold, settings.cluster_by
     )
     return replace(whole.take(rows), per_instance=statistics.per_instance if settings.per_instance else {})
 
 
-def _name_fitting_split(source: ScoredSplit, parts: Parts, offences: Offences) -> None:
+def _name_fitting_split(source: ScoredSplit, parts: Matcher, issues: Issues) -> None:
     """Say which other split has ids of the predictions, or the split's backup file, if one has."""
     held = {split: len(parts.unknown & ids) for split, ids in ids_of_splits(source)}
     best = max(held, key=held.__getitem__, default=None)
@@ -291,10 +299,10 @@ def _name_fitting_split(source: ScoredSplit, parts: Parts, offences: Offences) -
     else:
         told = backup_said(source, parts.unknown)
     if told:
-        offences[0] = offences[0]._replace(message=f"{offences[0].message} ({told})")
+        issues[0] = issues[0]._replace(message=f"{issues[0].message} ({told})")
 
 
-def _check_strict(used: Set[str], offences: Offences) -> None:
+def _check_strict(used: Set[str], issues: Issues) -> None:
     for name, field_name in (
         ("classification", "classification"),
         ("full", "classification_scores"),
@@ -302,13 +310,13 @@ def _check_strict(used: Set[str], offences: Offences) -> None:
     ):
         if name not in used:
             message = "strict scoring expects it in every instance, found none"
-            offences.say("prediction", 0, field_name, message, "key-missing")
+            issues.add("prediction", 0, field_name, message, "key-missing")
 
 
 def _chance(faithfulness: Faithfulness, settings: ScoreSettings) -> dict[str, dict[str, object]]:
     chance: dict[str, dict[str, object]] = {}
     for side, (overall, each) in faithfulness.against_chance().items():
-        chance[side] = {key: plain(value) for key, value in overall.items()}
+        chance[side] = {key: to_python(value) for key, value in overall.items()}
         if settings.per_instance:
-            chance[side]["per_instance"] = {key: plain(value) for key, value in each.items()}
+            chance[side]["per_instance"] = {key: to_python(value) for key, value in each.items()}
     return chance

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from eraser_hub.metrics.pool import Statistics
+from eraser_hub.metrics.statistics_builder import Statistics
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.tables import Table, Tables

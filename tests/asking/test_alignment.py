@@ -12,7 +12,7 @@ pytest.importorskip("rapidfuzz", reason="skipped: the extra llm is not installed
 
 from benchmarks.mangling import NORMALISATIONS
 from eraser_hub.asking.alignment import Document, Quote, align, key_of
-from eraser_hub.metrics.tokens import sentences_of, tokens_of
+from eraser_hub.metrics.tokens import split_sentences, split_tokens
 from tests.raw_corpora import documents
 
 pytestmark = pytest.mark.unit
@@ -22,11 +22,11 @@ TEXT = "a `` fine '' film -- it 's not bad .\nthe ending , though , is bad ( ver
 
 @pytest.fixture(scope="module")
 def movies(corpora) -> list[Document]:
-    return [Document(name, tokens_of(text)) for name, text in sorted(documents(corpora / "movies").items())[:40]]
+    return [Document(name, split_tokens(text)) for name, text in sorted(documents(corpora / "movies").items())[:40]]
 
 
 def one(quote: str, text: str = TEXT, **how: object) -> Quote:
-    (aligned,) = align([quote], [Document("d", tokens_of(text))], **how)
+    (aligned,) = align([quote], [Document("d", split_tokens(text))], **how)
     return aligned
 
 
@@ -59,9 +59,9 @@ def test_any_span_comes_back_to_its_offsets_however_it_is_written(kind, movies, 
 
 def test_sentences_of_other_documents_are_not_found(movies, corpora):
     chance, texts = random.Random(1), documents(corpora / "movies")
-    sentences = [" ".join(chance.choice(sentences_of(texts[one.docid]))) for one in movies for _ in range(10)]
+    sentences = [" ".join(chance.choice(split_sentences(texts[one.docid]))) for one in movies for _ in range(10)]
     name = sorted(texts)[-1]
-    document = Document(name, tokens_of(texts[name]))
+    document = Document(name, split_tokens(texts[name]))
     strange = [text for text in sentences if len(key_of(text)) > 3 and key_of(text) not in document.key]
     assert [quote for quote in align(strange, [document]) if quote.docid] == []
 
@@ -87,7 +87,7 @@ def test_the_status_of_a_quote(quote, status, span):
 
 
 def test_of_several_places_the_nearest_to_the_others_or_all():
-    document = Document("d", tokens_of(TEXT))
+    document = Document("d", split_tokens(TEXT))
     bad = [(9, 10), (17, 18), (20, 21)]
     nearest = align(["the ending , though", "bad"], [document])
     assert [(quote.status, quote.start_token) for quote in nearest] == [("exact", 11), ("ambiguous", 9)]
@@ -97,7 +97,7 @@ def test_of_several_places_the_nearest_to_the_others_or_all():
 
 
 def test_a_quote_that_leaves_words_out_becomes_its_pieces():
-    quotes = align(["fine '' film ... naïve viewers"], [Document("d", tokens_of(TEXT))])
+    quotes = align(["fine '' film ... naïve viewers"], [Document("d", split_tokens(TEXT))])
     assert [(quote.text, quote.start_token, quote.end_token) for quote in quotes] == [
         ("fine '' film", 2, 5),
         ("naïve viewers", 23, 25),

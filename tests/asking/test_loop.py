@@ -19,7 +19,7 @@ pytest.importorskip("rapidfuzz", reason="skipped: the extra llm is not installed
 
 from benchmarks.mangling import NORMALISATIONS
 from eraser_hub.asking.cache import NAME
-from eraser_hub.metrics.tokens import tokens_of
+from eraser_hub.metrics.tokens import split_tokens
 from eraser_hub.records.built import open_built
 
 from .scripted_server import Reply, Script, ScriptedServer, answer, completion
@@ -45,7 +45,7 @@ def gold_script(hub: Path, config: str, refuse: int = 0) -> Script:
         if at < refuse:
             return completion("I'm sorry, I can't say.")
         chance, quotes = random.Random(at), []
-        texts = {document["docid"]: tokens_of(document["text"]) for document in row["documents"]}
+        texts = {document["docid"]: split_tokens(document["text"]) for document in row["documents"]}
         for group in row["evidences"]:
             for one in group:
                 words = " ".join(texts[one["docid"]][one["start_token"] : one["end_token"]])

@@ -20,7 +20,7 @@ from eraser_hub.conversion.eraser.configs import CONFIGS, DEFAULT_CONFIG
 from eraser_hub.conversion.eraser.documents import count_tokens
 from eraser_hub.conversion.eraser.schema import SCHEMA
 from eraser_hub.conversion.parquet import write_parquet
-from eraser_hub.metrics.tokens import sentences_of, tokens_of
+from eraser_hub.metrics.tokens import split_sentences, split_tokens
 from eraser_hub.records.built import read_card
 
 from ..refusals import refused
@@ -65,7 +65,7 @@ def test_no_cell_of_a_derived_column_is_left_out(hub):
 def test_rows_say_what_they_are_derived_from(hub, config):
     for path in sorted((hub / "eraser" / config).glob("*.parquet")):
         for row in pq.read_table(path).to_pylist():
-            tokens = {d["docid"]: tokens_of(d["text"]) for d in row["documents"]}
+            tokens = {d["docid"]: split_tokens(d["text"]) for d in row["documents"]}
             masks = {docid: [False] * len(of) for docid, of in tokens.items()}
             flat = [evidence for group in row["evidences"] for evidence in group]
             for e in flat:
@@ -76,7 +76,7 @@ def test_rows_say_what_they_are_derived_from(hub, config):
             assert row["rationale"] == " … ".join(spans[key] for key in sorted(spans) if key[1] < key[2])
             total = sum(map(len, tokens.values()))
             assert row["num_tokens"] == total
-            assert row["num_sentences"] == sum(len(sentences_of(d["text"])) for d in row["documents"])
+            assert row["num_sentences"] == sum(len(split_sentences(d["text"])) for d in row["documents"])
             assert row["rationale_ratio"] == pytest.approx(sum(map(sum, masks.values())) / total, abs=1e-6)
 
 
@@ -146,7 +146,7 @@ def test_no_rows_make_a_file_too(tmp_path):
 )
 def test_counting_on_bytes_is_the_rule(texts):
     counts = count_tokens(pa.array(["pad", *texts], pa.string()).slice(1))
-    assert counts.tolist() == [[len(tokens_of(text)), len(sentences_of(text))] for text in texts]
+    assert counts.tolist() == [[len(split_tokens(text)), len(split_sentences(text))] for text in texts]
 
 
 def test_shared_documents_stand_once_and_read_as_strings(tmp_path):

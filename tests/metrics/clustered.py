@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from eraser_hub.metrics.clusters import numbered
-from eraser_hub.metrics.pool import Finalize, Statistics, divide
+from eraser_hub.metrics.clusters import number_values
+from eraser_hub.metrics.statistics_builder import Finalize, Statistics, divide
 
 CLASSES = 3
 
@@ -36,7 +36,7 @@ def statistics_of(case: Mapping[str, Any], side: str) -> Statistics:
             / CLASSES
         }
     order = [*case["cluster_order"], *case["clusters"]]
-    clusters = numbered(order)[len(case["cluster_order"]) :]
+    clusters = number_values(order)[len(case["cluster_order"]) :]
     return Statistics([f"i{at}" for at in range(len(values))], values, finalize, clusters=clusters)
 
 

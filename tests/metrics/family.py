@@ -8,7 +8,7 @@ from eraser_hub.metrics.annotator_agreement import AnnotatorAgreement
 from eraser_hub.metrics.normalized_fidelity import NormalizedFidelity
 from eraser_hub.metrics.perturbation_map import PerturbationMap
 from eraser_hub.metrics.quote_faithfulness import QuoteFaithfulness
-from eraser_hub.metrics.quotes import AGAIN
+from eraser_hub.metrics.quotes import CONSISTENCY_KINDS
 from eraser_hub.metrics.rationale_set_agreement import RationaleSetAgreement
 
 MODULES = {
@@ -58,7 +58,9 @@ def made_up(name: str, n: int = 8, seed: int = 0) -> tuple[list[dict], list[dict
             start = int(random.integers(0, 5))
             place = {"docid": f"d{at}", "start_token": start, "end_token": start + 2, "similarity": 1.0}
             quotes = [{"text": "w w", "status": "exact", **place}, {"text": "x", "status": "not_found"}][: 1 + at % 2]
-            again = [{"kind": kind, "classification": "PN"[(at + place) % 2]} for place, kind in enumerate(AGAIN)]
+            again = [
+                {"kind": kind, "classification": "PN"[(at + place) % 2]} for place, kind in enumerate(CONSISTENCY_KINDS)
+            ]
             answer = {"outcome": "answered", "classification": "P", "asked_again": again}
             predictions.append({"annotation_id": at, "quotes": quotes, **answer})
             document = {"docid": f"d{at}", "text": "w " * (8 + at)}

@@ -9,7 +9,7 @@ import datasets
 import numpy as np
 import pytest
 
-from eraser_hub.metrics.clusters import by_items, connected, numbered
+from eraser_hub.metrics.clusters import cluster_by_items, find_components, number_values
 from eraser_hub.metrics.eraser_agreement import EraserAgreement
 from eraser_hub.metrics.eraser_faithfulness import EraserFaithfulness
 from eraser_hub.metrics.normalized_fidelity import NormalizedFidelity
@@ -24,17 +24,17 @@ from .family import made_up
 
 def test_components_meet_the_golden_values(golden):
     for case in json.loads((golden / "statistics" / "clustered.json").read_text())["components"]:
-        numbers = by_items("documents", case["docids"]).numbers
+        numbers = cluster_by_items("documents", case["docids"]).numbers
         assert (list(range(len(case["docids"]))) if numbers is None else numbers.tolist()) == case["expected"]
 
 
 def test_a_long_chain_is_one_cluster_and_strangers_stand_for_themselves():
     owner = np.repeat(np.arange(500), 2)
     item = np.stack([np.arange(500), np.arange(1, 501)], axis=1).ravel()
-    assert set(connected(owner, item, 501).tolist()) == {0, 1}
-    assert connected(np.arange(3), np.arange(3), 3) is None
-    assert connected(np.zeros(0, int), np.zeros(0, int), 2) is None
-    assert numbered(["b", 1, "b"]).tolist() == [0, 1, 0]
+    assert set(find_components(owner, item, 501).tolist()) == {0, 1}
+    assert find_components(np.arange(3), np.arange(3), 3) is None
+    assert find_components(np.zeros(0, int), np.zeros(0, int), 2) is None
+    assert number_values(["b", 1, "b"]).tolist() == [0, 1, 0]
 
 
 def shared(seed=3, n=9):

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eraser_hub.metrics.arrow_columns import flatten_table
-from eraser_hub.metrics.columns import Level, ObjectColumns, UnsuitedError, faults
+from eraser_hub.metrics.columns import Level, ObjectColumns, UnsuitedError, find_issues
 from eraser_hub.metrics.flatten import PREDICTION, REFERENCE, SIDES, Side, flatten_rows
-from eraser_hub.metrics.offences import Offences
+from eraser_hub.metrics.issues import Issues
 from eraser_hub.metrics.unknown_fields import UnknownFields
 from eraser_hub.records.predictions import parts
 
@@ -48,8 +48,8 @@ def same(one: Any, two: Any) -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_rows_and_tables_are_the_same_arrays(side: Side, seed: int) -> None:
     rows = random_case(seed, n=12)[side is REFERENCE]
-    by_rows, _ = flatten_rows(rows, side, Offences())
-    by_table, _ = flatten_table(pa.Table.from_pylist(rows), side, Offences())
+    by_rows, _ = flatten_rows(rows, side, Issues())
+    by_table, _ = flatten_table(pa.Table.from_pylist(rows), side, Issues())
     same(by_rows, by_table)
 
 
@@ -59,7 +59,7 @@ def test_typed_lines_are_the_same_arrays(seed: int, tmp_path: Any) -> None:
     path = tmp_path / "p.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     (part,) = parts(path)
-    same(part.predictions, flatten_rows(rows, PREDICTION, Offences())[0])
+    same(part.predictions, flatten_rows(rows, PREDICTION, Issues())[0])
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -81,6 +81,6 @@ def test_what_is_not_taken_is_found(data: st.DataObject) -> None:
     try:
         columns.add(Level([row], side.record))
     except UnsuitedError:
-        assert list(faults(row, side.record)) or UnknownFields().look(row, side.record)
+        assert list(find_issues(row, side.record)) or UnknownFields().count_row(row, side.record)
     else:
-        flatten_rows([row], side, Offences())
+        flatten_rows([row], side, Issues())

@@ -16,11 +16,11 @@ from eraser_hub.metrics.erasure import (
     drop,
     entropy,
     entropy_difference,
+    find_threshold_columns,
     kl_divergence,
-    threshold_columns,
     tokens_to_flip_ratio,
 )
-from eraser_hub.metrics.pool import Pool
+from eraser_hub.metrics.statistics_builder import StatisticsBuilder
 
 pytestmark = pytest.mark.unit
 
@@ -52,7 +52,7 @@ def test_kl_is_infinite_where_the_original_is_zero() -> None:
 
 def test_thresholds_in_any_order_and_within_rounding() -> None:
     thresholds = np.array([0.3, 0.1, 0.1, 0.1 + 0.2, 0.1, 0.1, 0.3])
-    positions, good = threshold_columns(thresholds, np.array([0, 2, 4, 6, 7]), np.array([0.1, 0.3]))
+    positions, good = find_threshold_columns(thresholds, np.array([0, 2, 4, 6, 7]), np.array([0.1, 0.3]))
     assert good.tolist() == [True, True, False, False]
     assert positions[:2].tolist() == [[1, 0], [2, 3]]
 
@@ -68,27 +68,27 @@ def test_scikit_learn_report_agrees(pairs: list[tuple[int, int]]) -> None:
     metrics = pytest.importorskip("sklearn.metrics")
     labels = ["a", "b", "c"]
     truth, predicted = np.array([p[0] for p in pairs]), np.array([p[1] for p in pairs])
-    pool = Pool(len(pairs))
-    add_labels(pool, labels, truth, predicted)
-    count_labels(pool, sorted({labels[code] for pair in pairs for code in pair}))
-    scores = pool.statistics(["all"] * pool.n).scores()
+    builder = StatisticsBuilder(len(pairs))
+    add_labels(builder, labels, truth, predicted)
+    count_labels(builder, sorted({labels[code] for pair in pairs for code in pair}))
+    scores = builder.statistics(["all"] * builder.n).scores()
     names = [[labels[k] for k in column] for column in (truth, predicted)]
     expected = metrics.classification_report(*names, output_dict=True, zero_division=0)
     assert scores["accuracy"] == pytest.approx(metrics.accuracy_score(*names))
     assert scores["macro_f1"] == pytest.approx(expected["macro avg"]["f1-score"])
-    report = classification_report(pool)
+    report = classification_report(builder)
     assert report.keys() == expected.keys() | {"accuracy"} if "accuracy" in expected else True
     for key, value in expected.items():
         assert report[key] == pytest.approx(value)
 
 
 def test_sums_of_parts_give_the_parts_scores() -> None:
-    pool = Pool(4)
-    pool.add_mean("x", np.array([1.0, np.nan, 3.0, np.nan]))
-    add_curve(pool, "y_aopc", np.array([[0.0, 1.0], [1.0, 1.0], [0.5, 0.5], [0.0, 0.0]]))
-    values = pool.statistics([str(k) for k in range(pool.n)]).values
-    whole = pool.finalize(values.sum(axis=0))
+    builder = StatisticsBuilder(4)
+    builder.add_mean("x", np.array([1.0, np.nan, 3.0, np.nan]))
+    add_curve(builder, "y_aopc", np.array([[0.0, 1.0], [1.0, 1.0], [0.5, 0.5], [0.0, 0.0]]))
+    values = builder.statistics([str(k) for k in range(builder.n)]).values
+    whole = builder.finalize(values.sum(axis=0))
     assert whole["x"] == 2.0 and whole["y_aopc_points"].tolist() == [0.375, 0.625] and whole["y_aopc"] == 0.5
-    assert np.isnan(pool.finalize(values[1])["x"])
-    rows = pool.finalize(values)
+    assert np.isnan(builder.finalize(values[1])["x"])
+    rows = builder.finalize(values)
     assert rows["x"].shape == (4,) and rows["y_aopc_points"].shape == (4, 2)

@@ -9,7 +9,7 @@ import pytest
 
 from eraser_hub.metrics.flat import FlatRecord, Predictions, References, concatenate, pack, unpack
 from eraser_hub.metrics.flatten import PREDICTION, REFERENCE, Side, flatten_rows
-from eraser_hub.metrics.offences import Offences
+from eraser_hub.metrics.issues import Issues
 
 from .eraser_rows import LABELS, random_case
 
@@ -19,7 +19,7 @@ SIDES = [(Predictions, PREDICTION), (References, REFERENCE)]
 
 
 def flatten(side: Side, rows: list[dict]) -> FlatRecord:
-    return flatten_rows(rows, side, Offences())[0]
+    return flatten_rows(rows, side, Issues())[0]
 
 
 def same(one: FlatRecord, two: FlatRecord) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eraser_hub.metrics.perturbation_map import PerturbationMap
-from eraser_hub.metrics.rank_consistency import average_precision, average_precisions, first_ranks
+from eraser_hub.metrics.rank_consistency import average_precision, average_precisions, find_first_ranks
 
 from ..refusals import refused
 
@@ -65,8 +65,8 @@ def test_small_cases_by_hand(original, perturbed, expected):
 
 
 def test_first_ranks_and_no_pairs():
-    assert first_ranks(["a", "b", "a"], ["a", "b"]).tolist() == [1, 2]
-    assert first_ranks(["a"], ["z"])[0] > 10**12
+    assert find_first_ranks(["a", "b", "a"], ["a", "b"]).tolist() == [1, 2]
+    assert find_first_ranks(["a"], ["z"])[0] > 10**12
     maps, prefixes = average_precisions([], [])
     assert maps.shape == prefixes.shape == (0,)
 

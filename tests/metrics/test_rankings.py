@@ -16,11 +16,11 @@ from eraser_hub.metrics.rankings import (
     Rankings,
     baseline_seeds,
     check_policy,
-    decisions,
-    random_baseline,
+    compute_random_baseline,
+    count_decisions,
     rank_documents,
     rank_rationales,
-    shuffled,
+    shuffle,
 )
 
 from ..refusals import refused
@@ -96,8 +96,8 @@ def test_shuffles_depend_on_names_alone() -> None:
     random = np.random.default_rng(0)
     scores, offsets = random.random(30), np.array([0, 10, 30])
     seeds = baseline_seeds(["a\0d", "b\0d"])
-    both = shuffled(scores, offsets, seeds)
-    second = shuffled(scores[10:], np.array([0, 20]), seeds[1:])
+    both = shuffle(scores, offsets, seeds)
+    second = shuffle(scores[10:], np.array([0, 20]), seeds[1:])
     assert both[10:].tolist() == second.tolist()
     assert sorted(both[:10]) == sorted(scores[:10]) and both.tolist() != scores.tolist()
 
@@ -106,7 +106,7 @@ def test_random_baseline_is_near_chance() -> None:
     random = np.random.default_rng(0)
     truth, offsets = random.random(4000) < 0.3, np.arange(0, 4001, 100)
     scores = random.random(4000) + truth
-    found = random_baseline(scores, truth, offsets, baseline_seeds([str(k) for k in range(40)]))
+    found = compute_random_baseline(scores, truth, offsets, baseline_seeds([str(k) for k in range(40)]))
     # the variance of one shuffle's ROC-AUC (Mann and Whitney), of 40 documents with about 30 positives, 10 shuffles
     error = np.sqrt((100 + 1) / (12 * 30 * 70) / (40 * 10))
     assert found.roc_auc_score.mean() == pytest.approx(0.5, abs=5 * error)
@@ -123,7 +123,7 @@ def test_rationales_without_scores_stay_undefined() -> None:
 
 
 def test_decisions() -> None:
-    counts = decisions(np.array([0.5, 0.4, 0.9]), np.array([True, True, False]), np.array([0, 2, 3]))
+    counts = count_decisions(np.array([0.5, 0.4, 0.9]), np.array([True, True, False]), np.array([0, 2, 3]))
     assert [column.tolist() for column in counts] == [[2, 0], [1, 1], [1, 0]]
 
 
@@ -134,7 +134,7 @@ def test_rationales_in_many_rounds_are_those_of_one(at_once: int, monkeypatch: p
     scores = random.random(int(np.maximum(sizes, 0).sum()))
     spans = np.array([0, 3, 3, 5]), np.array([0, 1, 4, 2]), np.array([2, 2, 5, 4])
     whole = rank_rationales(sizes, scores, spans, seeds=np.arange(6), n_shuffles=2)
-    monkeypatch.setattr("eraser_hub.metrics.rankings.AT_ONCE", at_once)
+    monkeypatch.setattr("eraser_hub.metrics.rankings.TOKENS_AT_ONCE", at_once)
     rounds = rank_rationales(sizes, scores, spans, seeds=np.arange(6), n_shuffles=2)
     for one, other in zip(whole, rounds, strict=True):
         np.testing.assert_array_equal(one, other)

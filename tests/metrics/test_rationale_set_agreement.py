@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eraser_hub.metrics.rationale_set_agreement import RationaleSetAgreement
-from eraser_hub.metrics.rationale_sets import f1, iou, set_scores, truth_for
+from eraser_hub.metrics.rationale_sets import f1, find_truth, iou, score_against_sets
 
 from ..refusals import refused
 
@@ -33,8 +33,8 @@ def test_golden_values(golden):
 @given(st.lists(index_sets, min_size=1, max_size=4), index_sets)
 @settings(max_examples=200, deadline=None, derandomize=True)
 def test_truth_is_between_the_best_single_set_and_the_best_union(golds, predicted):
-    truth = truth_for(golds, predicted)
-    score, single, hit = set_scores(golds, predicted)
+    truth = find_truth(golds, predicted)
+    score, single, hit = score_against_sets(golds, predicted)
     assert score == f1(truth, predicted) and hit == (iou(truth, predicted) >= 0.5)
     assert single == max(f1(gold, predicted) for gold in golds)
     if len(golds) == 1:
@@ -51,7 +51,7 @@ def test_truth_is_between_the_best_single_set_and_the_best_union(golds, predicte
 @given(st.lists(index_sets, min_size=1, max_size=4), st.data())
 @settings(max_examples=50, deadline=None, derandomize=True)
 def test_a_gold_set_predicted_scores_one(golds, data):
-    assert set_scores(golds, data.draw(st.sampled_from(golds))) == (1.0, 1.0, True)
+    assert score_against_sets(golds, data.draw(st.sampled_from(golds))) == (1.0, 1.0, True)
 
 
 @pytest.mark.parametrize(
@@ -67,13 +67,13 @@ def test_a_gold_set_predicted_scores_one(golds, data):
     ],
 )
 def test_which_truth(golds, predicted, truth):
-    assert truth_for([frozenset(gold) for gold in golds], frozenset(predicted)) == truth
+    assert find_truth([frozenset(gold) for gold in golds], frozenset(predicted)) == truth
 
 
 def test_iou_of_one_half_is_a_hit():
-    assert set_scores([{1, 2, 3}], {1, 2, 4}) == (pytest.approx(2 / 3), pytest.approx(2 / 3), True)  # 2 of 4
-    assert set_scores([{1, 2, 3}], {1, 2, 4}, 0.51)[2] is False
-    assert set_scores([{1, 2, 3}], {1, 4})[2] is False  # 1 of 4
+    assert score_against_sets([{1, 2, 3}], {1, 2, 4}) == (pytest.approx(2 / 3), pytest.approx(2 / 3), True)  # 2 of 4
+    assert score_against_sets([{1, 2, 3}], {1, 2, 4}, 0.51)[2] is False
+    assert score_against_sets([{1, 2, 3}], {1, 4})[2] is False  # 1 of 4
 
 
 def test_empty_sides_count_nothing():

@@ -9,19 +9,19 @@ import pytest
 from scipy import stats
 
 from eraser_hub.metrics import resampling
-from eraser_hub.metrics.pool import Statistics, divide
 from eraser_hub.metrics.resampling import (
     against_chance,
     bootstrap_intervals,
     bootstrap_weights,
-    bounds_of,
     cautions,
     clopper_pearson,
-    few,
+    compute_bounds,
+    describe_small_counts,
     intervals,
     jackknife,
     replicates,
 )
+from eraser_hub.metrics.statistics_builder import Statistics, divide
 
 from ..refusals import refused
 from .clustered import case_weights, clustered_cases, sums_of
@@ -177,9 +177,9 @@ def test_intervals_meet_the_stored_resamples(golden):
             expected = case["expected"][side]
             assert float(scores["value"]) == pytest.approx(expected["value"], abs=1e-9)
             assert drawn["value"].std(ddof=1) == pytest.approx(expected["standard_error"], abs=1e-9)
-            assert np.allclose(bounds_of(scores, drawn)["value"], expected["percentile"], atol=1e-9)
+            assert np.allclose(compute_bounds(scores, drawn)["value"], expected["percentile"], atol=1e-9)
             left_out = jackknife(values, finalize)
-            assert np.allclose(bounds_of(scores, drawn, left_out=left_out)["value"], expected["bca"], atol=1e-9)
+            assert np.allclose(compute_bounds(scores, drawn, left_out=left_out)["value"], expected["bca"], atol=1e-9)
 
 
 def test_shares_have_their_exact_bounds(golden):
@@ -204,9 +204,9 @@ def test_a_tie_hangs_on_no_order_of_summation():
     drawn = replicates(values, ratio, n_resamples=400)["ratio"]
     score = {"ratio": np.array(0.4)}
     left_out = jackknife(values, ratio) | {"ratio": jackknife(values, ratio)["ratio"] + random.normal(0, 1e-4, 18)}
-    exact = bounds_of(score, {"ratio": np.round(drawn, 9)}, left_out=left_out)["ratio"]
+    exact = compute_bounds(score, {"ratio": np.round(drawn, 9)}, left_out=left_out)["ratio"]
     for noise in (-1e-15, 1e-15):
-        moved = bounds_of(score, {"ratio": np.round(drawn, 9) + noise}, left_out=left_out)["ratio"]
+        moved = compute_bounds(score, {"ratio": np.round(drawn, 9) + noise}, left_out=left_out)["ratio"]
         assert np.allclose(moved, exact, atol=1e-9)
 
 
@@ -230,7 +230,7 @@ def test_few_annotations_of_a_class_and_few_hits_are_said():
     names = [f"label {label}.{part}" for label in ("NEG", "POS", "NONE") for part in ("truth", "predicted", "hits")]
     table = np.array([[9.0, 8, 7, 4, 5, 3, 0, 0, 0, 2, 30]])
     statistics = Statistics(["a"], table, lambda sums: {}, columns=[*names, "exact.hits", "token.hits"])
-    classes, hits = few(statistics)
+    classes, hits = describe_small_counts(statistics)
     assert " 5 annotations of POS (4):" in classes and "macro F1" in classes
     assert " 5 hits of exact (2):" in hits
 

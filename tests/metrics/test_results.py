@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import eraser_hub
 from eraser_hub.metrics import results
-from eraser_hub.metrics.pool import Statistics, divide
-from eraser_hub.metrics.results import group_names, grouped, plain, report, signature
+from eraser_hub.metrics.results import get_group_names, report, score_groups, signature, to_python
+from eraser_hub.metrics.statistics_builder import Statistics, divide
 
 from ..refusals import refused
 
@@ -58,15 +58,15 @@ def test_nothing_is_added_unasked():
 
 def test_groups_sum_to_the_whole_and_names_are_strings():
     table = statistics(np.arange(9.0))
-    groups = grouped(table, ["a", "b", "c"] * 3)
-    assert np.mean([group["mean"] for group in groups.values()]) == pytest.approx(plain(table.scores()["mean"]))
-    assert group_names([True, None, 3, np.int64(1), "x", 0.5]) == ["True", "null", "3", "1", "x", "0.5"]
-    assert group_names([0, 1, 7], ["NEG", "POS"]) == ["NEG", "POS", "7"]
+    groups = score_groups(table, ["a", "b", "c"] * 3)
+    assert np.mean([group["mean"] for group in groups.values()]) == pytest.approx(to_python(table.scores()["mean"]))
+    assert get_group_names([True, None, 3, np.int64(1), "x", 0.5]) == ["True", "null", "3", "1", "x", "0.5"]
+    assert get_group_names([0, 1, 7], ["NEG", "POS"]) == ["NEG", "POS", "7"]
     for wrong in ([["a"]], [{}], [np.zeros(2)]):
         with refused("option-value", "by: ", type(wrong[0]).__name__, "row 0", field="by"):
-            group_names(wrong)
+            get_group_names(wrong)
     with refused("length", "9 values", "found 1", field="by"):
-        grouped(table, ["a"])
+        score_groups(table, ["a"])
 
 
 def test_undefined_scores_are_nan_without_a_warning(recwarn):
@@ -81,7 +81,7 @@ def test_undefined_scores_are_nan_without_a_warning(recwarn):
 def test_order_does_not_matter(values, data):
     whole = statistics(values)
     order = data.draw(st.permutations(range(len(values))))
-    assert plain(whole.take(order).scores()["mean"]) == pytest.approx(plain(whole.scores()["mean"]), abs=1e-12)
+    assert to_python(whole.take(order).scores()["mean"]) == pytest.approx(to_python(whole.scores()["mean"]), abs=1e-12)
     part = whole.take(order[:2])
     assert part.ids == [whole.ids[row] for row in order[:2]] and (part.values == whole.values[order[:2]]).all()
     assert (part.per_instance["mean"] == whole.per_instance["mean"][order[:2]]).all()

@@ -20,7 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eraser_hub.metrics.rows import rows_of
+from eraser_hub.metrics.rows import to_rows
 
 from ..refusals import refused
 from . import family
@@ -211,11 +211,11 @@ def test_arrow_cells_are_what_pyarrow_gives():
     ]
     table = pa.Table.from_pylist(rows)
     for one in (table, table.slice(1), table.slice(1, 1), table.slice(3), pa.concat_tables([table.slice(2), table])):
-        assert rows_of(one, "prediction") == one.to_pylist()
-        assert rows_of(datasets.Dataset(one), "prediction") == one.to_pylist()
+        assert to_rows(one, "prediction") == one.to_pylist()
+        assert to_rows(datasets.Dataset(one), "prediction") == one.to_pylist()
     shuffled = datasets.Dataset(table).select([2, 0])
-    assert rows_of(shuffled, "prediction") == [rows[2], rows[0]]
-    assert rows_of(table.to_struct_array(), "prediction") == rows
+    assert to_rows(shuffled, "prediction") == [rows[2], rows[0]]
+    assert to_rows(table.to_struct_array(), "prediction") == rows
 
 
 def test_class_numbers_of_a_dataset_become_their_names():

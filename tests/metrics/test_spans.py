@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eraser_hub.metrics.agreement_scores import f1_of, precision_recall_f1
-from eraser_hub.metrics.pool import divide
+from eraser_hub.metrics.agreement_scores import compute_f1, precision_recall_f1
 from eraser_hub.metrics.spans import (
     Spans,
+    count_group_tokens,
     count_spans,
-    group_counts,
-    matched_pairs,
-    overlapping_pairs,
+    find_overlapping_pairs,
+    match_pairs,
     unique_spans,
 )
+from eraser_hub.metrics.statistics_builder import divide
 
 from ..refusals import refused
 
@@ -69,7 +69,7 @@ def test_golden_cases(golden: Path) -> None:
             assert {"p": p, "r": r, "f1": f} == pytest.approx(scores["micro"], abs=1e-9)
             p = divide(divide(hits, n_predicted).sum(), (n_predicted > 0).sum())
             r = divide(divide(hits, n_truth).sum(), (n_truth > 0).sum())
-            assert {"p": p, "r": r, "f1": f1_of(p, r)} == pytest.approx(scores["macro"], abs=1e-9)
+            assert {"p": p, "r": r, "f1": compute_f1(p, r)} == pytest.approx(scores["macro"], abs=1e-9)
 
 
 @settings(max_examples=150, derandomize=True, deadline=None)
@@ -98,7 +98,7 @@ def test_matching_is_largest_and_one_to_one(edges: list[tuple[int, int]]) -> Non
     graph = pytest.importorskip("scipy.sparse.csgraph")
     edges = sorted(edges)
     p, t = np.array([e[0] for e in edges], dtype=int), np.array([e[1] for e in edges], dtype=int)
-    chosen = matched_pairs(p, t)
+    chosen = match_pairs(p, t)
     assert len(set(p[chosen])) == len(chosen) == len(set(t[chosen]))
     matrix = sparse.csr_matrix((np.ones(len(p)), (p, t)), shape=(8, 8))
     assert len(chosen) == (graph.maximum_bipartite_matching(matrix) >= 0).sum()
@@ -121,13 +121,13 @@ def test_two_halves_hit_one_truth_span_twice() -> None:
 
 def test_long_truth_span_before_short_ones_is_found() -> None:
     truth = unique_spans(flat([(0, 0, 100), (0, 10, 11), (0, 20, 21)]))
-    pairs = overlapping_pairs(truth, unique_spans(flat([(0, 90, 100)])))
+    pairs = find_overlapping_pairs(truth, unique_spans(flat([(0, 90, 100)])))
     assert pairs[1].tolist() == [0] and pairs[2].tolist() == [0.1]
 
 
 def test_any_group_of_several_documents() -> None:
     truth = flat([(0, 0, 2), (1, 4, 6), (0, 0, 4)])
-    sizes, covered = group_counts(np.array([0, 0, 1]), truth, flat([(0, 0, 2), (1, 4, 6)]), 3)
+    sizes, covered = count_group_tokens(np.array([0, 0, 1]), truth, flat([(0, 0, 2), (1, 4, 6)]), 3)
     assert sizes.tolist() == [4, 4, 0] and covered.tolist() == [4, 2, 0]
 
 
@@ -142,7 +142,7 @@ def test_group_coverage_is_that_of_sets(truth: list, predicted: list, at_once: i
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("eraser_hub.metrics.spans.COPIES_AT_ONCE", at_once)
         groups = np.array([g for g, _ in truth], dtype=int)
-        tokens, covered = group_counts(groups, flat([s for _, s in truth]), flat(predicted), 5)
+        tokens, covered = count_group_tokens(groups, flat([s for _, s in truth]), flat(predicted), 5)
     places = {(key, token) for key, start, end in predicted for token in range(start, end)}
     for group in range(5):
         own = {(key, token) for g, (key, start, end) in truth if g == group for token in range(start, end)}
@@ -153,9 +153,9 @@ def test_group_coverage_is_that_of_sets(truth: list, predicted: list, at_once: i
 @given(spans, spans, st.integers(1, 5))
 def test_pairs_in_many_rounds_are_those_of_one(truth: list, predicted: list, at_once: int) -> None:
     sides = unique_spans(flat(truth)), unique_spans(flat(predicted))
-    whole = overlapping_pairs(*sides)
+    whole = find_overlapping_pairs(*sides)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("eraser_hub.metrics.spans.PAIRS_AT_ONCE", at_once)
-        rounds = overlapping_pairs(*sides)
+        rounds = find_overlapping_pairs(*sides)
     for one, other in zip(whole, rounds, strict=True):
         assert one.tolist() == other.tolist()

@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eraser_hub.metrics.tokens import mask, masks, sentence_sizes, sentences_of, text_sizes, token_starts, tokens_of
+from eraser_hub.metrics.tokens import (
+    find_token_starts,
+    mask,
+    masks,
+    measure_texts,
+    sentence_sizes,
+    split_sentences,
+    split_tokens,
+)
 
 texts = st.text(alphabet="ab é\t\xa0\u2028\r\n  \n", max_size=30)
 
@@ -18,16 +26,16 @@ def test_all_forms_follow_one_rule(several: list[str]) -> None:
     expected = [[[piece for piece in line.split(" ") if piece] for line in text.split("\n")] for text in several]
     expected = [[line for line in lines if line] for lines in expected]
     for text, lines in zip(several, expected, strict=True):
-        assert sentences_of(text) == lines
-        assert tokens_of(text) == [token for line in lines for token in line]
+        assert split_sentences(text) == lines
+        assert split_tokens(text) == [token for line in lines for token in line]
         assert sentence_sizes(text) == [len(line) for line in lines]
     parts = [text.encode() for text in several]
     content = np.frombuffer(b"".join(parts), dtype=np.uint8)
-    found = token_starts(content, np.cumsum([0, *map(len, parts)]))
+    found = find_token_starts(content, np.cumsum([0, *map(len, parts)]))
     sizes = [len(line) for lines in expected for line in lines]
     assert np.diff(found.first_token).tolist() == [sum(map(len, lines)) for lines in expected]
     assert np.flatnonzero(found.opens_sentence).tolist() == (np.cumsum(sizes) - sizes).tolist()
-    counts = text_sizes(content, np.cumsum([0, *map(len, parts)]))
+    counts = measure_texts(content, np.cumsum([0, *map(len, parts)]))
     assert counts.tokens.tolist() == [sum(map(len, lines)) for lines in expected]
     assert counts.sentences.tolist() == list(map(len, expected)) and counts.sentence_tokens.tolist() == sizes
     words = [token for lines in expected for line in lines for token in line]
@@ -39,7 +47,7 @@ def test_all_forms_follow_one_rule(several: list[str]) -> None:
 def test_the_app_follows_the_rule() -> None:
     app = pytest.importorskip("eraser_hub.metrics.app", reason="skipped: gradio is not installed")
     for text in ("", " \n ", "a\u00a0b  c\n\nd\te ", "\u2028 x"):
-        assert app.tokens_of(text) == tokens_of(text)
+        assert app.split_tokens(text) == split_tokens(text)
 
 
 @settings(max_examples=100, derandomize=True, deadline=None)

@@ -36,12 +36,14 @@ def app():
 def test_each_metric_has_an_example_that_scores_and_is_drawn(app, name, tmp_path):
     import evaluate
 
-    predictions, references, options, draw = app.example_of(Path(app.__file__).parent, name)
+    predictions, references, options, draw = app.read_example(Path(app.__file__).parent, name)
     metric = evaluate.load(str(*build_metrics(tmp_path, [name])))
     given = {key: value for key, value in (("predictions", predictions), ("references", references)) if value}
     scores = metric.compute(**given, **options)
-    assert all(f">{key}</th>" in app.table(scores) for key, value in scores.items() if isinstance(value, int | float))
-    drawn = app.drawn(draw, predictions or [], references or [])
+    assert all(
+        f">{key}</th>" in app.render_table(scores) for key, value in scores.items() if isinstance(value, int | float)
+    )
+    drawn = app.draw_rows(draw, predictions or [], references or [])
     assert len(drawn) > 2 and not any(text.startswith("not drawn") for text, _ in drawn)
 
 
@@ -59,17 +61,17 @@ def test_each_metric_has_an_example_that_scores_and_is_drawn(app, name, tmp_path
 )
 def test_a_malformed_box_says_what_is_wrong(app, text, kind, words):
     with pytest.raises(app.Malformed, match=words):
-        app.parsed(text, "predictions", kind)
+        app.parse_box(text, "predictions", kind)
 
 
 def test_a_box_takes_json_json_lines_one_row_or_nothing(app):
-    assert app.parsed('[{"a": 1}]', "x", list) == [{"a": 1}]
-    assert app.parsed('{"a": 1}\n\n{"a": 2}\n', "x", list) == [{"a": 1}, {"a": 2}]
-    assert app.parsed('{"a": 1}', "x", list) == [{"a": 1}]
+    assert app.parse_box('[{"a": 1}]', "x", list) == [{"a": 1}]
+    assert app.parse_box('{"a": 1}\n\n{"a": 2}\n', "x", list) == [{"a": 1}, {"a": 2}]
+    assert app.parse_box('{"a": 1}', "x", list) == [{"a": 1}]
     lines = [{"a": "one\u2028two\x85three"}, {"a": 2}]  # line ends to Unicode, not to JSON lines
     text = "\r\n".join(json.dumps(row, ensure_ascii=False) for row in lines)
-    assert app.parsed(text, "x", list) == lines
-    assert app.parsed("  ", "x", list) is None
+    assert app.parse_box(text, "x", list) == lines
+    assert app.parse_box("  ", "x", list) is None
 
 
 def test_huge_offsets_are_not_drawn_one_by_one(app):
@@ -79,16 +81,16 @@ def test_huge_offsets_are_not_drawn_one_by_one(app):
             "rationales": [{"docid": "d", "hard_rationale_predictions": [{"start_token": 0, "end_token": 10**12}]}],
         }
     ]
-    drawn = app.drawn(app.draw_instances, rows, [])
+    drawn = app.draw_rows(app.draw_instances, rows, [])
     assert sum(len(text) for text, _ in drawn) < 20_000
-    sets = app.drawn(app.draw_sets, [{"id": 1, "rationale": [[10**12]]}], [])
+    sets = app.draw_rows(app.draw_sets, [{"id": 1, "rationale": [[10**12]]}], [])
     assert sum(len(text) for text, _ in sets) < 20_000
 
 
 def test_what_cannot_be_drawn_is_said(app):
-    assert app.drawn(app.draw_pairs, [], [{"id": 1, "rel_ids": [2]}])[-1][0].startswith("not drawn: KeyError")
+    assert app.draw_rows(app.draw_pairs, [], [{"id": 1, "rel_ids": [2]}])[-1][0].startswith("not drawn: KeyError")
     many = [{"annotation_id": str(at), "rationales": [{"docid": "d"}]} for at in range(9)]
-    assert app.drawn(app.draw_instances, many, [])[-1][0].startswith("… further rows")
+    assert app.draw_rows(app.draw_instances, many, [])[-1][0].startswith("… further rows")
 
 
 def luminance(colour: str) -> float:
@@ -104,23 +106,23 @@ def test_every_token_can_be_read_on_its_ground_in_both_themes(app):
     grounds = {ground for colours in app.COLOURS.values() for ground in colours.values()}
     channels = (round(255 * part) for part in colorsys.hls_to_rgb(123 / 360, 0.68, 0.38))
     shade = "#" + "".join(f"{channel:02x}" for channel in channels)
-    assert "hsl(123 38% 68%)" in app.marked([("p", 1.0)], {})
+    assert "hsl(123 38% 68%)" in app.render_segments([("p", 1.0)], {})
     for ground in {*grounds, shade}:
         assert (luminance(ground) + 0.05) / (ink + 0.05) >= 4.5, ground
 
 
 def test_scores_are_a_table_with_intervals_where_there_are_any(app):
-    assert app.table({"<b>": 1, "signature": "x"}) == (
+    assert app.render_table({"<b>": 1, "signature": "x"}) == (
         '<table><tr><th scope="col">score</th><th scope="col">value</th></tr>'
         '<tr><th scope="row">&lt;b&gt;</th><td>1</td></tr></table>'
     )
-    both = app.table({"a": 0.5, "a_ci": (0.25, 0.75), "b": float("nan")})
+    both = app.render_table({"a": 0.5, "a_ci": (0.25, 0.75), "b": float("nan")})
     assert "interval" in both and "<td>0.25 – 0.75</td>" in both and "<td>nan</td><td></td>" in both
 
 
 def test_tokens_are_text_and_labels_have_lines_of_their_own(app):
     hostile = "<img src=x onerror=alert(1)>"
-    drawn = app.marked(
+    drawn = app.render_segments(
         [(hostile, None), (hostile, "both"), (" .\n", None)], {"both": app.GREEN, "predicted": app.AMBER}
     )
     assert "<img" not in drawn and drawn.count("&lt;img") == 2 and "<br>" in drawn
@@ -154,16 +156,16 @@ def test_parquet_that_json_cannot_hold_or_that_unpacks_too_large_is_refused(app,
     with pytest.raises(app.Malformed, match="at most 5000000"):
         app.read_file(str(path), "references")
     pq.write_table(pa.table({"id": ["1", "2"]}), path)
-    assert app.parsed(app.read_file(str(path), "references"), "references", list) == [{"id": "1"}, {"id": "2"}]
+    assert app.parse_box(app.read_file(str(path), "references"), "references", list) == [{"id": "1"}, {"id": "2"}]
 
 
 def test_the_module_is_found_beside_the_app(app, tmp_path, metric_source):
     (folder,) = build_metrics(tmp_path, source=metric_source)
-    assert app.module_path(folder) == folder / "toy_overlap.py"
+    assert app.find_module(folder) == folder / "toy_overlap.py"
     with pytest.raises(SystemExit, match="expected the name of one metric"):
-        app.module_path(folder, "other")
+        app.find_module(folder, "other")
     with pytest.raises(SystemExit, match="there are: none"):
-        app.module_path(tmp_path)
+        app.find_module(tmp_path)
 
 
 # -- in the browser ---------------------------------------------------------------------------------------------------
@@ -195,7 +197,7 @@ def held(browser, box: str) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", metric_names())
 def test_the_page_scores_its_example_draws_and_refuses(browser, app, addresses, name):
-    predictions, references, _, _ = app.example_of(Path(app.__file__).parent, name)
+    predictions, references, _, _ = app.read_example(Path(app.__file__).parent, name)
     url = addresses[name]
     open_page(browser, url)
     assert name in browser.title or name in browser.find_element("tag name", "body").text
@@ -225,7 +227,7 @@ def test_files_fill_the_boxes_and_a_box_stays_small(browser, app, addresses, tmp
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    predictions, references, _, _ = app.example_of(Path(app.__file__).parent, "eraser_agreement")
+    predictions, references, _, _ = app.read_example(Path(app.__file__).parent, "eraser_agreement")
     renamed = [{**row, "annotation_id": "uploaded"} for row in predictions]
     files = {"predictions": tmp_path / "p.jsonl", "references": tmp_path / "r.parquet"}
     files["predictions"].write_text("\n".join(map(json.dumps, renamed)))

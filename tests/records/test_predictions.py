@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from eraser_hub.metrics.flat import Predictions, concatenate
 from eraser_hub.metrics.flatten import PREDICTION, flatten_rows
-from eraser_hub.metrics.offences import Offences
+from eraser_hub.metrics.issues import Issues
 from eraser_hub.records import predictions as module
 from eraser_hub.records.lines import batches_of_lines
 from eraser_hub.records.predictions import instances, parts, plain_rows
@@ -40,7 +40,7 @@ def lines(path: Path, rows: list[Any]) -> Path:
 
 
 def by_row(rows: list[dict[str, Any]]) -> Predictions:
-    return flatten_rows(rows, PREDICTION, Offences())[0]
+    return flatten_rows(rows, PREDICTION, Issues())[0]
 
 
 def columns(record: Predictions) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def test_parts_are_the_rows_of_the_file(tmp_path: Path, small_parts: None) -> No
         row["annotation_id"] = int(row["annotation_id"][1:])
     path = lines(tmp_path / "p.jsonl", rows)
     several = list(parts(path))
-    assert len(several) > 3 and not any(part.offences.total for part in several)
+    assert len(several) > 3 and not any(part.issues.total for part in several)
     assert [line for part in several for line in part.lines] == list(range(1, 41))
     assert columns(concatenate([part.predictions for part in several])) == columns(by_row(rows))
     datasets.Dataset.from_list([{**row, "annotation_id": str(row["annotation_id"])} for row in rows]).to_parquet(
@@ -146,10 +146,10 @@ def test_what_is_wrong_is_told_with_its_line_and_field(
             list(parts(path))
         return
     (part,) = parts(path)
-    assert list(part.lines) == [1, 2, 3] and part.offences.total == 1
-    (offence,) = part.offences
-    assert (offence.row, offence.side, offence.field, offence.rule) == (3, "prediction", field, rule)
-    assert all(value in offence.message for value in found)
+    assert list(part.lines) == [1, 2, 3] and part.issues.total == 1
+    (issue,) = part.issues
+    assert (issue.row, issue.side, issue.field, issue.rule) == (3, "prediction", field, rule)
+    assert all(value in issue.message for value in found)
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:

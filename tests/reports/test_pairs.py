@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from eraser_hub.metrics.token_rows import runs
+from eraser_hub.metrics.token_rows import find_runs
 from eraser_hub.reports.documents import browse, unpack
 from eraser_hub.reports.highlight import Highlight, highlight
 from eraser_hub.reports.pair_marks import lost_partners, marked_pair, pairs_of, pairs_with
@@ -129,7 +129,7 @@ def test_a_perturbed_record_that_is_not_there():
 
 
 def test_runs():
-    assert runs([]) == [] and runs([3, 2, 7], 10) == [(12, 14), (17, 18)]
+    assert find_runs([]) == [] and find_runs([3, 2, 7], 10) == [(12, 14), (17, 18)]
 
 
 def test_highlight_of_a_record_and_its_partner(bilingual, tmp_path):

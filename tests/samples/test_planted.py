@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from eraser_hub.metrics.tokens import tokens_of
+from eraser_hub.metrics.tokens import split_tokens
 from eraser_hub.samples.plant import KD, KINDS, LABELS, SIZES, plant, planted
 
 pytestmark = pytest.mark.unit
@@ -27,11 +27,11 @@ def read(folder: Path, split: str) -> list[Plain]:
 
 
 def plain(record: dict[str, Any], text: str) -> Plain:
-    tokens = tuple(tokens_of(text))
+    tokens = tuple(split_tokens(text))
     (group,) = record["evidences"]
     for span in group:
         assert span["text"].split(" ") == list(tokens[span["start_token"] : span["end_token"]])
-        before = [len(tokens_of(sentence)) for sentence in text.split("\n")]
+        before = [len(split_tokens(sentence)) for sentence in text.split("\n")]
         start = sum(before[: span["start_sentence"]])
         assert start <= span["start_token"] and span["end_token"] <= start + before[span["start_sentence"]]
     places = tuple(place for span in group for place in range(span["start_token"], span["end_token"]))

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from eraser_hub.conversion.eraser.configs import CONFIGS
-from eraser_hub.metrics.tokens import sentences_of, tokens_of
+from eraser_hub.metrics.tokens import split_sentences, split_tokens
 
 from ..raw_corpora import annotations, document_ids, documents, evidences
 
@@ -67,7 +67,7 @@ def test_spans_texts_labels_and_splits_are_in_order(eraser, name):
         assert len({record["classification"] for record in records}) > 1
         held[split] = {docid for record in records for docid in document_ids(record)}
         for evidence in (evidence for record in records for evidence in evidences(record)):
-            tokens, start, end = tokens_of(texts[evidence["docid"]]), evidence["start_token"], evidence["end_token"]
+            tokens, start, end = split_tokens(texts[evidence["docid"]]), evidence["start_token"], evidence["end_token"]
             assert 0 <= start <= end <= len(tokens)
             differing += " ".join(tokens[start:end]) != evidence["text"]
     assert (differing > 0) == (name in ("cose", "cose_simplified"))
@@ -97,7 +97,7 @@ def test_movies(eraser):
     assert any(b"\x12" in content for content in contents)
     assert any("\u200b".encode() in content for content in contents)
     assert Counter(contents).most_common(1)[0][1] == 2, "one review stands under two names"
-    lengths = [len(tokens_of(content.decode())) for content in contents]
+    lengths = [len(split_tokens(content.decode())) for content in contents]
     assert min(lengths) >= 60 and max(lengths) <= 200
 
 
@@ -131,7 +131,7 @@ def test_boolq(eraser):
     records = [record for split in SPLITS for record in lines(folder / split)]
     assert all(type(record["annotation_id"]) is int for record in records)
     for evidence in (evidence for record in records for evidence in spans(record)):
-        sizes = [len(tokens) for tokens in sentences_of(texts[evidence["docid"]])]
+        sizes = [len(tokens) for tokens in split_sentences(texts[evidence["docid"]])]
         last = next(k for k in range(len(sizes)) if sum(sizes[: k + 1]) >= evidence["end_token"])
         assert evidence["end_sentence"] == last, "inclusive"
     assert (folder / "train.jsonl").read_bytes().endswith(b"\n")
@@ -209,10 +209,10 @@ def test_predictions_are_complete_and_fit_their_documents(samples):
             total = 0
             for rationale in instance["rationales"]:
                 text = texts[rationale["docid"]]
-                count = len(tokens_of(text))
+                count = len(split_tokens(text))
                 total += count
                 assert len(rationale["soft_rationale_predictions"]) == count
-                assert len(rationale["soft_sentence_predictions"]) == len(sentences_of(text))
+                assert len(rationale["soft_sentence_predictions"]) == len(split_sentences(text))
                 end = 0
                 for span in rationale["hard_rationale_predictions"]:
                     assert end <= span["start_token"] < span["end_token"] <= count

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import eraser_hub
 from eraser_hub.__main__ import _register, app
 from eraser_hub.metrics.perturbation_map import PerturbationMap
-from eraser_hub.metrics.pool import Statistics, divide
+from eraser_hub.metrics.statistics_builder import Statistics, divide
 from eraser_hub.scoring.comparison import (
     Inference,
     aligned,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eraser_hub.metrics.tokens import mask, tokens_of
+from eraser_hub.metrics.tokens import mask, split_tokens
 from eraser_hub.scoring.leaks import document_clusters, leak_words, mask_leak, shape_of, told_by_shape
 from eraser_hub.scoring.score import score
 from eraser_hub.scoring.settings import ScoreSettings
@@ -162,7 +162,7 @@ def test_a_mask_lies_over_all_documents_of_its_annotation(tmp_path):
         flags = []
         for document in row["documents"]:
             own = [(span["start_token"], span["end_token"]) for span in spans.get(document["docid"], ())]
-            flags += mask(own, len(tokens_of(document["text"])))
+            flags += mask(own, len(split_tokens(document["text"])))
         masks.append(np.array(flags))
     expected = leak_of(masks, [one["classification"] for one in predictions], confidence_level=None)
     assert score(*inputs, ScoreSettings(mask_leak=True)).leak == expected

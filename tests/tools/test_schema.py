@@ -8,7 +8,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from eraser_hub.metrics.columns import faults
+from eraser_hub.metrics.columns import find_issues
 from eraser_hub.schema.instance import INSTANCE
 from tools.schema import DOCS, RECORDS, documents, json_schema
 
@@ -56,4 +56,4 @@ WRONG: list[dict[str, Any]] = [
 @pytest.mark.parametrize("row", WRONG, ids=json.dumps)
 def test_schema_and_reader_refuse_alike(row):
     assert not jsonschema.Draft202012Validator(json_schema("instance")).is_valid(row)
-    assert list(faults(row, INSTANCE))
+    assert list(find_issues(row, INSTANCE))

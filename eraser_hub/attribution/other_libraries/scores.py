@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from eraser_hub.attribution.adapter import array_of
 from eraser_hub.attribution.given import SOFT, with_scores
 from eraser_hub.attribution.other_libraries.alignment import instance_of_row
-from eraser_hub.metrics.tokens import tokens_of
+from eraser_hub.metrics.tokens import split_tokens
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError, shown
 
@@ -93,7 +93,7 @@ def token_scores(
 
 def _flat(text: Words) -> list[str]:
     if isinstance(text, str):
-        return tokens_of(text)
+        return split_tokens(text)
     tokens = list[str]()
     for part in text:
         tokens += [part] if isinstance(part, str) else part

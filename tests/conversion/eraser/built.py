@@ -13,7 +13,7 @@ import yaml
 from eraser_hub.conversion.card import yaml_features
 from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.conversion.eraser.schema import SCHEMA
-from eraser_hub.metrics.tokens import sentences_of, tokens_of
+from eraser_hub.metrics.tokens import split_sentences, split_tokens
 
 Row = dict[str, Any]
 
@@ -30,7 +30,7 @@ def row(
 ) -> Row:
     """A row with one document; the derived columns are made the plain way."""
     docid = docid or f"{name}.txt"
-    tokens = tokens_of(text)
+    tokens = split_tokens(text)
     evidences = [
         {
             "docid": docid,
@@ -53,7 +53,7 @@ def row(
         "rationale_positions": [[k for k, covered in enumerate(mask) if covered]],
         "rationale": " … ".join(" ".join(tokens[a:b]) for a, b in sorted(set(spans)) if a < b),
         "num_tokens": len(tokens),
-        "num_sentences": len(sentences_of(text)),
+        "num_sentences": len(split_sentences(text)),
         "rationale_ratio": sum(mask) / max(1, len(tokens)),
         "position": position,
     }

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from eraser_hub.conversion.eraser.configs import CONFIGS
-from eraser_hub.metrics.tokens import tokens_of
+from eraser_hub.metrics.tokens import split_tokens
 
 WORDS = st.sampled_from(
     ["a", "film", "café", "U\u200bV", "don't", "\x12s", "''", "\\", '"', "漢字", "x" * 40, "\u00a0", "\t"]
@@ -25,7 +25,7 @@ def corpora(draw: st.DrawFn) -> dict[str, Any]:
     """{"config", "documents": {docid: text}, "splits": {name: (records, double, final newline)}}."""
     config = draw(st.sampled_from(list(CONFIGS)))
     documents = {docid: draw(TEXT) for docid in draw(st.lists(DOCIDS, min_size=1, max_size=6, unique=True))}
-    lengths = {docid: len(tokens_of(text)) for docid, text in documents.items()}
+    lengths = {docid: len(split_tokens(text)) for docid, text in documents.items()}
     splits = {}
     for name in draw(
         st.lists(st.sampled_from(["train", "val", "test", "dev", "extra_1"]), min_size=1, max_size=3, unique=True)

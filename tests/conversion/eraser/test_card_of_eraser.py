@@ -79,17 +79,17 @@ def test_the_example_in_the_card_is_a_row(card_file):
     import json
 
     from eraser_hub.conversion.eraser.schema import SCHEMA
-    from eraser_hub.metrics.tokens import sentences_of, tokens_of
+    from eraser_hub.metrics.tokens import split_sentences, split_tokens
 
     text = DatasetCard.load(card_file).text
     row = json.loads(re.search(r"```json\n(.*?)```", text, flags=re.DOTALL).group(1))
     assert list(row) == SCHEMA.names
-    tokens = tokens_of(row["documents"][0]["text"])
+    tokens = split_tokens(row["documents"][0]["text"])
     evidence = row["evidences"][0][0]
     assert " ".join(tokens[evidence["start_token"] : evidence["end_token"]]) == evidence["text"]
     assert row["rationale_positions"] == [list(range(evidence["start_token"], evidence["end_token"]))]
     assert row["rationale"] == evidence["text"]
-    assert (row["num_tokens"], row["num_sentences"]) == (len(tokens), len(sentences_of(row["documents"][0]["text"])))
+    assert (row["num_tokens"], row["num_sentences"]) == (len(tokens), len(split_sentences(row["documents"][0]["text"])))
     assert row["rationale_ratio"] == pytest.approx(len(row["rationale_positions"][0]) / len(tokens))
 
 

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.checks import Report
 from eraser_hub.conversion.eraser.verbs import VERBS
-from eraser_hub.metrics.tokens import tokens_of
+from eraser_hub.metrics.tokens import split_tokens
 from eraser_hub.records.errors import DataError
 
 from ...refusals import refused
@@ -211,8 +211,8 @@ def test_leakage_lists_documents_under_two_names_and_misplaced_evidence(tmp_path
     # "a" in "a dull film . a long evening ." and so on: found by their bytes, as text.find does
     texts = [(r, e[0]) for split in rows.values() for r in split for e in r["evidences"]]
     assert misplaced.count == sum(
-        " ".join(tokens_of(r["documents"][0]["text"])).find(e["text"])
-        != len(" ".join(tokens_of(r["documents"][0]["text"])[: e["start_token"]])) + (e["start_token"] > 0)
+        " ".join(split_tokens(r["documents"][0]["text"])).find(e["text"])
+        != len(" ".join(split_tokens(r["documents"][0]["text"])[: e["start_token"]])) + (e["start_token"] > 0)
         for r, e in texts
     )
     assert "s8: 'good'" in misplaced.examples
@@ -338,7 +338,7 @@ SENTENCE = st.lists(st.sampled_from(["sea", "a", "é", ".", "a a"]), min_size=1,
 def test_any_rows_made_the_plain_way_have_no_violation(tmp_path_factory, documents, data):
     rows = []
     for k, lines in enumerate(documents):
-        count = len(tokens_of("\n".join(lines)))
+        count = len(split_tokens("\n".join(lines)))
         spans = data.draw(st.lists(st.tuples(st.integers(0, count), st.integers(0, count)).map(sorted), max_size=4))
         rows.append(built.row(f"r{k}", "\n".join(lines), [tuple(s) for s in spans], position=k + 1))
     folder = built.write_built(tmp_path_factory.mktemp("any") / "eraser", {"train": rows})

@@ -1,4 +1,4 @@
-"""Reading ERASER files: every value as it was, every offence named by file, line and field."""
+"""Reading ERASER files: every value as it was, every issue named by file, line and field."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from eraser_hub import mask, tokens
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.conversion.eraser.statistics import eraser_statistics
-from eraser_hub.metrics.tokens import sentences_of, tokens_of
+from eraser_hub.metrics.tokens import split_sentences, split_tokens
 from eraser_hub.records.built import batches, open_built
 from eraser_hub.records.tables import Cell, Table, Tables
 
@@ -53,7 +53,7 @@ def test_figures_of_the_samples_equal_a_plain_recount(sample_folder, samples, co
                 span = range(evidence["start_token"], evidence["end_token"])
                 covered.setdefault(evidence["docid"], set()).update(span)
                 lengths.append(len(span))
-            shares += [len(tokens) / len(tokens_of(texts[docid])) for docid, tokens in covered.items()]
+            shares += [len(tokens) / len(split_tokens(texts[docid])) for docid, tokens in covered.items()]
             held |= set(covered)
         everywhere |= held
         figures = table(statistics, "table_5")[config, split]
@@ -66,8 +66,8 @@ def test_figures_of_the_samples_equal_a_plain_recount(sample_folder, samples, co
     figures = table(statistics, "table_6")[(config,)]
     held = [texts[docid] for docid in everywhere]
     assert figures["documents"].value == len(held)
-    assert figures["tokens"].value == pytest.approx(sum(len(tokens_of(t)) for t in held) / len(held), abs=1e-9)
-    assert figures["sentences"].value == pytest.approx(sum(len(sentences_of(t)) for t in held) / len(held), abs=1e-9)
+    assert figures["tokens"].value == pytest.approx(sum(len(split_tokens(t)) for t in held) / len(held), abs=1e-9)
+    assert figures["sentences"].value == pytest.approx(sum(len(split_sentences(t)) for t in held) / len(held), abs=1e-9)
 
 
 def test_figures_over_many_batches_are_those_of_one(sample_folder, monkeypatch):

@@ -13,7 +13,7 @@ from eraser_hub.attribution.adapters.plain import PlainModel
 from eraser_hub.attribution.erasure import tokens_at
 from eraser_hub.attribution.instances import Instance, instance_of_eraser
 from eraser_hub.attribution.settings import settings_for
-from eraser_hub.metrics.tokens import sentences_of
+from eraser_hub.metrics.tokens import split_sentences
 from eraser_hub.records.predictions import instances as read_predictions
 from eraser_hub.systems.pipelines.pipeline import (
     EVIDENCE,
@@ -61,7 +61,7 @@ class Reader(PlainModel):
 
 def text(content=TEXT, marked=(7,), name="one"):
     """An instance of one document, some of its tokens marked."""
-    lines = sentences_of(content)
+    lines = split_sentences(content)
     tokens = tuple(token for line in lines for token in line)
     flags = tuple(place in marked for place in range(len(tokens)))
     return Instance(name, (), (name,), (tokens,), "POS", (flags,), sentences=(tuple(map(len, lines)),))

@@ -1,9 +1,9 @@
 """Additive statistics: columns of numbers per annotation; their sums over any set of annotations give its scores.
 
-`divide` is the one division of sums. A `Pool` gathers columns while a metric counts; `Statistics` is what it leaves:
-its sum, put through ``finalize``, is the score, sums over groups are the breakdown, and its rows are what the
-bootstrap resamples. An average over keys (a macro average) is such a sum too: the sum of the keys' values and how many
-keys there are.
+`divide` is the one division of sums. A `StatisticsBuilder` gathers columns while a metric counts; `Statistics` is its
+result. The sum of its rows, put through ``finalize``, is the score; sums over groups are the breakdown, and the
+bootstrap resamples the rows. An average over keys (a macro average) is such a sum, too: the sum of the keys' values and
+the number of keys.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from .offences import InputError
+from .issues import InputError
 
 Finalize = Callable[[np.ndarray], Mapping[str, np.ndarray]]
 Column = Callable[[str], np.ndarray]
 
 
 def divide(numerator: npt.ArrayLike, denominator: npt.ArrayLike, empty: float = 0.0) -> np.ndarray:
-    """``numerator / denominator``; ``empty`` where the denominator is 0. No warning."""
+    """Return ``numerator / denominator``, and ``empty`` where the denominator is 0, without a warning."""
     numerator, denominator = np.asarray(numerator, dtype=float), np.asarray(denominator, dtype=float)
     out = np.full(np.broadcast(numerator, denominator).shape, empty)
     with np.errstate(invalid="ignore"):
@@ -40,11 +40,11 @@ class Statistics:
         finalize: sums (..., k) to {key: scores (...)}; a key that is a list of T scores has shape (..., T). It works
             on any leading shape and gives NaN (or the metric's convention) where a count is 0, without warning.
         per_instance: {key: (n,) or (n, T)}, the instance's own scores; NaN where an instance has none.
-        columns: what each column of ``values`` is, k names, by which the statistics of systems with other optional
-            fields are compared; None where that never happens.
+        columns: the names of the k columns of ``values``, by which statistics of systems with other optional fields
+            are compared; None if that never happens.
         clusters: the cluster of each instance, int (n,), every number from 0 to their largest; None: each instance
-            stands for itself. See `clusters`.
-        clustering: what a cluster is: "documents", "original", a column's name, or "none".
+            is its own cluster. See `clusters`.
+        clustering: the kind of clusters: "documents", "original", a column's name, or "none".
     """
 
     ids: Sequence[str]
@@ -72,11 +72,11 @@ class Statistics:
 
     @property
     def n_clusters(self) -> int:
-        """How many rows are drawn."""
+        """Number of clusters: the rows that the bootstrap draws."""
         return len(self.ids) if self.clusters is None else int(self.clusters.max(initial=-1)) + 1
 
     def cluster_sums(self) -> np.ndarray:
-        """The statistics summed per cluster: float64 (clusters, k); what the bootstrap draws."""
+        """Return the statistics summed per cluster: float64 (clusters, k)."""
         if self.clusters is None:
             return self.values
         sums = np.zeros((self.n_clusters, self.values.shape[1]))
@@ -85,12 +85,12 @@ class Statistics:
         return sums
 
     def scores(self) -> dict[str, np.ndarray]:
-        """The scores over all instances: {key: 0-d array, or (T,)}."""
+        """Return the scores over all instances: {key: 0-d array, or (T,)}."""
         with np.errstate(invalid="ignore"):
             return {key: np.asarray(value) for key, value in self.finalize(self.values.sum(axis=0)).items()}
 
     def take(self, rows: Sequence[int] | np.ndarray) -> Statistics:
-        """The statistics of some instances, in the order of ``rows``."""
+        """Return the statistics of some instances, in the order of ``rows``."""
         rows = np.asarray(rows, dtype=np.int64)
         per_instance = {key: np.asarray(column)[rows] for key, column in self.per_instance.items()}
         clusters = None if self.clusters is None else np.unique(self.clusters[rows], return_inverse=True)[1]
@@ -104,16 +104,16 @@ class Statistics:
 
 
 # key -> (higher is better, lowest, highest); None: no direction, no end
-Described = dict[str, tuple[bool | None, float | None, float | None]]
+ScoreInfo = dict[str, tuple[bool | None, float | None, float | None]]
 
 
-def info_of(scores: Described) -> tuple[dict[str, bool | None], dict[str, tuple[float | None, float | None]]]:
+def make_info(scores: ScoreInfo) -> tuple[dict[str, bool | None], dict[str, tuple[float | None, float | None]]]:
     """Return per key whether higher is better, and its range."""
     return {key: up for key, (up, _, _) in scores.items()}, {key: (low, high) for key, (_, low, high) in scores.items()}
 
 
 class Score(Protocol):
-    """Scores that some columns of a pool give.
+    """Scores computed from some columns of a `StatisticsBuilder`.
 
     Attributes:
         PLACE: scores of a lower place come first in a result.
@@ -122,31 +122,32 @@ class Score(Protocol):
     PLACE: ClassVar[int]
 
     def finalize(self, column: Column) -> dict[str, np.ndarray]:
-        """The scores {key: (...)}, or (..., T); ``column`` gives a column's sums (...) by its name."""
+        """Return the scores {key: (...)}, or (..., T); ``column`` returns a column's sums (...) by its name."""
         ...
 
 
 @dataclass(frozen=True)
 class Mean:
-    """The mean of ``KEY.sum`` over ``KEY.count``; NaN where the count is 0."""
+    """Mean ``KEY.sum / KEY.count``; NaN where the count is 0."""
 
     key: str
     PLACE: ClassVar[int] = 2
 
     def finalize(self, column: Column) -> dict[str, np.ndarray]:
+        """Return the mean of the sums."""
         return {self.key: divide(column(f"{self.key}.sum"), column(f"{self.key}.count"), empty=np.nan)}
 
 
 @dataclass
-class Pool:
-    """Columns of additive statistics, one row per annotation, and the scores that they give.
+class StatisticsBuilder:
+    """Collects columns of additive statistics, one row per annotation, and their scores.
 
     Args:
-        n: how many annotations there are.
+        n: the number of annotations.
         totals: keep one row, the sums over all annotations.
-
-    Attributes:
-        rows: the annotations of which what is added next speaks: distinct rows, int64 (part,); None: all.
+        columns: name -> the column, float64 (n,).
+        scores: the scores computed from the columns.
+        rows: the annotations that the next added values belong to: distinct rows, int64 (chunk,); None: all.
     """
 
     n: int
@@ -158,13 +159,13 @@ class Pool:
     def add(
         self, score: Score | None, columns: Mapping[str, np.ndarray], owner: np.ndarray | None = None, source: str = ""
     ) -> None:
-        """Add scores and the columns that they are made of; what is added of several parts is summed up.
+        """Add a score and its columns; columns of several chunks are summed up.
 
         Args:
-            score: None where the columns' scores are added later.
+            score: the score; None if it is added later.
             columns: name -> a value per annotation of ``rows``, or per key (keys,).
-            owner: the annotation of each key, its place in the part: int (keys,).
-            source: what the names begin with, before a dot.
+            owner: the annotation of each key, as its place in the chunk: int (keys,).
+            source: the prefix of the names, before a dot.
         """
         size = self.n if self.rows is None else self.rows.size
         for name, values in columns.items():
@@ -182,12 +183,12 @@ class Pool:
             self.scores.append(score)
 
     def add_mean(self, key: str, values: np.ndarray, owner: np.ndarray | None = None) -> None:
-        """The mean of one value per annotation (or key), NaN values left out; NaN where none is left."""
+        """Add the mean of one value per annotation (or key) without NaN values; NaN where none is left."""
         real = ~np.isnan(values)
         self.add(Mean(key), {"sum": np.where(real, values, 0.0), "count": real}, owner, key)
 
     def finalize(self, sums: np.ndarray) -> dict[str, np.ndarray]:
-        """Scores of sums (..., columns): {key: (...)}, or (..., T)."""
+        """Return the scores of sums (..., columns): {key: (...)}, or (..., T)."""
         places = {name: place for place, name in enumerate(self.columns)}
         scores: dict[str, np.ndarray] = {}
         for score in sorted(self.scores, key=lambda score: score.PLACE):
@@ -195,10 +196,11 @@ class Pool:
         return scores
 
     def statistics(self, ids: Sequence[str], per_instance: bool = True) -> Statistics:
-        """What was gathered, as `Statistics` of these annotations.
+        """Return the collected columns as `Statistics` of these annotations.
 
         Args:
-            per_instance: with each annotation's own scores.
+            ids: the ids of the annotations.
+            per_instance: add the scores of each annotation.
         """
         none = np.zeros((1 if self.totals else self.n, 0))
         values = np.stack([*self.columns.values()], axis=1) if self.columns else none
