@@ -20,8 +20,8 @@ from eraser_hub.experiments.plans import ReproduceArguments
 from eraser_hub.publishing.options import PublishArguments, ServeArguments
 from eraser_hub.records.arguments import Revision
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.hub import at_revision, place_of
-from eraser_hub.records.options import Option, Options, UsageError, as_list, keywords, shows
+from eraser_hub.records.hub import at_revision, find_place
+from eraser_hub.records.options import Option, Options, UsageError, as_list, with_documented_options, with_keywords
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.reports.options import BoardArguments, ReportArguments
 from eraser_hub.scoring.options import CompareArguments, ScoreArguments
@@ -84,7 +84,7 @@ class BuildArguments(Options):
             raise UsageError(f"there is no folder {self.source}", rule="file-missing", argument="source")
 
 
-@keywords(BuildArguments)
+@with_keywords(BuildArguments)
 def build(arguments: BuildArguments) -> BuildResult:
     """Build a Hub dataset, or the metric Spaces, into ``out``.
 
@@ -165,7 +165,7 @@ class CheckResult:
         return values
 
 
-@keywords(CheckArguments)
+@with_keywords(CheckArguments)
 def check(arguments: CheckArguments) -> CheckResult:
     """Check a built dataset: ids, labels, spans, texts, derived columns, splits, card.
 
@@ -204,7 +204,7 @@ class StatsArguments(Options):
     config: Configs = None
 
 
-@keywords(StatsArguments)
+@with_keywords(StatsArguments)
 def stats(arguments: StatsArguments) -> Tables:
     """Recompute the papers' tables of sizes and evidence, beside the printed figures and with the difference.
 
@@ -239,7 +239,7 @@ class ExportArguments(Options):
     revision: Revision = None
 
 
-@keywords(ExportArguments)
+@with_keywords(ExportArguments)
 def export(arguments: ExportArguments) -> ExportResult:
     """Write the raw files back, under the release's own names, every record and document equal to what went in.
 
@@ -275,7 +275,7 @@ class LoadArguments(Options):
     revision: Revision = None
 
 
-@keywords(LoadArguments)
+@with_keywords(LoadArguments)
 def load(arguments: LoadArguments) -> Dataset:
     """Load a split of a built dataset.
 
@@ -305,7 +305,7 @@ def load(arguments: LoadArguments) -> Dataset:
 # -- scoring ----------------------------------------------------------------------------------------------------------
 
 
-@keywords(ScoreArguments)
+@with_keywords(ScoreArguments)
 def score(arguments: ScoreArguments) -> Scores:
     """Score predictions against a corpus: the reference scorer's keys, and more.
 
@@ -331,7 +331,7 @@ def score(arguments: ScoreArguments) -> Scores:
     return run(source, local_file(arguments.predictions), settings, arguments.num_proc)
 
 
-@shows(CompareArguments, without=["predictions"])
+@with_documented_options(CompareArguments, without=["predictions"])
 def compare(*systems: Any, names: Sequence[str] | None = None, **settings: Any) -> dict[str, Any]:
     """Compare systems on the same split, score by score.
 
@@ -359,7 +359,7 @@ def compare(*systems: Any, names: Sequence[str] | None = None, **settings: Any) 
     """
     from eraser_hub.scoring.comparison import compare as run
     from eraser_hub.scoring.comparison import compare_files
-    from eraser_hub.scoring.runs import named_systems
+    from eraser_hub.scoring.runs import parse_systems
 
     if "n_resamples" in settings:  # 2.0's name
         settings["resamples"] = settings.pop("n_resamples")
@@ -372,14 +372,14 @@ def compare(*systems: Any, names: Sequence[str] | None = None, **settings: Any) 
         raise UsageError(message, rule="option-conflict", argument="names")
     arguments = CompareArguments(predictions=[os.fspath(system) for system in systems], **settings)
     inference, scoring = arguments.inference(), arguments.settings()
-    named = named_systems(arguments.predictions, ways=True)
+    named = parse_systems(arguments.predictions, ways=True)
     if len(named) < 2:
         message = "expected the predictions of at least two systems"
         raise UsageError(message, rule="option-missing", argument="predictions")
     return compare_files(arguments.scored_split, named, scoring, inference)
 
 
-@keywords(ReportArguments)
+@with_keywords(ReportArguments)
 def report(arguments: ReportArguments) -> ReportFiles:
     """Write a report: scores with confidence intervals, paired comparison, curves, distributions, classes, documents.
 
@@ -396,7 +396,7 @@ def report(arguments: ReportArguments) -> ReportFiles:
         'index.html'
     """
     from eraser_hub.reports.report import make_report
-    from eraser_hub.scoring.runs import named_systems
+    from eraser_hub.scoring.runs import parse_systems
     from eraser_hub.scoring.settings import ScoreSettings
 
     names = ("confidence_level", "seed", "only_predicted", "cluster_by")
@@ -404,9 +404,9 @@ def report(arguments: ReportArguments) -> ReportFiles:
         Path(at_revision(str(arguments.dataset), arguments.revision)),
         config=arguments.config,
         split=arguments.split,
-        systems=named_systems(as_list(arguments.predictions) or [], ways=True),
-        baselines=named_systems(as_list(arguments.baseline) or []),
-        evaluators=named_systems(as_list(arguments.evaluator) or []),
+        systems=parse_systems(as_list(arguments.predictions) or [], ways=True),
+        baselines=parse_systems(as_list(arguments.baseline) or []),
+        evaluators=parse_systems(as_list(arguments.evaluator) or []),
         out=arguments.out,
         title=arguments.title,
         settings=ScoreSettings(n_resamples=arguments.resamples, **{name: getattr(arguments, name) for name in names}),
@@ -430,18 +430,18 @@ class BoardResult:
 
     def as_json(self) -> dict[str, Any]:
         """Return the board's data, as board.json has it."""
-        from eraser_hub.reports.board import as_json
+        from eraser_hub.reports.board import to_board_json
 
-        return as_json(self.lines)
+        return to_board_json(self.lines)
 
     def table(self, whole: bool = False) -> Tables:
         """Return a table for each dataset: the scores of the papers' own tables, or with ``whole`` every score."""
-        from eraser_hub.reports.board import board_tables
+        from eraser_hub.reports.board import make_board_tables
 
-        return board_tables(self.lines, whole=whole)
+        return make_board_tables(self.lines, whole=whole)
 
 
-@keywords(BoardArguments)
+@with_keywords(BoardArguments)
 def board(arguments: BoardArguments) -> BoardResult:
     """Write the results board: every system by every metric by every dataset, none of them first by default.
 
@@ -456,19 +456,19 @@ def board(arguments: BoardArguments) -> BoardResult:
         >>> [file.name for file in board("board").files]
         ['index.html', 'board.json']
     """
-    from eraser_hub.reports.board import board_lines, write_board
-    from eraser_hub.reports.board_lines import named_score_file, submitted_lines
+    from eraser_hub.reports.board import collect_board_lines, write_board
+    from eraser_hub.reports.board_lines import parse_score_argument, score_submissions
     from eraser_hub.scoring.settings import ScoreSettings
 
-    lines = [named_score_file(argument) for argument in as_list(arguments.scores) or ()]
+    lines = [parse_score_argument(argument) for argument in as_list(arguments.scores) or ()]
     if arguments.submission:
         settings = ScoreSettings(confidence_level=0.95, only_predicted=arguments.only_predicted)
         place = Path(at_revision(str(arguments.dataset), arguments.revision))
         split = arguments.split or "test"
         submissions = as_list(arguments.submission) or []
-        lines += submitted_lines(submissions, dataset=place, config=arguments.config, split=split, settings=settings)
+        lines += score_submissions(submissions, dataset=place, config=arguments.config, split=split, settings=settings)
     notes = [f"{line.system}: {note}" for line in lines for note in line.notes]
-    lines = board_lines(lines, published=arguments.published)
+    lines = collect_board_lines(lines, published=arguments.published)
     if not lines:
         message = "nothing to show: give `scores` or `submission`"
         raise UsageError(message, rule="option-missing", argument="published")
@@ -496,7 +496,7 @@ def explain(  # pyright: ignore[reportOverlappingOverload]  # a string is a sequ
 ) -> list[RunReport]: ...
 @overload
 def explain(model: Any, data: Sequence[Any], **settings: Any) -> list[dict[str, Any]]: ...
-@shows(ExplainArguments, Job, ExplainSettings, without=["dataset"])
+@with_documented_options(ExplainArguments, Job, ExplainSettings, without=["dataset"])
 def explain(
     model: Any,
     data: Any,
@@ -563,7 +563,7 @@ class TrainResult:
     lines: list[str]
 
 
-@keywords(TrainArguments)
+@with_keywords(TrainArguments)
 def train(arguments: TrainArguments) -> TrainResult:
     """Train a classifier on a config, for ``explain``: one of the papers' systems, or a transformers encoder.
 
@@ -588,7 +588,7 @@ def train(arguments: TrainArguments) -> TrainResult:
     return TrainResult(arguments.out, list(train_model(recipe, arguments.out, arguments.say or _silent)))
 
 
-@keywords(AskArguments)
+@with_keywords(AskArguments)
 def ask(arguments: AskArguments) -> AskReport:
     """Ask a language model for labels and quotes, and write predictions that ``score`` takes as they are.
 
@@ -614,7 +614,7 @@ def ask(arguments: AskArguments) -> AskReport:
     return run(arguments)
 
 
-@keywords(ReproduceArguments)
+@with_keywords(ReproduceArguments)
 def reproduce(arguments: ReproduceArguments) -> Tables:
     """Train, explain and score each row of a printed table, and put the figures beside the print.
 
@@ -644,7 +644,7 @@ def _silent(line: str) -> None:
 # -- publishing -------------------------------------------------------------------------------------------------------
 
 
-@keywords(PublishArguments)
+@with_keywords(PublishArguments)
 def publish(arguments: PublishArguments) -> list[str]:
     """Publish the built datasets, metric Spaces and results board: changed files only, one commit each, a tag per
     version.
@@ -669,7 +669,7 @@ def publish(arguments: PublishArguments) -> list[str]:
     return run(arguments)
 
 
-@keywords(ServeArguments)
+@with_keywords(ServeArguments)
 def serve(arguments: ServeArguments) -> HubServer:
     """Serve the built datasets and metrics, read-only, to machines without internet.
 
@@ -729,7 +729,7 @@ def _open(
         UsageError: an unknown name, or no such folder.
         DataError: the Hub has no such dataset.
     """
-    place = place_of(dataset or Path("hub") / (name or "eraser"), None if dataset is None else revision)
+    place = find_place(dataset or Path("hub") / (name or "eraser"), None if dataset is None else revision)
     if named and place.dataset not in HUB_DATASETS:
         message = f"expected a folder named {_NAMES}, found {place.dataset!r}"
         raise UsageError(message, rule="option-value", argument="dataset")

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import typer
 
 from eraser_hub.asking.settings import AskArguments
-from eraser_hub.records.errors import printable
+from eraser_hub.records.errors import make_printable
 
 from .explain import Bar
-from .usage import call, say, spelled, takes
+from .usage import call_with_options, print_note, spell_arguments, with_options
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,7 @@ class AskOptions(AskArguments):
     quiet: bool = False
 
 
-@takes(AskOptions)
+@with_options(AskOptions)
 def ask(options: AskOptions) -> None:
     """Ask a language model for label and quotes, and write what `score` and the metric modules take as it is.
 
@@ -53,16 +53,16 @@ def ask(options: AskOptions) -> None:
 
         for part in dry_run(options, options.settings()):
             for line in part.split("\n"):
-                typer.echo(printable(spelled(line)))
+                typer.echo(make_printable(spell_arguments(line)))
         return
     bar = Bar(options.limit, options.quiet)
     try:
-        report = call(api.ask, options, on_progress=lambda count: bar.show(count, count))
+        report = call_with_options(api.ask, options, on_progress=lambda count: bar.show(count, count))
     except KeyboardInterrupt:
         bar.close()
-        say("stopped: every answer that came is kept; --resume goes on")
+        print_note("stopped: every answer that came is kept; --resume goes on")
         raise
     finally:
         bar.close()
     for line in report.lines():
-        say(line)
+        print_note(line)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from eraser_hub.experiments.plans import BenchmarkPlan
 
-from .usage import TableFormat, print_tables, say, takes
+from .usage import TableFormat, print_note, print_tables, with_options
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,7 +16,7 @@ class BenchmarkOptions(BenchmarkPlan):
     format: TableFormat = "text"
 
 
-@takes(BenchmarkOptions)
+@with_options(BenchmarkOptions)
 def benchmark_scores(options: BenchmarkOptions) -> None:
     """Judge every score by planted texts, whose only evidence is known, and models that decide by it: in closed form,
     or networks trained on such texts, which judge where they tell new ones.
@@ -33,5 +33,5 @@ def benchmark_scores(options: BenchmarkOptions) -> None:
     """
     from eraser_hub.experiments.score_benchmark import benchmark, benchmark_tables, settings_for_plan
 
-    result = benchmark(settings_for_plan(options), say)
+    result = benchmark(settings_for_plan(options), print_note)
     print_tables(benchmark_tables(result), options.format, result, [result["signature"]])

@@ -8,13 +8,13 @@ import typer
 
 from eraser_hub import api
 
-from .usage import call, say, takes
+from .usage import call_with_options, print_note, with_options
 
 if TYPE_CHECKING:
     from eraser_hub.conversion.dataset import BuildResult
 
 
-@takes(api.BuildArguments)
+@with_options(api.BuildArguments)
 def build(options: api.BuildArguments) -> None:
     """Build a Hub dataset, or the metric Spaces, into OUT.
 
@@ -32,7 +32,7 @@ def build(options: api.BuildArguments) -> None:
     from eraser_hub.conversion.dataset import PartlyBuilt
 
     try:
-        _print(call(api.build, options))
+        _print(call_with_options(api.build, options))
     except PartlyBuilt as error:
         _print(error.result)
         raise
@@ -40,7 +40,7 @@ def build(options: api.BuildArguments) -> None:
 
 def _print(result: BuildResult) -> None:
     for note in result.notes:
-        say(note)
+        print_note(note)
     for name, splits in result.rows.items():
         counts = ", ".join(f"{split} {rows:,}" for split, rows in splits.items())
         typer.echo(f"{result.folder}: {name}: {counts}" if splits else result.folder / name)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 
 from eraser_hub.scoring.options import CompareArguments
 
-from .usage import TableFormat, print_tables, say, spelled, takes
+from .usage import TableFormat, print_note, print_tables, spell_arguments, with_options
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,7 +16,7 @@ class CompareOptions(CompareArguments):
     format: TableFormat = "text"
 
 
-@takes(CompareOptions)
+@with_options(CompareOptions)
 def compare(options: CompareOptions) -> None:
     """Compare systems on the same split, score by score.
 
@@ -38,13 +38,13 @@ def compare(options: CompareOptions) -> None:
         eraser-hub compare --source corpora/movies --predictions ours=a1.jsonl,a2.jsonl --predictions theirs=b.jsonl
     """
     from eraser_hub import api
-    from eraser_hub.scoring.tables import comparison_tables
+    from eraser_hub.scoring.tables import make_comparison_tables
 
     settings = {one.name: getattr(options, one.name) for one in fields(CompareArguments)}
     result = api.compare(*settings.pop("predictions"), **settings)
     if "score_notes" in result:
-        result["score_notes"] = [spelled(line) for line in result["score_notes"]]
+        result["score_notes"] = [spell_arguments(line) for line in result["score_notes"]]
     for line in result.get("score_notes", ()):
-        say(line)
+        print_note(line)
     signatures = [result["signature"], *result.get("score_signatures", ())]
-    print_tables(comparison_tables(result), options.format, result, signatures)
+    print_tables(make_comparison_tables(result), options.format, result, signatures)

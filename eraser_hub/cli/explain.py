@@ -10,7 +10,7 @@ from eraser_hub.attribution.method import METHODS
 from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.records.options import Option
 
-from .usage import chosen, say, spelled, takes
+from .usage import print_note, select_options, spell_arguments, with_options
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -30,7 +30,7 @@ class ExplainOptions(ExplainArguments):
     quiet: bool = False
 
 
-@takes(ExplainOptions, Job, ExplainSettings)
+@with_options(ExplainOptions, Job, ExplainSettings)
 def explain(options: ExplainOptions, values: dict[str, Any]) -> None:
     """Explain a model's predictions, and write what `score` and the metric modules take as it is.
 
@@ -52,24 +52,24 @@ def explain(options: ExplainOptions, values: dict[str, Any]) -> None:
     from eraser_hub.attribution.run import explain_runs, planned_runs
 
     runs = planned_runs(options, values)
-    bar, how = Bar(runs.total, options.quiet), chosen(options, "resume force engine workers max_inputs")
+    bar, how = Bar(runs.total, options.quiet), select_options(options, "resume force engine workers max_inputs")
     try:
-        reports = explain_runs(runs.job, runs.runs, on_progress=bar.show, on_cost=say, spell=_spelled, **how)
+        reports = explain_runs(runs.job, runs.runs, on_progress=bar.show, on_cost=print_note, spell=_spelled, **how)
     except KeyboardInterrupt:
         bar.close()
         kept = [path for _, path in runs.runs if path.is_file() or partial_path(path).is_file()]
-        say("stopped" + (": what is done is kept; --resume goes on with it" if kept else ""))
+        print_note("stopped" + (": what is done is kept; --resume goes on with it" if kept else ""))
         raise
     finally:
         bar.close()
     for report in reports:
         for line in report.lines():
-            say(line)
+            print_note(line)
 
 
 def _spelled(words: str) -> str:
     """A note for a run's record; ``aopc_thresholds`` is an argument of `score`."""
-    return spelled(words).replace("`aopc_thresholds`", "--aopc-thresholds")
+    return spell_arguments(words).replace("`aopc_thresholds`", "--aopc-thresholds")
 
 
 class Bar:

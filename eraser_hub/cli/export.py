@@ -6,10 +6,10 @@ import typer
 
 from eraser_hub import api
 
-from .usage import call, say, takes
+from .usage import call_with_options, print_note, with_options
 
 
-@takes(api.ExportArguments)
+@with_options(api.ExportArguments)
 def export(options: api.ExportArguments) -> None:
     """Write the raw files back, under the release's own names, every record and document equal to what went in.
 
@@ -17,8 +17,8 @@ def export(options: api.ExportArguments) -> None:
 
         eraser-hub export --dataset hub/eraser --config movies --out raw
     """
-    result = call(api.export, options)
+    result = call_with_options(api.export, options)
     for note in result.notes:
-        say(note)
+        print_note(note)
     for file in result.files:
         typer.echo(file)

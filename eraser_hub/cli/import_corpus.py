@@ -12,7 +12,7 @@ import typer
 from eraser_hub.records.arguments import Revision
 from eraser_hub.records.options import Option, Options, UsageError
 
-from .usage import say, takes
+from .usage import print_note, with_options
 
 if TYPE_CHECKING:
     from eraser_hub.conversion.importing.sources import Source
@@ -93,7 +93,7 @@ class ImportOptions(Options):
         return next(iter(filled.items()))
 
 
-@takes(ImportOptions)
+@with_options(ImportOptions)
 def import_corpus(options: ImportOptions) -> None:
     """Turn a rationale corpus of any shape into OUT/NAME, a folder that `build --source OUT` and `score --data-dir`
     take.
@@ -124,10 +124,10 @@ def import_corpus(options: ImportOptions) -> None:
     cut = {"tokenizer": options.tokenizer or BLANKS, "annotators": options.annotators}
     result = run(sources, options.name, columns, options.out, force=options.force, **cut)
     for note in result.notes:
-        say(note.replace("`tokenizer`", "--tokenizer"))
+        print_note(note.replace("`tokenizer`", "--tokenizer"))
     counts = ", ".join(f"{split} {rows:,}" for split, rows in result.rows.items())
     typer.echo(f"{result.folder}: {counts}; labels {', '.join(result.labels)}")
-    say(f"next: eraser-hub build eraser --source {result.folder} --out hub")
+    print_note(f"next: eraser-hub build eraser --source {result.folder} --out hub")
 
 
 def _sources(
@@ -151,7 +151,7 @@ def _sources(
     if not pairs:  # with shares too: they are of this split
         pairs = [("train", "train" if "train" in held else next(iter(held)))]
         rest = [split for split in held if split != pairs[0][1]]
-        say(
+        print_note(
             f"split: {pairs[0][1]}"
             + (f" (left out: {', '.join(rest)}; --split SPLIT=SPLIT takes them)" if rest else "")
         )

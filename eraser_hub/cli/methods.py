@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from eraser_hub.records.options import Options
 from eraser_hub.records.tables import Cell, Table, Tables
 
-from .usage import TableFormat, print_tables, takes
+from .usage import TableFormat, print_tables, with_options
 
 if TYPE_CHECKING:
     from eraser_hub.records.registry import Registry
@@ -34,7 +34,7 @@ class MethodsOptions(Options):
     format: TableFormat = "text"
 
 
-@takes(MethodsOptions)
+@with_options(MethodsOptions)
 def methods(options: MethodsOptions) -> None:
     """List the methods, measures, systems, readers, adapters, metrics and datasets that there are.
 

@@ -6,10 +6,10 @@ import typer
 
 from eraser_hub.publishing.options import PublishArguments
 
-from .usage import takes
+from .usage import with_options
 
 
-@takes(PublishArguments)
+@with_options(PublishArguments)
 def publish(options: PublishArguments) -> None:
     """Publish the built datasets, metric Spaces and results board: changed files only, one commit each, a tag per
     version.

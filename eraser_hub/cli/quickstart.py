@@ -7,7 +7,7 @@ from pathlib import Path
 
 from eraser_hub.records.options import Options
 
-from .usage import takes
+from .usage import with_options
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class QuickstartOptions(Options):
     out: Path = Path("hub")
 
 
-@takes(QuickstartOptions)
+@with_options(QuickstartOptions)
 def quickstart(options: QuickstartOptions) -> None:
     """Build the bundled samples and the metrics, load them, score sample predictions, show the result.
 

@@ -10,7 +10,7 @@ import typer
 from eraser_hub.records.options import Option, as_list
 from eraser_hub.reports.options import ReportArguments
 
-from .usage import call, say, takes
+from .usage import call_with_options, print_note, with_options
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +24,7 @@ class ReportOptions(ReportArguments):
     more: Annotated[tuple[str, ...], Option(positional=True, name="[PREDICTIONS]..")] = ()
 
 
-@takes(ReportOptions)
+@with_options(ReportOptions)
 def report(options: ReportOptions) -> None:
     """Write a report: scores with confidence intervals, paired comparison, curves, distributions, classes, documents.
 
@@ -43,8 +43,8 @@ def report(options: ReportOptions) -> None:
     from eraser_hub import api
 
     predictions = [*(as_list(options.predictions) or []), *options.more]
-    written = call(api.report, options, predictions=predictions)
+    written = call_with_options(api.report, options, predictions=predictions)
     for note in written.notes:
-        say(note)
+        print_note(note)
     for path in (written.page, *written.score_files, *written.figures):
         typer.echo(str(path))

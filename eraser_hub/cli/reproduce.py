@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from eraser_hub.experiments.plans import ReproduceArguments
 
-from .usage import TableFormat, call, print_tables, say, spelled, takes
+from .usage import TableFormat, call_with_options, print_note, print_tables, spell_arguments, with_options
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,7 +16,7 @@ class ReproduceOptions(ReproduceArguments):
     format: TableFormat = "text"
 
 
-@takes(ReproduceOptions)
+@with_options(ReproduceOptions)
 def reproduce(options: ReproduceOptions) -> None:
     """Train, explain and score each row of a printed table, and print the figures beside the print, with 95 %
     intervals.
@@ -32,8 +32,8 @@ def reproduce(options: ReproduceOptions) -> None:
     """
     from eraser_hub import api
 
-    tables = call(api.reproduce, options, say=say)
+    tables = call_with_options(api.reproduce, options, say=print_note)
     for table in tables.tables:
-        table.notes = list(map(spelled, table.notes))
+        table.notes = list(map(spell_arguments, table.notes))
     signature = f"reproduce|{options.table}|{options.config}|seed:{options.seed}" + ("|fast" if options.fast else "")
     print_tables(tables, options.format, tables.as_dict(), [signature])

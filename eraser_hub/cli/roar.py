@@ -8,7 +8,7 @@ from eraser_hub.experiments.plans import RoarPlan
 from eraser_hub.records.arguments import Revision
 from eraser_hub.records.hub import at_revision
 
-from .usage import TableFormat, print_tables, say, takes
+from .usage import TableFormat, print_note, print_tables, with_options
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +19,7 @@ class RoarOptions(RoarPlan):
     format: TableFormat = "text"
 
 
-@takes(RoarOptions)
+@with_options(RoarOptions)
 def roar(options: RoarOptions) -> None:
     """Remove the tokens that a method ranks first from training and test texts, train anew, and tell the accuracy
     (ROAR).
@@ -34,5 +34,5 @@ def roar(options: RoarOptions) -> None:
     from eraser_hub.experiments.roar import roar as run
     from eraser_hub.experiments.roar import roar_tables
 
-    result = run(replace(options, dataset=at_revision(options.dataset, options.revision)), say)
+    result = run(replace(options, dataset=at_revision(options.dataset, options.revision)), print_note)
     print_tables(roar_tables(result), options.format, result, [result["signature"]])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from eraser_hub.records.options import Option, UsageError
 from eraser_hub.scoring.options import ScoreArguments
 
-from .usage import TableFormat, call, print_tables, say, takes
+from .usage import TableFormat, call_with_options, print_note, print_tables, with_options
 
 if TYPE_CHECKING:
     from eraser_hub.scoring.scores import Scores
@@ -36,7 +36,7 @@ class ScoreOptions(ScoreArguments):
             raise UsageError(message, rule="option-missing", argument="eval_results")
 
 
-@takes(ScoreOptions)
+@with_options(ScoreOptions)
 def score(options: ScoreOptions) -> None:
     """Score predictions against a corpus: the reference scorer's keys, and more.
 
@@ -55,9 +55,9 @@ def score(options: ScoreOptions) -> None:
         from eraser_hub.publishing.eval_results import check_model
 
         check_model(options.eval_results)
-    scores = call(api.score, options)
+    scores = call_with_options(api.score, options)
     for line in (*scores.notes, *scores.cautions):
-        say(line)
+        print_note(line)
     _write(options, scores)
 
 
@@ -72,6 +72,6 @@ def _write(options: ScoreOptions, scores: Scores) -> None:
         address = options.predictions if options.predictions.startswith("https://") else None
         paths, notes = write_eval_results(options.eval_results, content, options.scored_split.built, source=address)
         for line in (*notes, *(f"written: {path}" for path in paths)):
-            say(line)
+            print_note(line)
     signatures = scores.signatures if scores.reference is None else [scores.signature]
     print_tables(scores.table(), options.format, content, signatures)

@@ -83,7 +83,7 @@ class Paper:
 
 
 @lru_cache
-def paper(name: str) -> Paper:
+def load_paper(name: str) -> Paper:
     """The paper of that name, one of `PAPERS`."""
     content = json.loads(files("eraser_hub.papers").joinpath(f"{name}.json").read_text(encoding="utf-8"))
     tables = {

@@ -85,7 +85,7 @@ class Preset:
 
 
 @lru_cache
-def preset(name: str) -> Preset:
+def load_preset(name: str) -> Preset:
     """The preset of that name, one of :data:`PRESETS`; "" gives our own choices."""
     if not name:
         return Preset()

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path, PurePath
 
 from .errors import DataError
-from .locks import exclusive
+from .locks import hold_lock
 
 STATE = ".resume.json"
 BUSY = "another build is at work in this folder; wait for it or stop it"
@@ -30,7 +30,7 @@ READ_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY"
 
 
 @contextlib.contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replace_file(path: Path) -> Iterator[Path]:
     """A file beside ``path`` to write; it takes ``path``'s name when the block ends, and goes when it fails.
 
     Raises:
@@ -52,7 +52,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 def atomic_write(path: Path, data: bytes) -> None:
     """Write a file all at once."""
-    with replacing(path) as beside:
+    with replace_file(path) as beside:
         beside.write_bytes(data)
 
 
@@ -105,7 +105,7 @@ def sync_tree(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def rebuilding(target: Path, key: object = None) -> Iterator[Path]:
+def rebuild_folder(target: Path, key: object = None) -> Iterator[Path]:
     """A folder to build ``target`` anew in; leaving the block without an error puts it in ``target``'s place.
 
     Args:
@@ -125,7 +125,7 @@ def rebuilding(target: Path, key: object = None) -> Iterator[Path]:
     new_parents = [folder for folder in target.parents if not folder.exists()]
     building = target.with_name(f".{target.name}.building")
     try:
-        with exclusive(target.with_name(f".{target.name}.lock"), BUSY, target.parent):
+        with hold_lock(target.with_name(f".{target.name}.lock"), BUSY, target.parent):
             recover(target)
             if building.exists() and (key is None or _state(building) != json.loads(json.dumps(key))):
                 shutil.rmtree(building)

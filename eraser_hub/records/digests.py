@@ -7,7 +7,7 @@ from os import PathLike
 from pathlib import Path
 
 
-def file_digest(file: str | PathLike[str], digest: hashlib._Hash | hashlib.blake2b | None = None) -> str:
+def compute_file_digest(file: str | PathLike[str], digest: hashlib._Hash | hashlib.blake2b | None = None) -> str:
     """The digest of a file in hexadecimal digits, read in blocks: its SHA-256, or what ``digest`` goes on to."""
     digest = digest or hashlib.sha256()
     with Path(file).open("rb") as stream:

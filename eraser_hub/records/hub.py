@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from .errors import DataError, first_line
+from .errors import DataError, get_first_line
 
 _NAME = r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@([^/]+))?/?"
 # a Path makes one stroke of the two behind "hf:"
@@ -60,12 +60,12 @@ class Place(NamedTuple):
                 self.repository, repo_type="dataset", revision=self.revision, allow_patterns=list(patterns)
             )
         except Exception as error:  # the library raises many kinds, its HTTP client's among them
-            message = f"no folder of that name is here, and the Hub does not give it ({first_line(error)})"
+            message = f"no folder of that name is here, and the Hub does not give it ({get_first_line(error)})"
             raise DataError(message, rule="hub", file=self.name) from error
         return Path(folder)
 
 
-def place_of(dataset: str | PathLike[str], revision: str | None = None) -> Place:
+def find_place(dataset: str | PathLike[str], revision: str | None = None) -> Place:
     """What a ``--dataset`` means: a folder that is there, else a dataset of the Hub (``org/name``,
     ``hf://datasets/org/name``; a revision may follow behind ``@``), else a folder that is not there.
 
@@ -84,6 +84,6 @@ def place_of(dataset: str | PathLike[str], revision: str | None = None) -> Place
 
 
 def at_revision(dataset: str, revision: str | None) -> str:
-    """Return a dataset's name with the revision behind it, as :func:`place_of` reads it; a folder has none."""
-    place = place_of(dataset, revision)
+    """Return a dataset's name with the revision behind it, as :func:`find_place` reads it; a folder has none."""
+    place = find_place(dataset, revision)
     return dataset if place.repository is None or not revision else f"{place.repository}@{place.revision}"

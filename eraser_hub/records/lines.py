@@ -20,7 +20,7 @@ BATCH_BYTES = 1 << 20
 
 
 @dataclass
-class Lines:
+class LineBatch:
     """A run of whole lines of a file.
 
     Attributes:
@@ -54,9 +54,9 @@ class Lines:
         return range(self.first, self.first + len(self.raw))
 
 
-def batches_of_lines(
+def read_line_batches(
     path: Path, batch_bytes: int = BATCH_BYTES, start: int = 0, end: int | None = None
-) -> Iterator[Lines]:
+) -> Iterator[LineBatch]:
     """The file's lines in runs of ``batch_bytes`` or a little more; a last line may lack its newline.
 
     Args:
@@ -66,13 +66,13 @@ def batches_of_lines(
         end: where to stop, which is where a line ends; None goes on to the file's end.
     """
     first = 1
-    with reading(path), open(path, "rb", buffering=batch_bytes) as file:
+    with wrap_read_errors(path), open(path, "rb", buffering=batch_bytes) as file:
         file.seek(start)
         while end is None or start < end:
             raw = file.readlines(batch_bytes)
             if not raw:
                 break
-            lines = Lines(first, start, raw)
+            lines = LineBatch(first, start, raw)
             start += sum(map(len, raw))
             while end is not None and start > end:
                 start -= len(raw.pop())
@@ -87,7 +87,7 @@ def _kind_of(found: os.stat_result) -> str:
     return _KINDS.get(stat.S_IFMT(found.st_mode), "a device")
 
 
-def os_rule(error: OSError) -> Rule:
+def get_os_rule(error: OSError) -> Rule:
     """The rule that a file breaks which the system cannot open."""
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return "file-missing"
@@ -95,7 +95,7 @@ def os_rule(error: OSError) -> Rule:
 
 
 @contextmanager
-def reading(path: str | PathLike[str]) -> Iterator[None]:
+def wrap_read_errors(path: str | PathLike[str]) -> Iterator[None]:
     """Say which file cannot be read, and why; a pipe, which may never end, is not opened.
 
     Raises:
@@ -107,21 +107,21 @@ def reading(path: str | PathLike[str]) -> Iterator[None]:
             raise DataError(f"expected a file, found {_kind_of(found)}", rule="file-kind", file=path)
         yield
     except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror or error}", rule=os_rule(error), file=path) from None
+        raise DataError(f"cannot be read: {error.strerror or error}", rule=get_os_rule(error), file=path) from None
 
 
-def utf8_lines(path: str | PathLike[str]) -> Iterator[str]:
+def read_utf8_lines(path: str | PathLike[str]) -> Iterator[str]:
     """The lines with their line feeds (only these end a line); a byte order mark at the start is passed over.
 
     Raises:
         DataError: broken UTF-8, with line and byte.
     """
-    with reading(path), Path(path).open("rb") as lines:
+    with wrap_read_errors(path), Path(path).open("rb") as lines:
         for number, raw in enumerate(lines, 1):
             try:
                 text = raw.decode("utf-8")
             except UnicodeDecodeError as error:
-                message = f"expected UTF-8, found {bad_byte(raw, error)}"
+                message = f"expected UTF-8, found {describe_bad_byte(raw, error)}"
                 raise DataError(message, rule="encoding", file=path, line=number) from None
             yield text.removeprefix("\ufeff") if number == 1 else text
 
@@ -135,7 +135,7 @@ class NoFile(DataError):
     """Where a file is looked for stands none, or what is no file."""
 
 
-def utf8_file(path: str) -> bytes:
+def read_utf8_file(path: str) -> bytes:
     """The bytes of a document's file, which are known to be UTF-8 then.
 
     Raises:
@@ -164,7 +164,7 @@ def utf8_file(path: str) -> bytes:
         raise DataError(message, rule="encoding", file=path, line=line) from None
     except OSError as error:
         kind = NoFile if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO) else DataError
-        raise kind(f"cannot be read: {error.strerror}", rule=os_rule(error), file=path) from None
+        raise kind(f"cannot be read: {error.strerror}", rule=get_os_rule(error), file=path) from None
 
 
 def check_utf8(lines: Sequence[bytes]) -> None:
@@ -174,6 +174,6 @@ def check_utf8(lines: Sequence[bytes]) -> None:
             line.decode()
 
 
-def bad_byte(line: bytes, error: UnicodeDecodeError) -> str:
+def describe_bad_byte(line: bytes, error: UnicodeDecodeError) -> str:
     """Which byte of a line is no UTF-8, in words."""
     return f"byte 0x{line[error.start]:02x} at byte {error.start + 1} of the line"

@@ -11,7 +11,7 @@ from .errors import BusyError
 
 
 @contextlib.contextmanager
-def exclusive(lock: Path, busy: str, file: str | PathLike[str] | None = None) -> Iterator[None]:
+def hold_lock(lock: Path, busy: str, file: str | PathLike[str] | None = None) -> Iterator[None]:
     """Hold the file ``lock``, which is there for as long as the block.
 
     Args:

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from multiprocessing.popen_spawn_posix import Popen
 
 
-def cores() -> int:
+def count_cores() -> int:
     """How many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def process_pool(count: int) -> ProcessPoolExecutor:
+def make_process_pool(count: int) -> ProcessPoolExecutor:
     """Processes that die with this one, and of Ctrl-C without a word.
 
     They import the program anew: where that cannot be (a script without ``if __name__ == "__main__"``), a task raises

@@ -13,7 +13,7 @@ from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from typing import Generic, TypeVar
 
-from .errors import DataError, shown
+from .errors import DataError, show
 
 Part = TypeVar("Part")
 
@@ -83,7 +83,7 @@ class Registry(Mapping[str, type[Part]], Generic[Part]):
         point = self._plugins[name]
         part: type[Part] = point.load()
         if not self._is_part(part):
-            message = f"expected a class that extends {self.base.__name__}, found {shown(part)}"
+            message = f"expected a class that extends {self.base.__name__}, found {show(part)}"
             raise DataError(message, rule="plug-in", field=f"{self.group}: {point.value}")
         return part
 
@@ -104,7 +104,7 @@ class Registry(Mapping[str, type[Part]], Generic[Part]):
             DataError: there is none; names those there are.
         """
         if not isinstance(name, str) or name not in self:
-            message = f"expected one of {', '.join(self)}; found {shown(name)}"
+            message = f"expected one of {', '.join(self)}; found {show(name)}"
             raise DataError(message, rule="option-value", argument=argument or self.noun)
         return self[name]
 

@@ -11,12 +11,12 @@ import orjson
 from .atomic import atomic_write
 from .errors import DataError
 
-BESIDE = ".run.json"
+RUN_SUFFIX = ".run.json"
 
 
 def run_path(out: Path) -> Path:
     """The file that tells how a result was made."""
-    return out.with_name(out.name + BESIDE)
+    return out.with_name(out.name + RUN_SUFFIX)
 
 
 def read_run(out: Path) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def write_run(out: Path, facts: Mapping[str, Any]) -> None:
     atomic_write(run_path(out), orjson.dumps(facts, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
 
 
-def signature_of_run(results: Path) -> str:
+def read_signature(results: Path) -> str:
     """The signature of the run that wrote the predictions; "" for none.
 
     Raises:

@@ -239,7 +239,7 @@ _LATEX = {
 }
 
 
-def latex_words(text: str) -> str:
+def escape_latex(text: str) -> str:
     """Text with TeX's own signs written out."""
     return "".join(_LATEX.get(sign, sign) for sign in text)
 
@@ -249,22 +249,22 @@ def _latex(table: Table) -> str:
 
     def figure(cell: Cell, best: bool) -> str:
         if cell.number is None:
-            return latex_words(str(cell))
-        value = cell.shown + (f"$^{{{latex_words(cell.mark)}}}$" if cell.mark else "")
+            return escape_latex(str(cell))
+        value = cell.shown + (f"$^{{{escape_latex(cell.mark)}}}$" if cell.mark else "")
         value = value.replace("-", "$-$", 1) if value.startswith("-") else value
         value = rf"\textbf{{{value}}}" if best else value
         small = " ".join(part for part in (cell.interval, cell.beside) if part)
-        return rf"{value} {{\scriptsize {latex_words(small)}}}" if small else value
+        return rf"{value} {{\scriptsize {escape_latex(small)}}}" if small else value
 
-    rows = [f"{' & '.join(row)} \\\\" for row in table.lines(latex_words, figure)]
+    rows = [f"{' & '.join(row)} \\\\" for row in table.lines(escape_latex, figure)]
     return "\n".join(
         [
             "\\begin{table}[t]\n\\centering",
             rf"\begin{{tabular}}{{{'l' * len(table.left)}{'r' * len(table.columns)}}}",
-            f"\\toprule\n{' & '.join(map(latex_words, table.headings))} \\\\\n\\midrule",
+            f"\\toprule\n{' & '.join(map(escape_latex, table.headings))} \\\\\n\\midrule",
             *rows,
             "\\bottomrule\n\\end{tabular}",
-            rf"\caption{{{latex_words(' '.join([table.title.rstrip('.') + '.', *table.footer]))}}}",
+            rf"\caption{{{escape_latex(' '.join([table.title.rstrip('.') + '.', *table.footer]))}}}",
             f"\\label{{tab:{table.name.replace('_', '-')}}}\n\\end{{table}}",
         ]
     )

@@ -12,12 +12,12 @@ from statistics import stdev
 from typing import Any
 
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL
-from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.json_lines import describe, strict_object
-from eraser_hub.records.lines import reading
+from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.json_lines import describe_value, parse_strict_object
+from eraser_hub.records.lines import wrap_read_errors
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.scoring.modules import read_predictions
-from eraser_hub.scoring.runs import named_systems
+from eraser_hub.scoring.runs import parse_systems
 from eraser_hub.scoring.score import score_system
 from eraser_hub.scoring.scored_split import read_split
 from eraser_hub.scoring.scores import SPREAD
@@ -60,7 +60,7 @@ class BoardLine:
 _SOFT = ("auprc", "average_precision", "roc_auc_score")
 
 
-def flat_scores(content: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def flatten_scores(content: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """A score file's values under the metric modules' flat keys; a flat file stays as it is, and a key may come twice.
 
     The reference scorer nests them (``token_prf.instance_macro.f1``), the modules do not (``token_macro_f1``); the
@@ -100,16 +100,16 @@ def read_score_file(path: Path, *, system: str = "", dataset: str = "") -> Board
     Raises:
         DataError: not JSON (NaN is none), a key twice, no signature, no dataset named, or a score that is no number.
     """
-    with reading(path):
+    with wrap_read_errors(path):
         text = path.read_bytes()
     try:
-        content = strict_object(text, file=path, number=1)
+        content = parse_strict_object(text, file=path, number=1)
     except DataError as error:
         raise error.at(file=path) from None  # the object is the whole file, no line of it
-    return line_of_scores(content, file=path, system=system, dataset=dataset)
+    return make_board_line(content, file=path, system=system, dataset=dataset)
 
 
-def named_score_file(argument: str) -> BoardLine:
+def parse_score_argument(argument: str) -> BoardLine:
     """``FILE``, ``SYSTEM=FILE`` or ``SYSTEM@DATASET=FILE`` as a line of the board; errors as of `read_score_file`."""
     name, equals, path = argument.partition("=")
     if not equals or Path(argument).exists():
@@ -118,9 +118,9 @@ def named_score_file(argument: str) -> BoardLine:
     return read_score_file(Path(path), system=system, dataset=dataset)
 
 
-def line_of_scores(content: Mapping[str, Any], *, file: Path, system: str = "", dataset: str = "") -> BoardLine:
+def make_board_line(content: Mapping[str, Any], *, file: Path, system: str = "", dataset: str = "") -> BoardLine:
     """The content of a score file as a line of the board; arguments and errors as in `read_score_file`."""
-    signatures = signatures_of(content)
+    signatures = get_signatures(content)
     if not signatures:
         words = "expected a signature, found none: a number without the settings that made it is not shown"
         message = f"{words}; score the predictions with `eraser-hub score`"
@@ -131,7 +131,7 @@ def line_of_scores(content: Mapping[str, Any], *, file: Path, system: str = "", 
         message = "expected the dataset's name (SYSTEM@DATASET=FILE), found none in the file"
         raise DataError(message, rule="key-missing", file=file)
     try:
-        scores, intervals, spread = _numbers(flat_scores(content))
+        scores, intervals, spread = _numbers(flatten_scores(content))
         _refuse_immense(content)
     except DataError as error:
         raise error.at(file=file) from None
@@ -156,7 +156,7 @@ def line_of_scores(content: Mapping[str, Any], *, file: Path, system: str = "", 
 def _name(content: Mapping[str, Any], field: str, file: Path) -> str:
     value = content.get(field)
     if value is not None and not isinstance(value, str):
-        raise DataError(f"expected a name, found {describe(value)}", rule="type", file=file, field=field)
+        raise DataError(f"expected a name, found {describe_value(value)}", rule="type", file=file, field=field)
     return value or ""
 
 
@@ -176,7 +176,9 @@ def _numbers(
                 spread[key.removesuffix(SPREAD)] = number
         elif known and key.endswith("_ci"):
             if not isinstance(value, list) or len(value) != 2:
-                raise DataError(f"expected an interval [low, high], found {describe(value)}", rule="type", field=key)
+                raise DataError(
+                    f"expected an interval [low, high], found {describe_value(value)}", rule="type", field=key
+                )
             low, high = _number(value[0], key), _number(value[1], key)
             if low is not None and high is not None:
                 intervals[key.removesuffix("_ci")] = (low, high)
@@ -199,11 +201,11 @@ def _number(value: Any, field: str) -> float | None:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if is_number and abs(value) <= sys.float_info.max:
         return float(value)
-    message = f"expected a number that a float holds, or null, found {describe(value)}"
+    message = f"expected a number that a float holds, or null, found {describe_value(value)}"
     raise DataError(message, rule="range" if is_number else "type", field=field)
 
 
-def signatures_of(content: Mapping[str, Any]) -> list[str]:
+def get_signatures(content: Mapping[str, Any]) -> list[str]:
     """The signatures in a score file: one string, a list of them, or one per metric."""
     value = content.get("signature")
     parts = list(value.values()) if isinstance(value, Mapping) else value if isinstance(value, list) else [value]
@@ -212,7 +214,7 @@ def signatures_of(content: Mapping[str, Any]) -> list[str]:
     return [part for part in parts if isinstance(part, str) and part.strip()]
 
 
-def submitted_lines(
+def score_submissions(
     submissions: Sequence[str], *, dataset: Path, config: str | None, split: str, settings: ScoreSettings | None = None
 ) -> list[BoardLine]:
     """Score predictions files against a built dataset, by the same scorer as everybody's: a line of the board for each.
@@ -227,14 +229,14 @@ def submitted_lines(
     """
     settings, source = settings or ScoreSettings(confidence_level=DEFAULT_LEVEL), read_split(dataset, config, split)
     lines = []
-    for system in named_systems(submissions, draws=True):
+    for system in parse_systems(submissions, draws=True):
         read_predictions(source, system.path)  # what is wrong with one is told before it is scored
         scores = score_system(source, system, settings.everything(source.holds_pairs))
-        lines.append(replace(line_of_scores(scores.as_flat_json(), file=system.path), notes=tuple(scores.all_notes)))
+        lines.append(replace(make_board_line(scores.as_flat_json(), file=system.path), notes=tuple(scores.all_notes)))
     return lines
 
 
-def averaged(lines: Sequence[BoardLine]) -> list[BoardLine]:
+def average_draws(lines: Sequence[BoardLine]) -> list[BoardLine]:
     """Score files of one system on one split whose settings differ in the seed alone, as one line: mean and spread.
 
     Raises:
@@ -251,7 +253,7 @@ def averaged(lines: Sequence[BoardLine]) -> list[BoardLine]:
         if len({_SEED.sub("seed:*", line.detail) for line in group}) > 1:
             raise DataError(
                 f"expected score files of one system to differ in the seed alone, found {len(group)} of "
-                f"{shown(system)} on {dataset} {split} with different signatures: give each a name of its own",
+                f"{show(system)} on {dataset} {split} with different signatures: give each a name of its own",
                 rule="constant",
             )
         keys = [key for key in group[0].scores if all(key in line.scores for line in group)]

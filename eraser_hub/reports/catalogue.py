@@ -59,12 +59,12 @@ def metric(key: str) -> Metric:
     return Metric(key, key)
 
 
-def is_part(key: str) -> bool:
+def is_precision_or_recall(key: str) -> bool:
     """Whether a score is the precision or the recall behind an F1: tables fold those away."""
     return _PART.search(key) is not None
 
 
-def number(value: float | None, digits: int = 3) -> str:
+def format_number(value: float | None, digits: int = 3) -> str:
     """A score as it is printed everywhere: fixed digits, a real minus sign left to the browser, ``–`` for none."""
     if value is None or value != value:
         return "–"
@@ -74,11 +74,11 @@ def number(value: float | None, digits: int = 3) -> str:
     return text.lstrip("-") if float(text) == 0 else text
 
 
-def small_print(interval: Sequence[float] | None, spread: float | None) -> str:
+def format_small_print(interval: Sequence[float] | None, spread: float | None) -> str:
     """What stands in small print beside a score: its interval, or its spread over runs; nothing for neither."""
-    return interval_text(interval) or ("" if spread is None else f"±{number(spread)}")
+    return format_interval(interval) or ("" if spread is None else f"±{format_number(spread)}")
 
 
-def interval_text(interval: Sequence[float] | None) -> str:
+def format_interval(interval: Sequence[float] | None) -> str:
     """An interval as it is printed everywhere; nothing for none."""
-    return "" if interval is None else f"[{number(interval[0])}, {number(interval[1])}]"
+    return "" if interval is None else f"[{format_number(interval[0])}, {format_number(interval[1])}]"

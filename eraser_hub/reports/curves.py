@@ -10,12 +10,12 @@ from typing import TypeAlias
 from eraser_hub.scoring.scores import Scores
 
 from .catalogue import metric
-from .figures import Figure, Series, histogram
+from .figures import Figure, Series, compute_histogram
 
 Keys: TypeAlias = Mapping[str, object]
 
 
-def aopc_figures(systems: Sequence[Scores], baselines: Sequence[Scores]) -> list[Figure]:
+def make_aopc_figures(systems: Sequence[Scores], baselines: Sequence[Scores]) -> list[Figure]:
     """Comprehensiveness and sufficiency against the share of tokens, the random baseline beside them.
 
     Several baselines are draws of one: their points are averaged, and the band spans the lowest and the highest draw.
@@ -69,7 +69,7 @@ def _chance(draws: Sequence[Series]) -> list[Series]:
     return [Series(name, draws[0].x, mean, low, high, chance=True)]
 
 
-def fidelity_figures(systems: Sequence[Scores]) -> list[Figure]:
+def make_fidelity_figures(systems: Sequence[Scores]) -> list[Figure]:
     """Normalised sufficiency and comprehensiveness as tokens of the rationale are occluded at random.
 
     Those of all systems; then of each system alone, a line for each gold class, where there are several.
@@ -118,7 +118,7 @@ def _curve(name: str, of_all: Keys, scores: Keys, key: str, place: int) -> Serie
     return Series(name, tuple(map(float, rates)), y, low, high, place=place)
 
 
-def distribution_figures(systems: Sequence[Scores], keys: Sequence[str], bins: int = 20) -> list[Figure]:
+def make_distribution_figures(systems: Sequence[Scores], keys: Sequence[str], bins: int = 20) -> list[Figure]:
     """For each score the share of instances per bin, one outline a system, over a common range."""
     figures = []
     for key in keys:
@@ -144,7 +144,8 @@ def distribution_figures(systems: Sequence[Scores], keys: Sequence[str], bins: i
                 x_label=f"{metric(key).label} of an instance",
                 y_label="share of instances",
                 series=tuple(
-                    Series(name, edges, histogram(values, low, high, bins), place=k) for k, name, values in present
+                    Series(name, edges, compute_histogram(values, low, high, bins), place=k)
+                    for k, name, values in present
                 ),
                 caption=", ".join(
                     f"{name}: {len(values)} instances, median {median(values):.3f}"

@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .marks import MarkedInstance
+from .marked_instances import MarkedInstance
 
 CHUNK_TOKENS = 60_000  # about half a megabyte of text: unpacked in a few milliseconds
 
 
-def embedded_json(value: Any) -> str:
+def to_embedded_json(value: Any) -> str:
     """JSON that can stand inside a script element: no ``<``, no line separators, NaN and infinity as null."""
     text = json.dumps(_finite(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
@@ -42,7 +42,7 @@ def _finite(value: Any) -> Any:
 
 
 @dataclass(slots=True)
-class Browsed:
+class DocumentIndex:
     """What the page's list knows of each instance, and its chunks.
 
     Attributes:
@@ -75,7 +75,7 @@ class Browsed:
             }
             for s in values
         ]
-        return embedded_json(
+        return to_embedded_json(
             {
                 "systems": self.systems,
                 "labels": self.labels,
@@ -100,9 +100,9 @@ def unpack(packed: str) -> Any:
     return json.loads(gzip.decompress(base64.b64decode(packed)))
 
 
-def browse(
+def index_documents(
     instances: Iterable[Sequence[MarkedInstance]], systems: Sequence[str], labels: Sequence[str] = ()
-) -> Browsed:
+) -> DocumentIndex:
     """Index and chunks of the documents.
 
     Args:
@@ -111,7 +111,7 @@ def browse(
         systems: their names.
         labels: the labels in the dataset's order; others are added as they come.
     """
-    browsed = Browsed(list(systems), list(labels), predicted=[[] for _ in systems])
+    browsed = DocumentIndex(list(systems), list(labels), predicted=[[] for _ in systems])
     chunk, tokens = _Chunk(), 0
     for marked in instances:
         if chunk.rows and tokens > CHUNK_TOKENS:
@@ -186,7 +186,7 @@ def _system(marked: MarkedInstance) -> dict[str, Any]:
     return out
 
 
-def chunk_elements(packed: Iterable[str]) -> Iterator[str]:
+def render_chunks(packed: Iterable[str]) -> Iterator[str]:
     """The chunks as script elements that no browser runs."""
     for number, text in enumerate(packed):
         yield f'<script type="application/octet-stream" id="chunk-{number}">{text}</script>\n'

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from .markup import fill
+from .markup import fill_template
 
 # Okabe and Ito (2008); black first, as the palette's authors have it, yellow left out: too light on white paper
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
@@ -57,7 +57,7 @@ class Figure:
     x_log: bool = False
 
 
-def ticks(low: float, high: float, wanted: int = 5) -> list[float]:
+def compute_ticks(low: float, high: float, wanted: int = 5) -> list[float]:
     """Round values inside [low, high], about ``wanted`` of them, a multiple of 1, 2 or 5 times a power of ten apart."""
     if not high > low:
         return [low]
@@ -83,7 +83,7 @@ def _range(values: Sequence[float]) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def style_of(figure: Figure) -> list[tuple[str, str, str]]:
+def get_series_style(figure: Figure) -> list[tuple[str, str, str]]:
     """(colour, dash, marker) of each series: by the system's place, or counted here without the baselines."""
     styles, system = [], 0
     for series in figure.series:
@@ -120,7 +120,7 @@ class _Frame(NamedTuple):
         return TOP + (1 - (y - self.y_low) / (self.y_high - self.y_low)) * (HEIGHT - TOP - BOTTOM)
 
 
-def svg(figure: Figure) -> str:
+def render_svg(figure: Figure) -> str:
     """The figure as one SVG element; every text is escaped."""
     xs = [x for series in figure.series for x in series.x]
     ys = [y for series in figure.series for y in (*series.y, *(series.low or ()), *(series.high or ()))]
@@ -128,18 +128,18 @@ def svg(figure: Figure) -> str:
     y_low, y_high = _range(ys)
     frame = _Frame(x_low, x_high, 0.0 if figure.kind == "bars" else y_low, y_high, figure.x_log)
     lines = []
-    for series, (colour, dash, marker) in zip(figure.series, style_of(figure), strict=True):
+    for series, (colour, dash, marker) in zip(figure.series, get_series_style(figure), strict=True):
         # black lines, grid and text have the page's own colour: white in a dark theme
         style = {"name": series.name, "colour": _ON_PAGE.get(colour, colour), "dash": dash, "marker": marker}
         lines.append(style | (_bars(series, frame) if figure.kind == "bars" else _line(series, frame)))
-    return fill(
+    return fill_template(
         "figure.svg",
         figure=figure,
         frame=frame,
         lines=lines,
         label=lambda value: f"{value:.6g}".replace("-", "−"),
-        x_ticks=sorted(set(xs)) if figure.x_log else ticks(frame.x_low, frame.x_high),
-        y_ticks=ticks(frame.y_low, frame.y_high),
+        x_ticks=sorted(set(xs)) if figure.x_log else compute_ticks(frame.x_low, frame.x_high),
+        y_ticks=compute_ticks(frame.y_low, frame.y_high),
         width=WIDTH,
         height=HEIGHT,
         left=LEFT,
@@ -171,7 +171,7 @@ def _path(frame: _Frame, points: Sequence[tuple[float, float]]) -> str:
     return "M" * bool(points) + "L".join(f"{frame.px(x):.1f} {frame.py(y):.1f}" for x, y in points)
 
 
-def histogram(values: Sequence[float | None], low: float, high: float, bins: int = 20) -> tuple[float, ...]:
+def compute_histogram(values: Sequence[float | None], low: float, high: float, bins: int = 20) -> tuple[float, ...]:
     """The share of values in each of ``bins`` equal bins of [low, high], the last one closed; None and NaN left out."""
     counts = [0] * bins
     kept = 0

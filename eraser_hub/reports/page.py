@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.records.atomic import replacing
+from eraser_hub.records.atomic import replace_file
 from eraser_hub.version import __version__
 
 from .catalogue import metric
-from .documents import Browsed, chunk_elements
-from .figures import svg
-from .markup import asset, fill
+from .documents import DocumentIndex, render_chunks
+from .figures import render_svg
+from .markup import fill_template, read_template
 from .report_tables import Section
 
 _CHUNKS = "\x00chunks\x00"
@@ -36,10 +36,10 @@ def render(template: str, script: str, **values: Any) -> str:
     """
     from markupsafe import Markup
 
-    code = asset(script).strip()
+    code = read_template(script).strip()
     digest = base64.b64encode(hashlib.sha256(code.encode("utf-8")).digest()).decode("ascii")
-    marked = {"css": Markup(asset("page.css").strip()), "script": Markup(code)}
-    return fill(template, script_hash=f"sha256-{digest}", **marked, **values)
+    marked = {"css": Markup(read_template("page.css").strip()), "script": Markup(code)}
+    return fill_template(template, script_hash=f"sha256-{digest}", **marked, **values)
 
 
 def write_files(contents: Mapping[Path, Iterable[str]]) -> None:
@@ -54,13 +54,13 @@ def write_files(contents: Mapping[Path, Iterable[str]]) -> None:
             raise IsADirectoryError(errno.EISDIR, "expected a file's name, found a folder", str(path))
     with ExitStack() as stack:  # all are written before the first takes its name
         for path, pieces in contents.items():
-            beside = stack.enter_context(replacing(path))
+            beside = stack.enter_context(replace_file(path))
             # a lone surrogate in a document cannot be written: it is shown as the replacement sign
             with beside.open("w", encoding="utf-8", errors="replace", newline="\n") as stream:
                 stream.writelines(pieces)
 
 
-def json_text(content: Any, indent: int) -> Iterator[str]:
+def to_json_text(content: Any, indent: int) -> Iterator[str]:
     """JSON as `write_files` takes it, NaN refused."""
     yield json.dumps(content, indent=indent, ensure_ascii=False, allow_nan=False)
     yield "\n"
@@ -81,7 +81,7 @@ class ReportContent:
     title: str
     subtitle: str
     sections: Sequence[Section]
-    browsed: Browsed
+    browsed: DocumentIndex
     values: Sequence[Mapping[str, Sequence[float | None]]]
     documents_title: str = "Documents"
     documents_missing: Sequence[str] = ()
@@ -97,11 +97,11 @@ def write_report(path: Path, content: ReportContent, beside: Mapping[Path, Itera
         "report.js",
         title=content.title,
         content=content,
-        svg=lambda figure: Markup(svg(figure)),
+        svg=lambda figure: Markup(render_svg(figure)),
         footer=f"eraser-hub {__version__}",
         index=Markup(content.browsed.index(content.values, names)),
         chunks_here=_CHUNKS,
     )
     # split from the right: the marker's NUL cannot come from the data, whose control characters are removed by then
     head, _, tail = page.rpartition(_CHUNKS)
-    write_files({path: [head, *chunk_elements(content.browsed.packed), tail], **(beside or {})})
+    write_files({path: [head, *render_chunks(content.browsed.packed), tail], **(beside or {})})

@@ -22,15 +22,15 @@ from eraser_hub.metrics.clusters import AUTO, NONE, numbered
 from eraser_hub.metrics.pool import Finalize, Pool, Statistics
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL, check_settings, few, intervals
 from eraser_hub.metrics.results import HEADLINE, signature
-from eraser_hub.records.errors import MOST_SHOWN, DataError, shown
+from eraser_hub.records.errors import MOST_SHOWN, DataError, show
 
-from .operators import operator_notes, sensitivity
+from .operators import compute_operator_sensitivity, describe_flips
 from .paired_tests import ADJUSTMENTS, ALPHA, RESAMPLES, Pair, holm, is_exact, paired_bootstrap, randomisation
 from .quotes import BLOCK as QUOTES
-from .runs import System, by_operator, unlike_ways
+from .runs import System, describe_unlike_operators, group_by_operator
 from .score import score
 from .scored_split import ScoredSplit
-from .scores import Scores, mean_of
+from .scores import Scores, average_runs
 from .settings import ScoreSettings
 
 Result = Statistics | Mapping[str, Any]
@@ -79,7 +79,7 @@ class Inference:
         """
         for key in self.primary:
             if key not in keys:
-                message = f"expected one of {', '.join(keys)}, found {shown(key)}"
+                message = f"expected one of {', '.join(keys)}, found {show(key)}"
                 raise DataError(message, rule="option-value", field="primary")
         headline = {key for own in HEADLINE.values() for key in own}
         return list(self.primary) or [key for key in keys if key in headline] or list(keys)
@@ -131,7 +131,7 @@ def from_result(result: Mapping[str, Any], name: str = "result") -> Statistics:
     return replace(statistics, clusters=numbered(clusters), clustering=kind[1] if kind else "results")
 
 
-def aligned(systems: Mapping[str, Sequence[Statistics]]) -> dict[str, list[Statistics]]:
+def align_systems(systems: Mapping[str, Sequence[Statistics]]) -> dict[str, list[Statistics]]:
     """The statistics of all systems' runs in the order of the first one's ids, all with the same clusters.
 
     Raises:
@@ -152,7 +152,7 @@ def aligned(systems: Mapping[str, Sequence[Statistics]]) -> dict[str, list[Stati
         rows = {one: row for row, one in enumerate(run.ids)}
         odd = sorted(known ^ rows.keys())
         if odd:
-            some = ", ".join(shown(one) for one in odd[:MOST_SHOWN]) + (", …" if len(odd) > MOST_SHOWN else "")
+            some = ", ".join(show(one) for one in odd[:MOST_SHOWN]) + (", …" if len(odd) > MOST_SHOWN else "")
             message = f"expected the instances of {names[0]}, found {len(odd)} on one side alone: {some}"
             raise DataError(message, rule="id-missing", field=name)
         result[name].append(run.take([rows[one] for one in first.ids]))
@@ -255,7 +255,7 @@ def compare_blocks(
     left_out: dict[str, list[str]] = {name: [] for name in names}
     levels = []
     for block in range(max(counts)):
-        level = aligned({name: [run[block] for run in runs] for name, runs in systems.items()})
+        level = align_systems({name: [run[block] for run in runs] for name, runs in systems.items()})
         levels.append(level)
         shared = _single_keys([run for runs in level.values() for run in runs])
         for name, runs in level.items():
@@ -342,7 +342,7 @@ def _single_keys(runs: Sequence[Statistics]) -> list[str]:
     return shared
 
 
-def restricted(statistics: Statistics, keys: Sequence[str]) -> Finalize:
+def restrict_finalize(statistics: Statistics, keys: Sequence[str]) -> Finalize:
     """The finalize of these keys alone."""
 
     def finalize(sums: np.ndarray) -> dict[str, np.ndarray]:
@@ -378,7 +378,7 @@ def _reads_alike(finalize: Finalize, values: np.ndarray, statistics: Statistics)
 def _pair(
     first: Sequence[Statistics], second: Sequence[Statistics], keys: Sequence[str], inference: Inference
 ) -> dict[str, dict[str, Any]]:
-    finalize = restricted(first[0], keys)
+    finalize = restrict_finalize(first[0], keys)
     sums = []
     for run in (*first, *second):
         values = _laid_out(run, first[0])
@@ -402,7 +402,7 @@ def compare_scores(
     """Compare systems on all blocks that each of their runs has; None where there is none.
 
     Args:
-        systems: {name: its scores}, see `scores.mean_of` for several runs.
+        systems: {name: its scores}, see `scores.average_runs` for several runs.
         inference: how differences are tested.
         only_predicted: systems may answer parts of the annotations; compared are those that all answer, which is noted.
         same_fields: only blocks that every run has with the same optional fields.
@@ -446,8 +446,8 @@ def compare_files(
         inference: how differences are tested.
 
     Returns:
-        as `compare`, by the first way of erasing; with several ways also ``operators``, see `operators.sensitivity`,
-        and its sentences among ``notes``. Of ERASER instances also ``score_notes`` and ``score_signatures``: what
+        as `compare`, by the first operator; with several operators also ``operators``, see
+        `operators.compute_operator_sensitivity`, and its sentences among ``notes``. Of ERASER instances also ``score_notes`` and ``score_signatures``: what
         ``score`` says, of all files or of those named; ``quotes``, where files hold a language model's: {name: its
         scores of them, each with ``KEY_ci`` where it has one run}; and ``against_chance``.
 
@@ -456,11 +456,11 @@ def compare_files(
     """
     inference = inference or Inference()
     settings = settings or ScoreSettings()
-    ways = by_operator(systems)
+    ways = group_by_operator(systems)
     scored = {path: score(source, path, settings) for system in systems for path in system.paths}
     results: dict[str, dict[str, Any]] = {}
     for way, own in ways.items():
-        of_way = {system.name: mean_of([scored[path] for path in system.paths]) for system in own}
+        of_way = {system.name: average_runs([scored[path] for path in system.paths]) for system in own}
         result = compare_scores(of_way, inference, settings.only_predicted)
         if result is None:
             message, last = "expected files that share a score, found none: their fields differ", systems[-1].paths[-1]
@@ -468,8 +468,8 @@ def compare_files(
         results[way] = result
     first = next(iter(results.values()))
     if len(results) > 1:
-        told = sensitivity(results)
-        first |= {"operators": told, "notes": [*first["notes"], *operator_notes(told)]}
+        told = compute_operator_sensitivity(results)
+        first |= {"operators": told, "notes": [*first["notes"], *describe_flips(told)]}
     return first if source.holds_pairs else first | _of_instances(systems, scored, first, len(ways), inference)
 
 
@@ -479,7 +479,7 @@ def _of_instances(
     """What a comparison of ERASER instances says besides."""
     more: dict[str, Any] = {}
     if ways == 1:
-        more["notes"] = [*result["notes"], *unlike_ways(systems)]
+        more["notes"] = [*result["notes"], *describe_unlike_operators(systems)]
     quotes = {
         system.name: own
         for system in systems
@@ -502,7 +502,7 @@ def _of_instances(
             line if len(names) == len(by_run) else f"{', '.join(names)}: {line}" for line, names in said.items()
         ]
     chance = {name: run.chance for name, run in by_run.items()}
-    return more | ({"against_chance": chance_over_systems(chance)} if any(chance.values()) else {})
+    return more | ({"against_chance": correct_chance_tests(chance)} if any(chance.values()) else {})
 
 
 def _quote_scores(runs: Sequence[Scores], inference: Inference) -> dict[str, Any]:
@@ -519,7 +519,7 @@ def _quote_scores(runs: Sequence[Scores], inference: Inference) -> dict[str, Any
     return {name: value for key in known for name, value in ((key, known[key]), (f"{key}_ci", bounds[key].tolist()))}
 
 
-def chance_over_systems(chance: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
+def correct_chance_tests(chance: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
     """Each system's test against random rationales, its p-value corrected by Holm over the systems.
 
     Args:

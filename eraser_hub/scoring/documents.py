@@ -13,7 +13,7 @@ from eraser_hub.conversion.eraser.format import read_document_lines, safe_name
 from eraser_hub.metrics.joining import DocumentLengths
 from eraser_hub.metrics.tokens import text_sizes
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.lines import NoFile, file_name, utf8_file
+from eraser_hub.records.lines import NoFile, file_name, read_utf8_file
 
 # bytes of texts that are counted at a time
 TEXTS_AT_ONCE = 1 << 17
@@ -83,7 +83,7 @@ class CorpusDocuments(DocumentLengths):
             if not safe_name(docid):  # a docid is a file's name: it never leads out of the folder
                 continue
             try:
-                texts.append(utf8_file(f"{self.folder}/{file_name(docid)}"))
+                texts.append(read_utf8_file(f"{self.folder}/{file_name(docid)}"))
             except NoFile:
                 continue
             numbers.append(number)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from eraser_hub.conversion.eraser.configs import CONFIGS, CORPUS_YAML
-from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.errors import DataError, show
 
 
 class LabelNames(NamedTuple):
@@ -29,7 +29,7 @@ class _Labelled(msgspec.Struct, gc=False):
     classification: str | None = None
 
 
-def labels_of_corpus(folder: Path, config: str | None, annotations: Path) -> LabelNames:
+def find_corpus_labels(folder: Path, config: str | None, annotations: Path) -> LabelNames:
     """The labels of a corpus folder.
 
     They are those of its corpus.yaml; else those of ``config``; else those of the config that the folder
@@ -49,7 +49,7 @@ def labels_of_corpus(folder: Path, config: str | None, annotations: Path) -> Lab
         return LabelNames(own_config_of(folder).label_names)
     if config is not None:
         if config not in CONFIGS:
-            message = f"expected one of the configs {', '.join(CONFIGS)}, found {shown(config)}"
+            message = f"expected one of the configs {', '.join(CONFIGS)}, found {show(config)}"
             raise DataError(message, rule="option-value", argument="config")
         return LabelNames(CONFIGS[config].label_names)
     name = folder.resolve().name

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from eraser_hub.metrics.rank_correlation import top_overlap
 from eraser_hub.schema.instance import SOFT_FIELDS
 
-from .leaks import interval_over_documents
+from .mask_leaks import compute_document_interval
 from .settings import ScoreSettings
 
 TOP_SHARE = 0.1  # of an instance's tokens
@@ -41,7 +41,7 @@ class RankAgreement(NamedTuple):
     instances: int
 
 
-def soft_scores_of(answers: Mapping[str, Mapping[str, Any]]) -> Rankings:
+def collect_soft_scores(answers: Mapping[str, Mapping[str, Any]]) -> Rankings:
     """The soft scores of each instance that has some, its documents in the order of their names."""
     field = SOFT_FIELDS["soft"].field
     scores = {}
@@ -53,12 +53,14 @@ def soft_scores_of(answers: Mapping[str, Mapping[str, Any]]) -> Rankings:
     return scores
 
 
-def overlap_of_tops(left: NDArray[np.float64], right: NDArray[np.float64]) -> float:
+def compute_top_overlap(left: NDArray[np.float64], right: NDArray[np.float64]) -> float:
     """The share of the top tenth of tokens that both have in common."""
     return top_overlap(left, right, math.ceil(TOP_SHARE * len(left)))
 
 
-def values_of(measure: Measure, pairs: Sequence[tuple[Rankings, Rankings]]) -> tuple[list[float], list[Docids]]:
+def compute_pair_values(
+    measure: Measure, pairs: Sequence[tuple[Rankings, Rankings]]
+) -> tuple[list[float], list[Docids]]:
     """The measure of each instance that both of a pair have, where it is defined; and the instance's documents."""
     values, docids = list[float](), list[Docids]()
     for left, right in pairs:
@@ -70,7 +72,7 @@ def values_of(measure: Measure, pairs: Sequence[tuple[Rankings, Rankings]]) -> t
     return values, docids
 
 
-def agreement_of(
+def compute_agreement(
     measure: Measure, first: Sequence[Rankings], second: Sequence[Rankings], settings: ScoreSettings
 ) -> RankAgreement | None:
     """How far two systems agree, or the runs of one; None where no instance tells.
@@ -82,8 +84,8 @@ def agreement_of(
         settings: of the interval.
     """
     pairs = list(combinations(first, 2)) if first is second else [(first[0], second[0])]
-    values, docids = values_of(measure, pairs)
+    values, docids = compute_pair_values(measure, pairs)
     if not values:
         return None
-    interval = interval_over_documents(np.array(values), docids, settings)
+    interval = compute_document_interval(np.array(values), docids, settings)
     return RankAgreement(math.fsum(values) / len(values), interval, len(values))

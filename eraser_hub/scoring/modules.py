@@ -10,9 +10,9 @@ from typing import Any
 
 from eraser_hub.metrics.offences import ONLY_PREDICTED
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.predictions import instances, plain_rows
+from eraser_hub.records.predictions import instances, read_plain_rows
 from eraser_hub.records.rules import Rule
-from eraser_hub.records.run_record import signature_of_run
+from eraser_hub.records.run_record import read_signature
 from eraser_hub.schema.instance import AGAIN_FIELD, OUTCOME_FIELD, QUOTES_FIELD
 
 from .quotes import BLOCK as QUOTES
@@ -23,7 +23,7 @@ from .settings import ScoreSettings
 LEVELS = ("confidence_level", "n_resamples", "seed", "per_instance")
 
 
-def metric_module(name: str) -> Any:
+def load_metric_module(name: str) -> Any:
     """An instance of the metric class in ``eraser_hub.metrics.NAME``."""
     import evaluate
 
@@ -45,7 +45,9 @@ def module_result(
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:
-            result = metric_module(name).compute(predictions=list(predictions), references=list(references), **options)
+            result = load_metric_module(name).compute(
+                predictions=list(predictions), references=list(references), **options
+            )
         except DataError:
             raise
         except ValueError as error:
@@ -62,7 +64,7 @@ def read_predictions(source: ScoredSplit, path: Path) -> dict[str, dict[str, Any
         DataError: a file that cannot be read or is empty; a prediction without id, or an id twice.
     """
     field, predictions = source.id_field, dict[str, dict[str, Any]]()
-    for line, row in numbered_predictions(source, path):
+    for line, row in read_numbered_predictions(source, path):
         if row.get(field) in (None, ""):
             rule: Rule = "key-missing" if row.get(field) is None else "empty"
             words = f"expected an id, found {'none' if row.get(field) is None else 'an empty one'}"
@@ -77,10 +79,10 @@ def read_predictions(source: ScoredSplit, path: Path) -> dict[str, dict[str, Any
     return predictions
 
 
-def numbered_predictions(source: ScoredSplit, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def read_numbered_predictions(source: ScoredSplit, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Read predictions as plain rows, each with its line."""
     if source.holds_pairs:
-        return plain_rows(path)
+        return read_plain_rows(path)
     from msgspec import to_builtins
 
     return ((line, to_builtins(instance)) for line, instance in instances(path))
@@ -95,7 +97,7 @@ def score_records(source: ScoredSplit, path: Path, settings: ScoreSettings) -> S
     """
     source.rows  # noqa: B018  # what is wrong with them is told before the predictions are read
     rows: Rows = list(read_predictions(source, path).values())
-    scores = Scores(names=source.names | {"config": source.built_config}, ids=source.ids, run=signature_of_run(path))
+    scores = Scores(names=source.names | {"config": source.built_config}, ids=source.ids, run=read_signature(path))
     paper = {"paper": settings.paper} if settings.paper else {}
     by = {"by": settings.by or "label"} if settings.by or _has(source.rows, "label") else {}
     parts = _blocks(source, rows, settings, scores)
@@ -107,7 +109,7 @@ def score_records(source: ScoredSplit, path: Path, settings: ScoreSettings) -> S
         result, notes = module_result(name, answers, gold, path, settings.of_module(*LEVELS) | more)
         scores.add(result, name)
         scores.notes += notes
-        scores.statistics[name] = metric_module(name).statistics(answers, gold, **settings.of_module(), **own)
+        scores.statistics[name] = load_metric_module(name).statistics(answers, gold, **settings.of_module(), **own)
     if not scores.statistics and not settings.allow_empty:
         message = "nothing to score: expected rationale_tokens or rationale, found neither"
         raise DataError(message, rule="score-missing", file=path)

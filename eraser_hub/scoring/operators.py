@@ -45,7 +45,7 @@ def kendalls_w(ranked: Sequence[Sequence[float]] | NDArray[np.float64]) -> float
     return 12 * spread / possible if possible > 0 else math.nan
 
 
-def sensitivity(results: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def compute_operator_sensitivity(results: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """What of a comparison hangs on how tokens are erased.
 
     Args:
@@ -67,7 +67,7 @@ def sensitivity(results: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         if up is None or any(key not in pair["keys"] for one in results.values() for pair in one["comparisons"]):
             continue
         values = {way: {name: own[key] for name, own in one["scores"].items()} for way, one in results.items()}
-        if all(same(values[way], values[ways[0]]) for way in ways):
+        if all(has_same_scores(values[way], values[ways[0]]) for way in ways):
             continue
         pairs = [_verdicts(results, at, key, up) for at in range(len(first["comparisons"]))]
         w = kendalls_w([list(own.values()) for own in values.values()])
@@ -76,7 +76,7 @@ def sensitivity(results: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     return {"names": ways, "scores": scores}
 
 
-def same(first: Mapping[str, float], second: Mapping[str, float]) -> bool:
+def has_same_scores(first: Mapping[str, float], second: Mapping[str, float]) -> bool:
     """Whether systems have the same scores, NaN being NaN."""
     return all(abs(first[name] - second[name]) <= SAME or first[name] != first[name] for name in first)
 
@@ -95,7 +95,7 @@ def _verdicts(results: Mapping[str, Mapping[str, Any]], at: int, key: str, up: b
     return {"first": pair["first"], "second": pair["second"], "verdicts": verdicts, "flips": len(decided) > 1}
 
 
-def better_of(pair: Mapping[str, Any]) -> str:
+def describe_better_system(pair: Mapping[str, Any]) -> str:
     """The verdicts on a pair in words: the better system, or who it is by which ways."""
     by_name: dict[str, list[str]] = {}
     for way, one in pair["verdicts"].items():
@@ -105,19 +105,18 @@ def better_of(pair: Mapping[str, Any]) -> str:
     return "; ".join(f"{name} by {', '.join(ways)}" for name, ways in by_name.items())
 
 
-def operator_notes(told: Mapping[str, Any]) -> list[str]:
+def describe_flips(told: Mapping[str, Any]) -> list[str]:
     """A sentence for each verdict that flips, and one that counts those that hold by some ways alone.
 
     Args:
-        told: what :func:`sensitivity` gave.
+        told: what :func:`compute_operator_sensitivity` gave.
     """
     lines, partly = [], 0
     for key, score in told["scores"].items():
         for pair in score["pairs"]:
             if pair["flips"]:
-                lines.append(
-                    f"{key} flips with the way of erasing, so it favours neither system: better is {better_of(pair)}"
-                )
+                better = describe_better_system(pair)
+                lines.append(f"{key} flips with the way of erasing, so it favours neither system: better is {better}")
             partly += not pair["flips"] and len({one["better"] for one in pair["verdicts"].values()}) > 1
     if not told["scores"]:
         lines.append(f"no score hangs on the way of erasing: {', '.join(told['names'])} give the same")

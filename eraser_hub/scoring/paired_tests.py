@@ -189,7 +189,7 @@ def paired_bootstrap(
         real = float(pair.observed[key])
         test = {"difference": real, "ci": bounds[key].tolist(), **_of_draws(real, draws[~np.isnan(draws)])}
         if margin is not None:
-            test["p_equivalence"] = equivalence(real, draws[~np.isnan(draws)], margin)
+            test["p_equivalence"] = compute_equivalence_p(real, draws[~np.isnan(draws)], margin)
         tests[key] = test
     return tests
 
@@ -211,7 +211,7 @@ def _of_draws(real: float, draws: np.ndarray) -> dict[str, float]:
     }
 
 
-def equivalence(real: float, draws: np.ndarray, margin: float) -> float:
+def compute_equivalence_p(real: float, draws: np.ndarray, margin: float) -> float:
     """The larger p-value of two one-sided tests: that the difference is not at least ``margin`` either way.
 
     Args:

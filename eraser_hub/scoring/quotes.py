@@ -11,11 +11,11 @@ from eraser_hub.metrics.offences import Offences, cut
 from eraser_hub.metrics.pool import Statistics
 from eraser_hub.metrics.quotes import quote_statistics
 from eraser_hub.metrics.results import scored_of
-from eraser_hub.records.predictions import plain_rows
+from eraser_hub.records.predictions import read_plain_rows
 from eraser_hub.schema.instance import QUOTES_FIELD
 from eraser_hub.schema.rows import ID_FIELDS
 
-from .references import Gold, raise_offences
+from .references import Gold, raise_issues
 
 BLOCK = "quote_faithfulness"  # the module's name, as score files and signatures have it
 
@@ -46,7 +46,7 @@ def score_quotes(results: Path, gold: Gold) -> Quoted:
         DataError: instances without the field, or with quotes that are none; at most ten offences.
     """
     rows, lines = dict[str, Row](), dict[str, int]()
-    for line, row in plain_rows(results):
+    for line, row in read_plain_rows(results):
         name = next(str(row[field]) for field in ID_FIELDS if row.get(field) is not None)
         rows[name], lines[name] = row, line
     sizes = _sizes(gold)
@@ -56,7 +56,7 @@ def score_quotes(results: Path, gold: Gold) -> Quoted:
     places = {cut(name): (line, name) for name, line in lines.items()}  # as offences name them
     for at, (line, name) in enumerate([places[str(offence.name)] for offence in offences]):
         offences[at] = offences[at]._replace(row=line, id=name)
-    raise_offences(offences, {"prediction": results})
+    raise_issues(offences, {"prediction": results})
     settings: dict[str, object] = {"coverage": "documents"} if sizes else {}
     note = (
         ""

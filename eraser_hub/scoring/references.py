@@ -19,7 +19,7 @@ from eraser_hub.metrics.joining import DocumentLengths, by_documents
 from eraser_hub.metrics.offences import Offences, Rows, cut
 from eraser_hub.metrics.token_rows import as_eraser_row
 from eraser_hub.records.errors import DataError, DataErrors
-from eraser_hub.records.json_lines import strict_object
+from eraser_hub.records.json_lines import parse_strict_object
 from eraser_hub.records.splits import release_split
 
 from .documents import CorpusDocuments, NamedDocuments
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from eraser_hub.records.rules import Rule
 
 TOKEN_COLUMNS = ("id", "label", "tokens", "rationale_mask")
-Listed = tuple[np.ndarray, np.ndarray]
+DocumentPairs = tuple[np.ndarray, np.ndarray]
 _CHECKED = ("classification", "group_instance", "group", *EVIDENCE_COLUMNS)  # of a run of checked annotations
 
 
@@ -57,7 +57,7 @@ class Gold:
     label_names: tuple[str, ...] | None
     columns: dict[str, list[object]] = field(default_factory=dict)
     note: str = ""
-    listed: Listed | None = None
+    listed: DocumentPairs | None = None
 
     def __call__(self, name: str, predicted: bool = False) -> list[object]:
         """The values of a column that was asked for."""
@@ -96,7 +96,7 @@ def read_gold(source: ScoredSplit, columns: Sequence[str] = (), listed: bool = F
     return replace(gold, listed=(gold.references.document_instance, gold.references.document)) if listed else gold
 
 
-def raise_offences(offences: Offences, files: dict[str, Path]) -> None:
+def raise_issues(offences: Offences, files: dict[str, Path]) -> None:
     """Raise the offences, if there are any.
 
     Args:
@@ -120,14 +120,14 @@ def raise_offences(offences: Offences, files: dict[str, Path]) -> None:
     raise DataErrors(errors, offences.total)
 
 
-def ids_of_splits(source: ScoredSplit) -> Iterator[tuple[str, set[str]]]:
+def read_split_ids(source: ScoredSplit) -> Iterator[tuple[str, set[str]]]:
     """The other splits there are, each with its annotations' ids; a file that holds none is passed over."""
     if source.dataset is not None:
-        from eraser_hub.records.built import batches
+        from eraser_hub.records.built import read_rows
 
         for split, files in source.built.splits(source.built_config).items():
             name = "id" if source.holds_tokens else "annotation_id"
-            ids = (table.column(name).to_pylist() for table in batches(files, [name]))
+            ids = (table.column(name).to_pylist() for table in read_rows(files, [name]))
             yield split, {str(name) for several in ids for name in several}
         return
     for path in sorted(source.corpus.glob("*.jsonl")):
@@ -144,12 +144,14 @@ def _ids(path: Path) -> set[str]:
     return set()
 
 
-def backup_said(source: ScoredSplit, unknown: set[str]) -> str:
+def describe_backup(source: ScoredSplit, unknown: set[str]) -> str:
     """That ids may stand in the split's backup file alone, and the flag that takes them up; nothing without one."""
     name, flag = f"{release_split(source.split)}.jsonl.bak", "`build --include-backup-records` takes them up"
     if source.dataset is not None:
         with suppress(DataError, OSError, AttributeError):  # without a sound release.json there is nothing to add
-            release = strict_object((source.built.folder / "release.json").read_bytes(), file="release.json", number=1)
+            release = parse_strict_object(
+                (source.built.folder / "release.json").read_bytes(), file="release.json", number=1
+            )
             skipped = release.get("configs", {}).get(source.built_config, {}).get("skipped", ())
             return f"the release has a backup, {name}: {flag}" if name in str(skipped) else ""
         return ""
@@ -165,7 +167,7 @@ def _of_corpus(source: ScoredSplit, columns: Sequence[str], listed: bool) -> Gol
     names, path = source.labels.names, source.annotation_file
     documents, numbers = CorpusDocuments(source.corpus), dict[str, int]()
     codes = {name: code for code, name in enumerate(names or ())}
-    values, own, parts = {name: list[object]() for name in columns}, list[Listed](), list[list[np.ndarray]]()
+    values, own, parts = {name: list[object]() for name in columns}, list[DocumentPairs](), list[list[np.ndarray]]()
     first = first_group = 0
     for part in read_checked(path, names, NamedDocuments(documents), numbers):
         sizes, groups, members = np.diff(part.offsets), np.diff(part.groups), np.diff(part.members)
@@ -216,7 +218,9 @@ def _value(row: dict[str, Any], name: str, path: Path, line: int) -> object:
 # ------------------------------------------------------------------------------------------------------ a built dataset
 def _of_dataset(source: ScoredSplit, columns: Sequence[str]) -> Gold:
     from eraser_hub.metrics.arrow_columns import flatten_table
-    from eraser_hub.records.built import batches  # the Arrow libraries are slow to import: only where they are needed
+    from eraser_hub.records.built import (
+        read_rows,  # the Arrow libraries are slow to import: only where they are needed
+    )
 
     labels, files = source.labels, source.built.files(source.built_config, source.split)
     offences, parts = Offences(), list[References]()
@@ -224,7 +228,7 @@ def _of_dataset(source: ScoredSplit, columns: Sequence[str]) -> Gold:
     first = 1
     tokens = source.holds_tokens
     names = {"classification": "label"} if tokens else {}
-    for table in batches(
+    for table in read_rows(
         files, [*dict.fromkeys((*(TOKEN_COLUMNS if tokens else REFERENCE_FIELDS), *(names.get(n, n) for n in columns)))]
     ):
         own = Offences({"reference": Rows(range(first, first + table.num_rows), table.column(0).to_pylist())})
@@ -246,5 +250,5 @@ def _of_dataset(source: ScoredSplit, columns: Sequence[str]) -> Gold:
     if "classification" in values:
         label_of = [*references.labels, None]
         values["classification"] = [label_of[code] for code in references.classification.tolist()]
-    raise_offences(offences, {"reference": files[0]})
+    raise_issues(offences, {"reference": files[0]})
     return Gold(references, DocumentLengths(references), files[0], range(1, first), labels.names, values, labels.note)

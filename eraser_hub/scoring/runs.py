@@ -9,7 +9,7 @@ from pathlib import Path
 
 from eraser_hub.conversion.download.addresses import is_remote, local_file
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.operators import operator_files, operator_of
+from eraser_hub.records.operators import find_operator_files, read_operator
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class System:
         return "".join(c if c.isalnum() or c in "-_.+" else "_" for c in self.name).lstrip(".") or "system"
 
 
-def system_names(paths: Sequence[Path]) -> list[str]:
+def make_system_names(paths: Sequence[Path]) -> list[str]:
     """Names of prediction files: their stems, or as much of their paths as tells them apart.
 
     Raises:
@@ -45,7 +45,7 @@ def system_names(paths: Sequence[Path]) -> list[str]:
     return [str(path) for path in paths]
 
 
-def named_systems(arguments: Sequence[str], *, ways: bool = False, draws: bool = False) -> list[System]:
+def parse_systems(arguments: Sequence[str], *, ways: bool = False, draws: bool = False) -> list[System]:
     """The systems and the files of their runs: ``FILE``, ``NAME=FILE``, or ``NAME=FILE,FILE,..`` for several runs of
     one; a file may be an address (``https://..``, ``hf://..``), which is fetched. A file without a name has its stem,
     or as much of its path as tells it apart.
@@ -53,7 +53,7 @@ def named_systems(arguments: Sequence[str], *, ways: bool = False, draws: bool =
     Args:
         arguments: a system each.
         ways: a file that is not there stands for those that ``explain`` wrote for it by several ways of erasing
-            (``FILE.mask.jsonl``); `by_operator` tells them apart.
+            (``FILE.mask.jsonl``); `group_by_operator` tells them apart.
         draws: a name given more than once is of several draws of one system, not a mistake.
 
     Raises:
@@ -66,12 +66,12 @@ def named_systems(arguments: Sequence[str], *, ways: bool = False, draws: bool =
             name, files = "", argument
         own = [files] if Path(files).exists() else [file for file in files.split(",") if file] or [files]
         asked = [local_file(file) for file in own]
-        runs = [path for file in asked for path in operator_files(file)] if ways else asked
+        runs = [path for file in asked for path in find_operator_files(file)] if ways else asked
         named.append((name, asked[0], runs))
     whole = [realpath(path) for _, _, paths in named for path in paths]  # it takes links in a circle as they are
     if len(set(whole)) != len(whole):
         raise DataError("expected different files of predictions, found one twice", rule="file-twice")
-    stems = iter(system_names([asked for name, asked, _ in named if not name]))
+    stems = iter(make_system_names([asked for name, asked, _ in named if not name]))
     names = [name or next(stems) for name, _, _ in named]
     if len(set(names)) != len(names) and not draws:
         message = f"expected a name of its own for each system (NAME=FILE), found {', '.join(names)}"
@@ -79,7 +79,7 @@ def named_systems(arguments: Sequence[str], *, ways: bool = False, draws: bool =
     return [System(name, tuple(paths)) for name, (_, _, paths) in zip(names, named, strict=True)]
 
 
-def by_operator(systems: Sequence[System]) -> dict[str, list[System]]:
+def group_by_operator(systems: Sequence[System]) -> dict[str, list[System]]:
     """The systems with the runs of each way of erasing, told by the signatures beside the files.
 
     Returns:
@@ -88,7 +88,7 @@ def by_operator(systems: Sequence[System]) -> dict[str, list[System]]:
     Raises:
         DataError: some system has predictions by a way that another has not.
     """
-    ways = {system.name: [operator_of(path) for path in system.paths] for system in systems}
+    ways = {system.name: [read_operator(path) for path in system.paths] for system in systems}
     if all(len(set(own)) <= 1 for own in ways.values()):
         return {"": list(systems)}
     order = list(dict.fromkeys(way for own in ways.values() for way in own))
@@ -103,9 +103,9 @@ def by_operator(systems: Sequence[System]) -> dict[str, list[System]]:
     }
 
 
-def unlike_ways(systems: Sequence[System]) -> list[str]:
+def describe_unlike_operators(systems: Sequence[System]) -> list[str]:
     """A sentence where systems were erased in different ways, so that their scores say different things."""
-    ways = {system.name: operator_of(system.path) for system in systems}
+    ways = {system.name: read_operator(system.path) for system in systems}
     if len({*ways.values()} - {""}) < 2:
         return []
     words = ", ".join(f"{name} by {way}" for name, way in ways.items() if way)

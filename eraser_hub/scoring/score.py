@@ -30,18 +30,18 @@ from eraser_hub.metrics.results import breakdown_note, plain, report
 from eraser_hub.metrics.unknown_fields import UnknownFields
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.predictions import instances
-from eraser_hub.records.predictions import parts as parts_of
-from eraser_hub.records.run_record import signature_of_run
+from eraser_hub.records.predictions import read_chunks as parts_of
+from eraser_hub.records.run_record import read_signature
 from eraser_hub.schema.instance import AOPC_THRESHOLDS, SCORE_FIELDS
 
-from .leaks import Masks
+from .mask_leaks import Masks
 from .modules import module_result, score_records
 from .quotes import BLOCK as QUOTES
 from .quotes import score_quotes
-from .references import Gold, backup_said, ids_of_splits, raise_offences, read_gold
+from .references import Gold, describe_backup, raise_issues, read_gold, read_split_ids
 from .runs import System
 from .scored_split import Row, Rows, ScoredSplit
-from .scores import Scores, mean_of
+from .scores import Scores, average_runs
 from .settings import ScoreSettings
 
 
@@ -71,7 +71,7 @@ def score(source: ScoredSplit, predictions: Path, settings: ScoreSettings | None
 def score_system(source: ScoredSplit, system: System, settings: ScoreSettings) -> Scores:
     """Score a system: the mean of its runs, where it has several; errors as of `score`."""
     runs = [score(source, path, settings) for path in system.paths]
-    return replace(mean_of(runs), name=system.name)
+    return replace(average_runs(runs), name=system.name)
 
 
 class _Instances:
@@ -124,7 +124,7 @@ class _Instances:
             statistics=statistics,
             chance=_chance(self.faithfulness, s),
             leak=leak,
-            run=signature_of_run(self.path),
+            run=read_signature(self.path),
             notes=[note for note in notes if note],
             answered=f"answered:{answered} (the others count as wrong, without a rationale)" if answered else "",
             by=s.by,
@@ -165,7 +165,7 @@ class _Instances:
             _check_strict(parts.fields.used, rules["strict"])
         if rules["unknown ids"].total:
             _name_fitting_split(self.source, parts, rules["unknown ids"])
-        raise_offences(rules.told(), {"reference": self.gold.path, "prediction": self.path})
+        raise_issues(rules.told(), {"reference": self.gold.path, "prediction": self.path})
 
     def _result(
         self, name: str, statistics: Statistics, made_by: Mapping[str, object], extra: Mapping[str, object]
@@ -284,12 +284,12 @@ def _of_quotes(statistics: Statistics, gold: Gold, settings: ScoreSettings) -> S
 
 def _name_fitting_split(source: ScoredSplit, parts: Parts, offences: Offences) -> None:
     """Say which other split has ids of the predictions, or the split's backup file, if one has."""
-    held = {split: len(parts.unknown & ids) for split, ids in ids_of_splits(source)}
+    held = {split: len(parts.unknown & ids) for split, ids in read_split_ids(source)}
     best = max(held, key=held.__getitem__, default=None)
     if best is not None and held[best]:
         told = f"{held[best]:,} of them are those of the split {best}: `split` {best}"
     else:
-        told = backup_said(source, parts.unknown)
+        told = describe_backup(source, parts.unknown)
     if told:
         offences[0] = offences[0]._replace(message=f"{offences[0].message} ({told})")
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.hub import place_of
+from eraser_hub.records.hub import find_place
 from eraser_hub.records.splits import dataset_split, release_split
 
-from .labels import LabelNames, labels_of_corpus
+from .labels import LabelNames, find_corpus_labels
 
 if TYPE_CHECKING:
     from eraser_hub.records.built import BuiltDataset
@@ -58,7 +58,7 @@ class ScoredSplit:
     def names(self) -> dict[str, str]:
         """The dataset (where it is a built one), config and split, as score files name them."""
         if self.dataset is not None:
-            built = {"dataset": place_of(self.dataset).dataset, "config": self.config or ""}
+            built = {"dataset": find_place(self.dataset).dataset, "config": self.config or ""}
         else:
             built = {"config": self.config or self.corpus.resolve().name}
         return built | {"split": dataset_split(self.split)}
@@ -105,12 +105,12 @@ class ScoredSplit:
 
     @cached_property
     def labels(self) -> LabelNames:
-        """The labels that count: see `labels.labels_of_corpus`; those of a built dataset stand in its card."""
+        """The labels that count: see `labels.find_corpus_labels`; those of a built dataset stand in its card."""
         if self.label_names is not None:
             return LabelNames(self.label_names)
         if self.dataset is not None:
             return LabelNames(self.built.label_names(self.built_config))
-        return labels_of_corpus(self.corpus, self.config, self.annotation_file)
+        return find_corpus_labels(self.corpus, self.config, self.annotation_file)
 
     # ------------------------------------------------------------------------------------ the rows of a built dataset
     @cached_property
@@ -137,10 +137,10 @@ class ScoredSplit:
         return [str(row[self.id_field]) for row in self.rows]
 
     def label_name(self, label: object, row: Row, field: str) -> str | None:
-        """Return the name of a label of a row, or of its prediction; see `built.label_name`."""
-        from eraser_hub.records.built import label_name
+        """Return the name of a label of a row, or of its prediction; see `built.get_label_name`."""
+        from eraser_hub.records.built import get_label_name
 
-        return label_name(label, self.labels.names, instance=str(row[self.id_field]), field=field)
+        return get_label_name(label, self.labels.names, instance=str(row[self.id_field]), field=field)
 
     @cached_property
     def labelled(self) -> list[dict[str, Any]]:

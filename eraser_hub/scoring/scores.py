@@ -17,8 +17,8 @@ from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.tables import Table, Tables
 
-from .leaks import leak_words
-from .tables import BLOCK_TITLES, DIGITS, breakdown, score_cells, shown
+from .mask_leaks import describe_leak
+from .tables import BLOCK_TITLES, DIGITS, format_score, make_breakdown_table, make_score_cells
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +44,7 @@ class Scores:
         by_class: gold label -> key -> number.
         spread: of several runs, key -> standard deviation over them; their scores are means then.
         chance: for comprehensiveness and sufficiency the test against random rationales, where there are any.
-        leak: how well masks tell labels, where it was asked for and can be told: see `leaks.mask_leak`.
+        leak: how well masks tell labels, where it was asked for and can be told: see `mask_leaks.mask_leak`.
         reference: the reference scorer's nested keys; None for records of the perturbation benchmark.
         signatures: one per block, and that of the run that wrote the predictions.
         run: the latter; "" where there is none.
@@ -168,7 +168,7 @@ class Scores:
             DataError: the file cannot be written; nothing half-written stays behind.
         """
         path = Path(path)
-        data = json_bytes(self.as_json())
+        data = to_json_bytes(self.as_json())
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             atomic_write(path, data)
@@ -189,18 +189,18 @@ class Scores:
             title = f"{title}: {about}" if about else title
             tables.tables.append(_table(name, title, flat))
             if isinstance(groups := flat.get("by"), Mapping):
-                tables.tables.append(breakdown(f"{name}_by", f"{title}, by {self.by}", groups, flat))
+                tables.tables.append(make_breakdown_table(f"{name}_by", f"{title}, by {self.by}", groups, flat))
         if tables.tables:
             tables.tables[-1].notes += [
-                f"{side} against {chance['draws']} random rationales: p {shown(chance['p_value'])}, "
-                f"win rate {shown(chance['win_rate'])}, effect size {shown(chance['effect_size'])} "
-                f"(mean win rate per instance {shown(chance['mean_win_rate'])})"
+                f"{side} against {chance['draws']} random rationales: p {format_score(chance['p_value'])}, "
+                f"win rate {format_score(chance['win_rate'])}, effect size {format_score(chance['effect_size'])} "
+                f"(mean win rate per instance {format_score(chance['mean_win_rate'])})"
                 for side, chance in self.chance.items()
             ]
         if self.leak:
             title = "Labels told by the mask's shape" + (f": {about}" if about else "")
             tables.tables.append(_table("scores", title, self.leak, numbers=True))
-            tables.tables[-1].notes.append(leak_words(self.leak))
+            tables.tables[-1].notes.append(describe_leak(self.leak))
         return tables
 
     def to_frame(self) -> pd.DataFrame:
@@ -218,7 +218,7 @@ class Scores:
         return str(self.to_frame().to_html(float_format=f"{{:.{DIGITS}f}}".format, na_rep=""))
 
 
-def mean_of(runs: Sequence[Scores]) -> Scores:
+def average_runs(runs: Sequence[Scores]) -> Scores:
     """Several runs of one system as one: the mean of each score and its spread; what belongs to single instances is the
     first run's, which is said."""
     first = runs[0]
@@ -249,7 +249,7 @@ def mean_of(runs: Sequence[Scores]) -> Scores:
 def _table(name: str, title: str, flat: Mapping[str, Any], numbers: bool = False) -> Table:
     """A line for each score of a flat result; with ``numbers`` those that are none are left out."""
     table = Table(name, title, ("score",), ("value",))
-    for key, cell in score_cells(flat, None if numbers else flat.get("aopc_thresholds")):
+    for key, cell in make_score_cells(flat, None if numbers else flat.get("aopc_thresholds")):
         if cell.number is not None or not numbers:
             table.add(key, value=cell)
     return table
@@ -265,7 +265,7 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def json_bytes(scores: Mapping[str, Any]) -> bytes:
+def to_json_bytes(scores: Mapping[str, Any]) -> bytes:
     """Scores as JSON; NaN and infinity become null."""
     # orjson writes null for both
     return orjson.dumps(scores, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)

@@ -27,15 +27,15 @@ FIFTHS, FOLDS, RIDGE = 5, 5, 1.0
 Mask = NDArray[np.bool_]
 
 
-def leak_words(leak: Mapping[str, Any]) -> str:
-    """What the scores of `mask_leak` mean."""
+def describe_leak(leak: Mapping[str, Any]) -> str:
+    """What the scores of `compute_mask_leak` mean."""
     told = f"{SHAPE}: the places and the number of the selected tokens, and no word, tell the model's label that often"
     leaks = f"{SHAPE}_ci" in leak and leak[f"{SHAPE}_ci"][0] > leak[CHANCE]
     more = " The whole interval lies above: the masks give labels away." if leaks else ""
     return f"{told}; {CHANCE}: the most frequent label's share.{more}"
 
 
-def shape_of(mask: Mask) -> NDArray[np.float64]:
+def compute_mask_shape(mask: Mask) -> NDArray[np.float64]:
     """What a mask's shape is, float64 (11,).
 
     The number selected (its logarithm) and its share of the text; the number of spans (logarithm); the first, mean and
@@ -52,7 +52,7 @@ def shape_of(mask: Mask) -> NDArray[np.float64]:
     return np.concatenate([first, fifths])
 
 
-def told_by_shape(
+def find_leaked_labels(
     shapes: NDArray[np.float64], labels: Sequence[str], clusters: NDArray[np.int64], seed: int = 0
 ) -> NDArray[np.bool_]:
     """Which instances' labels are told by shape, each by the folds (five, of whole clusters) that it is not in.
@@ -90,7 +90,7 @@ def _fitted(x: NDArray[np.float64], y: NDArray[np.float64], unseen: NDArray[np.f
     return np.asarray((unseen - mean) / spread @ weights + level)
 
 
-def mask_leak(
+def compute_mask_leak(
     shapes: Sequence[NDArray[np.float64]],
     labels: Sequence[str],
     clusters: NDArray[np.int64] | None = None,
@@ -102,7 +102,7 @@ def mask_leak(
     """How well the shapes of masks tell the labels that a model gave beside them.
 
     Args:
-        shapes: of each instance's mask, see `shape_of`.
+        shapes: of each instance's mask, see `compute_mask_shape`.
         labels: the label that the model gave.
         clusters: instances that share documents have one number, int64 (n,); None: each stands for itself.
         confidence_level, n_resamples, seed: of the interval, see `resampling.intervals`.
@@ -115,13 +115,13 @@ def mask_leak(
     clusters = np.arange(len(shapes)) if clusters is None else clusters
     if len(set(labels)) < 2 or len(np.unique(clusters)) < 2:
         return {}
-    told = told_by_shape(np.stack(shapes), labels, clusters, seed)
+    told = find_leaked_labels(np.stack(shapes), labels, clusters, seed)
     chance = max(map(list(labels).count, set(labels))) / len(labels)
-    bounds = interval_of_share(told, clusters, confidence_level, n_resamples, seed)
+    bounds = compute_share_interval(told, clusters, confidence_level, n_resamples, seed)
     return {SHAPE: float(told.mean()), **({f"{SHAPE}_ci": list(bounds)} if bounds else {}), CHANCE: chance}
 
 
-def interval_of_share(
+def compute_share_interval(
     hits: NDArray[np.bool_] | NDArray[np.float64],
     clusters: NDArray[np.int64],
     confidence_level: float | None,
@@ -136,7 +136,7 @@ def interval_of_share(
     return (float(bounds["share"][0]), float(bounds["share"][1])) if bounds else None
 
 
-def document_clusters(docids: Sequence[Sequence[str | int]]) -> NDArray[np.int64]:
+def find_document_clusters(docids: Sequence[Sequence[str | int]]) -> NDArray[np.int64]:
     """A number for each instance, the same for those that share documents, directly or through others.
 
     Args:
@@ -146,15 +146,15 @@ def document_clusters(docids: Sequence[Sequence[str | int]]) -> NDArray[np.int64
     return np.arange(len(docids)) if numbers is None else numbers
 
 
-def interval_over_documents(
+def compute_document_interval(
     values: NDArray[np.bool_] | NDArray[np.float64], docids: Sequence[Sequence[str]], settings: ScoreSettings
 ) -> tuple[float, float] | None:
     """The interval of the values' mean, instances that share documents drawn together unless each stands for itself;
     None where no interval is asked for, or a single cluster leaves nothing to draw."""
-    clusters = document_clusters(docids) if settings.cluster_by == AUTO else np.arange(len(docids))
+    clusters = find_document_clusters(docids) if settings.cluster_by == AUTO else np.arange(len(docids))
     if len(np.unique(clusters)) < 2:
         return None
-    return interval_of_share(values, clusters, settings.confidence_level, settings.n_resamples, settings.seed)
+    return compute_share_interval(values, clusters, settings.confidence_level, settings.n_resamples, settings.seed)
 
 
 class Masks:
@@ -194,7 +194,7 @@ class Masks:
             if place is not None:
                 masks[at][place[0] + start : place[0] + end] = True
         self.selected |= bool(len(rationale))
-        self.shapes += [shape_of(mask) for mask in masks.values()]
+        self.shapes += [compute_mask_shape(mask) for mask in masks.values()]
         codes: list[int] = p.classification[labelled].tolist()
         self.labels += [p.labels[code] for code in codes]
         self.rows += annotation[labelled].tolist()
@@ -208,7 +208,7 @@ class Masks:
         if not self.selected or not self.labels:
             lacking = "label" if self.selected else "rationale"
             return {}, f"no mask_leak: expected hard rationales and labels, found no {lacking}"
-        leak = mask_leak(
+        leak = compute_mask_leak(
             self.shapes,
             self.labels,
             self._clusters(settings.cluster_by),
@@ -221,7 +221,7 @@ class Masks:
 
     def _clusters(self, cluster_by: str) -> NDArray[np.int64]:
         if cluster_by == AUTO:
-            return document_clusters([list(self.documents.get(row, ())) for row in self.rows])
+            return find_document_clusters([list(self.documents.get(row, ())) for row in self.rows])
         if cluster_by == NONE:
             return np.arange(len(self.rows))
         values = self.gold(cluster_by)

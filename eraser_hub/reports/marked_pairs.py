@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eraser_hub.metrics.token_rows import one_token, runs
-from eraser_hub.records.built import label_name
-from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.built import get_label_name
+from eraser_hub.records.errors import DataError, show
 
-from .marks import MarkedDocument, MarkedInstance, quotes_of
+from .marked_instances import MarkedDocument, MarkedInstance, read_marked_quotes
 
 MOST_TOP = 10
 
@@ -18,7 +18,7 @@ def _indices(value: Any, tokens: int, where: str, identity: str) -> list[int]:
     out = []
     for index in value:
         if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < tokens:
-            message = f"expected a token's index below {tokens}, found {shown(index)}"
+            message = f"expected a token's index below {tokens}, found {show(index)}"
             raise DataError(message, rule="range", instance=identity, field=where)
         out.append(index)
     return out
@@ -26,12 +26,12 @@ def _indices(value: Any, tokens: int, where: str, identity: str) -> list[int]:
 
 def _sequences(value: Any, count: int, where: str, identity: str) -> list[Any]:
     if not isinstance(value, list) or len(value) != count or any(not isinstance(part, list) for part in value):
-        message = f"expected a list for each of the {count} sequences, found {shown(value)}"
+        message = f"expected a list for each of the {count} sequences, found {show(value)}"
         raise DataError(message, rule="type", instance=identity, field=where)
     return value
 
 
-def side(
+def mark_side(
     row: Mapping[str, Any], instance: Mapping[str, Any] | None
 ) -> tuple[MarkedDocument, tuple[str, ...], dict[int, int]]:
     """One side of a pair: its marked tokens, its top tokens and the rank of each marked token.
@@ -81,13 +81,13 @@ def _answered(
     return (None if parts is None else predicted), top, ranks
 
 
-def pairs_of(rows: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """Original and perturbed rows, in the originals' order; `lost_partners` are left out."""
+def pair_rows(rows: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """Original and perturbed rows, in the originals' order; `find_lost_partners` are left out."""
     known = {str(row["id"]): row for row in rows}
     return [(row, known[other]) for row, other in _named(rows) if other in known]
 
 
-def lost_partners(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def find_lost_partners(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """The perturbed records that originals name and that are not among the rows (parts of a release lack some)."""
     known = {str(row["id"]) for row in rows}
     return [other for _, other in _named(rows) if other not in known]
@@ -98,7 +98,7 @@ def _named(rows: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], s
     return [(row, str(other)) for row in originals for other in row.get("rel_ids") or ()]
 
 
-def marked_pair(
+def mark_pair(
     pair: tuple[Mapping[str, Any], Mapping[str, Any]],
     outputs: Mapping[str, Mapping[str, Any]] | None,
     label_names: Sequence[str] | None = None,
@@ -124,10 +124,10 @@ def marked_pair(
     return _marked(pair, instances, label_names, names, titles)
 
 
-def marked_record(
+def mark_record(
     row: Mapping[str, Any], instance: Mapping[str, Any] | None = None, label_names: Sequence[str] | None = None
 ) -> MarkedInstance:
-    """One record of the benchmark laid out for the eye, without its partner; arguments, errors: as `marked_pair`."""
+    """One record of the benchmark laid out for the eye, without its partner; arguments, errors: as `mark_pair`."""
     return _marked([row], [instance], label_names)
 
 
@@ -140,26 +140,28 @@ def _marked(
 ) -> MarkedInstance:
     """Records side by side; ``names`` are those of the sides in front of quotes."""
     first, answer = rows[0], (instances[0] or {}).get("pred_label")
-    sides = [side(row, instance) for row, instance in zip(rows, instances, strict=True)]
+    sides = [mark_side(row, instance) for row, instance in zip(rows, instances, strict=True)]
     answered = any(instance is not None for instance in instances)
     return MarkedInstance(
         annotation_id=" / ".join(str(row["id"]) for row in rows),
         query=str(first.get("question") or ""),
-        label=label_name(first.get("label"), label_names, instance=first["id"], field="label") or "",
+        label=get_label_name(first.get("label"), label_names, instance=first["id"], field="label") or "",
         documents=tuple(document for document, _, _ in sides),
-        predicted_label=label_name(answer, label_names, instance=first["id"], field="pred_label"),
+        predicted_label=get_label_name(answer, label_names, instance=first["id"], field="pred_label"),
         label_known=first.get("label") is not None,
         tops=tuple(top for _, top, _ in sides) if answered else (),
         ranks=tuple(ranks for _, _, ranks in sides) if answered else (),
         language=str(first.get("language") or ""),
         quotes=tuple(
-            quote for name, instance in zip(names, instances, strict=True) for quote in quotes_of(instance, name)
+            quote
+            for name, instance in zip(names, instances, strict=True)
+            for quote in read_marked_quotes(instance, name)
         ),
         titles=titles,
     )
 
 
-def pairs_with(
+def mark_pairs_with(
     rows: Sequence[Mapping[str, Any]],
     identity: str | None,
     outputs: Mapping[str, Mapping[str, Any]] | None,
@@ -172,16 +174,16 @@ def pairs_with(
     Raises:
         DataError: no such record; neither record of a pair has an output, or it does not fit.
     """
-    pairs = pairs_of(rows)
+    pairs = pair_rows(rows)
     if identity is None and pairs:
-        return [marked_pair(pairs[0], outputs, label_names, partly=True)]
+        return [mark_pair(pairs[0], outputs, label_names, partly=True)]
     wanted = [row for row in rows if identity is None or str(row["id"]) == identity][:1]
     if not wanted:
-        raise DataError(f"expected the id of a record, found {shown(identity)}", rule="id-unknown")
+        raise DataError(f"expected the id of a record, found {show(identity)}", rule="id-unknown")
     identity = str(wanted[0]["id"])
     holding = [pair for pair in pairs if identity in (str(pair[0]["id"]), str(pair[1]["id"]))]
     if holding:
-        return [marked_pair(pair, outputs, label_names, partly=True) for pair in holding]
+        return [mark_pair(pair, outputs, label_names, partly=True) for pair in holding]
     if outputs is not None and identity not in outputs:
         raise DataError("expected a prediction for this record, found none", rule="id-missing", instance=identity)
-    return [marked_record(wanted[0], None if outputs is None else outputs[identity], label_names)]
+    return [mark_record(wanted[0], None if outputs is None else outputs[identity], label_names)]
