@@ -1,4 +1,4 @@
-"""What `eraser-hub quickstart` does: the whole way on the bundled samples, from raw files to scores."""
+"""``eraser-hub quickstart``: all steps on the bundled samples, from raw files to scores."""
 
 from __future__ import annotations
 

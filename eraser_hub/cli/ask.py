@@ -30,13 +30,12 @@ class AskOptions(AskArguments):
 
 @with_options(AskOptions)
 def ask(options: AskOptions) -> None:
-    """Ask a language model for label and quotes, and write what `score` and the metric modules take as it is.
+    """Ask a language model for labels and quotes, and write predictions for `score`.
 
-    Quotes are looked for in the documents: as they are, then whatever their case, blanks and marks, then by similarity.
-    The key comes from the environment variable OPENAI_API_KEY. Answers are kept: a rerun costs nothing, whatever the
-    endpoint.
+    Quotes are searched in the documents: exactly, then ignoring case, blanks and punctuation, then by similarity. The
+    key comes from the environment variable OPENAI_API_KEY. Answers are kept: running again costs nothing.
 
-    Examples:
+    **Examples**
 
         eraser-hub ask --dataset hub/eraser --config movies --endpoint http://localhost:8000/v1 --model NAME \
 --out quotes.jsonl

@@ -31,10 +31,10 @@ class BoardOptions(BoardArguments):
 
 @with_options(BoardOptions)
 def board(options: BoardOptions) -> None:
-    """Write the results board: every system by every metric by every dataset, none of them first by default.
+    """Write the results board: every system, metric and dataset, in a neutral order.
 
-    Lines come from score files that carry their signature (`eraser-hub score`, `eraser-hub report`), from predictions
-    that are scored here, and from the papers' tables. A number without a signature is refused.
+    Lines come from score files with a signature (`eraser-hub score`, `eraser-hub report`), from predictions that this
+    command scores, and from the papers' tables. Numbers without a signature are refused.
 
     **Examples**
 

@@ -1,4 +1,4 @@
-"""The ``build`` verb: raw files -> folders that load_dataset and evaluate.load understand."""
+"""``eraser-hub build``: raw files as folders that load_dataset and evaluate.load read."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 def build(options: api.BuildArguments) -> None:
     """Build a Hub dataset, or the metric Spaces, into OUT.
 
-    Building one configuration keeps the others that stand there. A build that is killed leaves the old folder as it
-    was, and the next run goes on where it stopped.
+    Building one configuration keeps the others in the folder. A build that is killed leaves the old folder unchanged,
+    and the next run goes on where it stopped.
 
-    Examples:
+    **Examples**
 
         eraser-hub build eraser --source corpora --config movies --out hub
 

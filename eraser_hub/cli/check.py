@@ -33,7 +33,7 @@ def check(options: CheckOptions) -> None:
 
     Known quirks of the releases are named and are no fault; the exit status is 1 when there is any other violation.
 
-    Examples:
+    **Examples**
 
         eraser-hub check
 

@@ -20,7 +20,7 @@ class HighlightOptions(HighlightArguments):
     """The options of ``eraser-hub highlight``.
 
     Attributes:
-        out: File that gets the HTML of a notebook, in place of the terminal.
+        out: File to write HTML to, in place of the terminal.
     """
 
     out: Annotated[Path | None, Option(old=("html",))] = None
@@ -30,9 +30,9 @@ class HighlightOptions(HighlightArguments):
 def highlight(options: HighlightOptions) -> None:
     """Print one instance with its gold evidence, and a model's rationale and soft scores beside it.
 
-    Gold evidence is underlined and opens with ‹ and its group's number; a predicted span stands between ⟦ and ⟧; soft
-    scores are shades of the ground. Signs stay where colours do not: in a pipe, in print, on a monochrome screen.
-    A record of the perturbation benchmark is shown with its partner, each with its top tokens.
+    Gold evidence is underlined and opens with ‹ and its group's number; a predicted span is between ⟦ and ⟧; soft
+    scores are background shades. The signs also work without colours: in a pipe, in print, on a monochrome screen. A
+    record of the perturbation benchmark is shown with its partner, each with its top tokens.
 
     **Examples**
 

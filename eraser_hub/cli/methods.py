@@ -36,11 +36,11 @@ class MethodsOptions(Options):
 
 @with_options(MethodsOptions)
 def methods(options: MethodsOptions) -> None:
-    """List the methods, measures, systems, readers, adapters, metrics and datasets that there are.
+    """List methods, measures, systems, readers, adapters, metrics and datasets.
 
-    Installed plug-ins stand among them, with the distribution that they come from.
+    Installed plug-ins are listed with the distribution that they come from.
 
-    Examples:
+    **Examples**
 
         eraser-hub methods
 
@@ -74,7 +74,7 @@ def _row(sort: str, name: str, origin: str, facts: Mapping[str, str]) -> dict[st
 
 
 def _facts(registry: Registry[object], name: str) -> dict[str, str]:
-    """What a part says of itself; what it lacks where it cannot be imported."""
+    """Return what a part declares about itself, or what it needs if it cannot be imported."""
     try:
         part = registry[name]
     except ModuleNotFoundError as error:

@@ -15,7 +15,7 @@ class QuickstartOptions(Options):
     """The options of ``eraser-hub quickstart``.
 
     Attributes:
-        out: The folder to build into; made if it is not there.
+        out: Folder to build into.
     """
 
     out: Path = Path("hub")
@@ -23,9 +23,9 @@ class QuickstartOptions(Options):
 
 @with_options(QuickstartOptions)
 def quickstart(options: QuickstartOptions) -> None:
-    """Build the bundled samples and the metrics, load them, score sample predictions, show the result.
+    """Build the bundled samples and the metrics, load them, and score sample predictions.
 
-    Example:
+    **Examples**
 
         eraser-hub quickstart --out hub
     """

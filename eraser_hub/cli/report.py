@@ -28,10 +28,9 @@ class ReportOptions(ReportArguments):
 def report(options: ReportOptions) -> None:
     """Write a report: scores with confidence intervals, paired comparison, curves, distributions, classes, documents.
 
-    Predictions by several ways of erasing (explain --erase remove,mask) are given by the name asked for with --out.
-
-    The page is one HTML file: it needs no network and opens from disk. Beside it stands a score file for each system,
-    with signatures, as `eraser-hub board` takes them.
+    The page is one HTML file that needs no network. A score file for each system, with its signature, is written
+    beside it, for `eraser-hub board`. Name predictions of several operators (explain --erase remove,mask) by the
+    --out of that command.
 
     **Examples**
 

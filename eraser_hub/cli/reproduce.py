@@ -1,4 +1,4 @@
-"""``eraser-hub reproduce``: the rows of a printed table, run here, beside the print."""
+"""``eraser-hub experiment reproduce``: recomputation of the papers' tables."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class ReproduceOptions(ReproduceArguments):
 
 @with_options(ReproduceOptions)
 def reproduce(options: ReproduceOptions) -> None:
-    """Train, explain and score each row of a printed table, and print the figures beside the print, with 95 %
-    intervals.
+    """Recompute a printed table: train, explain and score each of its rows.
 
-    A row that cannot run here (no train split, no encoder) says why. Stopped at any point, the same command goes on.
+    The figures have 95 % intervals and stand beside the printed ones. A row that cannot run (no train split, no
+    encoder) says why. If the command is stopped, the same command goes on.
     OUT/*.scores.json are entries for `eraser-hub board --scores`.
 
-    Examples:
+    **Examples**
 
         eraser-hub experiment reproduce --table eraser-3 --config movies --fast
 

@@ -21,12 +21,12 @@ class RoarOptions(RoarPlan):
 
 @with_options(RoarOptions)
 def roar(options: RoarOptions) -> None:
-    """Remove the tokens that a method ranks first from training and test texts, train anew, and tell the accuracy
-    (ROAR).
+    """Retrain without the tokens that a method ranks first, and report the accuracy (ROAR).
 
-    Beside each share removed stands the accuracy where as many random tokens were removed.
+    The tokens are removed from training and test texts. The accuracy after removing as many random tokens is shown
+    beside it.
 
-    Examples:
+    **Examples**
 
         eraser-hub experiment roar --dataset hub/eraser --config movies --model logistic-regression --method occlusion
         --out roar

@@ -20,8 +20,8 @@ class ScoreOptions(ScoreArguments):
     """The options of ``eraser-hub score``.
 
     Attributes:
-        out: File that the scores are written to, as JSON.
-        eval_results: ORG/MODEL: also write the scores as the Hub shows a model's, below eval_results/ORG/MODEL; needs
+        out: JSON file to write the scores to.
+        eval_results: ORG/MODEL: also write the scores in the Hub's format for models to eval_results/ORG/MODEL; needs
             `dataset`.
     """
 
@@ -38,9 +38,9 @@ class ScoreOptions(ScoreArguments):
 
 @with_options(ScoreOptions)
 def score(options: ScoreOptions) -> None:
-    """Score predictions against a corpus: the reference scorer's keys, and more.
+    """Score predictions against a corpus.
 
-    Examples:
+    **Examples**
 
         eraser-hub score --dataset hub/eraser --config movies --predictions p.jsonl --out scores.json
 
@@ -62,7 +62,7 @@ def score(options: ScoreOptions) -> None:
 
 
 def _write(options: ScoreOptions, scores: Scores) -> None:
-    """Write the scores wherever they are asked for."""
+    """Write the scores to the files that the options name."""
     content = scores.as_json()
     if options.out is not None:
         scores.save(options.out)

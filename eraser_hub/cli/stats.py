@@ -22,7 +22,7 @@ class StatsOptions(api.StatsArguments):
 def stats(options: StatsOptions) -> None:
     """Recompute the papers' tables of sizes and evidence, beside the printed figures and with the difference.
 
-    Examples:
+    **Examples**
 
         eraser-hub stats
 

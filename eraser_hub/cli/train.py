@@ -30,7 +30,7 @@ def train(options: TrainOptions) -> None:
     bytes. The three regimes of Carton 2020: trained and evaluated on full text, trained on full text and evaluated on
     rationales, trained and evaluated on rationales.
 
-    Examples:
+    **Examples**
 
         eraser-hub train --dataset hub/eraser --config movies --model logistic-regression --out model/
 

@@ -1,4 +1,4 @@
-"""What several verbs have in common: options, and what is checked before they begin; bad usage is exit status 2."""
+"""Shared code of the commands: options and their checks; bad usage is exit status 2."""
 
 from __future__ import annotations
 
@@ -29,14 +29,13 @@ MOST_CHOICES = 30  # characters of choices that stand in the help; longer ones s
 
 
 def with_options(options: type[Values], *more: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a verb of a function of options (:mod:`eraser_hub.records.options`), each of whose fields is an option.
+    """Turn a function of options (:mod:`eraser_hub.records.options`) into a command with an option for each field.
 
-    Those without a default come first. A value that the options refuse, and a UsageError of the function, are bad
-    usage.
+    Options without a default come first. A bad value, and a UsageError of the function, are bad usage.
 
     Args:
-        more: dataclasses whose further fields are options too; the function takes the values of those that somebody
-            gave, or that have a default, as a dictionary.
+        options: the dataclass of the options.
+        *more: dataclasses with further options; the function takes those with a value as a dictionary.
     """
     described = {name: each for name, each in merge_options(options, *more).items() if not each.python_only}
     others = described.keys() - read_options(options)
@@ -80,7 +79,7 @@ def with_options(options: type[Values], *more: type) -> Callable[[Callable[..., 
 
 
 def add_command(app: typer.Typer, verb: str, function: Callable[..., None], panel: str | None = None) -> None:
-    """Give an app a verb, whose options' earlier spellings work as well."""
+    """Add a command to an app; earlier spellings of its options work as well."""
     earlier = getattr(function, "earlier", {})
 
     class Verb(typer.core.TyperCommand):
@@ -91,7 +90,7 @@ def add_command(app: typer.Typer, verb: str, function: Callable[..., None], pane
 
 
 def collect_earlier_spellings(described: Mapping[str, Option]) -> dict[str, tuple[str, bool]]:
-    """Return each hidden spelling -> its option, and whether a line on stderr says so."""
+    """Return the option of each hidden spelling, and True if a line on stderr names the new one."""
     spellings: dict[str, tuple[str, bool]] = {}
     for field, option in described.items():
         names = {True: option.old, False: option.aliases}
@@ -103,7 +102,7 @@ def collect_earlier_spellings(described: Mapping[str, Option]) -> dict[str, tupl
 
 
 def _renamed(args: Sequence[str], earlier: Mapping[str, tuple[str, bool]]) -> Iterator[str]:
-    """Yield what was typed, in today's spelling."""
+    """Yield the typed words with old spellings replaced."""
     words = iter(args)
     for word in words:
         name, equals, value = word.partition("=")
@@ -149,7 +148,7 @@ def _setting(field: str, option: Option, text: str) -> Any:
 
 
 def _spellings(described: Mapping[str, Option]) -> dict[str, str]:
-    """Argument -> its option, in capitals without one; with and without the stroke behind a word of Python's."""
+    """Return the spelling of each argument: an option, or capitals for one without; also for names with ``_``."""
     named = {field: _spelling(field, option) for field, option in described.items()}
     for field, option in described.items():
         named |= {name.replace("-", "_"): named[field] for name in (*option.aliases, *option.old)}
@@ -168,7 +167,7 @@ def _bad_usage(error: DataError) -> typer.BadParameter:
 
 
 def _typer_option(field: str, option: Option, names: Mapping[str, str]) -> Any:
-    """An option as typer takes it: choices and single values are checked where the options are made."""
+    """Return a typer option; the options class itself checks choices and single values."""
     kind: Any = option.kind if option.kind in (bool, int, float, Path) and not option.commas else str
     kind = list[kind] if option.many and not option.commas else kind
     kind = kind | None if option.optional or option.default in (None, ()) else kind
@@ -191,7 +190,7 @@ def _typer_option(field: str, option: Option, names: Mapping[str, str]) -> Any:
 
 
 def _metavar(option: Option) -> str:
-    """Return what stands for an option's value in the help."""
+    """Return the placeholder of an option's value in the help."""
     choices = f"[{'|'.join(option.choices)}]"
     if option.choices and not option.commas and len(choices) <= MOST_CHOICES:
         return choices
@@ -199,7 +198,7 @@ def _metavar(option: Option) -> str:
 
 
 def _say_setting(context: typer.Context, parameter: typer.CallbackParam, value: Any) -> Any:
-    """Say how a setting is given today, where it was given as an option of its own."""
+    """Print the new spelling of a setting that was typed as an option of its own."""
     source = context.get_parameter_source(parameter.name or "")
     if source is not None and source.name == "COMMANDLINE":
         print_note(f"{parameter.opts[0]} is --set {parameter.name}=.. now")
@@ -214,7 +213,7 @@ def _announce(context: typer.Context, parameter: typer.CallbackParam, value: Any
 
 
 def _typed_default(option: Option) -> Any:
-    """A field's default as one would type it."""
+    """Return a field's default as the user would type it."""
     default = option.default
     if default == ():
         return None
@@ -224,7 +223,7 @@ def _typed_default(option: Option) -> Any:
 
 
 def _parsed(field: str, option: Option, value: Any) -> Any:
-    """A field's value from what was typed; None where nothing was."""
+    """Return a field's value from the typed text; None if there is none."""
     if value == []:
         return None
     if not option.commas or value is None:
@@ -247,17 +246,17 @@ def call_with_options(function: Callable[..., Result], options: object, **more: 
 
 
 def spell_arguments(words: str) -> str:
-    """A line for the command's caller: an argument in backquotes, as library layers have it, becomes its option."""
+    """Return a message with arguments in backquotes replaced by their options."""
     return respell_arguments(words, _SPELLINGS.get())
 
 
 def select_options(options: object, names: str) -> dict[str, Any]:
-    """Some of the options by their names, which are parted by blanks."""
+    """Return some of the options; ``names`` are separated by blanks."""
     return {name: getattr(options, name) for name in names.split()}
 
 
 def print_note(words: str) -> None:
-    """A line on stderr for whoever reads the output: what was left out, guessed or defaulted."""
+    """Print a note to stderr: what was left out, guessed or defaulted."""
     typer.echo(make_printable(spell_arguments(words)), err=True)
 
 
@@ -265,11 +264,13 @@ TableFormat = Annotated[FormatName, Option(help=f"{', '.join(FORMATS)}.")]
 
 
 def print_tables(tables: Tables, format: str, content: Mapping[str, Any], signatures: Sequence[str]) -> None:
-    """Write tables to stdout, and their signatures where these do not disturb the form.
+    """Print tables to stdout with their signatures.
 
     Args:
-        content: what is printed as JSON.
-        signatures: stand below a text, in comments of LaTeX, on stderr beside CSV.
+        tables: the tables.
+        format: one of `FORMATS`.
+        content: the content of the JSON form.
+        signatures: printed below a text, in comments of LaTeX, on stderr beside CSV.
     """
     if format == "json":
         from eraser_hub.scoring.scores import to_json_bytes

@@ -31,7 +31,7 @@ READ_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY"
 
 @contextlib.contextmanager
 def replace_file(path: Path) -> Iterator[Path]:
-    """A file beside ``path`` to write; it takes ``path``'s name when the block ends, and goes when it fails.
+    """Yield a temporary file that takes the name ``path`` when the block ends, and is removed on an error.
 
     Raises:
         OSError: of the block or the renaming; it names ``path`` where it names no file (writing to a full disk).
@@ -106,7 +106,7 @@ def sync_tree(folder: Path) -> None:
 
 @contextlib.contextmanager
 def rebuild_folder(target: Path, key: object = None) -> Iterator[Path]:
-    """A folder to build ``target`` anew in; leaving the block without an error puts it in ``target``'s place.
+    """Yield a folder to build ``target`` in; it replaces ``target`` when the block ends without an error.
 
     Args:
         target: the folder to make or replace.
@@ -166,7 +166,7 @@ def _state(building: Path) -> object:
 
 
 def carry_over(old: Path, new: Path, is_built: Callable[[PurePath], bool]) -> None:
-    """Give the folder ``new``, which is to take ``old``'s place, the files in ``old`` that people put there.
+    """Copy the files that people put into the folder ``old`` to ``new``, which is to replace it.
 
     Args:
         old: the folder that stands; nothing happens where there is none.
@@ -191,7 +191,7 @@ def carry_over(old: Path, new: Path, is_built: Callable[[PurePath], bool]) -> No
 
 
 def link_or_copy(old: Path, new: Path) -> None:
-    """The file ``old`` under a second name: a hard link, or a copy where the file system has none."""
+    """Give the file ``old`` a second name: a hard link, or a copy if the file system has none."""
     new.parent.mkdir(parents=True, exist_ok=True)
     new.unlink(missing_ok=True)  # it may be a link to the very same file, which copying would truncate
     try:

@@ -41,7 +41,7 @@ _FRONT = re.compile(r"\A\s*---[ \t]*\n(|.*?\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
 
 
 def read_card(path: Path) -> tuple[dict[str, Any], str]:
-    """A card's metadata (the YAML between the first two lines of ``---``) and its prose.
+    """Return a card's metadata (the YAML between the first two lines of ``---``) and its prose.
 
     Raises:
         DataError: no such file, no YAML at its top, or none that can be read.
@@ -81,11 +81,11 @@ class BuiltDataset:
 
     @property
     def name(self) -> str:
-        """The dataset as it was asked for: a folder, or its id on the Hub."""
+        """The dataset as the caller named it: a folder, or its id on the Hub."""
         return self.place.name
 
     def paths(self, pattern: str) -> list[Path]:
-        """The files of a pattern, below the folder, by name; those of a dataset of the Hub are fetched.
+        """Return the files of a pattern, below the folder, by name; those of a dataset of the Hub are fetched.
 
         Raises:
             DataError: the Hub does not give them; the pattern leads out of the folder.
@@ -104,7 +104,7 @@ class BuiltDataset:
 
     @property
     def default_config(self) -> str:
-        """The config that stands for none: the one that the card calls the default, or the only one.
+        """The config that the card calls the default, or its only one.
 
         Raises:
             DataError: there are several, and none is called the default.
@@ -117,7 +117,7 @@ class BuiltDataset:
         raise DataError("expected --config: the dataset's card names no default", rule="option-missing", file=self.name)
 
     def chosen(self, configs: Sequence[str] | None = None) -> list[str]:
-        """These configs, each once; all where none is named.
+        """Return these configs, each once; all configs if none is named.
 
         Raises:
             DataError: a config that the card does not name.
@@ -146,7 +146,7 @@ class BuiltDataset:
         return files
 
     def files(self, config: str, split: str) -> list[Path]:
-        """The Parquet files of a split; ``val`` and ``validation`` are the same.
+        """Return the Parquet files of a split; ``val`` and ``validation`` are the same.
 
         Raises:
             DataError: an unknown config or split, with the names there are.
@@ -165,12 +165,12 @@ class BuiltDataset:
         kinds: pa.Schema | None = None,
         whole: Sequence[str] = (),
     ) -> list[dict[str, Any]]:
-        """The rows of a split as Python values, in order; arguments and errors as of `files` and `read_rows`."""
+        """Return the rows of a split as Python values, in order; arguments and errors as of `files` and `read_rows`."""
         tables = read_rows(self.files(config, split), columns, kinds=kinds, whole=whole)
         return [row for table in tables for row in table.to_pylist()]
 
     def info(self, config: str) -> Mapping[str, Any]:
-        """The card's ``dataset_info`` of a config (version, features, splits, ..); empty where there is none."""
+        """Return the card's ``dataset_info`` of a config (version, features, splits, ..); empty where there is none."""
         infos = self.card.get("dataset_info") or []
         listed: list[dict[str, Any]] = infos if isinstance(infos, list) else [infos]
         for info in listed:
@@ -179,11 +179,11 @@ class BuiltDataset:
         return {}
 
     def columns(self, config: str) -> list[str]:
-        """The columns of a config, as the card names them; none where it does not."""
+        """Return the columns of a config, as the card names them; none where it does not."""
         return [feature["name"] for feature in self.info(config).get("features") or () if "name" in feature]
 
     def class_labels(self, config: str) -> dict[str, tuple[str, ...]]:
-        """Column -> label names, of the config's ClassLabel columns."""
+        """Return the label names of each ClassLabel column of a config."""
         labels = {}
         for feature in self.info(config).get("features") or ():
             kind = feature.get("dtype")
@@ -200,7 +200,7 @@ class BuiltDataset:
         return labels
 
     def label_names(self, config: str) -> tuple[str, ...] | None:
-        """The names of the gold label's numbers (column `classification` or `label`); None where the card has none."""
+        """Return the names of the gold label (column `classification` or `label`); None if the card has none."""
         labels = self.class_labels(config)
         return next((labels[column] for column in LABEL_COLUMNS if column in labels), None)
 
@@ -255,7 +255,7 @@ class _Info(msgspec.Struct):
 
 
 class _Card(msgspec.Struct):
-    """What is read of a card; the rest is as people write it."""
+    """Fields that are read from a card; the rest is free."""
 
     configs: Annotated[list[_Config], msgspec.Meta(min_length=1)]
     dataset_info: list[_Info] | _Info | None = None
@@ -268,7 +268,7 @@ def read_rows(
     kinds: pa.Schema | None = None,
     whole: Sequence[str] = (),
 ) -> Iterator[pa.Table]:
-    """The rows of Parquet files, some at a time; strings are known to be UTF-8 then.
+    """Yield the rows of Parquet files, some at a time; strings are known to be UTF-8 then.
 
     Args:
         files: the files, one after another.
@@ -340,7 +340,7 @@ def _same_kind(one: pa.DataType, other: pa.DataType) -> bool:
 
 
 def is_same_type(one: pa.DataType, other: pa.DataType) -> bool:
-    """Whether types agree but for the names of list items and nullability, which Parquet spells in its own way."""
+    """Return True if types are equal up to names of list items and nullability, which Parquet changes."""
     if pa.types.is_list(one) and pa.types.is_list(other):
         return is_same_type(one.value_type, other.value_type)
     if pa.types.is_struct(one) and pa.types.is_struct(other):
@@ -353,7 +353,7 @@ def is_same_type(one: pa.DataType, other: pa.DataType) -> bool:
 def get_label_name(
     label: object, label_names: Sequence[str] | None, *, instance: object = None, field: str = "classification"
 ) -> str | None:
-    """The name of a row's label, whether the row holds the name or its number.
+    """Return the name of a row's label; the row may hold the name or its number.
 
     Args:
         label: a name, a ClassLabel's number, or "no label" (None, or ClassLabel's -1).

@@ -27,7 +27,7 @@ _SIGNS = {
 
 
 def show_controls(text: str) -> str:
-    """The text with control and direction-changing characters made visible, so that data cannot steer a terminal.
+    """Return text with control and direction-changing characters made visible: data cannot steer a terminal.
 
     >>> visible("a\\x1b[31mb")
     'a␛[31mb'
@@ -36,7 +36,7 @@ def show_controls(text: str) -> str:
 
 
 def make_printable(text: str) -> str:
-    """Words for a terminal: at most `MOST_LINES` lines, made visible, each cut in its middle to `LONGEST_LINE`."""
+    """Return text for a terminal: at most `MOST_LINES` lines, each cut in its middle to `LONGEST_LINE`."""
     lines = text.split("\n")
     more = [f"… and {len(lines) - MOST_LINES} more lines"] if len(lines) > MOST_LINES else []
     return "\n".join([*(_cut(show_controls(line)) for line in lines[:MOST_LINES]), *more])
@@ -48,13 +48,13 @@ def _cut(line: str) -> str:
 
 
 def show(value: object, limit: int = 80) -> str:
-    """``repr`` of a value, cut to ``limit`` characters so that a hostile file cannot flood the terminal."""
+    """Return ``repr`` of a value, cut to ``limit`` characters: a hostile file cannot flood the terminal."""
     text = repr(value)
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 def get_first_line(error: BaseException) -> str:
-    """The first line of an error's words, or its type's name when it has none."""
+    """Return the first line of an error's message, or the name of its type if it has none."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
@@ -73,7 +73,7 @@ def respell_arguments(text: str, spellings: Mapping[str, str]) -> str:
 
 
 class DataError(ValueError):
-    """One offence in the input.
+    """One fault in an input.
 
     Args:
         message: what was expected and what was found, e.g. ``"expected an integer, found '3'"``.
@@ -123,7 +123,7 @@ class DataError(ValueError):
         return make_printable(": ".join([*parts, respell_arguments(self.message, spellings)]))
 
     def at(self, *, file: str | PathLike[str] | None, line: int | None = None) -> DataError:
-        """The same offence with the place that holds it, for who knows that while its finder did not."""
+        """Return the same error with the place of the fault, for callers that know the place."""
         return DataError(self.message, rule=self.rule, file=file, line=line, **self._of(*_PLACE))
 
     def __reduce__(self) -> tuple[object, ...]:  # keyword-only arguments do not survive the default pickling
@@ -136,7 +136,7 @@ class DataError(ValueError):
 def summarize_errors(
     errors: Sequence[DataError], total: int | None = None, spellings: Mapping[str, str] = _AS_THEY_ARE
 ) -> str:
-    """At most ten offenders, one a line, and their number."""
+    """Return at most ten errors, one a line, and their number."""
     total = len(errors) if total is None else total
     lines = [error.text(spellings) for error in errors[:MOST_SHOWN]]
     if total > len(lines):
@@ -145,7 +145,7 @@ def summarize_errors(
 
 
 class DataErrors(DataError):
-    """Several offences at once: the first ten are shown, and their number is said.
+    """Several faults at once: the message shows the first ten and their number.
 
     Args:
         errors: the offences that are kept (more than ten need not be).
@@ -159,6 +159,7 @@ class DataErrors(DataError):
         )
 
     def text(self, spellings: Mapping[str, str] = _AS_THEY_ARE) -> str:
+        """Return the message of all errors, with arguments spelled as ``names`` has them."""
         return make_printable(summarize_errors(self.errors, self.total, spellings))
 
     def __reduce__(self) -> tuple[object, ...]:

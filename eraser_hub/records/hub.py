@@ -26,7 +26,7 @@ BUILT = ("*.md", "*.json", "*.parquet")
 
 
 class Place(NamedTuple):
-    """Where a dataset lies.
+    """Location of a dataset.
 
     Attributes:
         name: as it was asked for.
@@ -40,11 +40,11 @@ class Place(NamedTuple):
 
     @property
     def dataset(self) -> str:
-        """The dataset's own name, wherever it lies: ``eraser``."""
+        """The name of the dataset without its folder or namespace: ``eraser``."""
         return (self.repository or str(Path(self.name).resolve())).rpartition("/")[2]
 
     def fetch(self, patterns: Sequence[str] = BUILT) -> Path:
-        """The folder with the files of these patterns in it: the one that there is, or the Hub library's cache.
+        """Return the folder with the files of these patterns: the local folder, or the Hub library's cache.
 
         Raises:
             DataError: the Hub has no such dataset or revision, or cannot be reached and the cache does not have it.
@@ -66,8 +66,10 @@ class Place(NamedTuple):
 
 
 def find_place(dataset: str | PathLike[str], revision: str | None = None) -> Place:
-    """What a ``--dataset`` means: a folder that is there, else a dataset of the Hub (``org/name``,
-    ``hf://datasets/org/name``; a revision may follow behind ``@``), else a folder that is not there.
+    """Return the place that a ``--dataset`` names.
+
+    An existing folder comes first, then a dataset of the Hub (``org/name``, ``hf://datasets/org/name``; a revision may
+    follow behind ``@``), then a folder that does not exist.
 
     Args:
         dataset: as it was given.

@@ -1,4 +1,4 @@
-"""JSON lines read strictly, and what a fast reading has to look at besides.
+"""Strict reading of JSON lines, and a fast check for repeated keys.
 
 `parse_strict_value` and `parse_strict_object` say what is wrong with a line. Callers with many lines decode them with
 typed msgspec structs, which check the type of every field in C, and parse strictly only the lines that fail. A typed
@@ -24,7 +24,7 @@ TOO_DEEP = f"expected a JSON object, found one that is nested too deeply (more t
 
 
 def has_quote_count(text: bytes, strings: int) -> bool:
-    """Whether just so many strings (keys included) stand in JSON text; False also where this is not quickly told."""
+    """Return True if JSON text holds exactly this many strings, keys included; False if that is unclear."""
     import numpy as np  # here, since every verb reads JSON lines before it needs arrays
 
     quotes = int(np.count_nonzero(np.frombuffer(text, np.uint8) == 0x22))
@@ -36,7 +36,7 @@ def has_quote_count(text: bytes, strings: int) -> bool:
 
 
 def parse_strict_object(line: bytes, *, file: Path | str, number: int) -> dict[str, Any]:
-    """One line as a JSON object, with `parse_strict_value`'s errors.
+    """Parse one line as a JSON object.
 
     Raises:
         DataError: with file and line; also where the line is another value.
@@ -48,8 +48,10 @@ def parse_strict_object(line: bytes, *, file: Path | str, number: int) -> dict[s
 
 
 def parse_strict_value(line: bytes, *, file: Path | str, number: int) -> Any:
-    """One line as JSON, refusing what JSON does not have (NaN), keys that repeat, numbers that no float holds, and more
-    than `MOST_NESTED` levels.
+    """Parse one line as JSON.
+
+    Refuse what JSON does not have (NaN), repeated keys, numbers that no float holds, and more than `MOST_NESTED`
+    levels.
 
     Raises:
         DataError: with file and line, saying what was expected and what was found.
@@ -120,8 +122,10 @@ def _finite_float(digits: str) -> float:
 
 
 def is_nested_deeper(text: str, most: int = MOST_NESTED) -> bool:
-    """Whether the brackets of a text stand in one another more than ``most`` deep: parsers of other formats than JSON
-    take minutes over these, or all of the stack."""
+    """Return True if the brackets of a text are nested more than ``most`` deep.
+
+    Parsers of other formats than JSON take minutes for such a text, or overflow the stack.
+    """
     depth = 0
     for sign in re.findall(r"[\[\](){}]", text):
         depth = depth + 1 if sign in "[({" else max(0, depth - 1)
@@ -131,7 +135,7 @@ def is_nested_deeper(text: str, most: int = MOST_NESTED) -> bool:
 
 
 def has_half_character(value: object) -> bool:
-    """Whether a string, or any string in a JSON value, holds half a surrogate pair, which no UTF-8 file can hold."""
+    """Return True if a string in a JSON value holds half a surrogate pair, which UTF-8 cannot encode."""
     try:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         text.encode("utf-8")
@@ -141,7 +145,7 @@ def has_half_character(value: object) -> bool:
 
 
 def describe_value(value: object) -> str:
-    """What stands there, in JSON's words, e.g. ``the string '3'``."""
+    """Describe a value in JSON's words, e.g. ``the string '3'``."""
     if value is None:
         return "null"
     if isinstance(value, bool):

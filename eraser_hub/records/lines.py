@@ -35,7 +35,7 @@ class LineBatch:
 
     @cached_property
     def data(self) -> bytes:
-        """The lines as they stand in the file, one after another."""
+        """The bytes of the lines, joined."""
         return b"".join(self.raw)
 
     @cached_property
@@ -45,7 +45,7 @@ class LineBatch:
 
     @property
     def ends_with_newline(self) -> bool:
-        """Whether the last line has its "\\n"."""
+        """True if the last line ends with a newline."""
         return self.raw[-1].endswith(b"\n")
 
     @property
@@ -57,7 +57,7 @@ class LineBatch:
 def read_line_batches(
     path: Path, batch_bytes: int = BATCH_BYTES, start: int = 0, end: int | None = None
 ) -> Iterator[LineBatch]:
-    """The file's lines in runs of ``batch_bytes`` or a little more; a last line may lack its newline.
+    """Yield the file's lines in runs of ``batch_bytes`` or a little more; the last line may lack its newline.
 
     Args:
         path: the file.
@@ -83,12 +83,12 @@ def read_line_batches(
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
 
 
-def _kind_of(found: os.stat_result) -> str:
-    return _KINDS.get(stat.S_IFMT(found.st_mode), "a device")
+def _kind_of(status: os.stat_result) -> str:
+    return _KINDS.get(stat.S_IFMT(status.st_mode), "a device")
 
 
 def get_os_rule(error: OSError) -> Rule:
-    """The rule that a file breaks which the system cannot open."""
+    """Return the rule that a file breaks which the system cannot open."""
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return "file-missing"
     return "file-kind" if isinstance(error, IsADirectoryError) else "file-unreadable"
@@ -96,7 +96,7 @@ def get_os_rule(error: OSError) -> Rule:
 
 @contextmanager
 def wrap_read_errors(path: str | PathLike[str]) -> Iterator[None]:
-    """Say which file cannot be read, and why; a pipe, which may never end, is not opened.
+    """Turn read errors of the block into a DataError that names the file and the reason; refuse pipes.
 
     Raises:
         DataError: no file stands there, or an OSError of the block.
@@ -111,7 +111,7 @@ def wrap_read_errors(path: str | PathLike[str]) -> Iterator[None]:
 
 
 def read_utf8_lines(path: str | PathLike[str]) -> Iterator[str]:
-    """The lines with their line feeds (only these end a line); a byte order mark at the start is passed over.
+    """Yield the lines, which only line feeds end; skip a byte order mark at the start.
 
     Raises:
         DataError: broken UTF-8, with line and byte.
@@ -127,16 +127,16 @@ def read_utf8_lines(path: str | PathLike[str]) -> Iterator[str]:
 
 
 def file_name(docid: str) -> str:
-    """The name of a document's file: UTF-8, whatever the locale says."""
+    """Return the name of a document's file: UTF-8, whatever the locale says."""
     return docid if docid.isascii() else os.fsdecode(docid.encode("utf-8"))
 
 
 class NoFile(DataError):
-    """Where a file is looked for stands none, or what is no file."""
+    """Missing file, or something that is no file."""
 
 
 def read_utf8_file(path: str) -> bytes:
-    """The bytes of a document's file, which are known to be UTF-8 then.
+    """Return the bytes of a document's file, checked to be UTF-8.
 
     Raises:
         NoFile: nothing stands there, or a folder, a pipe, a link that leads nowhere.
@@ -175,5 +175,5 @@ def check_utf8(lines: Sequence[bytes]) -> None:
 
 
 def describe_bad_byte(line: bytes, error: UnicodeDecodeError) -> str:
-    """Which byte of a line is no UTF-8, in words."""
+    """Describe the first byte of a line that is not UTF-8."""
     return f"byte 0x{line[error.start]:02x} at byte {error.start + 1} of the line"

@@ -4,7 +4,7 @@
     class ServeOptions(Options):
         '''What to serve.
 
-        Attributes:
+Attributes:
             folder: The folder that `build` wrote.
 
         Network:
@@ -61,7 +61,7 @@ class UsageError(DataError):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """What a field says of itself in ``Annotated``, where its type and the dataclass's docstring do not.
+    """Facts about an option that its type and the dataclass's docstring do not say, for ``Annotated``.
 
     Attributes:
         help: its words; by default those in the docstring.
@@ -115,7 +115,7 @@ class Option:
                 raise UsageError(f"expected {expected}, found {show(each)}", rule="option-value", argument=field)
 
     def _expected(self, value: object) -> str:
-        """What was expected instead of one value; empty where it is good."""
+        """Return the expected values if one value is bad; "" if it is good."""
         kinds: Any = _KINDS.get(self.kind, self.kind)
         if self.choices:
             return "" if value in self.choices else f"one of {', '.join(self.choices)}"
@@ -151,7 +151,7 @@ Seed = Annotated[int, Option(min=0, help="Seed of all random draws.")]
 
 
 class Options:
-    """The base of such dataclasses: each value is checked by its field when the options are made.
+    """Base class of options: each field checks its value when the options are made.
 
     A subclass with checks of its own calls ``Options.__post_init__(self)`` before them.
 
@@ -191,7 +191,7 @@ def _described(options: type) -> dict[str, Option]:
 
 
 def _documented(options: type) -> dict[str, tuple[str, str]]:
-    """A dataclass's own docstring: field -> (its words, its group)."""
+    """Return the help and the group of each field from a dataclass's docstring."""
     words = {}
     text = inspect.cleandoc(vars(options).get("__doc__") or "") + "\n"
     start = text.find("Attributes:\n")
@@ -202,7 +202,7 @@ def _documented(options: type) -> dict[str, tuple[str, str]]:
 
 
 def _typed(hint: Any) -> Option:
-    """What a field's type says."""
+    """Return the facts in a field's type."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
         option = next((each for each in arguments[1:] if isinstance(each, Option)), Option())
@@ -252,7 +252,7 @@ def with_keywords(
 
 
 def with_documented_options(*declarations: type, without: Sequence[str] = ()) -> Callable[[Function], Function]:
-    """Show the fields of dataclasses in place of a function's ``**settings``, in its signature and its docstring.
+    """Show the fields of dataclasses instead of ``**settings`` in a function's signature and docstring.
 
     Args:
         *declarations: dataclasses whose fields the function takes, see `merge_options`; fields with the name of an
@@ -275,10 +275,10 @@ def with_documented_options(*declarations: type, without: Sequence[str] = ()) ->
 
 
 def merge_options(options: type, *more: type) -> dict[str, Option]:
-    """Return the options of several dataclasses: those of the first, and of each further one what is not there yet.
+    """Return the options of several dataclasses; the first declaration of a name counts.
 
-    A further one is a library's: its words become sentences, and where somebody else decides unless it is said, its
-    option is None.
+    The docstrings of further dataclasses are a library's: their words become sentences. An option is None if another
+    argument or the data decide its default.
     """
     described = dict(read_options(options))
     for name, option in (pair for each in more for pair in read_options(each).items()):

@@ -71,7 +71,8 @@ def _struct(record: Record, absent: Any, strict: bool = True) -> Any:
     """Return the type of a record's objects.
 
     Args:
-        absent: what stands for a field that is not there.
+        record: the declaration.
+        absent: the value of a field that is missing.
         strict: refuse fields that the record does not declare.
     """
     typed: list[Any] = []
@@ -133,7 +134,7 @@ def _checked(row: dict[str, Any], path: Path, number: int) -> InstanceRecord:
 
 
 def read_plain_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the rows of a prediction file as they stand there, each with its line (of Parquet: its row), from 1.
+    """Yield the rows of a prediction file unchanged, each with its line (of Parquet: its row), from 1.
 
     Raises:
         DataError: the file cannot be read, or a line is no JSON object; with file and line.
@@ -148,7 +149,7 @@ def read_plain_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _decoded(lines: LineBatch, path: Path) -> Level | None:
-    """Return the instances of lines; None where they have to be read strictly.
+    """Return the instances of lines; None if they must be read strictly.
 
     Raises:
         DataError: a key stands twice.
@@ -169,7 +170,7 @@ def _decoded(lines: LineBatch, path: Path) -> Level | None:
 
 
 def _strings(level: Level, absent: object) -> int:
-    """Count the strings, keys included, that the JSON of typed objects holds when no key stands there twice."""
+    """Count the strings, keys included, in the JSON of typed objects without repeated keys."""
     count = 0
     for name, field in level.record.items():
         values = level.columns[name]
@@ -207,10 +208,11 @@ _Read = tuple[PredictionChunk | DataError, int]  # a part, its lines numbered fr
 
 
 def read_chunks(path: Path, num_proc: int = 1) -> Iterator[PredictionChunk]:
-    """The instances of a prediction file, flat, some at a time and in order.
+    """Yield the instances of a prediction file as flat arrays, in chunks and in order.
 
     Args:
-        num_proc: how many processes decode JSON lines; 0: this one, and for a large file others where there are cores.
+        path: the file.
+        num_proc: number of processes that decode JSON lines; 0: one, or more for a large file on several cores.
 
     Raises:
         DataError: the file cannot be read, or a line of it is no JSON.
@@ -235,12 +237,12 @@ def read_chunks(path: Path, num_proc: int = 1) -> Iterator[PredictionChunk]:
 
 
 def compute_chunk_size(size: int) -> int:
-    """The bytes that make a part of a file of so many bytes."""
+    """Return the bytes of a chunk for a file of this many bytes."""
     return min(max(size // SHARE, LEAST), MOST)
 
 
 def _ranges(path: Path, size: int) -> Iterator[tuple[int, int]]:
-    """Runs of whole lines, one per part: the bytes [start, end) of each."""
+    """Yield runs of whole lines, one per chunk: the bytes [start, end) of each."""
     start = 0
     with path.open("rb") as file:
         while start < size:
@@ -252,7 +254,7 @@ def _ranges(path: Path, size: int) -> Iterator[tuple[int, int]]:
 
 
 def _shared(path: Path, ranges: Iterator[tuple[int, int]], count: int) -> Iterator[_Read]:
-    """What `_read` gives of each range, in order, by several processes; by this one where others cannot start."""
+    """Yield the result of `_read` for each range, in order, by several processes if they can start."""
     waiting: deque[tuple[tuple[int, int], Future[_Read] | None]] = deque()
     with make_process_pool(count) as pool:
         try:
@@ -272,14 +274,14 @@ def _awaited(path: Path, own: tuple[int, int], future: Future[_Read] | None) -> 
 
 
 def _unless_broken(call: Callable[[], Result]) -> Result | None:
-    """What the call returns; None where the pool of processes is broken."""
+    """Return the result of the call; None if the pool of processes is broken."""
     with suppress(BrokenProcessPool):
         return call()
     return None
 
 
 def _read(path: Path, start: int, end: int, strict: bool = False) -> _Read:
-    """The lines between two bytes as a part, its lines numbered from 1, or why they are no JSON; how many there are."""
+    """Return the lines between two bytes as a chunk, or why they are no JSON, and the number of lines."""
     columns, unknown, offences = ObjectColumns(INSTANCE, PREDICTION.paths), UnknownFields(), Offences()
     count, quoted = 0, False
     try:
@@ -306,7 +308,7 @@ def _read(path: Path, start: int, end: int, strict: bool = False) -> _Read:
 
 
 def _parts_of_rows(path: Path) -> Iterator[PredictionChunk]:
-    """A Parquet file of instances, some rows at a time."""
+    """Yield a Parquet file of instances in chunks of rows."""
     # the Arrow libraries are slow to import: only where they are needed
     from eraser_hub.metrics.arrow_columns import flatten_table
 
@@ -341,7 +343,7 @@ def _tables(path: Path) -> Iterator[pa.Table]:
 
 
 def is_parquet(path: Path) -> bool:
-    """By its first bytes, whatever its name.
+    """Return True if the first bytes are those of Parquet, whatever the name.
 
     Raises:
         DataError: the file cannot be read.

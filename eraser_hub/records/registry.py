@@ -1,4 +1,4 @@
-"""Registries: parts of one sort that describe themselves, found in the package's folders and in installed plug-ins.
+"""Registries of parts that describe themselves, from the package's folders and installed plug-ins.
 
 A part is a class in a module of its own. Adding one to the package means adding its module; a third party's
 distribution names its class as an entry point of the registry's group.
@@ -19,7 +19,7 @@ Part = TypeVar("Part")
 
 
 class Registry(Mapping[str, type[Part]], Generic[Part]):
-    """The parts of one sort by name; a part's module is imported when the part is first asked for.
+    """Parts of one sort by name. A part's module is imported at its first use.
 
     A module's name is its part's name, with ``_`` for ``-``. Modules whose names begin with ``_`` hold no part.
 
@@ -98,6 +98,7 @@ class Registry(Mapping[str, type[Part]], Generic[Part]):
         """Return the part of that name.
 
         Args:
+            name: the part's name.
             argument: the argument that an error names; by default the noun.
 
         Raises:

@@ -23,7 +23,7 @@ NOTE = (
 
 
 def read_published_lines() -> list[BoardLine]:
-    """The papers' printed results, by paper, table and row."""
+    """Return the papers' printed results, by paper, table and row."""
     return [
         BoardLine(
             system=result.system,
@@ -41,7 +41,7 @@ def read_published_lines() -> list[BoardLine]:
 
 
 def collect_board_lines(scored: Sequence[BoardLine] = (), *, published: bool = True) -> list[BoardLine]:
-    """All lines of the board in their neutral order: by dataset, system and source, as names sort.
+    """Return all lines of the board in a neutral order: by dataset, system and source, sorted by name.
 
     Args:
         scored: lines read from score files; draws of one system are averaged.
@@ -52,15 +52,14 @@ def collect_board_lines(scored: Sequence[BoardLine] = (), *, published: bool = T
 
 
 def select_metric_columns(lines: Sequence[BoardLine]) -> list[str]:
-    """The metric columns: every key that has a number, by family, then by label."""
-
+    """Return the metric columns: every key that has a number, by family, then by label."""
     keys = {key for line in lines for key, value in line.scores.items() if value is not None}
     # a count (instances, pairs) is no score
     return sorted((key for key in keys if metric(key).family != "other"), key=get_sort_key)
 
 
 def to_board_json(lines: Sequence[BoardLine]) -> dict[str, Any]:
-    """The board's data: what the page and the Space are both drawn from."""
+    """Return the board's data, from which the page and the Space are drawn."""
     names = ("system", "dataset", "split", "kind", "source", "detail")
     return {
         "note": NOTE,
@@ -80,7 +79,7 @@ def to_board_json(lines: Sequence[BoardLine]) -> dict[str, Any]:
 
 
 def make_board_tables(lines: Sequence[BoardLine], whole: bool = False) -> Tables:
-    """A table for each dataset, a line for each system, as the papers print them.
+    """Return a table for each dataset with a line for each system, as the papers print them.
 
     Args:
         lines: as `collect_board_lines` gives them.
@@ -89,18 +88,18 @@ def make_board_tables(lines: Sequence[BoardLine], whole: bool = False) -> Tables
     printed = {key for line in read_published_lines() for key in line.scores}
     tables = Tables("board")
     for dataset in dict.fromkeys(line.dataset for line in lines):
-        held = [line for line in lines if line.dataset == dataset]
-        keys = select_metric_columns(held)
+        dataset_lines = [line for line in lines if line.dataset == dataset]
+        keys = select_metric_columns(dataset_lines)
         shown = keys if whole else [key for key in keys if key in printed] or keys
         names = {key: key if whole else metric(key).label for key in shown}
         better = {names[key]: {"higher": "high", "lower": "low", "": ""}[metric(key).better] for key in shown}
-        left = {"split": [line.split for line in held], "source": [line.source for line in held]}
+        left = {"split": [line.split for line in dataset_lines], "source": [line.source for line in dataset_lines]}
         # what is the same in all lines stands in the title
         common = [values[0] for name, values in left.items() if values[0] and len(set(values)) == 1 and not whole]
         varying = {name: values for name, values in left.items() if len(set(values)) > 1 or whole}
         title = ", ".join([dataset, *common])
         table = Table(dataset, title, ("system", *varying), tuple(names.values()), better=better)
-        for place, line in enumerate(held):
+        for place, line in enumerate(dataset_lines):
             cells = {
                 names[key]: Cell(line.scores.get(key), None, 3, *line.intervals.get(key, (None, None))) for key in shown
             }

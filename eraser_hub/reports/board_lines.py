@@ -61,7 +61,7 @@ _SOFT = ("auprc", "average_precision", "roc_auc_score")
 
 
 def flatten_scores(content: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """A score file's values under the metric modules' flat keys; a flat file stays as it is, and a key may come twice.
+    """Yield a score file's values under the flat keys of the metric modules; a key may come twice.
 
     The reference scorer nests them (``token_prf.instance_macro.f1``), the modules do not (``token_macro_f1``); the
     scorer writes the modules' own flat results beside the reference's keys.
@@ -91,11 +91,12 @@ def flatten_scores(content: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def read_score_file(path: Path, *, system: str = "", dataset: str = "") -> BoardLine:
-    """A score file as a line of the board.
+    """Read a score file as a line of the board.
 
     Args:
-        path: JSON that ``eraser-hub score --score-file`` or ``eraser-hub report`` wrote.
-        system, dataset: names that go before those in the file.
+        path: JSON that ``eraser-hub score --out`` or ``eraser-hub report`` wrote.
+        system: name of the system, in place of the file's.
+        dataset: name of the dataset, in place of the file's.
 
     Raises:
         DataError: not JSON (NaN is none), a key twice, no signature, no dataset named, or a score that is no number.
@@ -110,7 +111,7 @@ def read_score_file(path: Path, *, system: str = "", dataset: str = "") -> Board
 
 
 def parse_score_argument(argument: str) -> BoardLine:
-    """``FILE``, ``SYSTEM=FILE`` or ``SYSTEM@DATASET=FILE`` as a line of the board; errors as of `read_score_file`."""
+    """Read ``FILE``, ``SYSTEM=FILE`` or ``SYSTEM@DATASET=FILE`` as a line of the board, see `read_score_file`."""
     name, equals, path = argument.partition("=")
     if not equals or Path(argument).exists():
         return read_score_file(Path(argument))
@@ -119,7 +120,7 @@ def parse_score_argument(argument: str) -> BoardLine:
 
 
 def make_board_line(content: Mapping[str, Any], *, file: Path, system: str = "", dataset: str = "") -> BoardLine:
-    """The content of a score file as a line of the board; arguments and errors as in `read_score_file`."""
+    """Make a line of the board of a score file's content; arguments and errors as in `read_score_file`."""
     signatures = get_signatures(content)
     if not signatures:
         words = "expected a signature, found none: a number without the settings that made it is not shown"
@@ -163,8 +164,10 @@ def _name(content: Mapping[str, Any], field: str, file: Path) -> str:
 def _numbers(
     flat: Iterable[tuple[str, Any]],
 ) -> tuple[dict[str, float | None], dict[str, tuple[float, float]], dict[str, float]]:
-    """Scores, their intervals and their spread over runs; a key that the catalogue does not know may hold anything, and
-    counts if it is a number."""
+    """Return scores, their intervals and their spread over runs.
+
+    A key that the catalogue does not know counts if its value is a number.
+    """
     scores: dict[str, float | None] = {}
     intervals: dict[str, tuple[float, float]] = {}
     spread: dict[str, float] = {}
@@ -206,7 +209,7 @@ def _number(value: Any, field: str) -> float | None:
 
 
 def get_signatures(content: Mapping[str, Any]) -> list[str]:
-    """The signatures in a score file: one string, a list of them, or one per metric."""
+    """Return the signatures in a score file: one string, a list of them, or one per metric."""
     value = content.get("signature")
     parts = list(value.values()) if isinstance(value, Mapping) else value if isinstance(value, list) else [value]
     if any(isinstance(part, str) and part.strip() for part in parts):
@@ -217,11 +220,13 @@ def get_signatures(content: Mapping[str, Any]) -> list[str]:
 def score_submissions(
     submissions: Sequence[str], *, dataset: Path, config: str | None, split: str, settings: ScoreSettings | None = None
 ) -> list[BoardLine]:
-    """Score predictions files against a built dataset, by the same scorer as everybody's: a line of the board for each.
+    """Score prediction files against a built dataset, with the same scorer for all: a line of the board each.
 
     Args:
         submissions: ``SYSTEM=FILE`` (several runs: ``SYSTEM=FILE,FILE,..``) or ``FILE``; never numbers.
-        dataset, config, split: what they answer.
+        dataset: the built dataset's folder.
+        config: its config; None: the default.
+        split: its split.
         settings: confidence level, resamples, seed, and whether a part of the split may be scored.
 
     Raises:

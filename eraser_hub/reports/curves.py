@@ -16,7 +16,7 @@ Keys: TypeAlias = Mapping[str, object]
 
 
 def make_aopc_figures(systems: Sequence[Scores], baselines: Sequence[Scores]) -> list[Figure]:
-    """Comprehensiveness and sufficiency against the share of tokens, the random baseline beside them.
+    """Draw comprehensiveness and sufficiency against the share of tokens, with the random baseline.
 
     Several baselines are draws of one: their points are averaged, and the band spans the lowest and the highest draw.
     """
@@ -70,7 +70,7 @@ def _chance(draws: Sequence[Series]) -> list[Series]:
 
 
 def make_fidelity_figures(systems: Sequence[Scores]) -> list[Figure]:
-    """Normalised sufficiency and comprehensiveness as tokens of the rationale are occluded at random.
+    """Draw normalised sufficiency and comprehensiveness as tokens of the rationale are occluded at random.
 
     Those of all systems; then of each system alone, a line for each gold class, where there are several.
 
@@ -85,10 +85,12 @@ def make_fidelity_figures(systems: Sequence[Scores]) -> list[Figure]:
 
 
 def _fidelity(name: str, title: str, lines: Sequence[tuple[str, Keys, Keys]]) -> list[Figure]:
-    """Both figures; a line is (its name, what holds the occlusion rates, what holds its curves)."""
+    """Return both figures; a line is (its name, the occlusion rates' holder, the curves' holder)."""
     figures = []
     for key in ("sufficiency", "comprehensiveness"):
-        curves = [_curve(line, of_all, scores, key, place) for place, (line, of_all, scores) in enumerate(lines)]
+        curves = [
+            _curve(line, series_of_all, scores, key, place) for place, (line, series_of_all, scores) in enumerate(lines)
+        ]
         series = [curve for curve in curves if curve is not None]
         if series:
             figures.append(
@@ -105,8 +107,8 @@ def _fidelity(name: str, title: str, lines: Sequence[tuple[str, Keys, Keys]]) ->
     return figures
 
 
-def _curve(name: str, of_all: Keys, scores: Keys, key: str, place: int) -> Series | None:
-    rates, points = of_all.get("occlusion_rates"), scores.get(f"{key}_curve")
+def _curve(name: str, series_of_all: Keys, scores: Keys, key: str, place: int) -> Series | None:
+    rates, points = series_of_all.get("occlusion_rates"), scores.get(f"{key}_curve")
     if not isinstance(rates, Sequence) or not isinstance(points, Sequence):
         return None
     spread = scores.get(f"{key}_curve_std")
@@ -119,7 +121,7 @@ def _curve(name: str, of_all: Keys, scores: Keys, key: str, place: int) -> Serie
 
 
 def make_distribution_figures(systems: Sequence[Scores], keys: Sequence[str], bins: int = 20) -> list[Figure]:
-    """For each score the share of instances per bin, one outline a system, over a common range."""
+    """Draw the share of instances per bin for each score, one outline a system, over a common range."""
     figures = []
     for key in keys:
         columns = [(k, system.name, system.per_instance.get(key)) for k, system in enumerate(systems)]

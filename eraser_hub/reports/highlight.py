@@ -1,7 +1,7 @@
 """One instance in the terminal or in a notebook: gold evidence and predicted rationale over the same text.
 
-Every mark has a sign of its own beside its colour: gold evidence is underlined and opens with ``‹`` and its group's
-number, a predicted span stands between ``⟦`` and ``⟧``: a pipe, a monochrome print, a colour-blind eye lose nothing.
+Every mark has a sign beside its colour, so it is readable in a pipe, in monochrome print and for colour-blind readers.
+Gold evidence is underlined and opens with ``‹`` and its group's number; a predicted span is between ``⟦`` and ``⟧``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LINE_STYLES = ("solid", "double", "dashed", "dotted", "wavy")  # evidence group
 
 
 def format_group_number(group: int) -> str:
-    """The number of an evidence group as it is printed, counted from 1 and raised."""
+    """Return the number of an evidence group, counted from 1, in superscript."""
     return str(group + 1).translate(_SUPERSCRIPT)
 
 
@@ -55,7 +55,7 @@ class Piece:
 
 
 def make_pieces(document: MarkedDocument) -> list[list[Piece]]:
-    """The document's tokens with their marks, sentence by sentence."""
+    """Return the document's tokens with their marks, sentence by sentence."""
     groups, predicted = document.groups_at(), document.predicted_at()
     shades = document.shades(SHADES) or [0] * document.num_tokens
     opens: dict[int, list[int]] = {}
@@ -88,10 +88,10 @@ def make_pieces(document: MarkedDocument) -> list[list[Piece]]:
 
 
 def fold_sentences(document: MarkedDocument, fold: bool, context: int = 1) -> Iterator[tuple[bool, list[list[Piece]]]]:
-    """The document's sentences in runs, each folded away or shown.
+    """Yield the document's sentences in runs, each folded away or shown.
 
-    Folded are sentences with nothing marked in them nor within ``context`` sentences. A document without any mark keeps
-    its first sentences, so that something can be read.
+    Sentences without a mark in them or within ``context`` sentences are folded. A document without any mark keeps its
+    first sentences.
     """
     lines = make_pieces(document)
     marked = [any(piece.groups or piece.predicted for piece in line) for line in lines]
@@ -105,7 +105,7 @@ def fold_sentences(document: MarkedDocument, fold: bool, context: int = 1) -> It
 
 @dataclass(frozen=True, slots=True)
 class Highlight:
-    """What `highlight` returns: shows itself in a notebook (HTML), in a terminal (rich) and as plain text (str).
+    """Result of `highlight`: HTML in a notebook, rich text in a terminal, plain text by ``str``.
 
     Attributes:
         instance: the marked instance.
@@ -119,11 +119,11 @@ class Highlight:
 
     @property
     def small_print(self) -> list[str]:
-        """What stands below the texts: the legend, and the method."""
+        """The lines below the texts: the legend, and the method."""
         return [make_legend(self.instance), *map(show_controls, self.method)]
 
     def _repr_html_(self) -> str:
-        """Self-contained markup: inline styles alone, no script, every text escaped."""
+        """Return self-contained markup: inline styles only, no script, every text escaped."""
         return fill_template(
             "highlight.html",
             instance=self.instance,
@@ -200,7 +200,7 @@ def highlight(
 def highlight_split(
     split: ScoredSplit, identity: str | None = None, system: System | None = None, *, fold: bool = True
 ) -> list[Highlight]:
-    """An instance of a split: one, or for a record of the perturbation benchmark the pairs that it stands in.
+    """Highlight an instance of a split; for the perturbation benchmark all pairs with this record.
 
     Args:
         split: the rows.
@@ -239,7 +239,10 @@ def highlight_split(
 
 
 def _not_predicted(name: object, answers: Iterable[str], split: ScoredSplit, system: System) -> DataError:
-    """The error for an annotation without a prediction; a prediction of none of the split's is told in its place."""
+    """Return the error for an annotation without a prediction.
+
+    If a prediction names an unknown annotation, the error is about that prediction.
+    """
     known = {str(row["annotation_id"]) for row in split.rows}
     for identity in answers:
         if identity not in known:
@@ -254,20 +257,20 @@ def _not_predicted(name: object, answers: Iterable[str], split: ScoredSplit, sys
 
 
 def _placed(error: DataError, split: ScoredSplit, system: System | None) -> DataError:
-    """The error with the prediction's line, where it is about one."""
+    """Return the error with the prediction's line, if it is about one."""
     if system is None or error.instance is None:
         return error.at(file=split.dataset)
     return error.at(file=system.path, line=_line_of(split, system, error.instance))
 
 
 def _line_of(split: ScoredSplit, system: System, identity: object) -> int | None:
-    """The line of a prediction, for an error about it."""
+    """Return the line of a prediction, for an error about it."""
     rows = read_numbered_predictions(split, system.path)
     return next((line for line, row in rows if str(row.get(split.id_field)) == str(identity)), None)
 
 
 def make_legend(instance: MarkedInstance) -> str:
-    """The legend's words, naming only the marks that occur."""
+    """Return the legend, which names only the marks that occur."""
     parts = []
     if any(document.gold for document in instance.documents):
         parts.append("‹¹ › gold evidence and its group")
@@ -282,14 +285,14 @@ def make_legend(instance: MarkedInstance) -> str:
 
 
 def _title(instance: MarkedInstance, place: int) -> str:
-    """What stands over a document: its name and length, and for a pair which side it is."""
+    """Return a document's heading: its name and length, and the side of a pair."""
     document = instance.documents[place]
     side = f"{instance.titles[place]} · " if instance.titles else ""
     return f"{side}{show_controls(document.docid)} · {document.num_tokens} tokens"
 
 
 def _top(instance: MarkedInstance, place: int) -> str:
-    """The top tokens of one side, most important first; those that stand on both sides carry a sign."""
+    """Return the top tokens of one side, most important first; tokens of both sides are marked."""
     if place >= len(instance.tops) or not instance.tops[place]:
         return ""
     shared = set.intersection(*map(set, instance.tops)) if len(instance.tops) > 1 else set()

@@ -43,10 +43,11 @@ class MarkedDocument:
 
     @property
     def num_tokens(self) -> int:
+        """The number of tokens in all sentences."""
         return sum(map(len, self.sentences))
 
     def groups_at(self) -> list[tuple[int, ...]]:
-        """For each token the evidence groups that cover it, ascending."""
+        """Return the evidence groups that cover each token, ascending."""
         covering: list[list[int]] = [[] for _ in range(self.num_tokens)]
         for start, end, group in self.gold:
             for token in range(start, end):
@@ -55,11 +56,11 @@ class MarkedDocument:
         return [tuple(sorted(groups)) for groups in covering]
 
     def predicted_at(self) -> list[bool]:
-        """For each token whether a predicted span covers it."""
+        """Return for each token True if a predicted span covers it."""
         return mask(self.predicted or (), self.num_tokens)
 
     def shades(self, levels: int = 100) -> list[int] | None:
-        """Soft scores as whole steps 0 .. levels - 1, linear from the document's lowest to its highest score.
+        """Return soft scores as steps 0 .. levels - 1, linear from the document's lowest to its highest score.
 
         A document whose scores are all equal has no contrast to show: every step is 0.
         """
@@ -106,7 +107,7 @@ class MarkedInstance:
 
     @property
     def right(self) -> bool | None:
-        """Whether the predicted label is the gold one; None where either is unknown."""
+        """True if the predicted label is the gold one; None if either is unknown."""
         return None if self.predicted_label is None or not self.label_known else self.predicted_label == self.label
 
 
@@ -183,7 +184,7 @@ def mark_instance(
 
 
 def read_marked_quotes(instance: Mapping[str, Any] | None, side: str = "") -> tuple[MarkedQuote, ...]:
-    """The quotes of a model's output, in its order; ``side`` names the record of a pair.
+    """Return the quotes of a model's output, in its order; ``side`` names the record of a pair.
 
     Raises:
         DataError: a quote without text or status.
@@ -201,7 +202,7 @@ def read_marked_quotes(instance: Mapping[str, Any] | None, side: str = "") -> tu
 
 
 def _gold(row: Mapping[str, Any], identity: str, lengths: Mapping[str, int]) -> dict[str, list[tuple[int, int, int]]]:
-    """Document -> (start, end, group) of each evidence, empty ones among them."""
+    """Return (start, end, group) of each evidence by document, empty ones included."""
     gold: dict[str, list[tuple[int, int, int]]] = {docid: [] for docid in lengths}
     for g, group in enumerate(row["evidences"]):
         for e, evidence in enumerate(group):
@@ -267,12 +268,13 @@ def mark_for_systems(
     shown: Iterable[T],
     mark_one: Callable[[T, A | None], MarkedInstance],
 ) -> list[list[MarkedInstance]]:
-    """Everything that is shown as each system answers it, and the gold alone where there is no system.
+    """Mark every row or pair with each system's answers, or with the gold alone if there is no system.
 
     Args:
-        systems, answers: the systems, and each one's answers.
+        systems: the systems.
+        answers: each system's answers.
         shown: rows, or pairs of rows.
-        mark_one: lays one of them out with a system's answers, or without any.
+        mark_one: marks one of them with a system's answers, or without any.
 
     Raises:
         DataError: an answer that does not fit its row, with the system's file.

@@ -34,7 +34,7 @@ def _sequences(value: Any, count: int, where: str, identity: str) -> list[Any]:
 def mark_side(
     row: Mapping[str, Any], instance: Mapping[str, Any] | None
 ) -> tuple[MarkedDocument, tuple[str, ...], dict[int, int]]:
-    """One side of a pair: its marked tokens, its top tokens and the rank of each marked token.
+    """Mark one side of a pair: its marked tokens, its top tokens and the rank of each marked token.
 
     Args:
         row: a row of ``bilingual_perturbation``.
@@ -63,7 +63,7 @@ def mark_side(
 def _answered(
     sequences: Sequence[Sequence[str]], offsets: Sequence[int], instance: Mapping[str, Any], identity: str
 ) -> tuple[list[tuple[int, int]] | None, list[str], dict[int, int]]:
-    """The predicted spans (None without), the top tokens, and the ranks of marked ones."""
+    """Return the predicted spans (None without), the top tokens, and the ranks of marked ones."""
     chosen, ranked = instance.get("rationale"), instance.get("rationale_tokens")
     parts = None if chosen is None else _sequences(chosen, len(sequences), "rationale", identity)
     order = None if ranked is None else _sequences(ranked, len(sequences), "rationale_tokens", identity)
@@ -82,13 +82,13 @@ def _answered(
 
 
 def pair_rows(rows: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """Original and perturbed rows, in the originals' order; `find_lost_partners` are left out."""
+    """Return original and perturbed rows in the originals' order, without `find_lost_partners`."""
     known = {str(row["id"]): row for row in rows}
     return [(row, known[other]) for row, other in _named(rows) if other in known]
 
 
 def find_lost_partners(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The perturbed records that originals name and that are not among the rows (parts of a release lack some)."""
+    """Return the perturbed records that originals name but the rows lack, as in parts of a release."""
     known = {str(row["id"]) for row in rows}
     return [other for _, other in _named(rows) if other not in known]
 
@@ -105,10 +105,13 @@ def mark_pair(
     *,
     partly: bool = False,
 ) -> MarkedInstance:
-    """A pair laid out for the eye; ``outputs`` holds a model's rows by id, None shows the gold alone.
+    """Mark a pair.
 
     Args:
-        partly: one record of the two may lack an output: its title says so, and its gold is shown.
+        pair: the original and the perturbed row.
+        outputs: a model's rows by id; None shows the gold alone.
+        label_names: the names of the ClassLabel, if the rows hold its number.
+        partly: allow one record without an output; its title says so, and its gold is shown.
 
     Raises:
         DataError: a record without output, or one that does not fit it.
@@ -127,7 +130,7 @@ def mark_pair(
 def mark_record(
     row: Mapping[str, Any], instance: Mapping[str, Any] | None = None, label_names: Sequence[str] | None = None
 ) -> MarkedInstance:
-    """One record of the benchmark laid out for the eye, without its partner; arguments, errors: as `mark_pair`."""
+    """Mark one record of the benchmark without its partner; arguments and errors as in `mark_pair`."""
     return _marked([row], [instance], label_names)
 
 
@@ -138,7 +141,7 @@ def _marked(
     names: Sequence[str] = ("",),
     titles: tuple[str, ...] = (),
 ) -> MarkedInstance:
-    """Records side by side; ``names`` are those of the sides in front of quotes."""
+    """Mark records side by side; ``names`` are those of the sides in front of quotes."""
     first, answer = rows[0], (instances[0] or {}).get("pred_label")
     sides = [mark_side(row, instance) for row, instance in zip(rows, instances, strict=True)]
     answered = any(instance is not None for instance in instances)
@@ -167,9 +170,9 @@ def mark_pairs_with(
     outputs: Mapping[str, Mapping[str, Any]] | None,
     label_names: Sequence[str] | None = None,
 ) -> list[MarkedInstance]:
-    """The pairs that a record stands in, as original or perturbed; the first pair of all where ``identity`` is None.
+    """Mark the pairs that a record is part of; the first pair of all if ``identity`` is None.
 
-    A record that stands in no pair is shown alone.
+    A record without a pair is shown alone.
 
     Raises:
         DataError: no such record; neither record of a pair has an output, or it does not fit.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def read_template(name: str) -> str:
-    """A file of ``reports/templates`` as text."""
+    """Return a file of ``reports/templates`` as text."""
     return (resources.files("eraser_hub.reports") / "templates" / name).read_text(encoding="utf-8")
 
 
@@ -31,5 +31,5 @@ def _environment() -> Environment:
 
 
 def fill_template(template: str, **values: Any) -> str:
-    """A template filled in; every value is escaped unless it is Markup."""
+    """Fill in a template; every value is escaped unless it is Markup."""
     return _environment().get_template(template).render(**values)

@@ -1,6 +1,6 @@
-"""One self-contained HTML page out of sections and documents: no network, opens from disk, runs no script but its own.
+"""One self-contained HTML page of sections and documents: no network, opens from disk, runs only its own script.
 
-A Content-Security-Policy in the page allows the one script by its hash: even markup that slipped through could not run.
+A Content-Security-Policy in the page allows the one script by its hash, so injected markup cannot run.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ _CHUNKS = "\x00chunks\x00"
 
 
 def render(template: str, script: str, **values: Any) -> str:
-    """A template filled in; every value is escaped unless it is Markup.
+    """Render a page; every value is escaped unless it is Markup.
 
     Args:
-        template, script: names of templates, drawn with page.css; the Content-Security-Policy has the script's SHA-256.
-        values: what the template shows; ``title`` is the page's.
+        template: name of the page's template, drawn with page.css.
+        script: name of the script's template; the Content-Security-Policy has its SHA-256.
+        **values: values for the template; ``title`` is the page's.
     """
     from markupsafe import Markup
 
@@ -61,14 +62,14 @@ def write_files(contents: Mapping[Path, Iterable[str]]) -> None:
 
 
 def to_json_text(content: Any, indent: int) -> Iterator[str]:
-    """JSON as `write_files` takes it, NaN refused."""
+    """Return JSON as `write_files` takes it, without NaN."""
     yield json.dumps(content, indent=indent, ensure_ascii=False, allow_nan=False)
     yield "\n"
 
 
 @dataclass(frozen=True, slots=True)
 class ReportContent:
-    """What a report's page shows.
+    """Content of a report's page.
 
     Attributes:
         title, subtitle: its words.

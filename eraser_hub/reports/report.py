@@ -64,7 +64,7 @@ Pair = tuple[Mapping[str, Any], Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class ReportFiles:
-    """What `make_report` wrote; the notes say what was left out, of which system."""
+    """Files of a report; the notes name what was left out, by system."""
 
     page: Path
     score_files: tuple[Path, ...]
@@ -88,7 +88,9 @@ def make_report(
     """Write ``out/index.html``, and a score file beside it for each system.
 
     Args:
-        dataset, config, split: the built dataset's folder, its config (None: the default) and split.
+        dataset: the built dataset's folder.
+        config: its config; None: the default.
+        split: its split.
         systems: the predictions; none shows the gold rationales alone.
         out: the folder to write to.
         baselines: draws of random rationales, averaged in the curves (those of pairs have none).
@@ -101,17 +103,17 @@ def make_report(
         DataError: bad data, with file and instance; nothing is written then.
     """
     settings, rows = settings or ScoreSettings(confidence_level=DEFAULT_LEVEL), read_split(dataset, config, split)
-    ways = group_by_operator(systems)
-    systems = next(iter(ways.values()))
+    systems_by_operator = group_by_operator(systems)
+    systems = next(iter(systems_by_operator.values()))
     if not rows.rows:
         raise DataError(f"expected rows in {rows.config}, {rows.split}, found none", rule="empty", file=dataset)
     if rows.holds_pairs:
         scored, content = _of_pairs(rows, systems, settings, title)
     else:
         scored, content = _of_annotations(rows, systems, baselines, settings, title, evaluators)
-    if len(ways) > 1:
+    if len(systems_by_operator) > 1:
         before, after = content.sections[:2], content.sections[2:]
-        content = replace(content, sections=[*before, _of_ways(rows, ways, scored, settings), *after])
+        content = replace(content, sections=[*before, _of_ways(rows, systems_by_operator, scored, settings), *after])
     plotted: list[Path] = []
     if figures is not None:
         from .plots import write_figures
@@ -127,14 +129,19 @@ def make_report(
 
 
 def _of_ways(
-    split: ScoredSplit, ways: Mapping[str, Sequence[System]], scored: Sequence[Scores], settings: ScoreSettings
+    split: ScoredSplit,
+    systems_by_operator: Mapping[str, Sequence[System]],
+    scored: Sequence[Scores],
+    settings: ScoreSettings,
 ) -> Section:
-    """The section on ways of erasing, ``scored`` by the first of them."""
-    (first, _), *others = ways.items()
-    by_way = {first: list(scored)}
-    for way, systems in others:
-        by_way[way] = [score_system(split, one, settings.everything(split.holds_pairs)) for one in systems]
-    return make_operator_section(by_way, settings)
+    """Return the section on operators; ``scored`` are the systems by the first of them."""
+    (first, _), *others = systems_by_operator.items()
+    scored_by_operator = {first: list(scored)}
+    for operator, systems in others:
+        scored_by_operator[operator] = [
+            score_system(split, one, settings.everything(split.holds_pairs)) for one in systems
+        ]
+    return make_operator_section(scored_by_operator, settings)
 
 
 def _of_annotations(
@@ -150,13 +157,15 @@ def _of_annotations(
     _add_evaluators(scored, systems, evaluators, split, settings)
     chance = [replace(score(split, one.path, settings.plain()), name=one.name) for one in baselines]
 
-    def marked(row: Mapping[str, Any], held: Answers | None) -> MarkedInstance:
-        instance = None if held is None else held.get(str(row["annotation_id"]))
+    def marked(row: Mapping[str, Any], system_answers: Answers | None) -> MarkedInstance:
+        instance = None if system_answers is None else system_answers.get(str(row["annotation_id"]))
         return mark_instance(row, instance, label_names=split.labels.names)
 
     # only where a part may be scored are there annotations that nobody answers
     places = [
-        place for place, identity in enumerate(split.ids) if not systems or any(identity in held for held in answers)
+        place
+        for place, identity in enumerate(split.ids)
+        if not systems or any(identity in system_answers for system_answers in answers)
     ]
     runs = [
         [first, *(read_predictions(split, path) for path in system.paths[1:])]
@@ -203,7 +212,7 @@ def _add_evaluators(
 
 
 def describe_systems(systems: Sequence[System]) -> str:
-    """How many systems there are, and their names."""
+    """Return the number of systems, and their names."""
     if not systems:
         return "gold rationales alone, no predictions were given"
     return f"{len(systems)} {'system' if len(systems) == 1 else 'systems'}: " + ", ".join(s.name for s in systems)
@@ -215,15 +224,17 @@ def _of_all(count: int, total: int) -> str:
 
 def _unmarked(systems: Sequence[System], answers: Sequence[Answers]) -> list[str]:
     out = []
-    for system, held in zip(systems, answers, strict=True):
-        rationales = [rationale for instance in held.values() for rationale in instance.get("rationales") or ()]
+    for system, system_answers in zip(systems, answers, strict=True):
+        rationales = [
+            rationale for instance in system_answers.values() for rationale in instance.get("rationales") or ()
+        ]
         for field, words in (
             ("hard_rationale_predictions", "no predicted spans are marked: the predictions have no hard rationales"),
             ("soft_rationale_predictions", "no shades are drawn: the predictions have no soft scores"),
         ):
             if not any(rationale.get(field) is not None for rationale in rationales):
                 out.append(f"{system.name}: {words} ({field}).")
-        if all(instance.get("classification") is None for instance in held.values()):
+        if all(instance.get("classification") is None for instance in system_answers.values()):
             out.append(f"{system.name}: right and wrong are unknown: the predictions have no classification.")
     return out
 
@@ -240,11 +251,15 @@ def _of_pairs(
     scored = [score_system(split, system, settings.everything(split.holds_pairs)) for system in systems]
     count = len(pairs)
     if settings.only_predicted:
-        pairs = [pair for pair in pairs if not systems or any(_answers_both(held, pair) for held in answers)]
+        pairs = [
+            pair
+            for pair in pairs
+            if not systems or any(_answers_both(system_answers, pair) for system_answers in answers)
+        ]
 
-    def marked_of(pair: Pair, held: Answers | None) -> MarkedInstance:
-        alone = settings.only_predicted and held is not None and not _answers_both(held, pair)
-        return mark_pair(pair, None if alone else held, split.labels.names)
+    def marked_of(pair: Pair, system_answers: Answers | None) -> MarkedInstance:
+        alone = settings.only_predicted and system_answers is not None and not _answers_both(system_answers, pair)
+        return mark_pair(pair, None if alone else system_answers, split.labels.names)
 
     marked = mark_for_systems(systems, answers, pairs, marked_of)
     # a record's own scores stand beside each of its pairs
@@ -269,15 +284,15 @@ def _of_pairs(
     )
 
 
-def _answers_both(held: Answers, pair: Pair) -> bool:
-    return all(str(row["id"]) in held for row in pair)
+def _answers_both(system_answers: Answers, pair: Pair) -> bool:
+    return all(str(row["id"]) in system_answers for row in pair)
 
 
 def _unmarked_pairs(split: ScoredSplit, systems: Sequence[System], answers: Sequence[Answers]) -> list[str]:
     missing = [
         f"{system.name}: no predicted rationale is marked: the predictions have no rationale (lists of token indices)."
-        for system, held in zip(systems, answers, strict=True)
-        if all(row.get("rationale") is None for row in held.values())
+        for system, system_answers in zip(systems, answers, strict=True)
+        if all(row.get("rationale") is None for row in system_answers.values())
     ]
     if lost := find_lost_partners(split.rows):
         words = f"{len(lost)} perturbed records are named and not among the rows"

@@ -84,26 +84,26 @@ class Section:
 
 
 def label_with_arrow(key: str) -> str:
-    """The key's label with an arrow for the better direction, which no line break parts from it."""
+    """Return the key's label with an arrow for the better direction, without a line break between."""
     known = metric(key)
     return known.label + {"higher": "\u00a0↑", "lower": "\u00a0↓", "": ""}[known.better]
 
 
 def collect_scalar_keys(systems: Iterable[Scores]) -> list[str]:
-    """The keys with a number in any system, by family, then by label: no score stands first for its merit."""
+    """Return the keys with a number in any system, in a neutral order: by family, then by label."""
     return sorted(
         {key for system in systems for key in system.scores if system.number(key) is not None}, key=get_sort_key
     )
 
 
 def get_sort_key(key: str) -> tuple[int, str]:
-    """Where a score stands in a table: by family, then by label, both as names sort."""
+    """Return a score's sort key in tables: family, then label."""
     family = metric(key).family
     return (FAMILIES.index(family) if family in FAMILIES else len(FAMILIES), metric(key).label.lower())
 
 
 def make_score_blocks(systems: Sequence[Scores]) -> list[Block]:
-    """The score table (F1 and everything else), and folded below it precision and recall."""
+    """Return the score table (F1 and everything else), and folded below it precision and recall."""
     keys = collect_scalar_keys(systems)
     parts = [key for key in keys if is_precision_or_recall(key)]
     whole = [key for key in keys if key not in parts]
@@ -130,6 +130,7 @@ def _score_rows(systems: Sequence[Scores], keys: Sequence[str]) -> tuple[ShownRo
 
 
 def make_score_cell(system: Scores, key: str) -> ShownCell:
+    """Return the cell of a system's score, with its small print."""
     value = system.number(key)
     if value is None and key not in system.scores:
         return ShownCell("", system=system.name, key=key)
@@ -139,7 +140,7 @@ def make_score_cell(system: Scores, key: str) -> ShownCell:
 
 
 def make_chance_block(systems: Sequence[Scores]) -> Block | None:
-    """Each system against random rationales of the same lengths; None where no predictions hold such draws."""
+    """Return each system's test against random rationales of equal lengths; None if there are no draws."""
     rows = [
         ShownRow(
             f"{system.name}, {label_with_arrow(side)}",
@@ -160,7 +161,7 @@ def make_chance_block(systems: Sequence[Scores]) -> Block | None:
 
 
 def make_class_blocks(systems: Sequence[Scores], keys: Sequence[str]) -> list[Block]:
-    """For each system the chosen scores by gold class."""
+    """Return the chosen scores by gold class, a block for each system."""
     blocks = []
     for system in systems:
         shown = [key for key in keys if any(_plain(scores.get(key)) is not None for scores in system.by_class.values())]
@@ -181,14 +182,14 @@ def _plain(value: Any) -> float | None:
 
 
 def format_p_value(p: float | None) -> str:
-    """A p-value: three digits, and an inequality below the smallest of them."""
+    """Return a p-value with three digits, or an inequality below the smallest of them."""
     if p is None or math.isnan(p):
         return "–"
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def make_comparison_blocks(result: Mapping[str, Any]) -> list[Block]:
-    """For each pair of systems both scores, their difference with its interval, p, and Holm's p.
+    """Return both scores, their difference with interval, p and Holm's p, for each pair of systems.
 
     Args:
         result: what ``eraser_hub.scoring.comparison.compare_blocks`` gave.
@@ -215,22 +216,26 @@ def make_comparison_blocks(result: Mapping[str, Any]) -> list[Block]:
     return blocks
 
 
-def make_operator_blocks(ways: Mapping[str, Sequence[Scores]], told: Mapping[str, Any] | None) -> list[Block]:
-    """Each score by way of erasing; and of two systems or more the verdicts and Kendall's W.
+def make_operator_blocks(
+    systems_by_operator: Mapping[str, Sequence[Scores]], sensitivity: Mapping[str, Any] | None
+) -> list[Block]:
+    """Return each score by operator, and for two systems or more the verdicts and Kendall's W.
 
     Args:
         ways: the systems, scored by each way.
         told: what ``eraser_hub.scoring.operators.sensitivity`` gave; None of a single system.
     """
-    systems = next(iter(ways.values()))
+    systems = next(iter(systems_by_operator.values()))
     rows = []
     for key in [key for key in collect_scalar_keys(systems) if metric(key).family == FAITHFULNESS]:
         for at in range(len(systems)):
-            cells = tuple(make_score_cell(own[at], key) for own in ways.values())
+            cells = tuple(make_score_cell(own[at], key) for own in systems_by_operator.values())
             if len({cell.text for cell in cells}) > 1:
                 rows.append(ShownRow(f"{label_with_arrow(key)}, {systems[at].name}", cells))
-    blocks = [Block(("score", *ways), tuple(rows), "Scores by way of erasing", "operators")] if rows else []
-    if told is not None and told["scores"]:
+    blocks = (
+        [Block(("score", *systems_by_operator), tuple(rows), "Scores by way of erasing", "operators")] if rows else []
+    )
+    if sensitivity is not None and sensitivity["scores"]:
         verdicts = tuple(
             ShownRow(
                 f"{label_with_arrow(key)}: {pair['first']} or {pair['second']}",
@@ -240,7 +245,7 @@ def make_operator_blocks(ways: Mapping[str, Sequence[Scores]], told: Mapping[str
                     ShownCell(format_number(score["kendall_w"])),
                 ),
             )
-            for key, score in told["scores"].items()
+            for key, score in sensitivity["scores"].items()
             for pair in score["pairs"]
         )
         head = ("score, and which is better", "flips", "better", "Kendall's W")
@@ -249,7 +254,7 @@ def make_operator_blocks(ways: Mapping[str, Sequence[Scores]], told: Mapping[str
 
 
 def collect_instance_values(scored: Sequence[Scores], places: Sequence[int]) -> list[dict[str, list[float | None]]]:
-    """For each system its per-instance scores, as far as any instance has one, in a table's order.
+    """Return the per-instance scores of each system, without empty columns, in a table's order.
 
     Args:
         scored: the systems.

@@ -52,7 +52,7 @@ _TABLE_4 = (
 
 
 def make_scores_section(scored: Sequence[Scores]) -> Section:
-    """The tables of scores, the test against chance, and the signatures."""
+    """Make the tables of scores, the test against chance, and the signatures."""
     section = Section("scores-section", "Scores", blocks=make_score_blocks(scored))
     chance = make_chance_block(scored)
     if chance is not None:
@@ -67,7 +67,7 @@ def make_scores_section(scored: Sequence[Scores]) -> Section:
 
 
 def describe_distances(scored: Sequence[Scores]) -> list[str]:
-    """A sentence on how far erased inputs leave the training texts, where predictions say it."""
+    """Return notes on the distance of erased inputs from the training texts, if predictions hold it."""
     lines = []
     if any("distance_whole" in one.scores for one in scored):
         lines.append(
@@ -81,7 +81,7 @@ def describe_distances(scored: Sequence[Scores]) -> list[str]:
 
 
 def describe_leaks(scored: Sequence[Scores]) -> list[str]:
-    """A sentence on each figure that is there, and one for each system whose masks give labels away."""
+    """Return a note on each figure of mask leaks, and one for each system whose masks reveal its labels."""
     lines = []
     if any(SHAPE in one.scores for one in scored):
         lines.append(
@@ -106,14 +106,14 @@ def describe_leaks(scored: Sequence[Scores]) -> list[str]:
 
 
 def compare_all_pairs(systems: Sequence[Scores], settings: ScoreSettings) -> dict[str, Any] | None:
-    """Compare all pairs of systems, as `eraser-hub compare` does; None where they share no block."""
+    """Compare all pairs of systems, as `eraser-hub compare` does; None if they share no block."""
     level, count = settings.confidence_level or DEFAULT_LEVEL, settings.n_resamples or DEFAULT_RESAMPLES
     by_name, part = {system.name: system for system in systems}, settings.only_predicted
     return compare_scores(by_name, Inference(count, settings.seed, level), part, same_fields=True)
 
 
 def make_comparison_section(systems: Sequence[Scores], settings: ScoreSettings) -> Section:
-    """The paired comparison: per pair of systems each score's difference, its interval, p, and Holm's p."""
+    """Make the paired comparison: difference, interval, p and Holm's p of each score and pair of systems."""
     section = Section("comparison-section", "Paired comparison")
     if len(systems) < 2:
         section.missing.append("A comparison needs the predictions of two systems on the same instances.")
@@ -137,37 +137,42 @@ def make_comparison_section(systems: Sequence[Scores], settings: ScoreSettings) 
     return section
 
 
-def make_operator_section(ways: Mapping[str, Sequence[Scores]], settings: ScoreSettings) -> Section:
-    """Scores and verdicts by way of erasing.
+def make_operator_section(systems_by_operator: Mapping[str, Sequence[Scores]], settings: ScoreSettings) -> Section:
+    """Make the section of scores and verdicts by operator.
 
     Args:
-        ways: the systems, scored by each way; the other sections are the first one's.
+        ways: the systems, scored by each operator; the other sections show the first one.
+        settings: of the comparison.
     """
     section = Section("operators-section", "Ways of erasing")
-    several = len(next(iter(ways.values()))) > 1
-    results = {way: compare_all_pairs(systems, settings) for way, systems in ways.items()} if several else {}
-    sound = {way: result for way, result in results.items() if result is not None}
-    told = compute_operator_sensitivity(sound) if len(sound) == len(ways) else None
-    section.blocks = make_operator_blocks(ways, told)
+    several = len(next(iter(systems_by_operator.values()))) > 1
+    results = (
+        {operator: compare_all_pairs(systems, settings) for operator, systems in systems_by_operator.items()}
+        if several
+        else {}
+    )
+    sound = {operator: result for operator, result in results.items() if result is not None}
+    sensitivity = compute_operator_sensitivity(sound) if len(sound) == len(systems_by_operator) else None
+    section.blocks = make_operator_blocks(systems_by_operator, sensitivity)
     section.notes.append(
         Note(
-            f"The same rationales, erased by {', '.join(ways)}: what a score says should not hang on which. "
-            f"All other sections are by {next(iter(ways))}."
+            f"The same rationales, erased by {', '.join(systems_by_operator)}: a score should not depend on that. "
+            f"All other sections are by {next(iter(systems_by_operator))}."
         )
     )
-    if told is not None:
+    if sensitivity is not None:
         section.notes.append(
             Note(
                 "Better is the system whose interval of the difference leaves 0 out; "
                 "Kendall's W says how alike the ways rank the systems, from 0 to 1."
             )
         )
-        section.notes.extend(Note(line) for line in describe_flips(told))
+        section.notes.extend(Note(line) for line in describe_flips(sensitivity))
     return section
 
 
 def make_aopc_section(scored: Sequence[Scores], chance: Sequence[Scores]) -> Section:
-    """The erasure curves, random rationales beside them."""
+    """Make the erasure curves, with random rationales."""
     section = Section("aopc-section", "Erasure curves (AOPC)", figures=make_aopc_figures(scored, chance))
     without = [system.name for system in scored if not system.scores.get("comprehensiveness_aopc_points")]
     if without:
@@ -186,7 +191,7 @@ def make_aopc_section(scored: Sequence[Scores], chance: Sequence[Scores]) -> Sec
 
 
 def make_fidelity_section(systems: Sequence[Scores]) -> Section:
-    """The curves of every system whose predictions hold them, with the slopes and the reading of Table 4."""
+    """Make the fidelity curves of every system that has them, with slopes and the reading of Table 4."""
     section = Section("fidelity-section", "Fidelity curves", figures=make_fidelity_figures(systems))
     rows = []
     for system in systems:
@@ -212,7 +217,7 @@ def make_fidelity_section(systems: Sequence[Scores]) -> Section:
 def make_agreement_section(
     names: Sequence[str], runs: Sequence[Sequence[Mapping[str, Mapping[str, Any]]]], settings: ScoreSettings
 ) -> Section:
-    """How far systems rank tokens alike: two matrices, with the runs of each system on the diagonal.
+    """Make two matrices of how alike systems rank tokens; the diagonal compares runs of one system.
 
     Args:
         names: of the systems.
@@ -262,7 +267,7 @@ def _agreement(agreement: RankAgreement | None) -> ShownCell:
 
 
 def make_distribution_section(scored: Sequence[Scores], keys: Sequence[str]) -> Section:
-    """The distributions of these per-instance scores, as far as they are there."""
+    """Make the distributions of these per-instance scores, as far as there are any."""
     section = Section("distribution-section", "Per-instance scores", figures=make_distribution_figures(scored, keys))
     if not section.figures:
         section.missing.append("There are no per-instance scores to draw.")
@@ -270,7 +275,7 @@ def make_distribution_section(scored: Sequence[Scores], keys: Sequence[str]) -> 
 
 
 def make_class_section(scored: Sequence[Scores], keys: Sequence[str], missing: str) -> Section:
-    """These scores by gold class; ``missing`` is said where there are none."""
+    """Make the table of these scores by gold class; ``missing`` is the text if there are none."""
     section = Section("class-section", "By class", blocks=make_class_blocks(scored, keys))
     if not section.blocks:
         section.missing.append(missing)

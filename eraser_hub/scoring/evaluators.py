@@ -25,10 +25,14 @@ ON_RATIONALE = SCORE_FIELDS["sufficiency"]
 def add_evaluator(
     scores: Scores, system: System, evaluator: System, source: ScoredSplit, settings: ScoreSettings
 ) -> None:
-    """Add the share of gold labels that an evaluator tells from a system's rationales alone.
+    """Add the share of gold labels that an evaluator predicts from a system's rationales alone.
 
     Args:
-        evaluator: what ``explain --model EVALUATOR --rationales SYSTEM`` wrote; its labels of the rationale count.
+        scores: the system's scores, which get the new ones.
+        system: the system, with its predictions.
+        evaluator: predictions of ``explain --model EVALUATOR --rationales SYSTEM``; its labels of the rationale count.
+        source: the split.
+        settings: of the interval.
 
     Raises:
         DataError: an annotation that it does not answer or has no such scores for, another system's rationales.

@@ -1,4 +1,4 @@
-"""Which labels a corpus has: its own word first, then the caller's, then its folder's name, then the annotations'."""
+"""Labels of a corpus: from its corpus.yaml, the caller's config, its folder's name, or its annotations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from eraser_hub.records.errors import DataError, show
 
 
 class LabelNames(NamedTuple):
-    """The labels that count.
+    """Valid labels of a corpus.
 
     Attributes:
         names: in their order, others are offences; None: those that the annotations have.
@@ -30,7 +30,7 @@ class _Labelled(msgspec.Struct, gc=False):
 
 
 def find_corpus_labels(folder: Path, config: str | None, annotations: Path) -> LabelNames:
-    """The labels of a corpus folder.
+    """Return the labels of a corpus folder.
 
     They are those of its corpus.yaml; else those of ``config``; else those of the config that the folder
     is named after, if at least one annotation has one of them; else the annotations'.
@@ -60,7 +60,7 @@ def find_corpus_labels(folder: Path, config: str | None, annotations: Path) -> L
 
 
 def _labels(annotations: Path) -> Iterator[str]:
-    """The labels of an annotation file, as they come; what is wrong with a line is told where it is read for good."""
+    """Return the labels of an annotation file in order of appearance. Errors are reported when it is read in full."""
     if not annotations.is_file():
         return
     decode, text = msgspec.json.Decoder(_Labelled).decode, msgspec.json.Decoder(str).decode

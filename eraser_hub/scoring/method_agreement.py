@@ -1,4 +1,4 @@
-"""How far systems rank tokens alike: rank correlation, and overlap of their tops.
+"""Agreement of systems on the ranking of tokens: rank correlation, and overlap of the top tokens.
 
 A figure is the mean over the instances that both systems score, with a bootstrap interval over the documents that these
 share; of one system it is that of its own runs against one another (trained by other seeds).
@@ -28,7 +28,7 @@ Measure = Callable[[NDArray[np.float64], NDArray[np.float64]], float]
 
 
 class RankAgreement(NamedTuple):
-    """How far two systems agree.
+    """Agreement of two systems.
 
     Attributes:
         mean: over the instances for which the measure is defined.
@@ -42,7 +42,7 @@ class RankAgreement(NamedTuple):
 
 
 def collect_soft_scores(answers: Mapping[str, Mapping[str, Any]]) -> Rankings:
-    """The soft scores of each instance that has some, its documents in the order of their names."""
+    """Return the soft scores of each instance that has some, its documents sorted by name."""
     field = SOFT_FIELDS["soft"].field
     scores = {}
     for identity, instance in answers.items():
@@ -54,14 +54,14 @@ def collect_soft_scores(answers: Mapping[str, Mapping[str, Any]]) -> Rankings:
 
 
 def compute_top_overlap(left: NDArray[np.float64], right: NDArray[np.float64]) -> float:
-    """The share of the top tenth of tokens that both have in common."""
+    """Return the share of the top tenth of tokens that both rankings have in common."""
     return top_overlap(left, right, math.ceil(TOP_SHARE * len(left)))
 
 
 def compute_pair_values(
     measure: Measure, pairs: Sequence[tuple[Rankings, Rankings]]
 ) -> tuple[list[float], list[Docids]]:
-    """The measure of each instance that both of a pair have, where it is defined; and the instance's documents."""
+    """Return the measure of each instance that both have and its documents, where the measure is defined."""
     values, docids = list[float](), list[Docids]()
     for left, right in pairs:
         for identity, (documents, scores) in left.items():
@@ -75,12 +75,12 @@ def compute_pair_values(
 def compute_agreement(
     measure: Measure, first: Sequence[Rankings], second: Sequence[Rankings], settings: ScoreSettings
 ) -> RankAgreement | None:
-    """How far two systems agree, or the runs of one; None where no instance tells.
+    """Return the agreement of two systems, or of the runs of one; None if no instance has a value.
 
     Args:
-        measure: of two rankings of an instance's tokens; NaN where it is undefined.
-        first, second: the runs of each system, of which the first ones are compared; the same list: of one system,
-            whose runs are compared with one another.
+        measure: a measure of two rankings of an instance's tokens; NaN if it is undefined.
+        first: the runs of a system, of which the first one is compared.
+        second: the runs of the other system; the same list compares the runs of one system with one another.
         settings: of the interval.
     """
     pairs = list(combinations(first, 2)) if first is second else [(first[0], second[0])]

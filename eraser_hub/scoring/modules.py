@@ -1,4 +1,4 @@
-"""What metric modules score row by row: records of the perturbation benchmark, normalised fidelity."""
+"""Scores of metric modules that work row by row: the perturbation benchmark, normalised fidelity."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LEVELS = ("confidence_level", "n_resamples", "seed", "per_instance")
 
 
 def load_metric_module(name: str) -> Any:
-    """An instance of the metric class in ``eraser_hub.metrics.NAME``."""
+    """Return an instance of the metric class in ``eraser_hub.metrics.NAME``."""
     import evaluate
 
     module = importlib.import_module(f"eraser_hub.metrics.{name}")
@@ -42,7 +42,7 @@ def module_result(
     Raises:
         DataError: what the module refuses; with the file.
     """
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             result = load_metric_module(name).compute(
@@ -54,7 +54,7 @@ def module_result(
             # the module names instance and field; the file is ours to add
             message = str(error).replace(ONLY_PREDICTED, "`only_predicted`")
             raise DataError(message, rule=getattr(error, "rule", "input"), file=path) from None
-    return result, [str(one.message) for one in told if one.category is UserWarning]
+    return result, [str(one.message) for one in caught if one.category is UserWarning]
 
 
 def read_predictions(source: ScoredSplit, path: Path) -> dict[str, dict[str, Any]]:
@@ -89,13 +89,14 @@ def read_numbered_predictions(source: ScoredSplit, path: Path) -> Iterator[tuple
 
 
 def score_records(source: ScoredSplit, path: Path, settings: ScoreSettings) -> Scores:
-    """Score records of the perturbation benchmark: MAP of the pairs, agreement with gold sets where there are any, and
-    a language model's quotes.
+    """Score records of the perturbation benchmark.
+
+    The scores are MAP of the pairs, agreement with gold sets if there are any, and a language model's quotes.
 
     Raises:
         DataError: what a module refuses; nothing in the file can be scored.
     """
-    source.rows  # noqa: B018  # what is wrong with them is told before the predictions are read
+    source.rows  # noqa: B018  # report their errors before the predictions are read
     rows: Rows = list(read_predictions(source, path).values())
     scores = Scores(names=source.names | {"config": source.built_config}, ids=source.ids, run=read_signature(path))
     paper = {"paper": settings.paper} if settings.paper else {}
@@ -120,7 +121,7 @@ def score_records(source: ScoredSplit, path: Path, settings: ScoreSettings) -> S
 def _blocks(
     source: ScoredSplit, rows: Rows, settings: ScoreSettings, scores: Scores
 ) -> Iterator[tuple[str, Rows, Rows]]:
-    """(module, predictions, references) of what can be scored; the scores' notes say why the rest cannot."""
+    """Return (module, predictions, references) of all that can be scored; notes say why the rest cannot."""
     references = source.labelled
     if settings.only_predicted and not _holds_pair(rows, references):
         scores.notes.append("no MAP: the predictions answer no original together with a perturbed record of it.")
@@ -150,7 +151,7 @@ def _has(rows: Rows, field: str) -> bool:
 
 
 def _quoted(row: Row, source: ScoredSplit) -> dict[str, Any]:
-    """The fields of a prediction that quotes are scored by; a label by its name, as `asked_again` names it."""
+    """Return the fields of a prediction that quotes are scored by, with the label's name."""
     label = row.get("classification", row.get("pred_label"))
     if isinstance(label, int) and not isinstance(label, bool):
         label = source.label_name(label, row, "pred_label")

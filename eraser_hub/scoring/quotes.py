@@ -21,7 +21,7 @@ BLOCK = "quote_faithfulness"  # the module's name, as score files and signatures
 
 
 class Quoted(NamedTuple):
-    """What the quotes of a file give.
+    """Statistics of the quotes in a file.
 
     Attributes:
         statistics: of the annotations that have an instance, in their order; without clusters.
@@ -67,7 +67,7 @@ def score_quotes(results: Path, gold: Gold) -> Quoted:
 
 
 def _sizes(gold: Gold) -> dict[str, dict[str, int]]:
-    """Annotation -> the tokens of each of its own documents."""
+    """Return the number of tokens of each document, by annotation."""
     references = gold.references
     sizes = defaultdict[str, dict[str, int]](dict)
     owners: list[int] = references.document_instance.tolist()

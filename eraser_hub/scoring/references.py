@@ -1,4 +1,4 @@
-"""What predictions are scored against: annotations as flat arrays, and their documents."""
+"""References of predictions: annotations as flat arrays, and their documents."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ class Gold:
     listed: DocumentPairs | None = None
 
     def __call__(self, name: str, predicted: bool = False) -> list[object]:
-        """The values of a column that was asked for."""
+        """Return the values of a column in ``columns``."""
         return self.columns[name]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Each annotation's id, documents (where they were asked for) and columns, as metric modules take rows."""
+        """Return each annotation's id, listed documents and columns, as metric modules take rows."""
         rows: list[dict[str, Any]] = [{"annotation_id": name, "documents": []} for name in self.references.ids]
         docids = self.references.docids
         for owner, number in zip(*(column.tolist() for column in self.listed or ()), strict=True):
@@ -76,7 +76,7 @@ class Gold:
         return rows
 
     def clusters(self) -> Clusters:
-        """Annotations that share a document."""
+        """Return the clusters of annotations that share a document."""
         return by_documents(self.references)
 
 
@@ -84,11 +84,12 @@ def read_gold(source: ScoredSplit, columns: Sequence[str] = (), listed: bool = F
     """Read annotations, of a corpus folder or of a built dataset.
 
     Args:
-        columns: those to break scores down by, or to cluster by.
-        listed: keep which documents each annotation has; a corpus' references only say which its evidence lies in.
+        source: the split.
+        columns: the columns to break scores down by, or to cluster by.
+        listed: keep the documents of each annotation; a corpus only says which documents its evidence is in.
 
     Raises:
-        DataError: a file cannot be read, or something in it is not as it should be; at most ten offences.
+        DataError: a file cannot be read, or is faulty; at most ten faults are named.
     """
     if source.dataset is None:
         return _of_corpus(source, columns, listed)
@@ -97,10 +98,11 @@ def read_gold(source: ScoredSplit, columns: Sequence[str] = (), listed: bool = F
 
 
 def raise_issues(offences: Offences, files: dict[str, Path]) -> None:
-    """Raise the offences, if there are any.
+    """Raise the faults that were collected, if there are any.
 
     Args:
-        files: side -> the file that its rows stand in, which offences call by their lines.
+        offences: the faults.
+        files: side -> the file of its rows, whose lines the errors name.
     """
     if not offences.total:
         return
@@ -121,7 +123,7 @@ def raise_issues(offences: Offences, files: dict[str, Path]) -> None:
 
 
 def read_split_ids(source: ScoredSplit) -> Iterator[tuple[str, set[str]]]:
-    """The other splits there are, each with its annotations' ids; a file that holds none is passed over."""
+    """Yield the name and the annotation ids of every split. Files without annotations are skipped."""
     if source.dataset is not None:
         from eraser_hub.records.built import read_rows
 
@@ -131,12 +133,12 @@ def read_split_ids(source: ScoredSplit) -> Iterator[tuple[str, set[str]]]:
             yield split, {str(name) for several in ids for name in several}
         return
     for path in sorted(source.corpus.glob("*.jsonl")):
-        if held := _ids(path):
-            yield path.stem, held
+        if ids_in_file := _ids(path):
+            yield path.stem, ids_in_file
 
 
 def _ids(path: Path) -> set[str]:
-    """The ids of a file of annotations; none of one that holds something else."""
+    """Return the ids of a file of annotations; none for any other file."""
     from eraser_hub.conversion.eraser.format import read_annotations
 
     with suppress(DataError):
@@ -145,7 +147,7 @@ def _ids(path: Path) -> set[str]:
 
 
 def describe_backup(source: ScoredSplit, unknown: set[str]) -> str:
-    """That ids may stand in the split's backup file alone, and the flag that takes them up; nothing without one."""
+    """Return a hint that a backup file may hold the ids and which flag includes it; "" if there is no backup."""
     name, flag = f"{release_split(source.split)}.jsonl.bak", "`build --include-backup-records` takes them up"
     if source.dataset is not None:
         with suppress(DataError, OSError, AttributeError):  # without a sound release.json there is nothing to add
@@ -155,13 +157,13 @@ def describe_backup(source: ScoredSplit, unknown: set[str]) -> str:
             skipped = release.get("configs", {}).get(source.built_config, {}).get("skipped", ())
             return f"the release has a backup, {name}: {flag}" if name in str(skipped) else ""
         return ""
-    held = _ids(source.corpus / name) & unknown
-    return f"{len(held):,} of them stand in {name} alone: {flag}" if held else ""
+    ids_in_file = _ids(source.corpus / name) & unknown
+    return f"{len(ids_in_file):,} of them stand in {name} alone: {flag}" if ids_in_file else ""
 
 
 # ------------------------------------------------------------------------------------------------------------- a corpus
 def _of_corpus(source: ScoredSplit, columns: Sequence[str], listed: bool) -> Gold:
-    """Annotations and documents, checked as `build` checks them."""
+    """Read annotations and documents of a corpus folder, checked as `build` checks them."""
     from eraser_hub.conversion.eraser.checked import read_checked
 
     names, path = source.labels.names, source.annotation_file
@@ -199,13 +201,13 @@ def _of_corpus(source: ScoredSplit, columns: Sequence[str], listed: bool) -> Gol
 
 
 def _row(run: Annotations, place: int, name: str) -> dict[str, Any]:
-    """A record's further keys, and the one of this name."""
+    """Return the extra keys of a record, and the key of this name."""
     value = getattr(run.records[place], name, UNSET)
     return run.extras.get(place, {}) | ({} if value is UNSET else {name: value})
 
 
 def _value(row: dict[str, Any], name: str, path: Path, line: int) -> object:
-    """A row's value of a column to break scores down by, or to cluster by."""
+    """Return a row's value of a column to break scores down by, or to cluster by."""
     if name not in row:
         message = f"expected the field {name!r} (to break scores down by, or to cluster by), found none"
         raise DataError(message, rule="key-missing", file=path, line=line)
@@ -248,7 +250,7 @@ def _of_dataset(source: ScoredSplit, columns: Sequence[str]) -> Gold:
     name_labels(references, labels.names, own)
     offences.take(own)
     if "classification" in values:
-        label_of = [*references.labels, None]
-        values["classification"] = [label_of[code] for code in references.classification.tolist()]
+        names_by_code = [*references.labels, None]
+        values["classification"] = [names_by_code[code] for code in references.classification.tolist()]
     raise_issues(offences, {"reference": files[0]})
     return Gold(references, DocumentLengths(references), files[0], range(1, first), labels.names, values, labels.note)

@@ -1,7 +1,7 @@
-"""Predictions against a split of a dataset -> scores: `score`, for data of every sort.
+"""Scores of predictions on a split of a dataset: `score`, for data of every sort.
 
-ERASER instances come in parts, and a part's statistics are added to those before it: whether rows per annotation are
-kept or their sums alone, the path is the same. Records of the perturbation benchmark are scored by `pairs`.
+ERASER instances are read in chunks, and the statistics of each chunk are added. The path is the same whether rows per
+annotation or only their sums are kept. Records of the perturbation benchmark are scored by `pairs`.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class _Instances:
         return scores
 
     def _read(self, num_proc: int) -> None:
-        """Take up the file, a part at a time.
+        """Read the file, a chunk at a time.
 
         Raises:
             DataError: what is wrong with it.
@@ -170,7 +170,7 @@ class _Instances:
     def _result(
         self, name: str, statistics: Statistics, made_by: Mapping[str, object], extra: Mapping[str, object]
     ) -> dict[str, object]:
-        """A block's flat result, as the evaluate module returns it."""
+        """Return a block's flat result, as the evaluate module returns it."""
         s, common, scored = self.settings, dict(made_by), self.parts.scored
         by_values = None if s.by is None else self.gold(s.by)
         if by_values is not None and scored is not None:
@@ -192,17 +192,17 @@ class _Instances:
         )
 
     def _notes(self, statistics: Mapping[str, Statistics]) -> list[str]:
-        """Which annotations were scored, and what a breakdown leaves out."""
-        told, scored, by = [], self.parts.scored, self.settings.by
+        """Return notes on annotations that were not scored and on what a breakdown leaves out."""
+        note_lines, scored, by = [], self.parts.scored, self.settings.by
         if scored is not None:
             total = len(self.parts.whole.ids)
-            told.append(f"scored:{scored.size}/{total} (annotations without an instance are left out)")
+            note_lines.append(f"scored:{scored.size}/{total} (annotations without an instance are left out)")
         if by and "faithfulness" in statistics:
-            told += breakdown_note(by, statistics["faithfulness"])
-        return told
+            note_lines += breakdown_note(by, statistics["faithfulness"])
+        return note_lines
 
     def _add_fidelity(self, scores: Scores) -> None:
-        """Add normalised fidelity, where it is asked for and the instances have its fields."""
+        """Add normalised fidelity if the settings ask for it and the instances have its fields."""
         s, used = self.settings, self.parts.fields.used
         if not s.fidelity or not used >= {"classification", *SCORE_FIELDS}:
             return
@@ -212,7 +212,7 @@ class _Instances:
         scores.cautions += notes
 
     def _reference_keys(self, scores: Scores) -> dict[str, object]:
-        """The reference scorer's nested keys; a part that the predictions have no fields for is left out."""
+        """Return the reference scorer's nested keys, without sections that the predictions have no fields for."""
         result: dict[str, object] = {}
         s, used = self.settings, self.parts.fields.used
         a, f = scores.blocks.get("agreement", {}), scores.blocks.get("faithfulness", {})
@@ -250,7 +250,7 @@ def _iou(flat: Row, threshold: float, main: float) -> dict[str, object]:
 
 
 def _thresholds(rows: Rows) -> tuple[float, ...]:
-    """The thresholds of most instances; those that are none, or doubled, are for the scorer to name."""
+    """Return the thresholds of most instances. Invalid and repeated ones are left for the scorer to report."""
     counts = Counter(_thresholds_of(row) for row in rows)
     return max(counts, key=counts.__getitem__, default=()) or AOPC_THRESHOLDS
 
@@ -269,7 +269,7 @@ def _statistics(pool: Pool, gold: Gold, settings: ScoreSettings, rows: np.ndarra
 
 
 def _of_quotes(statistics: Statistics, gold: Gold, settings: ScoreSettings) -> Statistics:
-    """The statistics with their clusters: those of all annotations, of which some may have no instance."""
+    """Return the statistics with the clusters of all annotations, including those without an instance."""
     if settings.totals:
         return statistics
     place = {name: row for row, name in enumerate(gold.references.ids)}
@@ -284,14 +284,14 @@ def _of_quotes(statistics: Statistics, gold: Gold, settings: ScoreSettings) -> S
 
 def _name_fitting_split(source: ScoredSplit, parts: Parts, offences: Offences) -> None:
     """Say which other split has ids of the predictions, or the split's backup file, if one has."""
-    held = {split: len(parts.unknown & ids) for split, ids in read_split_ids(source)}
-    best = max(held, key=held.__getitem__, default=None)
-    if best is not None and held[best]:
-        told = f"{held[best]:,} of them are those of the split {best}: `split` {best}"
+    shared_ids = {split: len(parts.unknown & ids) for split, ids in read_split_ids(source)}
+    best = max(shared_ids, key=shared_ids.__getitem__, default=None)
+    if best is not None and shared_ids[best]:
+        note_lines = f"{shared_ids[best]:,} of them are those of the split {best}: `split` {best}"
     else:
-        told = describe_backup(source, parts.unknown)
-    if told:
-        offences[0] = offences[0]._replace(message=f"{offences[0].message} ({told})")
+        note_lines = describe_backup(source, parts.unknown)
+    if note_lines:
+        offences[0] = offences[0]._replace(message=f"{offences[0].message} ({note_lines})")
 
 
 def _check_strict(used: Set[str], offences: Offences) -> None:

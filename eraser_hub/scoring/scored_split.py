@@ -46,12 +46,12 @@ class ScoredSplit:
 
     @property
     def holds_tokens(self) -> bool:
-        """Whether the dataset's rows are tokens and their mask (``human_rationales``)."""
+        """True if the dataset's rows are tokens and their mask (``human_rationales``)."""
         return self.dataset is not None and "rationale_mask" in self.built.columns(self.built_config)
 
     @property
     def holds_pairs(self) -> bool:
-        """Whether the dataset's rows are records of the perturbation benchmark."""
+        """True if the dataset's rows are records of the perturbation benchmark."""
         return self.dataset is not None and "sample_type" in self.built.columns(self.built_config)
 
     @property
@@ -105,7 +105,7 @@ class ScoredSplit:
 
     @cached_property
     def labels(self) -> LabelNames:
-        """The labels that count: see `labels.find_corpus_labels`; those of a built dataset stand in its card."""
+        """The labels that count, see `labels.find_corpus_labels`; for a built dataset those of its card."""
         if self.label_names is not None:
             return LabelNames(self.label_names)
         if self.dataset is not None:

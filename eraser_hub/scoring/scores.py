@@ -29,7 +29,7 @@ SPREAD = "_spread"
 
 @dataclass
 class Scores:
-    """What predictions score on a split.
+    """Scores of predictions on a split.
 
     Attributes:
         name: the system's, which gave the predictions; "" where nobody names it.
@@ -82,11 +82,11 @@ class Scores:
 
     @property
     def all_notes(self) -> list[str]:
-        """Everything that whoever reads the scores should know."""
+        """All notes and cautions that a reader of the scores needs."""
         return [*self.notes, *filter(None, [self.answered]), *self.cautions]
 
     def number(self, key: str) -> float | None:
-        """The score; None where there is none, or a list, or a count (a whole number: pairs, documents)."""
+        """Return a score that is a single number; None for a list, a count (pairs, documents) or a missing score."""
         value = self.scores.get(key)
         return value if isinstance(value, float) else None
 
@@ -98,10 +98,10 @@ class Scores:
         """
         if block:
             self.blocks[block] = result
-        taken = set(self.scores)
+        used_keys = set(self.scores)
         for key, value in result.items():
             of, is_bound = key.removesuffix("_ci"), key.endswith("_ci")
-            if of in taken:
+            if of in used_keys:
                 continue
             if key == "signature":
                 self.signatures.append(str(value))
@@ -133,21 +133,23 @@ class Scores:
 
     @property
     def signature(self) -> str:
-        """Of all blocks, in one line."""
+        """The signatures of all blocks, in one line."""
         return "; ".join(self.block_signatures)
 
     def as_json(self) -> dict[str, Any]:
-        """The content of the score file: the reference scorer's keys, and beside them ours, a block each; of the
-        perturbation benchmark `as_flat_json`, which `eraser-hub board` takes as well."""
+        """Return the content of the score file: the reference scorer's keys, and ours in a block each.
+
+        For the perturbation benchmark, return `as_flat_json`, which `eraser-hub board` reads as well.
+        """
         if self.reference is None:
             return self.as_flat_json()
         chance = {"chance": self.chance} if self.chance else {}
-        said = {name: value for name, value in (("system", self.name), ("run", self.run)) if value}
-        facts = {"signature": self.signature, **self.names, **said}
+        source_names = {name: value for name, value in (("system", self.name), ("run", self.run)) if value}
+        facts = {"signature": self.signature, **self.names, **source_names}
         return {**self.reference, **self.blocks, **self.leak, **chance, **facts}
 
     def as_flat_json(self) -> dict[str, Any]:
-        """Flat keys, intervals, names, signatures; NaN is null."""
+        """Return flat keys, intervals, names and signatures; NaN is null."""
         content: dict[str, Any] = {"system": self.name} if self.name else {}
         content.update(self.names)
         bounds = {**self.intervals, **self.point_intervals}
@@ -177,7 +179,7 @@ class Scores:
             raise DataError(words, rule="file-unreadable", file=path) from None
 
     def table(self) -> Tables:
-        """A table of each block, with intervals, and one of its breakdown where there is one."""
+        """Return a table of each block with intervals, and one of its breakdown if there is one."""
         about = ", ".join(self.names.values())
         if self.reference is None:
             return Tables(about, [_table("scores", about, self.as_flat_json(), numbers=True)])
@@ -204,7 +206,7 @@ class Scores:
         return tables
 
     def to_frame(self) -> pd.DataFrame:
-        """A line for each single score: its value, and the ends of its interval."""
+        """Return a row for each single score: its value, and the ends of its interval."""
         import pandas as pd
 
         keys = [key for key in self.scores if self.number(key) is not None]
@@ -219,8 +221,10 @@ class Scores:
 
 
 def average_runs(runs: Sequence[Scores]) -> Scores:
-    """Several runs of one system as one: the mean of each score and its spread; what belongs to single instances is the
-    first run's, which is said."""
+    """Average several runs of one system: the mean of each score and its spread.
+
+    Values of single instances are those of the first run, and a caution says so.
+    """
     first = runs[0]
     if len(runs) == 1:
         return first
@@ -247,7 +251,7 @@ def average_runs(runs: Sequence[Scores]) -> Scores:
 
 
 def _table(name: str, title: str, flat: Mapping[str, Any], numbers: bool = False) -> Table:
-    """A line for each score of a flat result; with ``numbers`` those that are none are left out."""
+    """Return a line for each score of a flat result; with ``numbers`` only for scores that are numbers."""
     table = Table(name, title, ("score",), ("value",))
     for key, cell in make_score_cells(flat, None if numbers else flat.get("aopc_thresholds")):
         if cell.number is not None or not numbers:
@@ -266,6 +270,6 @@ def _plain(value: Any) -> Any:
 
 
 def to_json_bytes(scores: Mapping[str, Any]) -> bytes:
-    """Scores as JSON; NaN and infinity become null."""
+    """Return scores as JSON; NaN and infinity become null."""
     # orjson writes null for both
     return orjson.dumps(scores, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)

@@ -23,7 +23,7 @@ BESIDE = ("by", "per_instance", "signature", "aopc_thresholds")
 
 
 def format_score(value: object) -> str:
-    """A score to four digits; what is undefined is a dash."""
+    """Return a score with four digits, or a dash if it is undefined."""
     if isinstance(value, float):
         return "–" if math.isnan(value) else f"{value:.{DIGITS}f}"
     if isinstance(value, list):
@@ -32,7 +32,7 @@ def format_score(value: object) -> str:
 
 
 def make_score_cells(flat: Mapping[str, object], thresholds: object) -> Iterator[tuple[str, Cell]]:
-    """Each score; of a list of points one for each threshold, named ``KEY@THRESHOLD``."""
+    """Yield a cell for each score; for a list of points one for each threshold, named ``KEY@THRESHOLD``."""
     for key, value in flat.items():
         if key in BESIDE or key.endswith("_ci"):
             continue
@@ -54,7 +54,7 @@ def _cell(value: object, bounds: object) -> Cell:
 def make_breakdown_table(
     name: str, title: str, groups: Mapping[str, Mapping[str, object]], flat: Mapping[str, object]
 ) -> Table:
-    """A column for each group of a breakdown."""
+    """Return a table with a column for each group of a breakdown."""
     table = Table(name, title, ("score",), tuple(groups))
     rows: dict[str, dict[str, Cell]] = {}
     for group, scores in groups.items():
@@ -66,8 +66,9 @@ def make_breakdown_table(
 
 
 def make_comparison_tables(result: Mapping[str, Any]) -> Tables:
-    """A table for each pair of systems, a line for each score: ``*`` at its difference where the corrected p is at most
-    .05, ``=`` where the systems are equivalent.
+    """Return a table for each pair of systems, with a line for each score.
+
+    ``*`` marks a difference whose corrected p is at most .05, ``=`` marks equivalent systems.
 
     Args:
         result: what `comparison.compare` gave.
@@ -93,10 +94,10 @@ def make_comparison_tables(result: Mapping[str, Any]) -> Tables:
     return tables
 
 
-def _operator_table(told: Mapping[str, Any]) -> Table:
-    """Differences by way of erasing, a line for each score and pair of systems, and how alike the ways rank these."""
-    table = Table("operators", "By way of erasing", ("score", "pair", "better"), (*told["names"], "W"))
-    for key, score in told["scores"].items():
+def _operator_table(sensitivity: Mapping[str, Any]) -> Table:
+    """Return differences by operator: a line for each score and pair of systems, and the agreement of operators."""
+    table = Table("operators", "By way of erasing", ("score", "pair", "better"), (*sensitivity["names"], "W"))
+    for key, score in sensitivity["scores"].items():
         for pair in score["pairs"]:
             cells = {
                 operator: Cell(one["difference"], digits=DIGITS, low=one["ci"][0], high=one["ci"][1])
@@ -112,7 +113,7 @@ def _operator_table(told: Mapping[str, Any]) -> Table:
 
 
 def _quote_table(quotes: Mapping[str, Mapping[str, Any]]) -> Table:
-    """The quotes of each system that gives some, whether or not the others do."""
+    """Return the quote scores of each system that has quotes."""
     table = Table("quotes", "Quotes", ("score",), tuple(quotes))
     columns = {name: dict(make_score_cells(flat, None)) for name, flat in quotes.items()}
     for key in dict.fromkeys(key for cells in columns.values() for key in cells):

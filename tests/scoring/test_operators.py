@@ -115,9 +115,9 @@ def test_files_of_several_ways_are_told_apart(tmp_path):
     with refused("score-missing", "(remove, mask)", "none by unknown", field="a"):
         group_by_operator([System("a", (one, two)), System("b", (bare,))])
     asked = [str(tmp_path / "a.jsonl"), f"b={bare}"]
-    assert [system.paths for system in parse_systems(asked, ways=True)] == [(one, two), (bare,)]
+    assert [system.paths for system in parse_systems(asked, several_operators=True)] == [(one, two), (bare,)]
     write(tmp_path / "a.jsonl")
-    assert parse_systems(asked, ways=True)[0].paths == (tmp_path / "a.jsonl",), "what is there is meant"
+    assert parse_systems(asked, several_operators=True)[0].paths == (tmp_path / "a.jsonl",), "what is there is meant"
     two.with_name("a.mask.jsonl.run.json").write_text("{")
     with refused("syntax", "not JSON", file="a.mask.jsonl.run.json"):
         read_operator(two)
