@@ -21,7 +21,7 @@ _NAME = r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@([^/]+))?/?"
 # a Path makes one stroke of the two behind "hf:"
 _ADDRESS = re.compile(rf"hf:/{{1,2}}datasets/{_NAME}")
 _ID = re.compile(_NAME)
-# what builds write; a repository may hold more, which nobody reads
+# files that builds write; other files of a repository are not read
 BUILT = ("*.md", "*.json", "*.parquet")
 
 
@@ -29,7 +29,7 @@ class Place(NamedTuple):
     """Location of a dataset.
 
     Attributes:
-        name: as it was asked for.
+        name: the name that the caller gave.
         repository: its id on the Hub; None for a folder.
         revision: a branch, a tag or a commit of it.
     """
@@ -72,7 +72,7 @@ def find_place(dataset: str | PathLike[str], revision: str | None = None) -> Pla
     follow behind ``@``), then a folder that does not exist.
 
     Args:
-        dataset: as it was given.
+        dataset: the caller's name of the dataset.
         revision: a branch, a tag or a commit; the one behind ``@`` goes before it.
     """
     name = os.fspath(dataset)

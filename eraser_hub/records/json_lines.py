@@ -70,7 +70,7 @@ def parse_strict_value(line: bytes, *, file: Path | str, number: int) -> Any:
     except (_Refused, RecursionError, ValueError) as cause:
         rule, message = _why_refused(cause, text)
         raise DataError(message, rule=rule, file=file, line=number) from None
-    # one bound for every release of Python, below which whoever walks the value meets no recursion limit
+    # one bound for every release of Python; walking the value never meets the recursion limit
     if text.count("[") + text.count("{") > MOST_NESTED and is_nested_deeper(_STRING.sub("", text)):
         raise DataError(TOO_DEEP, rule="size-limit", file=file, line=number)
     return value

@@ -67,15 +67,15 @@ class Option:
         help: its words; by default those in the docstring.
         min, max: of a number.
         name: at the command line, where it is not the field's.
-        aliases: further spellings of the command line, which no help shows.
+        aliases: further spellings of the command line, hidden in the help.
         old: spellings of earlier releases: they work, and a line on stderr names the new one.
         settable: at the command line a pair of ``--set NAME=VALUE``; its own option works, too, as an old spelling.
         positional: stands at the command line without a name.
         python_only: no option of the command line.
         commas: at the command line one option holds all of its values, with commas between.
         percent: at the command line shares are per cent.
-        announced: the command line says which value it takes, where none is given.
-        open: the data or another argument decide where nobody does: as an argument it is None then.
+        announced: the command line prints the default value if the user gives none.
+        open: the data or another argument decide if the caller does not; the argument is None then.
         kind: the type of a value, out of the field's own type; so are those below.
         choices: the values that there are; empty for any.
         many: it may be given several times.

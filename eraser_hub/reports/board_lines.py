@@ -235,7 +235,7 @@ def score_submissions(
     settings, source = settings or ScoreSettings(confidence_level=DEFAULT_LEVEL), read_split(dataset, config, split)
     lines = []
     for system in parse_systems(submissions, draws=True):
-        read_predictions(source, system.path)  # what is wrong with one is told before it is scored
+        read_predictions(source, system.path)  # reports errors before anything is scored
         scores = score_system(source, system, settings.everything(source.holds_pairs))
         lines.append(replace(make_board_line(scores.as_flat_json(), file=system.path), notes=tuple(scores.all_notes)))
     return lines

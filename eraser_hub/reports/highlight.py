@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
     from rich.text import Text
 
-SHADES = 5  # steps of the soft scores' background that an eye tells apart
+SHADES = 5  # distinguishable steps of the soft scores' background
 _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
-# Okabe and Ito's palette: told apart with any of the common colour deficiencies
+# Okabe and Ito's palette: distinguishable with any of the common colour deficiencies
 GOLD, PREDICTED = "#0072B2", "#D55E00"
 _SHADE_HEX = ("", "#f3e9f2", "#e6cfe3", "#d8b2d3", "#c894c1")
-_LINE_STYLES = ("solid", "double", "dashed", "dotted", "wavy")  # evidence groups, told apart without colour
+_LINE_STYLES = ("solid", "double", "dashed", "dotted", "wavy")  # evidence groups, distinguishable without colour
 
 
 def format_group_number(group: int) -> str:
@@ -109,8 +109,8 @@ class Highlight:
 
     Attributes:
         instance: the marked instance.
-        fold: whether sentences far from any mark are folded away.
-        method: how the predictions were made, in the words of the run that wrote them.
+        fold: True folds away sentences far from any mark.
+        method: signature of the run that wrote the predictions.
     """
 
     instance: MarkedInstance

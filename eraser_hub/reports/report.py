@@ -161,7 +161,7 @@ def _of_annotations(
         instance = None if system_answers is None else system_answers.get(str(row["annotation_id"]))
         return mark_instance(row, instance, label_names=split.labels.names)
 
-    # only where a part may be scored are there annotations that nobody answers
+    # annotations without an answer exist only if a part of the split may be scored
     places = [
         place
         for place, identity in enumerate(split.ids)

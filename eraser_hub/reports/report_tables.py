@@ -222,8 +222,8 @@ def make_operator_blocks(
     """Return each score by operator, and for two systems or more the verdicts and Kendall's W.
 
     Args:
-        ways: the systems, scored by each way.
-        told: what ``eraser_hub.scoring.operators.sensitivity`` gave; None of a single system.
+        systems_by_operator: the systems, scored by each operator.
+        sensitivity: result of ``operators.compute_operator_sensitivity``; None for a single system.
     """
     systems = next(iter(systems_by_operator.values()))
     rows = []

@@ -141,7 +141,7 @@ def make_operator_section(systems_by_operator: Mapping[str, Sequence[Scores]], s
     """Make the section of scores and verdicts by operator.
 
     Args:
-        ways: the systems, scored by each operator; the other sections show the first one.
+        systems_by_operator: the systems, scored by each operator; the other sections show the first one.
         settings: of the comparison.
     """
     section = Section("operators-section", "Ways of erasing")

@@ -41,12 +41,12 @@ class Inference:
     """Settings of the tests of differences.
 
     Attributes:
-        n_resamples: of the randomisation test and of the bootstrap.
-        seed: the same seed gives the same numbers.
-        confidence_level: of the intervals of the differences.
+        n_resamples: resamples of the randomisation test and of the bootstrap.
+        seed: seed of all random draws.
+        confidence_level: confidence level of the intervals of differences.
         adjust: "holm", "bh" (Benjamini and Hochberg) or "none": the correction over the family of tests.
-        primary: the scores of the family, times the pairs of systems; none: the headline scores, see `fields.HEADLINE`.
-        equivalence: the margin within which systems count as equivalent; None: not tested.
+        primary: the scores of the family, times the pairs of systems; none: the headline scores, see `HEADLINE`.
+        equivalence: margin of the equivalence test; None: no test.
     """
 
     n_resamples: int = RESAMPLES
@@ -510,7 +510,7 @@ def _of_instances(
     notes = {name: run.notes for name, run in by_run.items()}
     signatures = {name: run.block_signatures for name, run in by_run.items()}
     for key, note_lines in (("score_notes", notes), ("score_signatures", signatures)):
-        runs_by_line: dict[str, list[str]] = {}  # each line with the runs that it is said of
+        runs_by_line: dict[str, list[str]] = {}  # line -> the runs that it is about
         for name, lines in note_lines.items():
             for line in lines:
                 runs_by_line.setdefault(line, []).append(name)

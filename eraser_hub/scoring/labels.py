@@ -17,8 +17,8 @@ class LabelNames(NamedTuple):
     """Valid labels of a corpus.
 
     Attributes:
-        names: in their order, others are offences; None: those that the annotations have.
-        note: one line for whoever scores, where the labels are the annotations' own; else empty.
+        names: the labels in order; any other label is an error. None: the labels of the annotations.
+        note: a note if the labels are those of the annotations; else empty.
     """
 
     names: tuple[str, ...] | None

@@ -1,4 +1,4 @@
-"""Does the better system hang on how tokens are erased? Verdicts by way of erasing, and Kendall's W of the rankings."""
+"""Sensitivity of comparisons to the operator that erases tokens: verdicts by operator, and Kendall's W of rankings."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ SAME = 1e-12  # scores this close are tied: rounding of the same sums
 
 
 def kendalls_w(ranked: Sequence[Sequence[float]] | NDArray[np.float64]) -> float:
-    """Return Kendall's coefficient of concordance of m judges who rank n things, corrected for ties.
+    """Return Kendall's coefficient of concordance of m judges who rank n items, corrected for ties.
 
-    ``W = 12 S / (m^2 (n^3 - n) - m sum_j T_j)``, S the sum of squared deviations of the things' rank sums from their
-    mean, ``T_j`` the sum of ``t^3 - t`` over judge j's groups of t tied things. 1: all rank alike; 0: not at all.
+    ``W = 12 S / (m^2 (n^3 - n) - m sum_j T_j)``, S the sum of squared deviations of the items' rank sums from their
+    mean, ``T_j`` the sum of ``t^3 - t`` over judge j's groups of t tied items. 1: all rank alike; 0: not at all.
     Kendall and Babington Smith (1939).
 
     Args:
-        ranked: what each judge gives each thing, shape (m, n).
+        ranked: the rating of each item by each judge, shape (m, n).
 
     Returns:
-        W; NaN for fewer than two judges or things, or where every judge ties all.
+        W; NaN for fewer than two judges or items, or where every judge ties all.
 
     >>> kendalls_w([[3, 2, 1], [9, 5, 4]]), kendalls_w([[1, 2], [2, 1]])
     (1.0, 0.0)
@@ -49,14 +49,14 @@ def compute_operator_sensitivity(results: Mapping[str, Mapping[str, Any]]) -> di
     """Find out which results of a comparison depend on how tokens are erased.
 
     Args:
-        results: {way of erasing: what ``compare_named`` gave}, of the same systems.
+        results: {operator: result of ``compare_scores``}, of the same systems.
 
     Returns:
-        ``names``: the ways; ``scores``: for each score that has a direction and differs between ways {``better``:
-        "higher" or "lower", ``values``: {way: {system: score}}, ``kendall_w``: of the systems' rankings, a judge a way,
-        ``pairs``: [{``first``, ``second``, ``verdicts``: {way: {``difference``, ``ci``, ``better``: the system whose
-        score is better with an interval that leaves 0 out, else None}}, ``flips``: whether one way has the first for
-        better and another the second}]}.
+        ``names``: the operators; ``scores``: for each score that has a direction and differs between operators
+        {``better``: "higher" or "lower", ``values``: {operator: {system: score}}, ``kendall_w``: of the systems'
+        rankings, with an operator as a judge, ``pairs``: [{``first``, ``second``, ``verdicts``: {operator:
+        {``difference``, ``ci``, ``better``: the system with the better score if the interval excludes 0, else None}},
+        ``flips``: True if one operator prefers the first system and another the second}]}.
     """
     operators = list(results)
     directions, _ = info_of()
@@ -111,7 +111,7 @@ def describe_flips(sensitivity: Mapping[str, Any]) -> list[str]:
     """Return a sentence for each verdict that flips, and one that counts verdicts that only some operators give.
 
     Args:
-        told: what :func:`compute_operator_sensitivity` gave.
+        sensitivity: result of :func:`compute_operator_sensitivity`.
     """
     lines, partly = [], 0
     for key, score in sensitivity["scores"].items():

@@ -156,8 +156,7 @@ class CompareArguments(AgainstArguments):
 
     Attributes:
         predictions: Predictions of a system, FILE or NAME=FILE (a file, https:// or hf://), or NAME=FILE,FILE,.. for
-            several runs (seeds); repeat it for each system. Run records distinguish the files of several erase
-            operators.
+            several runs (seeds); repeat it for each system.
         primary: Score to test, declared in advance, in place of the headline scores; repeat it for several.
 
     Uncertainty:

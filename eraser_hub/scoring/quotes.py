@@ -24,10 +24,10 @@ class Quoted(NamedTuple):
     """Statistics of the quotes in a file.
 
     Attributes:
-        statistics: of the annotations that have an instance, in their order; without clusters.
-        counts: what stands beside the scores: how many quotes, and how many of them are empty.
-        settings: for the signature.
-        note: what was left out; "" for nothing.
+        statistics: statistics of the annotations that have an instance, in order, without clusters.
+        counts: the number of quotes, and of empty ones.
+        settings: settings for the signature.
+        note: a note on what was left out; "" for nothing.
     """
 
     statistics: Statistics
@@ -43,7 +43,7 @@ def score_quotes(results: Path, gold: Gold) -> Quoted:
     not say which documents a model was shown, and there it is undefined.
 
     Raises:
-        DataError: instances without the field, or with quotes that are none; at most ten offences.
+        DataError: instances without the field, or with invalid quotes; at most ten faults.
     """
     rows, lines = dict[str, Row](), dict[str, int]()
     for line, row in read_plain_rows(results):

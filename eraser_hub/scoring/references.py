@@ -39,14 +39,14 @@ class Gold:
     """The annotations that predictions are scored against.
 
     Attributes:
-        references: flat.
-        documents: theirs.
-        path: the file that they stand in, by which errors are told.
-        lines: the line (or row) of each in it.
-        label_names: the labels there are; None: those that the annotations have.
-        columns: the values of the columns that were asked for, of each annotation.
-        listed: the documents of each annotation, where they were asked for: annotations in ascending order, and numbers
-            of documents, both int64 (d,).
+        references: the annotations as flat arrays.
+        documents: their documents.
+        path: the annotation file, for errors.
+        lines: the line (or row) of each annotation in it.
+        label_names: the valid labels; None: those of the annotations.
+        columns: the values of the requested columns, one per annotation.
+        listed: the documents of each annotation, if requested: annotations in ascending order, and numbers of
+            documents, both int64 (d,).
         note: see `labels.LabelNames`.
     """
 

@@ -53,9 +53,9 @@ def parse_systems(arguments: Sequence[str], *, several_operators: bool = False, 
 
     Args:
         arguments: a system each.
-        ways: a file that is not there stands for those that ``explain`` wrote for it by several ways of erasing
-            (``FILE.mask.jsonl``); `group_by_operator` tells them apart.
-        draws: a name given more than once is of several draws of one system, not a mistake.
+        several_operators: a missing file stands for the files that ``explain`` wrote for several operators
+            (``FILE.mask.jsonl``); `group_by_operator` distinguishes them.
+        draws: a repeated name means several draws of one system, and is no mistake.
 
     Raises:
         DataError: the same file twice, or a name.
@@ -86,10 +86,10 @@ def group_by_operator(systems: Sequence[System]) -> dict[str, list[System]]:
     """Return the systems with the runs of each operator, read from the signatures beside the files.
 
     Returns:
-        Ways in the order of the first system's files; one way "" where no system's files differ in it.
+        The operators in the order of the first system's files; one operator "" if no system's files differ in it.
 
     Raises:
-        DataError: some system has predictions by a way that another has not.
+        DataError: a system has predictions by an operator that another lacks.
     """
     operators = {system.name: [read_operator(path) for path in system.paths] for system in systems}
     if all(len(set(own)) <= 1 for own in operators.values()):

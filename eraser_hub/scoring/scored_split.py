@@ -162,7 +162,7 @@ def read_split(dataset: Path, config: str | None, split: str) -> ScoredSplit:
     """
     source = ScoredSplit(dataset=dataset, config=config, split=split)
     source = ScoredSplit(dataset=dataset, config=source.built_config, split=dataset_split(split))
-    source.rows  # noqa: B018  # what is wrong with them is told before anything else is read
+    source.rows  # noqa: B018  # report their errors before anything else is read
     return source
 
 

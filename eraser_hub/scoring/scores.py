@@ -23,7 +23,7 @@ from .tables import BLOCK_TITLES, DIGITS, format_score, make_breakdown_table, ma
 if TYPE_CHECKING:
     import pandas as pd
 
-# what stands behind a key where its spread over runs is told
+# suffix of a key's spread over runs
 SPREAD = "_spread"
 
 
@@ -32,7 +32,7 @@ class Scores:
     """Scores of predictions on a split.
 
     Attributes:
-        name: the system's, which gave the predictions; "" where nobody names it.
+        name: name of the system; "" for none.
         names: the dataset (of a built one), config and split.
         ids: of the annotations; `per_instance` has their order.
         blocks: metric -> its flat result, as the evaluate module returns it.
@@ -44,13 +44,13 @@ class Scores:
         by_class: gold label -> key -> number.
         spread: of several runs, key -> standard deviation over them; their scores are means then.
         chance: for comprehensiveness and sufficiency the test against random rationales, where there are any.
-        leak: how well masks tell labels, where it was asked for and can be told: see `mask_leaks.mask_leak`.
+        leak: how well masks predict labels, if requested and measurable: see `mask_leaks.compute_mask_leak`.
         reference: the reference scorer's nested keys; None for records of the perturbation benchmark.
         signatures: one per block, and that of the run that wrote the predictions.
         run: the latter; "" where there is none.
-        notes: lines for whoever reads the scores: what was left out, or guessed.
+        notes: notes on what was left out or guessed.
         answered: a line on instances that hold no answer; "" where all do.
-        cautions: lines for whoever reads the intervals.
+        cautions: cautions about the intervals.
         by: the column of the breakdown.
         runs: the statistics of every run.
     """
