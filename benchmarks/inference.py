@@ -29,7 +29,7 @@ from eraser_hub.metrics.resampling import bootstrap_weights, compute_bounds, jac
 from eraser_hub.metrics.results import HEADLINE
 from eraser_hub.metrics.statistics_builder import Finalize, Statistics
 from eraser_hub.metrics.token_rows import find_runs
-from eraser_hub.scoring.comparison import restricted
+from eraser_hub.scoring.comparison import restrict_finalize
 from eraser_hub.scoring.paired_tests import ALPHA, Pair, holm, paired_bootstrap, randomisation
 from eraser_hub.scoring.score import score
 from eraser_hub.scoring.scored_split import ScoredSplit
@@ -101,7 +101,7 @@ def rejections(name: str, random: np.random.Generator) -> list[str]:
     every = [key for key, value in first.scores().items() if value.ndim == 0]
     headline = [key for key in HEADLINE["eraser_agreement"] if key in every]
     drawn = first.cluster_sums(), second.cluster_sums()
-    whole = restricted(first, every)
+    whole = restrict_finalize(first, every)
     clusters = np.arange(len(first.ids)) if first.clusters is None else first.clusters
     found: dict[str, list[bool]] = {kind: [] for kind in ("exchange", "bootstrap", "any raw p", "stars")}
     for seed in range(EXCHANGES):
@@ -111,7 +111,7 @@ def rejections(name: str, random: np.random.Generator) -> list[str]:
         found["bootstrap"] += [resampled[key] <= ALPHA for key in headline]
         found["any raw p"].append(any(p <= ALPHA for p in exchanged.values()))
         found["stars"].append(min(holm([exchanged[key] for key in headline])) <= ALPHA)
-    alone, few = [], restricted(first, headline)
+    alone, few = [], restrict_finalize(first, headline)
     for seed in range(ALONE):
         swap = (random.random(first.n_clusters) < 0.5)[clusters]
         tests = _p_values((first.values, second.values), swap, few, seed, bootstrap=False)
@@ -175,7 +175,7 @@ def coverage(kind: str, population: Sequence[Statistics], random: np.random.Gene
         held: dict[str, list[bool]] = {}
         for statistics in population:
             rows, keys = statistics.cluster_sums(), [key for key in KEYS if key in statistics.scores()]
-            finalize = restricted(statistics, keys)
+            finalize = restrict_finalize(statistics, keys)
             truth = finalize(rows.sum(axis=0))
             for _ in range(SAMPLES):
                 sample = rows[random.integers(0, len(rows), n)]

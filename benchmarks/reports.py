@@ -17,8 +17,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from eraser_hub.reports.documents import browse
-from eraser_hub.reports.marks import MarkedDocument, MarkedInstance
+from eraser_hub.reports.documents import index_documents
+from eraser_hub.reports.marked_instances import MarkedDocument, MarkedInstance
 from eraser_hub.reports.page import ReportContent, write_report
 
 RESULTS = Path(__file__).with_name("results_reports.md")
@@ -45,7 +45,7 @@ def instances(count: int, tokens: int) -> Iterator[list[MarkedInstance]]:
 
 def page(path: Path, count: int, tokens: int) -> int:
     """Write a report of that many instances; its size in bytes."""
-    browsed = browse(instances(count, tokens), ["one", "two"], ["NEG", "POS"])
+    browsed = index_documents(instances(count, tokens), ["one", "two"], ["NEG", "POS"])
     draw = random.Random(1)
     values = [{key: [draw.random() for _ in range(count)] for key in ("auprc", "sufficiency")} for _ in range(2)]
     write_report(path, ReportContent("t", "", [], browsed, values))

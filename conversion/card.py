@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
-from eraser_hub.records.built import BuiltDataset, open_built, same_type
-from eraser_hub.records.errors import DataError, first_line, shown
-from eraser_hub.records.lines import reading
+from eraser_hub.records.built import BuiltDataset, is_same_type, open_built
+from eraser_hub.records.errors import DataError, get_first_line, show
+from eraser_hub.records.lines import wrap_read_errors
 from eraser_hub.version import __version__
 
 if TYPE_CHECKING:
@@ -220,10 +220,10 @@ def card_faults(built: BuiltDataset, config: str, schema: pa.Schema) -> Iterator
         rows = 0
         for path in paths:
             try:
-                with reading(path), pq.ParquetFile(path) as file:
+                with wrap_read_errors(path), pq.ParquetFile(path) as file:
                     there, count = file.schema_arrow, file.metadata.num_rows
             except (pa.ArrowException, OSError, UnicodeError, OverflowError) as error:
-                message = f"cannot be read as Parquet ({first_line(error)})"
+                message = f"cannot be read as Parquet ({get_first_line(error)})"
                 raise DataError(message, rule="syntax", file=path) from None
             rows += count
             for difference in _schema_differences(schema, there):
@@ -241,7 +241,7 @@ def _schema_differences(expected: pa.Schema, there: pa.Schema) -> Iterator[str]:
             yield f"expected the column {name}, found none"
         elif there.names.count(name) > 1:
             yield f"expected the column {name} once, found it {there.names.count(name)} times"
-        elif not same_type(expected.field(name).type, there.field(name).type):
+        elif not is_same_type(expected.field(name).type, there.field(name).type):
             yield f"column {name}: expected {expected.field(name).type}, found {there.field(name).type}"
     for name in there.names:
         if name not in expected.names:
@@ -273,7 +273,7 @@ def verify_folder(folder: Path, schema: pa.Schema, label_names: Mapping[str, Seq
                 fault.message, rule=fault.rule, file=fault.file or card, field=fault.field and f"{config}/{fault.field}"
             )
         if label_names is not None and config not in label_names:
-            message = f"expected one of the configs {', '.join(label_names)}, found {shown(config)}"
+            message = f"expected one of the configs {', '.join(label_names)}, found {show(config)}"
             raise DataError(message, rule="choice", file=card)
         if label_names is not None and built.label_names(config) != tuple(label_names[config]):
             message = f"expected the labels {list(label_names[config])}, found {list(built.label_names(config) or ())}"

@@ -17,7 +17,7 @@ from typing import Any, Literal, Protocol
 import pyarrow as pa
 import pyarrow.compute
 
-from eraser_hub.records.built import BuiltDataset, batches, open_built
+from eraser_hub.records.built import BuiltDataset, open_built, read_rows
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.tables import Cell, Table
 
@@ -189,7 +189,7 @@ class CheckRules(ABC):
             checks: dict[str, SplitCheck] = {}
             for split, paths in built.splits(config).items():
                 check, tally = self.split_check(built, config, leakage), Tally()
-                for batch in batches(paths, self.columns or self.schema.names, kinds=self.schema, whole=self.whole):
+                for batch in read_rows(paths, self.columns or self.schema.names, kinds=self.schema, whole=self.whole):
                     check.batch(batch, tally)
                 check.finish(tally)
                 checks[split] = check

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.built import BuiltDataset, open_built
-from eraser_hub.records.digests import file_digest
+from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import DataError, raise_all
 from eraser_hub.version import __version__
 
@@ -97,7 +97,8 @@ def verify_digests(folder: Path) -> None:
     errors += [
         DataError("its content is not what build wrote: build again", rule="file-changed", file=folder / name)
         for name in sorted(present & digests.keys())
-        if not (folder / name).is_file() or file_digest(folder / name) != digests[name]  # a pipe would never end
+        if not (folder / name).is_file()
+        or compute_file_digest(folder / name) != digests[name]  # a pipe would never end
     ]
     raise_all(errors)
 
@@ -130,7 +131,7 @@ def _distribution(built: BuiltDataset, url: str, digests: Mapping[str, str]) -> 
             contentUrl=path,
             contentSize=f"{(built.folder / path).stat().st_size} B",
             encodingFormat="application/json" if path.endswith(".json") else PARQUET,
-            sha256=digests.get(path) or file_digest(built.folder / path),
+            sha256=digests.get(path) or compute_file_digest(built.folder / path),
         )
     for config in built.configs:
         held = {"containedIn": {"@id": "repo"}, "encodingFormat": PARQUET, "includes": f"{config}/*.parquet"}

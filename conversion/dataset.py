@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
-from eraser_hub.records.errors import BusyError, DataError, DataErrors, raise_all, shown
-from eraser_hub.records.json_lines import strict_object
-from eraser_hub.records.lines import reading
+from eraser_hub.records.errors import BusyError, DataError, DataErrors, raise_all, show
+from eraser_hub.records.json_lines import parse_strict_object
+from eraser_hub.records.lines import wrap_read_errors
 
 from .typed import typed
 
@@ -265,7 +265,7 @@ class HubDataset:
             known = self.known_configs(folder)
             for name in open_built(folder).configs:
                 if name not in known:
-                    expected = f"expected configs of {self.name} ({', '.join(known)}), found {shown(name)}"
+                    expected = f"expected configs of {self.name} ({', '.join(known)}), found {show(name)}"
                     raise DataError(expected, rule="choice", file=folder / "README.md")
             yield folder
             return
@@ -308,13 +308,13 @@ def read_release(folder: Path, entry: type[msgspec.Struct]) -> dict[str, Any]:
     if not os.path.lexists(path):
         message = f"expected a folder that `eraser-hub build` wrote, found no {RELEASE}"
         raise DataError(message, rule="file-missing", file=folder)
-    with reading(path):
-        release = strict_object(path.read_bytes().removeprefix(BOM_UTF8), file=path, number=1)
+    with wrap_read_errors(path):
+        release = parse_strict_object(path.read_bytes().removeprefix(BOM_UTF8), file=path, number=1)
     configs = release.get("configs")
     if not isinstance(configs, dict):
         raise DataError("expected an object with configs, found none", rule="type", file=path)
     if release.get("format") != FORMAT:
-        message = f"expected the format {FORMAT}, found {shown(release.get('format'))}, which another version wrote"
+        message = f"expected the format {FORMAT}, found {show(release.get('format'))}, which another version wrote"
         raise DataError(f"{message}; remove the folder and build it anew", rule="file-version", file=path)
     for name, held in configs.items():
         typed(held, entry, name, file=path)

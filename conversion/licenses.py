@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.lines import reading
+from eraser_hub.records.lines import wrap_read_errors
 
 from .dataset import LICENSES
 
@@ -43,7 +43,7 @@ def license_of(path: Path) -> str | None:
     Raises:
         DataError: the file cannot be read.
     """
-    with reading(path):
+    with wrap_read_errors(path):
         text = path.read_bytes().decode("utf-8", errors="replace")
     if path.suffix.lower() in (".html", ".htm"):
         text = html.unescape(re.sub(r"<[^>]*>", " ", text))

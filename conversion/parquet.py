@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet as pq
 
-from eraser_hub.records.digests import file_digest
+from eraser_hub.records.digests import compute_file_digest
 
 pc: Any = pyarrow.compute  # its functions are made when it is imported, unseen by type checkers
 
@@ -163,4 +163,4 @@ def write_parquet(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatc
                     num_bytes += (pc.sum(sizes).as_py() or 0) + 4 * len(values) - values.nbytes
         if writing is not None:
             writing.result()
-    return FileFacts(num_rows, num_bytes, path.stat().st_size, file_digest(path))
+    return FileFacts(num_rows, num_bytes, path.stat().st_size, compute_file_digest(path))

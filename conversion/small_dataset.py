@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import msgspec
 import pyarrow as pa
 
-from eraser_hub.records.atomic import link_or_copy, rebuilding
-from eraser_hub.records.built import BuiltDataset, batches, open_built, read_card
-from eraser_hub.records.digests import file_digest
+from eraser_hub.records.atomic import link_or_copy, rebuild_folder
+from eraser_hub.records.built import BuiltDataset, open_built, read_card, read_rows
+from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import DataError
 
 from .card import CARDS, ConfigWords, card_text, content_version, with_configs
@@ -175,7 +175,7 @@ class SmallDataset(CheckRules, Verbs):
         target = Path(out) / self.facts.name
         standing(target, Entry)  # somebody else's folder is not replaced
         tables, failed = each_of(list(sources.files), lambda name: self.read(name, sources, notes))
-        with rebuilding(target) as folder:
+        with rebuild_folder(target) as folder:
             release = standing(target, Entry)
             kept = {name: open_built(target).info(name) for name in release.keys() - tables.keys()}
             infos: list[Mapping[str, Any]] = []
@@ -288,14 +288,14 @@ class _RowCheck:
 
 def content_hash(files: Iterable[Path]) -> str:
     """Sixteen hexadecimal digits that change with the contents of any of the files."""
-    return hashlib.sha256("\n".join(file_digest(path) for path in files).encode()).hexdigest()[:16]
+    return hashlib.sha256("\n".join(compute_file_digest(path) for path in files).encode()).hexdigest()[:16]
 
 
 def _records(folder: Path, config: str) -> dict[str, dict[int, str]]:
     """file -> line -> text, of the lines that are kept whole."""
     path = Path(folder) / "records" / f"{config}.parquet"
     kept: dict[str, dict[int, str]] = {}
-    for rows in batches([path] if path.is_file() else [], RECORDS.names, kinds=RECORDS):
+    for rows in read_rows([path] if path.is_file() else [], RECORDS.names, kinds=RECORDS):
         for file, line, text in zip(*(rows[name].to_pylist() for name in RECORDS.names), strict=True):
             kept.setdefault(file, {})[line] = text
     return kept

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.json_lines import describe, has_half_character
+from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.json_lines import describe_value, has_half_character
 from eraser_hub.records.rules import Rule
 
 _NOUNS = {
@@ -47,15 +47,15 @@ def typed(value: Any, kind: Any, at: str = "", **place: Any) -> Any:
         value = value[int(step)] if isinstance(value, list) else value.get(step)
     rule: Rule = "type"
     if (key := message.removeprefix("Object missing required field `")) != message:
-        names = ", ".join(shown(name, 30) for name in list(value)[:8]) or "no keys"
+        names = ", ".join(show(name, 30) for name in list(value)[:8]) or "no keys"
         message, rule = f"expected the key {key[:-1]!r}, found an object with {names}", "key-missing"
     elif (key := message.removeprefix("Object contains unknown field `")) != message:
-        message, rule = f"expected the format's keys alone, found {shown(key[:-1])}", "key-unknown"
+        message, rule = f"expected the format's keys alone, found {show(key[:-1])}", "key-unknown"
     elif expected := _EXPECTED.match(message):
         words = " or ".join(_NOUNS.get(name, name) for name in expected[1].split(" | "))
         words += " of length 1 or more" if " of length >= 1" in message else ""
         bound = expected[2] and f" {_BITS.get(expected[3]) or f'{_BOUNDS[expected[2]]} {expected[3]}'}"
-        message, rule = f"expected {words}{bound or ''}, found {describe(value)}", "range" if bound else "type"
+        message, rule = f"expected {words}{bound or ''}, found {describe_value(value)}", "range" if bound else "type"
     raise DataError(message, rule=rule, field=f"{at}{path}".lstrip(".") or None, **place)
 
 

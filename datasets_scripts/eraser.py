@@ -27,7 +27,7 @@ from eraser_hub.conversion.eraser.own import own_folders
 from eraser_hub.conversion.eraser.rows import full_rows
 from eraser_hub.conversion.eraser.schema import SCHEMA
 from eraser_hub.conversion.eraser.splits import read_split
-from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.version import __version__
 
@@ -53,7 +53,7 @@ class Eraser(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         name = config_name or DEFAULT_CONFIG
         own = own_folders(Path(data_dir)) if data_dir is not None else {}
         if name not in CONFIGS and name not in own:
-            message = f"expected one of the configs {', '.join((*CONFIGS, *own))}, found {shown(name)}"
+            message = f"expected one of the configs {', '.join((*CONFIGS, *own))}, found {show(name)}"
             raise DataError(message, rule="option-value")
         if name not in CONFIGS:
             self.BUILDER_CONFIGS = []  # then datasets makes a configuration of any name

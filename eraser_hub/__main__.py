@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from eraser_hub.records.errors import DataError, printable
+from eraser_hub.records.errors import DataError, make_printable
 from eraser_hub.records.extras import missing_extra
 
 from .version import __version__
@@ -66,7 +66,7 @@ def _root(
 
 def _register(verbs: Sequence[str] = VERBS, app: typer.Typer = app) -> None:
     """Give an app these verbs; those that it has already stay as they are."""
-    from eraser_hub.cli.usage import add_verb
+    from eraser_hub.cli.usage import add_command
 
     present = [command.name for command in app.registered_commands] + [group.name for group in app.registered_groups]
     for verb in (each for each in verbs if each not in present):
@@ -77,7 +77,7 @@ def _register(verbs: Sequence[str] = VERBS, app: typer.Typer = app) -> None:
             app.add_typer(group, rich_help_panel=panel)
         else:
             module = importlib.import_module(f"eraser_hub.cli.{_function(verb)}")
-            add_verb(app, verb, getattr(module, _function(verb)), panel)
+            add_command(app, verb, getattr(module, _function(verb)), panel)
 
 
 def _list_verbs() -> None:
@@ -144,10 +144,10 @@ def main() -> None:
     except OSError as error:
         # a full disk, a missing right, a file that went away: what the system says, of which file
         where = f"{error.filename}: " if error.filename else ""
-        typer.echo(printable(f"{where}{error.strerror or error}"), err=True)
+        typer.echo(make_printable(f"{where}{error.strerror or error}"), err=True)
         sys.exit(1)
     except UnicodeEncodeError as error:
-        text = printable(error.object)
+        text = make_printable(error.object)
         typer.echo(f"{text}: a name that the locale ({error.encoding}) has no letters for: set PYTHONUTF8=1", err=True)
         sys.exit(1)
     except KeyboardInterrupt:

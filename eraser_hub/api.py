@@ -1,7 +1,7 @@
-"""The public functions: a verb of the command line each, with typed keyword arguments, and objects as results.
+"""Public functions: one for each command, with typed keyword arguments and objects as results.
 
-The arguments of each are the fields of one dataclass, of which the command line makes its options; see
-:mod:`eraser_hub.records.options`. What a function needs is imported when it is called.
+The arguments of each function are the fields of one dataclass, from which the command line makes its options; see
+:mod:`eraser_hub.records.options`. Each function imports what it needs when it is called.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from eraser_hub.experiments.plans import ReproduceArguments
 from eraser_hub.publishing.options import PublishArguments, ServeArguments
 from eraser_hub.records.arguments import Revision
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.hub import at_revision, place_of
-from eraser_hub.records.options import Option, Options, UsageError, as_list, keywords, shows
+from eraser_hub.records.hub import at_revision, find_place
+from eraser_hub.records.options import Option, Options, UsageError, as_list, with_documented_options, with_keywords
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.reports.options import BoardArguments, ReportArguments
 from eraser_hub.scoring.options import CompareArguments, ScoreArguments
@@ -56,13 +56,13 @@ Configs = Annotated[Several, Option(help="A configuration; repeat it for several
 
 @dataclass(frozen=True)
 class BuildArguments(Options):
-    """What to build, of what, and where to.
+    """Dataset to build, its source and its place.
 
     Attributes:
         source: Folder with one folder (or .tar.gz) per corpus; without it the release is downloaded.
-        out: Where the dataset and metric folders stand.
-        num_proc: Processes.
-        include_backup_records: Take up records that stand in a release's backup file alone (movies' test.jsonl.bak).
+        out: Folder of the dataset and metric folders.
+        num_proc: Number of processes.
+        include_backup_records: Include records that only a release's backup file has (movies' test.jsonl.bak).
         progress: Show progress on stderr.
     """
 
@@ -84,12 +84,12 @@ class BuildArguments(Options):
             raise UsageError(f"there is no folder {self.source}", rule="file-missing", argument="source")
 
 
-@keywords(BuildArguments)
+@with_keywords(BuildArguments)
 def build(arguments: BuildArguments) -> BuildResult:
     """Build a Hub dataset, or the metric Spaces, into ``out``.
 
-    Building one configuration keeps the others that stand there. A build that is killed leaves the old folder as it
-    was, and the next run goes on where it stopped.
+    Building one configuration keeps the others in the folder. A build that is killed leaves the old folder unchanged,
+    and the next run goes on where it stopped.
 
     Returns:
         The folder, and the rows of each configuration's splits; for ``metrics``, ``out`` with a name for each Space.
@@ -124,7 +124,7 @@ def build(arguments: BuildArguments) -> BuildResult:
 
 @dataclass(frozen=True)
 class CheckArguments(Options):
-    """What to check, and how far.
+    """Dataset to check, and extra checks.
 
     Attributes:
         leakage: List repeated documents, and evidence that a text search misplaces.
@@ -141,11 +141,11 @@ class CheckArguments(Options):
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What a check found.
+    """Findings of a check.
 
     Attributes:
         report: the integrity report.
-        viewer: what the Hub's viewer will make of the folder, where that was asked for.
+        viewer: the problems that the Hub's viewer will have with the folder; None without ``viewer=True``.
     """
 
     report: Report
@@ -165,11 +165,11 @@ class CheckResult:
         return values
 
 
-@keywords(CheckArguments)
+@with_keywords(CheckArguments)
 def check(arguments: CheckArguments) -> CheckResult:
     """Check a built dataset: ids, labels, spans, texts, derived columns, splits, card.
 
-    Known quirks of the releases are named and are no fault.
+    Known quirks of the releases are reported, but are no violation.
 
     Returns:
         The findings; ``errors`` has the violations.
@@ -196,7 +196,7 @@ def check(arguments: CheckArguments) -> CheckResult:
 
 @dataclass(frozen=True)
 class StatsArguments(Options):
-    """Of which dataset the papers' tables are recomputed."""
+    """Dataset whose tables are recomputed."""
 
     name: DatasetName = None
     dataset: BuiltOrRaw = None
@@ -204,7 +204,7 @@ class StatsArguments(Options):
     config: Configs = None
 
 
-@keywords(StatsArguments)
+@with_keywords(StatsArguments)
 def stats(arguments: StatsArguments) -> Tables:
     """Recompute the papers' tables of sizes and evidence, beside the printed figures and with the difference.
 
@@ -226,11 +226,11 @@ def stats(arguments: StatsArguments) -> Tables:
 
 @dataclass(frozen=True)
 class ExportArguments(Options):
-    """What to export, and where to.
+    """Dataset to export, and its place.
 
     Attributes:
         dataset: A built dataset folder, e.g. hub/eraser, or one of the Hub: org/eraser.
-        out: Where the raw folders are written, one per configuration.
+        out: Folder to write the raw folders to, one per configuration.
     """
 
     dataset: Place
@@ -239,9 +239,9 @@ class ExportArguments(Options):
     revision: Revision = None
 
 
-@keywords(ExportArguments)
+@with_keywords(ExportArguments)
 def export(arguments: ExportArguments) -> ExportResult:
-    """Write the raw files back, under the release's own names, every record and document equal to what went in.
+    """Write the raw files of the release back, with every record and document unchanged.
 
     Returns:
         The files, and notes on what was left out.
@@ -261,10 +261,10 @@ def export(arguments: ExportArguments) -> ExportResult:
 
 @dataclass(frozen=True)
 class LoadArguments(Options):
-    """Which rows to load.
+    """Rows to load.
 
     Attributes:
-        dataset: A built folder, a dataset of the Hub (org/eraser), or the name of one that stands in hub/.
+        dataset: A built folder, a dataset of the Hub (org/eraser), or the name of a folder in hub/.
         config: The configuration; by default the dataset's default one.
         split: The split, as the Hub or as the release calls it.
     """
@@ -275,7 +275,7 @@ class LoadArguments(Options):
     revision: Revision = None
 
 
-@keywords(LoadArguments)
+@with_keywords(LoadArguments)
 def load(arguments: LoadArguments) -> Dataset:
     """Load a split of a built dataset.
 
@@ -305,15 +305,15 @@ def load(arguments: LoadArguments) -> Dataset:
 # -- scoring ----------------------------------------------------------------------------------------------------------
 
 
-@keywords(ScoreArguments)
+@with_keywords(ScoreArguments)
 def score(arguments: ScoreArguments) -> Scores:
-    """Score predictions against a corpus: the reference scorer's keys, and more.
+    """Score predictions against a corpus.
 
     Returns:
         The scores: ``table()``, ``to_frame()`` and ``save(path)`` give them in other forms, a notebook shows them.
 
     Raises:
-        DataError: bad data, with file and line; at most ten issues, and their number.
+        DataError: bad data, with file and line; at most ten faults, and their number.
 
     Examples:
         >>> from eraser_hub import samples, score
@@ -331,17 +331,18 @@ def score(arguments: ScoreArguments) -> Scores:
     return run(source, local_file(arguments.predictions), settings, arguments.num_proc)
 
 
-@shows(CompareArguments, without=["predictions"])
+@with_documented_options(CompareArguments, without=["predictions"])
 def compare(*systems: Any, names: Sequence[str] | None = None, **settings: Any) -> dict[str, Any]:
     """Compare systems on the same split, score by score.
 
     Args:
         systems: two or more: files of predictions (``FILE``, ``NAME=FILE``, or ``NAME=FILE,FILE,..`` for runs of one
-            system), which need ``dataset`` and ``config``, or ``source``; or what
-            :func:`eraser_hub.scoring.comparison.compare` takes: results of ``compute(.., per_instance=True)``, or
+            system), which need ``dataset`` and ``config``, or ``source``; or the inputs of
+            :func:`eraser_hub.scoring.comparison.compare`: results of ``compute(.., per_instance=True)``, or
             statistics.
-        names: of the latter, whose further arguments are ``resamples``, ``seed``, ``confidence_level``, ``adjust``,
-            ``primary``, ``equivalence`` and ``cluster_by``.
+        names: names of such results or statistics. Their settings are ``resamples``, ``seed``,
+            ``confidence_level``, ``adjust``, ``primary``, ``equivalence`` and ``cluster_by``.
+        **settings: the settings below.
 
     Returns:
         ``scores``, ``comparisons`` with differences, intervals and p-values, ``notes`` and ``signature``.
@@ -359,7 +360,7 @@ def compare(*systems: Any, names: Sequence[str] | None = None, **settings: Any) 
     """
     from eraser_hub.scoring.comparison import compare as run
     from eraser_hub.scoring.comparison import compare_files
-    from eraser_hub.scoring.runs import named_systems
+    from eraser_hub.scoring.runs import parse_systems
 
     if "n_resamples" in settings:  # 2.0's name
         settings["resamples"] = settings.pop("n_resamples")
@@ -372,14 +373,14 @@ def compare(*systems: Any, names: Sequence[str] | None = None, **settings: Any) 
         raise UsageError(message, rule="option-conflict", argument="names")
     arguments = CompareArguments(predictions=[os.fspath(system) for system in systems], **settings)
     inference, scoring = arguments.inference(), arguments.settings()
-    named = named_systems(arguments.predictions, ways=True)
+    named = parse_systems(arguments.predictions, several_operators=True)
     if len(named) < 2:
         message = "expected the predictions of at least two systems"
         raise UsageError(message, rule="option-missing", argument="predictions")
     return compare_files(arguments.scored_split, named, scoring, inference)
 
 
-@keywords(ReportArguments)
+@with_keywords(ReportArguments)
 def report(arguments: ReportArguments) -> ReportFiles:
     """Write a report: scores with confidence intervals, paired comparison, curves, distributions, classes, documents.
 
@@ -396,7 +397,7 @@ def report(arguments: ReportArguments) -> ReportFiles:
         'index.html'
     """
     from eraser_hub.reports.report import make_report
-    from eraser_hub.scoring.runs import named_systems
+    from eraser_hub.scoring.runs import parse_systems
     from eraser_hub.scoring.settings import ScoreSettings
 
     names = ("confidence_level", "seed", "only_predicted", "cluster_by")
@@ -404,9 +405,9 @@ def report(arguments: ReportArguments) -> ReportFiles:
         Path(at_revision(str(arguments.dataset), arguments.revision)),
         config=arguments.config,
         split=arguments.split,
-        systems=named_systems(as_list(arguments.predictions) or [], ways=True),
-        baselines=named_systems(as_list(arguments.baseline) or []),
-        evaluators=named_systems(as_list(arguments.evaluator) or []),
+        systems=parse_systems(as_list(arguments.predictions) or [], several_operators=True),
+        baselines=parse_systems(as_list(arguments.baseline) or []),
+        evaluators=parse_systems(as_list(arguments.evaluator) or []),
         out=arguments.out,
         title=arguments.title,
         settings=ScoreSettings(n_resamples=arguments.resamples, **{name: getattr(arguments, name) for name in names}),
@@ -430,18 +431,18 @@ class BoardResult:
 
     def as_json(self) -> dict[str, Any]:
         """Return the board's data, as board.json has it."""
-        from eraser_hub.reports.board import as_json
+        from eraser_hub.reports.board import to_board_json
 
-        return as_json(self.lines)
+        return to_board_json(self.lines)
 
     def table(self, whole: bool = False) -> Tables:
         """Return a table for each dataset: the scores of the papers' own tables, or with ``whole`` every score."""
-        from eraser_hub.reports.board import board_tables
+        from eraser_hub.reports.board import make_board_tables
 
-        return board_tables(self.lines, whole=whole)
+        return make_board_tables(self.lines, whole=whole)
 
 
-@keywords(BoardArguments)
+@with_keywords(BoardArguments)
 def board(arguments: BoardArguments) -> BoardResult:
     """Write the results board: every system by every metric by every dataset, none of them first by default.
 
@@ -456,19 +457,19 @@ def board(arguments: BoardArguments) -> BoardResult:
         >>> [file.name for file in board("board").files]
         ['index.html', 'board.json']
     """
-    from eraser_hub.reports.board import board_lines, write_board
-    from eraser_hub.reports.board_lines import named_score_file, submitted_lines
+    from eraser_hub.reports.board import collect_board_lines, write_board
+    from eraser_hub.reports.board_lines import parse_score_argument, score_submissions
     from eraser_hub.scoring.settings import ScoreSettings
 
-    lines = [named_score_file(argument) for argument in as_list(arguments.scores) or ()]
+    lines = [parse_score_argument(argument) for argument in as_list(arguments.scores) or ()]
     if arguments.submission:
         settings = ScoreSettings(confidence_level=0.95, only_predicted=arguments.only_predicted)
         place = Path(at_revision(str(arguments.dataset), arguments.revision))
         split = arguments.split or "test"
         submissions = as_list(arguments.submission) or []
-        lines += submitted_lines(submissions, dataset=place, config=arguments.config, split=split, settings=settings)
+        lines += score_submissions(submissions, dataset=place, config=arguments.config, split=split, settings=settings)
     notes = [f"{line.system}: {note}" for line in lines for note in line.notes]
-    lines = board_lines(lines, published=arguments.published)
+    lines = collect_board_lines(lines, published=arguments.published)
     if not lines:
         message = "nothing to show: give `scores` or `submission`"
         raise UsageError(message, rule="option-missing", argument="published")
@@ -496,7 +497,7 @@ def explain(  # pyright: ignore[reportOverlappingOverload]  # a string is a sequ
 ) -> list[RunReport]: ...
 @overload
 def explain(model: Any, data: Sequence[Any], **settings: Any) -> list[dict[str, Any]]: ...
-@shows(ExplainArguments, Job, ExplainSettings, without=["dataset"])
+@with_documented_options(ExplainArguments, Job, ExplainSettings, without=["dataset"])
 def explain(
     model: Any,
     data: Any,
@@ -519,6 +520,7 @@ def explain(
             numbers, ``paper``, ``infill``, ``method`` and what follows ``target``.
         label_names: of texts in memory: names of the model's outputs.
         on_passes: of texts in memory: called with the number of forward passes.
+        **settings: the settings below.
 
     Returns:
         Of a dataset a report for each file (there are several with ``draws``); of texts one prediction each, in the
@@ -552,18 +554,18 @@ def explain(
 
 @dataclass(frozen=True, slots=True)
 class TrainResult:
-    """What a training made.
+    """Result of a training.
 
     Attributes:
         folder: the model's, as ``explain`` takes it.
-        lines: what was trained, and the figures of each regime, in words.
+        lines: a description of the training, and the figures of each regime.
     """
 
     folder: Path
     lines: list[str]
 
 
-@keywords(TrainArguments)
+@with_keywords(TrainArguments)
 def train(arguments: TrainArguments) -> TrainResult:
     """Train a classifier on a config, for ``explain``: one of the papers' systems, or a transformers encoder.
 
@@ -573,8 +575,7 @@ def train(arguments: TrainArguments) -> TrainResult:
         The model's folder, and how well it does.
 
     Raises:
-        DataError: unknown data or model, no labels, no rationales where they are asked for, an argument that the model
-            does not take.
+        DataError: unknown data or model, no labels, missing rationales, an argument that the model does not take.
 
     Examples:
         >>> from eraser_hub import train
@@ -588,18 +589,18 @@ def train(arguments: TrainArguments) -> TrainResult:
     return TrainResult(arguments.out, list(train_model(recipe, arguments.out, arguments.say or _silent)))
 
 
-@keywords(AskArguments)
+@with_keywords(AskArguments)
 def ask(arguments: AskArguments) -> AskReport:
     """Ask a language model for labels and quotes, and write predictions that ``score`` takes as they are.
 
     The key comes from the environment variable OPENAI_API_KEY. Answers are kept: a rerun costs nothing.
 
     Returns:
-        How many answers and quotes there are of each sort; ``lines()`` says so in words.
+        The number of answers and quotes of each sort; ``lines()`` describes them.
 
     Raises:
-        DataError: anything wrong with data, settings or server; instances without an answer because the server failed
-            or the budget ended: what was answered is kept.
+        DataError: bad data, settings or server; instances without an answer because the server failed or the budget
+            ended. Answers that came are kept.
 
     Examples:
         >>> from eraser_hub import ask
@@ -614,11 +615,11 @@ def ask(arguments: AskArguments) -> AskReport:
     return run(arguments)
 
 
-@keywords(ReproduceArguments)
+@with_keywords(ReproduceArguments)
 def reproduce(arguments: ReproduceArguments) -> Tables:
     """Train, explain and score each row of a printed table, and put the figures beside the print.
 
-    A row that cannot run here says why below the table. Stopped at any point, the same call goes on.
+    A row that cannot run says why below the table. After an interruption, the same call goes on.
 
     Returns:
         The table; ``written("markdown")`` writes it.
@@ -638,23 +639,24 @@ def reproduce(arguments: ReproduceArguments) -> Tables:
 
 
 def _silent(line: str) -> None:
-    """Called with lines of progress that nobody reads."""
+    """Ignore a line of progress."""
 
 
 # -- publishing -------------------------------------------------------------------------------------------------------
 
 
-@keywords(PublishArguments)
+@with_keywords(PublishArguments)
 def publish(arguments: PublishArguments) -> list[str]:
-    """Publish the built datasets, metric Spaces and results board: changed files only, one commit each, a tag per
-    version.
+    """Publish the built datasets, metric Spaces and results board to the Hub.
+
+    Only changed files are uploaded, in one commit each, with a tag per version.
 
     Returns:
-        The addresses of what was published; none after a dry run or a check.
+        The addresses of the published repositories; none after a dry run or a check.
 
     Raises:
         DataError: a folder is not as built or fails its check (nothing is sent then), the Hub holds something else
-            (``check``), or refuses; what had been published by then is said, and running again uploads the rest.
+            (``check``), or refuses. The error names what was published, and running again uploads the rest.
 
     Examples:
         >>> from eraser_hub import publish
@@ -669,7 +671,7 @@ def publish(arguments: PublishArguments) -> list[str]:
     return run(arguments)
 
 
-@keywords(ServeArguments)
+@with_keywords(ServeArguments)
 def serve(arguments: ServeArguments) -> HubServer:
     """Serve the built datasets and metrics, read-only, to machines without internet.
 
@@ -695,20 +697,20 @@ def serve(arguments: ServeArguments) -> HubServer:
 
 
 def _in_hub(dataset: Place) -> str:
-    """Return a dataset's place: of a bare name that of the folder in hub/, unless one of that name stands here."""
+    """Return a dataset's place; a bare name is a folder in hub/, unless a folder of that name exists here."""
     name = os.fspath(dataset)
     return f"hub/{name}" if name in HUB_DATASETS and not Path(name).is_dir() else name
 
 
 def _one_of(value: str, allowed: Sequence[str], argument: str) -> None:
-    """Refuse a value that is none of those allowed."""
+    """Check that a value is one of those allowed."""
     if value not in allowed:
         message = f"expected one of {', '.join(allowed)}, found {value!r}"
         raise UsageError(message, rule="option-value", argument=argument)
 
 
 def _check_configs(configs: Sequence[str] | None, dataset: HubDataset, folder: Path | None) -> None:
-    """Refuse a configuration that neither the dataset has nor the folder, raw or built, holds."""
+    """Check that the dataset or its folder, raw or built, has the configurations."""
     for name in configs or ():
         if name not in dataset.configs:
             _one_of(name, dataset.known_configs(folder), "config")
@@ -717,19 +719,19 @@ def _check_configs(configs: Sequence[str] | None, dataset: HubDataset, folder: P
 def _open(
     name: str | None, dataset: Place | None, revision: str | None, named: bool = False
 ) -> tuple[HubDataset, Path]:
-    """Return a dataset and its folder, fetched where it is of the Hub; the name is the folder's unless it is given.
+    """Return a dataset and its folder, fetched if it is on the Hub; the default name is the folder's.
 
     Args:
         name: the dataset's name; None: its folder's, or ``eraser`` where that is none of ours.
         dataset: its folder, or what it is called on the Hub; None: ``hub/NAME``.
         revision: on the Hub.
-        named: whether the folder's name has to be one of ours.
+        named: demand that the folder's name is one of our datasets.
 
     Raises:
         UsageError: an unknown name, or no such folder.
         DataError: the Hub has no such dataset.
     """
-    place = place_of(dataset or Path("hub") / (name or "eraser"), None if dataset is None else revision)
+    place = find_place(dataset or Path("hub") / (name or "eraser"), None if dataset is None else revision)
     if named and place.dataset not in HUB_DATASETS:
         message = f"expected a folder named {_NAMES}, found {place.dataset!r}"
         raise UsageError(message, rule="option-value", argument="dataset")

@@ -1,7 +1,7 @@
-"""``eraser_hub.explain(..)``, and the imports of 2.0 from ``eraser_hub.explain``, whose folder is
-:mod:`eraser_hub.attribution` now.
+"""``eraser_hub.explain(..)``, and the imports of 2.0 from ``eraser_hub.explain``.
 
-A module of this name stands in the way of a function as soon as anybody imports it, so the module itself is called.
+The folder of 2.0 is :mod:`eraser_hub.attribution` now. Importing a module of this name hides a function of the same
+name, so the module itself is callable.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What `eraser-hub quickstart` does: the whole way on the bundled samples, from raw files to scores."""
+"""``eraser-hub quickstart``: all steps on the bundled samples, from raw files to scores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from eraser_hub import samples
-from eraser_hub.records.predictions import plain_rows
+from eraser_hub.records.predictions import read_plain_rows
 
 if TYPE_CHECKING:
     from datasets import DatasetDict
@@ -41,7 +41,7 @@ def _inside(folder: Path) -> Iterator[None]:
 
 
 def _predictions(path: Path) -> list[dict[str, Any]]:
-    return [row for _, row in plain_rows(path)]
+    return [row for _, row in read_plain_rows(path)]
 
 
 def build_samples(out: Path, say: Console) -> None:

@@ -257,7 +257,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
         "out: expected a file ending in .jsonl or .parquet, found 'ours.txt'",
     ),
     "file-twice": (
-        lambda: of("scoring.runs:system_names")([Path("ours.jsonl"), Path("ours.jsonl")]),
+        lambda: of("scoring.runs:make_system_names")([Path("ours.jsonl"), Path("ours.jsonl")]),
         "expected different files of predictions, found one twice",
     ),
     "encoding": (

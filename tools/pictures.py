@@ -17,11 +17,11 @@ from typing import Any
 from eraser_hub import samples
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.publishing.spaces import build_metrics, metric_names, metrics_folder
-from eraser_hub.reports.board import board_lines, write_board
-from eraser_hub.reports.board_lines import read_score_file
-from eraser_hub.reports.highlight import Highlight, highlights
+from eraser_hub.reports.board import collect_board_lines, write_board
+from eraser_hub.reports.collect_board_lines import read_score_file
+from eraser_hub.reports.highlight import Highlight, highlight_split
 from eraser_hub.reports.report import ReportFiles, make_report
-from eraser_hub.scoring.runs import named_systems
+from eraser_hub.scoring.runs import parse_systems
 from eraser_hub.scoring.scored_split import read_split
 
 from .browser import headless_browser, open_page, picture, running_apps, take_views, view_as, wait_for
@@ -58,14 +58,14 @@ def dataset_pictures(browser: Any, hub: Path, cards: Path) -> list[Path]:
     paths = []
     for name, (config, split, identity) in SHOWN.items():
         paths.append(cards / f"{name}.png")
-        card_picture(browser, highlights(read_split(hub / name, config, split), identity)[0], paths[-1])
+        card_picture(browser, highlight_split(read_split(hub / name, config, split), identity)[0], paths[-1])
     return paths
 
 
 def sample_report(hub: Path) -> ReportFiles:
     """Write the report on the two sample predictions for movies."""
     predictions = samples.path("predictions", "eraser")
-    systems = named_systems(
+    systems = parse_systems(
         [f"ours={predictions / 'movies.val.jsonl'}", f"baseline={predictions / 'movies.val.baseline.jsonl'}"]
     )
     return make_report(hub / "eraser", config="movies", split="validation", systems=systems, out=hub / "report")
@@ -87,9 +87,9 @@ def document_pictures(browser: Any, hub: Path, images: Path) -> list[Path]:
         taken.append(images / f"{name}.png")
         taken[-1].write_bytes(picture(browser, selector, height))
     config, split, identity = SHOWN["eraser"]
-    (system,) = named_systems([str(samples.path("predictions", "eraser") / "movies.val.jsonl")])
+    (system,) = parse_systems([str(samples.path("predictions", "eraser") / "movies.val.jsonl")])
     taken.append(images / "highlight.png")
-    card_picture(browser, highlights(read_split(hub / "eraser", config, split), identity, system)[0], taken[-1])
+    card_picture(browser, highlight_split(read_split(hub / "eraser", config, split), identity, system)[0], taken[-1])
     return taken
 
 
@@ -100,7 +100,7 @@ def page_pictures(browser: Any, hub: Path, views: Path) -> list[Path]:
         DataError: a page does not show its content.
     """
     report = sample_report(hub)
-    board, _ = write_board(hub / "board", board_lines(map(read_score_file, report.score_files)))
+    board, _ = write_board(hub / "board", collect_board_lines(map(read_score_file, report.score_files)))
     taken = []
     for name, page, content in (("report", report.page, "#documents .text"), ("board", board, "#board .best")):
         taken += take_views(browser, name, views, partial(open_file, browser, page, content))

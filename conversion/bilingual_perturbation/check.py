@@ -7,7 +7,7 @@ from typing import Any
 
 from eraser_hub.conversion.checks import Finding, Tally, repeated
 from eraser_hub.records.built import BuiltDataset
-from eraser_hub.records.errors import shown
+from eraser_hub.records.errors import show
 
 from .configs import CONFIGS, PerturbationConfig
 from .format import SAMPLE_TYPES
@@ -46,9 +46,9 @@ def look_at_row(row: Mapping[str, Any], config: str, tally: Tally) -> None:
     if (row["task"], row["language"]) != (facts.task, facts.language):
         tally.add("task or language", 1, [f"{where}: {row['task']}, {row['language']}"])
     if row["sample_type"] not in SAMPLE_TYPES:
-        tally.add("sample_type", 1, [f"{where}: {shown(row['sample_type'])}"])
+        tally.add("sample_type", 1, [f"{where}: {show(row['sample_type'])}"])
     if not tokens_spell(row, facts):
-        tally.add("tokens do not spell the text", 1, [f"{where}: {shown(' '.join(row['tokens'][0]))}"])
+        tally.add("tokens do not spell the text", 1, [f"{where}: {show(' '.join(row['tokens'][0]))}"])
     if row["label"] is not None and row["label"] not in (0, 1):
         tally.add("label", 1, [f"{where}: {row['label']}"])
     if row["has_gold"] != (row["rationale_ids"] is not None):
@@ -65,9 +65,9 @@ def look_at_row(row: Mapping[str, Any], config: str, tally: Tally) -> None:
             tally.add(check, 1, [f"{where}: sequence {sequence}"])
         for chosen in sets:
             if any(not 0 <= index < len(tokens) for index in chosen):
-                tally.add("index outside the tokens", 1, [f"{where}: {shown(chosen)} of {len(tokens)} tokens"])
+                tally.add("index outside the tokens", 1, [f"{where}: {show(chosen)} of {len(tokens)} tokens"])
             if len(set(chosen)) != len(chosen):
-                tally.add("index twice in a gold set", 1, [f"{where}: {shown(chosen)}"])
+                tally.add("index twice in a gold set", 1, [f"{where}: {show(chosen)}"])
 
 
 def look_at_relations(rows: Sequence[Mapping[str, Any]], tally: Tally) -> None:
@@ -92,7 +92,7 @@ def look_at_relations(rows: Sequence[Mapping[str, Any]], tally: Tally) -> None:
     for row in rows:
         originals = inverse.get(row["id"], [])
         if (originals[0] if originals else None) != row["original_id"]:
-            tally.add("original_id", 1, [f"id {row['id']}: {row['original_id']}, named by {shown(originals)}"])
+            tally.add("original_id", 1, [f"id {row['id']}: {row['original_id']}, named by {show(originals)}"])
         if len(originals) > 1:
             tally.add("perturbed by two originals", 1, [f"id {row['id']}: {', '.join(originals)}"])
         if row["sample_type"] == "disturb" and not originals:

@@ -22,9 +22,9 @@ from types import MappingProxyType
 from typing import Any
 
 from eraser_hub.conversion.typed import refuse_half_characters, typed
-from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.json_lines import strict_object
-from eraser_hub.records.lines import batches_of_lines
+from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.json_lines import parse_strict_object
+from eraser_hub.records.lines import read_line_batches
 from eraser_hub.records.rules import Rule
 
 from .configs import PerturbationConfig
@@ -84,10 +84,10 @@ def read_records(path: Path_) -> Iterator[Record]:
     Raises:
         DataError: broken UTF-8, no JSON, no object, a field twice, NaN, half a surrogate pair, an empty line.
     """
-    for lines in batches_of_lines(Path(path)):
+    for lines in read_line_batches(Path(path)):
         for number, raw in zip(lines.numbers, lines.lines, strict=True):
             line = raw.removeprefix(BOM_UTF8) if number == 1 else raw
-            fields = strict_object(line, file=Path(path), number=number)
+            fields = parse_strict_object(line, file=Path(path), number=number)
             if b"\\u" in line:
                 refuse_half_characters(fields, file=path, line=number)
             yield Record(Path(path), number, line.decode("utf-8"), MappingProxyType(fields))
@@ -100,7 +100,7 @@ class _Reader:
         self.fields, self.path, self.line = record.fields, record.file, record.line
         self.id = ""
         if id_field not in self.fields:
-            found = shown(", ".join(self.fields))
+            found = show(", ".join(self.fields))
             raise self.wrong(f"expected {id_field}, found the fields {found}", None, "key-missing")
         self.id = self.identifier(self.fields[id_field], id_field)
         if self.id in seen:
@@ -113,7 +113,7 @@ class _Reader:
     def identifier(self, value: Any, name: str) -> str:
         if type(value) is int or (isinstance(value, str) and value):
             return str(value)
-        raise self.wrong(f"expected an id, found {shown(value)}", name)
+        raise self.wrong(f"expected an id, found {show(value)}", name)
 
     def typed(self, name: str, kind: Any) -> Any:
         if name not in self.fields:
@@ -130,7 +130,7 @@ class _Reader:
             message = "expected the ids of perturbed records, found the record's own"
             raise self.wrong(message, f"rel_ids[{ids.index(self.id)}]", "choice")
         if len(set(ids)) != len(ids):
-            raise self.wrong(f"expected each id once, found {shown(list(ids))}", "rel_ids", "id-twice")
+            raise self.wrong(f"expected each id once, found {show(list(ids))}", "rel_ids", "id-twice")
         return ids
 
     def sample_type(self, required: bool = False) -> str | None:
@@ -138,7 +138,7 @@ class _Reader:
         if required and value is None:
             raise self.wrong("expected 'ori' or 'disturb', found no such field", "sample_type", "key-missing")
         if value is not None and value not in SAMPLE_TYPES:
-            raise self.wrong(f"expected 'ori' or 'disturb', found {shown(value)}", "sample_type", "choice")
+            raise self.wrong(f"expected 'ori' or 'disturb', found {show(value)}", "sample_type", "choice")
         return value
 
     def label(self, names: Sequence[str]) -> int | None:
@@ -150,7 +150,7 @@ class _Reader:
             return int(value)
         if isinstance(value, str) and value in names:
             return names.index(value)
-        raise self.wrong(f"expected 0 ({names[0]}) or 1 ({names[1]}), found {shown(value)}", name, "choice")
+        raise self.wrong(f"expected 0 ({names[0]}) or 1 ({names[1]}), found {show(value)}", name, "choice")
 
     def answer(self) -> str | None:
         """The first answer; "" where the gold says that there is none."""
@@ -185,11 +185,11 @@ class _Reader:
         level, depth = [value], 0
         while any(isinstance(item, list) for item in level):
             if not all(isinstance(item, list) for item in level):
-                raise self.wrong(f"expected lists of one depth, found {shown(value)}", name)
+                raise self.wrong(f"expected lists of one depth, found {show(value)}", name)
             depth += 1
             level = [item for items in level for item in items]
         if not 1 <= depth <= 3:
-            raise self.wrong(f"expected a list of indices, or lists of them, found {shown(value)}", name)
+            raise self.wrong(f"expected a list of indices, or lists of them, found {show(value)}", name)
         return depth
 
     def _index(self, value: Any, name: str) -> int:
@@ -197,7 +197,7 @@ class _Reader:
         if (digits or type(value) is int) and 0 <= int(value) < 2**31:
             return int(value)
         rule: Rule = "range" if type(value) is int else "type"
-        raise self.wrong(f"expected the index of a token, found {shown(value)}", name, rule)
+        raise self.wrong(f"expected the index of a token, found {show(value)}", name, rule)
 
 
 def read_public(path: Path_, config: PerturbationConfig) -> Iterator[Example]:
@@ -223,7 +223,7 @@ def _gold_tokens(reader: _Reader, config: PerturbationConfig) -> tuple[tuple[str
         return None
     tokens = reader.typed("sent_token", list[list[str]])
     if len(tokens) != len(config.sequences):
-        raise reader.wrong(f"expected {len(config.sequences)} lists of tokens, found {shown(tokens)}", "sent_token")
+        raise reader.wrong(f"expected {len(config.sequences)} lists of tokens, found {show(tokens)}", "sent_token")
     return tuple(map(tuple, tokens))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.errors import DataError, show
 
 
 def pairs(
@@ -80,7 +80,7 @@ def _by_id(items: Iterable[Mapping[str, Any]], what: str) -> dict[str, Mapping[s
     for item in items:
         identifier = str(item["id"])
         if identifier in by_id:
-            message = f"expected one {what} of each id, found two of {shown(identifier)}"
+            message = f"expected one {what} of each id, found two of {show(identifier)}"
             raise DataError(message, rule="id-twice", instance=identifier)
         by_id[identifier] = item
     return by_id

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from eraser_hub.records.errors import DataError, raise_all, shown
+from eraser_hub.records.errors import DataError, raise_all, show
 
 from .configs import PerturbationConfig
 from .format import Example, Record, check_inside
@@ -143,7 +143,7 @@ def _refuse_lacking(match: Example, config: PerturbationConfig) -> None:
 def _other_tokens(record: Example, match: Example) -> DataError:
     sequences: zip_longest[tuple[Sequence[str], Sequence[str]]]
     sequences = zip_longest(record.tokens or (), match.tokens or (), fillvalue=())
-    wanted, there = (shown(" ".join(each)) for each in next(pair for pair in sequences if pair[0] != pair[1]))
+    wanted, there = (show(" ".join(each)) for each in next(pair for pair in sequences if pair[0] != pair[1]))
     public, gold = _record(record), _record(match)
     message = (
         f"expected the tokens of {public.file}:{public.line}, which has the same id, {wanted}, found {there} "

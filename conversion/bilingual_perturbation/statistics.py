@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.papers import paper
+from eraser_hub.papers import load_paper
 from eraser_hub.records.built import open_built
 from eraser_hub.records.tables import Cell, Table, Tables
 
@@ -63,7 +63,7 @@ def _overviews(folder: Path, configs: Sequence[str] | None = None) -> dict[str, 
 
 
 def _table_three(overviews: Mapping[str, Mapping[str, float | None]]) -> Table:
-    printed = paper("wang_2022").tables["table_3"]
+    printed = load_paper("wang_2022").tables["table_3"]
     columns = ("pairs", "rationale_percent", "rationale_percent_of_one_set", "sets")
     table = Table("table_3", printed.title, ("config",), columns, printed.source)
     for name, figures in overviews.items():

@@ -11,7 +11,7 @@ import pyarrow as pa
 from eraser_hub.conversion.card import ConfigWords
 from eraser_hub.conversion.dataset import ends_of
 from eraser_hub.conversion.small_dataset import ConfigTables, SmallDataset, Sources
-from eraser_hub.papers import paper
+from eraser_hub.papers import load_paper
 from eraser_hub.records.built import BuiltDataset
 from eraser_hub.records.errors import DataError
 
@@ -42,7 +42,7 @@ class BilingualPerturbationVerbs(SmallDataset):
             "with rationale sets of tokens where the gold file was at hand.",
             {"label": config.label_names},
             HOMEPAGE,
-            citation=paper("wang_2022").citation,
+            citation=load_paper("wang_2022").citation,
         )
         for name, config in CONFIGS.items()
     }

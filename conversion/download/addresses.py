@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from eraser_hub.records.errors import DataError, first_line
-from eraser_hub.records.run_record import BESIDE
+from eraser_hub.records.errors import DataError, get_first_line
+from eraser_hub.records.run_record import RUN_SUFFIX
 
 
 def is_remote(address: str) -> bool:
@@ -42,7 +42,11 @@ def _of_the_web(address: str) -> Path:
     download(address, path, name=path.name)
     with contextlib.suppress(NotThere):
         url = urlsplit(address)
-        download(url._replace(path=url.path + BESIDE).geturl(), folder / (path.name + BESIDE), name=path.name + BESIDE)
+        download(
+            url._replace(path=url.path + RUN_SUFFIX).geturl(),
+            folder / (path.name + RUN_SUFFIX),
+            name=path.name + RUN_SUFFIX,
+        )
     return path
 
 
@@ -58,7 +62,7 @@ def _of_the_hub(address: str) -> Path:
 
         path = fetched(place.path_in_repo)
         with contextlib.suppress(EntryNotFoundError):
-            fetched(place.path_in_repo + BESIDE)
+            fetched(place.path_in_repo + RUN_SUFFIX)
     except Exception as error:  # huggingface_hub raises many kinds; its words say what is missing
-        raise DataError(f"cannot be fetched: {first_line(error)}", rule="hub", file=address) from None
+        raise DataError(f"cannot be fetched: {get_first_line(error)}", rule="hub", file=address) from None
     return path

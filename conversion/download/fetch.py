@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from eraser_hub.records.atomic import atomic_write
-from eraser_hub.records.digests import file_digest
-from eraser_hub.records.errors import BusyError, DataError, printable
-from eraser_hub.records.locks import exclusive
+from eraser_hub.records.digests import compute_file_digest
+from eraser_hub.records.errors import BusyError, DataError, make_printable
+from eraser_hub.records.locks import hold_lock
 
 from .http import NotThere, Retries, download
 from .unpack import BUSY, NoRoom, corpus_folders, unpack
@@ -138,11 +138,11 @@ def fetch_archive(
     folder = Path(cache_dir) / "archives"
     target, pin = folder / f"{archive.name}.tar.gz", folder / f"{archive.name}.tar.gz.sha256"
     lock = folder / f".{archive.name}.lock"
-    with exclusive(lock, BUSY.format(lock)):
+    with hold_lock(lock, BUSY.format(lock)):
         expected = archive.sha256 or _pinned(pin)
         # the archive got its name after it had been verified; its digest is looked at again all the same, since what
         # follows trusts it
-        digest = file_digest(target) if target.is_file() else None
+        digest = compute_file_digest(target) if target.is_file() else None
         if digest is None or expected not in (None, digest):
             if digest is not None:
                 say(f"{target} is not what was expected (sha256 {digest}): it is downloaded again")
@@ -180,7 +180,7 @@ def _download(archive: Archive, part: Path, expected: str | None, pin: Path, say
     """Download into ``part``, anew where a resumed download is not as expected; its digest."""
     while True:
         resumed = download(archive.url, part, name=archive.name, size=archive.size, say=say, **how)
-        digest = file_digest(part)
+        digest = compute_file_digest(part)
         if expected in (None, digest):
             return digest
         part.unlink()
@@ -202,7 +202,7 @@ def archive_folder(archive: str | os.PathLike[str], cache_dir: str | os.PathLike
     if not archive.is_file():
         raise DataError("expected an archive, found no such file", rule="file-missing", file=archive)
     cache = Path(cache_dir) if cache_dir is not None else cache_folder()
-    folder = cache / "unpacked" / file_digest(archive)[:16]
+    folder = cache / "unpacked" / compute_file_digest(archive)[:16]
     if not folder.is_dir():
         unpack(archive, folder)
     return folder
@@ -237,4 +237,4 @@ def _pinned(pin: Path) -> str | None:
 
 def to_stderr(line: str) -> None:
     """Say a line on stderr."""
-    print(printable(line), file=sys.stderr)
+    print(make_printable(line), file=sys.stderr)

@@ -21,7 +21,7 @@ from urllib.parse import unquote_to_bytes, urlsplit, urlunsplit
 
 from tqdm import tqdm
 
-from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.errors import DataError, show
 from eraser_hub.version import __version__
 
 BLOCK = 1 << 16
@@ -136,7 +136,7 @@ def download(
         url, authorization = _without_password(url)
         known = urlsplit(url).scheme in ("http", "https")
     if not known:
-        message = f"expected an http or https address, found {shown(url.rpartition('@')[2])}"
+        message = f"expected an http or https address, found {show(url.rpartition('@')[2])}"
         raise DataError(message, rule="option-value")
     try:
         part.parent.mkdir(parents=True, exist_ok=True)

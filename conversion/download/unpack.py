@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
-from eraser_hub.records.errors import DataError, first_line, shown
-from eraser_hub.records.locks import exclusive
+from eraser_hub.records.errors import DataError, get_first_line, show
+from eraser_hub.records.locks import hold_lock
 from eraser_hub.records.rules import Rule
 
 APPLE_DOUBLE = b"\x00\x05\x16\x07"  # the first bytes of the ``._NAME`` files that macOS adds to archives
@@ -109,7 +109,7 @@ def unpack(archive: str | os.PathLike[str], destination: str | os.PathLike[str],
     if not archive.is_file():
         raise DataError("expected an archive, found no such file", rule="file-missing", file=archive)
     lock = destination.parent / f".{destination.name}.lock"
-    with exclusive(lock, BUSY.format(lock)):
+    with hold_lock(lock, BUSY.format(lock)):
         if destination.exists():
             if not destination.is_dir() or any(destination.iterdir()):
                 message = "expected no such folder, found one: nothing is unpacked over it"
@@ -166,7 +166,7 @@ def _unpack_into(archive: Path, folder: Path, limits: Limits) -> None:
 def _fault(error: Exception, archive: Path, folder: Path) -> DataError | None:
     """What an error of unpacking says of the archive; None for one that says nothing of it."""
     number = error.errno if isinstance(error, OSError) else None
-    words, reason = first_line(error), getattr(error, "strerror", None)
+    words, reason = get_first_line(error), getattr(error, "strerror", None)
     if number in (errno.ENOSPC, errno.EDQUOT):
         message = f"the disk is full: no room to unpack into {folder.parent}"
         return NoRoom(message, rule="file-unreadable", file=archive)
@@ -202,7 +202,7 @@ def _extract_all(tar: tarfile.TarFile, archive: Path, folder: Path, limits: Limi
             raise DataError(f"unpacks to more than {limits.total_bytes} bytes", rule="size-limit", file=archive)
         name = _checked_name(member, archive)
         if name in names and not member.isdir():
-            raise DataError(f"the member {shown(member.name)} stands in it twice", rule="archive-member", file=archive)
+            raise DataError(f"the member {show(member.name)} stands in it twice", rule="archive-member", file=archive)
         names.add(name)
         if member.isdir():
             (folder / name).mkdir(parents=True, exist_ok=True)
@@ -218,7 +218,7 @@ def _checked_name(member: tarfile.TarInfo, archive: Path) -> str:
     """The member's path below the folder; the data filter looks at the same things once more, on the file system."""
     name, path, windows = member.name, PurePosixPath(member.name), PureWindowsPath(member.name)
     for refused, why in (
-        (member.issym() or member.islnk(), f"is a link (to {shown(member.linkname)})"),
+        (member.issym() or member.islnk(), f"is a link (to {show(member.linkname)})"),
         (not (member.isdir() or member.isreg()), "is neither a file nor a folder"),
         (member.issparse(), "is a sparse member"),
         (not name or "\0" in name, "is no name"),
@@ -227,7 +227,7 @@ def _checked_name(member: tarfile.TarInfo, archive: Path) -> str:
         (len(path.parts) > MOST_DEEP, f"lies {len(path.parts)} folders deep"),
     ):
         if refused:
-            raise DataError(f"refused: {shown(name)} {why}", rule="archive-member", file=archive)
+            raise DataError(f"refused: {show(name)} {why}", rule="archive-member", file=archive)
     return str(path)
 
 

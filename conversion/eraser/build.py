@@ -41,11 +41,11 @@ from eraser_hub.conversion.finish import finish_build
 from eraser_hub.conversion.licenses import built_name, license_notes
 from eraser_hub.conversion.offsets import in_first_order
 from eraser_hub.conversion.parquet import FileFacts, write_parquet
-from eraser_hub.records.atomic import atomic_write, link_or_copy, rebuilding
-from eraser_hub.records.built import batches
-from eraser_hub.records.digests import file_digest
-from eraser_hub.records.errors import MOST_SHOWN, DataError, printable, raise_all, shown
-from eraser_hub.records.processes import process_pool
+from eraser_hub.records.atomic import atomic_write, link_or_copy, rebuild_folder
+from eraser_hub.records.built import read_rows
+from eraser_hub.records.digests import compute_file_digest
+from eraser_hub.records.errors import MOST_SHOWN, DataError, make_printable, raise_all, show
+from eraser_hub.records.processes import make_process_pool
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.version import __version__
 
@@ -90,7 +90,7 @@ def build_eraser(source: Path | None, configs: Sequence[str] | None, out: Path, 
             corpus.config.name: [str(corpus.folder.resolve()), fingerprint(corpus.folder)] for corpus in corpora
         },
     }
-    with rebuilding(target, key) as folder:
+    with rebuild_folder(target, key) as folder:
         _clear(folder, names)
         parts, errors = _build_all(corpora, folder, options)
         failed |= errors
@@ -166,9 +166,9 @@ def _keep(target: Path, folder: Path, names: Iterable[str]) -> None:
             link_or_copy(old, folder / old.relative_to(target))
 
 
-def _bar(title: str, total: int, unit: str, shown: bool) -> tqdm[Any]:
+def _bar(title: str, total: int, unit: str, show: bool) -> tqdm[Any]:
     """A progress bar on stderr where that is a terminal, or none."""
-    disable = None if shown else True
+    disable = None if show else True
     return tqdm(total=total, desc=title, unit=unit, unit_scale=True, mininterval=0.3, leave=False, disable=disable)
 
 
@@ -199,7 +199,7 @@ def _build_all(
         # where others cannot start (a script without `if __name__ == "__main__"`) or are killed, this one does it all
         with (
             suppress(BrokenProcessPool),
-            process_pool(processes) as pool,
+            make_process_pool(processes) as pool,
             _bar("building", len(corpora), "configs", options.progress) as bar,
         ):
             waiting = {name: pool.submit(build, corpus) for name, corpus in by_name.items()}
@@ -223,7 +223,7 @@ class _ConfigBuild:
 
     def __init__(self, corpus: CorpusFolder, folder: Path, progress: bool) -> None:
         self.corpus, self.config, self.folder = corpus, corpus.config, folder
-        self.bar = partial(_bar, shown=progress)
+        self.bar = partial(_bar, show=progress)
         self.digests: dict[str, str] = {}
         lines = corpus.folder / "docs.jsonl"
         size = lines.stat().st_size if lines.is_file() else 0
@@ -235,17 +235,17 @@ class _ConfigBuild:
         self.records: list[tuple[str, int, str]] = []
         self.notes: list[str] = []
 
-    def write(self, name: str, schema: pa.Schema, batches: Iterable[pa.Table | pa.RecordBatch]) -> FileFacts:
+    def write(self, name: str, schema: pa.Schema, read_rows: Iterable[pa.Table | pa.RecordBatch]) -> FileFacts:
         """Write a Parquet file, ``name`` being its path in the folder, unless a stopped run has finished it."""
         path, parts = self.folder / name, self.folder / PARTS / self.config.name
         remembered = parts / f"{path.name}.json"
         with suppress(OSError, ValueError, TypeError):
             facts = FileFacts(**json.loads(remembered.read_bytes()))
             # a machine that went down may have kept the size and lost the contents
-            if path.stat().st_size == facts.file_bytes and file_digest(path) == facts.sha256:
+            if path.stat().st_size == facts.file_bytes and compute_file_digest(path) == facts.sha256:
                 self.digests[name] = facts.sha256
                 return facts
-        facts = write_parquet(parts / path.name, schema, batches)
+        facts = write_parquet(parts / path.name, schema, read_rows)
         path.parent.mkdir(exist_ok=True)
         (parts / path.name).replace(path)
         atomic_write(remembered, json.dumps(asdict(facts)).encode())
@@ -293,7 +293,7 @@ class _ConfigBuild:
             "splits": self.entries,
             "skipped": [
                 # a name that is no UTF-8 is written with its bytes' numbers
-                {"file": printable(str(each.path.relative_to(self.corpus.folder))), "reason": each.reason}
+                {"file": make_printable(str(each.path.relative_to(self.corpus.folder))), "reason": each.reason}
                 for each in skipped
             ],
             **({"corpus": config.corpus_yaml} if config.corpus_yaml else {}),
@@ -307,9 +307,9 @@ class _ConfigBuild:
             self.notes += license_notes(self.config.name, self.config.license, path)
         masks = annotators_file(self.config.name)
         if self.config.corpus_yaml and os.path.lexists(path := self.corpus.folder / masks):
-            for _ in batches([path], ANNOTATORS.names, kinds=ANNOTATORS, whole=ANNOTATORS.names):
+            for _ in read_rows([path], ANNOTATORS.names, kinds=ANNOTATORS, whole=ANNOTATORS.names):
                 pass  # read to the end, which refuses a damaged file
-            copies[path], self.digests[masks] = masks, file_digest(path)
+            copies[path], self.digests[masks] = masks, compute_file_digest(path)
         for path, name in copies.items():
             (self.folder / name).parent.mkdir(exist_ok=True)
             shutil.copyfile(path, self.folder / name)
@@ -391,7 +391,7 @@ def _build_config(
 def _kept_keys(path: Path, rows: NumberedRows) -> list[str]:
     """A line on the keys that the format does not know, which `export` writes back and no column holds."""
     counts = Counter(key for keys in rows.kept.values() for key in keys if key != "docids")
-    words = ", ".join(f"{shown(key)} (in {count})" for key, count in counts.most_common(MOST_SHOWN))
+    words = ", ".join(f"{show(key)} (in {count})" for key, count in counts.most_common(MOST_SHOWN))
     more = f" and {len(counts) - MOST_SHOWN} more" if len(counts) > MOST_SHOWN else ""
     return [f"{path}: keys beyond the format are kept for export, and are no columns: {words}{more}"] if counts else []
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from eraser_hub.conversion.card import CARDS, ConfigWords, card_text, with_configs
 from eraser_hub.conversion.licenses import built_name
-from eraser_hub.papers import paper
-from eraser_hub.records.errors import DataError, visible
+from eraser_hub.papers import load_paper
+from eraser_hub.records.errors import DataError, show_controls
 from eraser_hub.records.tables import Cell
 
 from .configs import CONFIGS, DEFAULT_CONFIG, EraserConfig
@@ -45,7 +45,7 @@ def words_of(config: EraserConfig) -> ConfigWords:
         {"classification": config.label_names},
         HOMEPAGE if released else "",
         config.license,
-        paper("eraser_acl_2020").citation if released else config.citation,
+        load_paper("eraser_acl_2020").citation if released else config.citation,
     )
 
 
@@ -108,7 +108,7 @@ def _own(facts: Mapping[str, EraserConfig]) -> str:
 
 def _cell(text: str) -> str:
     """Words that neither a table's cell nor a fenced block ends at."""
-    return visible(text).replace("|", "\\|").replace("`", "'")
+    return show_controls(text).replace("|", "\\|").replace("`", "'")
 
 
 def _splits(release: Mapping[str, Any], facts: Mapping[str, EraserConfig]) -> str:
@@ -127,7 +127,7 @@ def _table_five(release: Mapping[str, Any], facts: Mapping[str, EraserConfig]) -
         "| config | split | documents | instances | rationale % | evidence statements | evidence length |",
         "|---|---|---:|---:|---:|---:|---:|",
     ]
-    printed = paper("eraser_acl_2020").tables["table_5"]
+    printed = load_paper("eraser_acl_2020").tables["table_5"]
     columns = ("documents", "instances", "rationale_percent", "evidences", "evidence_length")
     for name in facts:
         of_paper = [split for config, split in printed.rows if config == name]

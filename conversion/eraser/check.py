@@ -19,8 +19,8 @@ import pyarrow.compute
 
 from eraser_hub.conversion.checks import CheckRules, Finding, Tally, UniqueStrings
 from eraser_hub.conversion.offsets import offsets_of
-from eraser_hub.records.built import BuiltDataset, batches
-from eraser_hub.records.errors import shown
+from eraser_hub.records.built import BuiltDataset, read_rows
+from eraser_hub.records.errors import show
 
 from .flat_rows import FlatRows, list_lengths
 from .release import configs_of
@@ -87,7 +87,7 @@ class EraserSplitCheck:
     def finish(self, tally: Tally) -> None:
         """What only the whole split shows."""
         repeated = self._ids.repeated()
-        tally.add("ids", len(repeated), (f"{shown(name)} stands {count} times" for name, count in repeated))
+        tally.add("ids", len(repeated), (f"{show(name)} stands {count} times" for name, count in repeated))
         if self._positions:
             positions = np.concatenate(self._positions)
             values, counts = np.unique(positions, return_counts=True)
@@ -102,7 +102,7 @@ class EraserSplitCheck:
         tally.add(
             "document texts",
             len(np.unique(numbers[differs])),
-            (f"{shown(codes.dictionary[int(n)].as_py())} has two texts" for n in np.unique(numbers[differs])),
+            (f"{show(codes.dictionary[int(n)].as_py())} has two texts" for n in np.unique(numbers[differs])),
         )
         self.doc_names, self.doc_hashes = codes.dictionary, hashes[first]
         self.documents = len(self.doc_names)
@@ -114,7 +114,7 @@ class EraserSplitCheck:
         labels = rows["classification"].fill_null(-1).to_numpy()
         bad = np.flatnonzero((labels < 0) | (labels >= self.labels))
         ids = rows["annotation_id"]
-        tally.add("labels", len(bad), (f"{shown(ids[int(i)].as_py())}: label {labels[i]}" for i in bad))
+        tally.add("labels", len(bad), (f"{show(ids[int(i)].as_py())}: label {labels[i]}" for i in bad))
 
     def _remember_documents(self, flat: FlatRows) -> None:
         # sentences apart, texts of the same tokens are the same
@@ -146,7 +146,7 @@ class EraserSplitCheck:
         tally.add("repeated spans", len(again), _named(flat, again))
         marked = np.zeros(len(flat.ids), bool)
         marked[flat.span_row] = True
-        tally.add("no evidence", int((~marked).sum()), (shown(flat.ids[i], 40) for i in np.flatnonzero(~marked)))
+        tally.add("no evidence", int((~marked).sum()), (show(flat.ids[i], 40) for i in np.flatnonzero(~marked)))
         self._sentences(flat, np.flatnonzero(there), tally)
         return np.flatnonzero(inside)
 
@@ -166,8 +166,8 @@ class EraserSplitCheck:
         """Evidence text equals its tokens joined by blanks."""
         off = [i for i in spans.tolist() if " ".join(flat.evidence(i)) != flat.span_texts[i]]
         words = (
-            f"{shown(flat.ids[flat.span_row[i]], 40)}: text {shown(flat.span_texts[i], 50)}, tokens "
-            + shown(" ".join(flat.evidence(i)), 50)
+            f"{show(flat.ids[flat.span_row[i]], 40)}: text {show(flat.span_texts[i], 50)}, tokens "
+            + show(" ".join(flat.evidence(i)), 50)
             for i in off
         )
         tally.add("evidence text", len(off), words)
@@ -205,7 +205,7 @@ class EraserSplitCheck:
     @staticmethod
     def _tally_rows(check: str, wrong: np.ndarray, flat: FlatRows, tally: Tally) -> None:
         places = np.flatnonzero(wrong)
-        tally.add(check, len(places), (shown(flat.ids[i], 40) for i in places))
+        tally.add(check, len(places), (show(flat.ids[i], 40) for i in places))
 
     def _occurrences(self, flat: FlatRows, spans: np.ndarray) -> None:
         """Evidence whose text stands in its document more than once, and that a search from the left would misplace."""
@@ -220,14 +220,14 @@ class EraserSplitCheck:
             if first != place:
                 self.misplaced += 1
                 if len(self.misplaced_examples) < MOST_LISTED:
-                    self.misplaced_examples.append(f"{flat.ids[flat.span_row[i]]}: {shown(words, 50)}")
+                    self.misplaced_examples.append(f"{flat.ids[flat.span_row[i]]}: {show(words, 50)}")
 
 
 def _named(flat: FlatRows, spans: np.ndarray) -> Iterator[str]:
     """The spans in words."""
     for i in spans.tolist():
-        where = f"{shown(flat.names[i].as_py(), 40)} [{flat.start[i]}, {flat.end[i]})"
-        yield f"{shown(flat.ids[flat.span_row[i]], 40)}: {where}"
+        where = f"{show(flat.names[i].as_py(), 40)} [{flat.start[i]}, {flat.end[i]})"
+        yield f"{show(flat.ids[flat.span_row[i]], 40)}: {where}"
 
 
 # -- across splits ----------------------------------------------------------------------------------------------------
@@ -240,7 +240,7 @@ def _shared(checks: Mapping[str, EraserSplitCheck], tally: Tally) -> None:
         tally.add(
             "shared documents" if main else "shared with an extra split",
             len(common),
-            [f"{one} and {other}: {len(common)}, e.g. {shown(common[0].as_py())}"] if len(common) else (),
+            [f"{one} and {other}: {len(common)}, e.g. {show(common[0].as_py())}"] if len(common) else (),
         )
         if len(common):
             left, right = (
@@ -248,7 +248,7 @@ def _shared(checks: Mapping[str, EraserSplitCheck], tally: Tally) -> None:
                 for name in (one, other)
             )
             odd = np.flatnonzero(left != right)
-            tally.add("document texts", len(odd), (f"{shown(common[int(i)].as_py())} differs" for i in odd))
+            tally.add("document texts", len(odd), (f"{show(common[int(i)].as_py())} differs" for i in odd))
 
 
 def _common(one: pa.Array, other: pa.Array) -> pa.Array:
@@ -259,14 +259,14 @@ def _unreferenced(folder: Path, config: str, checks: Mapping[str, EraserSplitChe
     """The documents that no annotation refers to: each once, and none of them referred to."""
     path = folder / "documents" / f"{config}.parquet"
     names = UniqueStrings()
-    for batch in batches([path] if path.is_file() else [], ("docid",)):
+    for batch in read_rows([path] if path.is_file() else [], ("docid",)):
         names.add(batch["docid"])
         docids = batch["docid"].cast(pa.string()).combine_chunks()
         for split, check in checks.items():
             common = _common(docids, check.doc_names)
-            tally.add("documents beside", len(common), (f"{shown(n.as_py())} is one of {split}'s" for n in common))
+            tally.add("documents beside", len(common), (f"{show(n.as_py())} is one of {split}'s" for n in common))
     repeated = names.repeated()
-    tally.add("documents beside", len(repeated), (f"{shown(name)} stands {n} times" for name, n in repeated))
+    tally.add("documents beside", len(repeated), (f"{show(name)} stands {n} times" for name, n in repeated))
 
 
 def _several_names(config: str, checks: Mapping[str, EraserSplitCheck]) -> Iterator[Finding]:

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from eraser_hub.conversion.offsets import first_places, offsets_of
-from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.errors import DataError, show
 
 from .format import Annotation, Annotations, read_annotations, take_up
 
@@ -91,11 +91,11 @@ class Checked:
             nowhere = int(row[lost].min()) if len(lost) else len(records)
             wrong = next((at for at, record in enumerate(records) if record.classification in strange), len(records))
             if strange and wrong <= nowhere:
-                found = shown(records[wrong].classification)
+                found = show(records[wrong].classification)
                 message = f"expected one of {', '.join(map(repr, labels or ()))}, found {found}"
                 raise self.run.error(wrong, message, "classification", "label-unknown")
             at = int(lost[row[lost] == nowhere][0])
-            words = f"expected a document of {documents.path}, found {shown(docids[at])}, which is not there"
+            words = f"expected a document of {documents.path}, found {show(docids[at])}, which is not there"
             if at < listed:
                 raise self.run.error(nowhere, words, "docids", "document-missing")
             raise self.run.evidence_error(at - listed, words, "docid", "document-missing")
@@ -115,7 +115,7 @@ class Checked:
         if not bad.any():
             return
         at = int(bad.argmax())
-        first, last, name = int(start[at]), int(end[at]), shown(self.evidences[at].docid)
+        first, last, name = int(start[at]), int(end[at]), show(self.evidences[at].docid)
         if first < 0:
             raise self.run.evidence_error(at, f"expected a token of {name}, found {first}", "start_token", "span-order")
         if last < first:
@@ -160,7 +160,7 @@ def _repeated(run: Annotations, place: int) -> DataError:
     identity = run.records[place].annotation_id
     earlier = (zip(before.numbers, before.records, strict=True) for before in read_annotations(run.file))
     first = next(line for pairs in earlier for line, one in pairs if str(one.annotation_id) == str(identity))
-    message = f"expected each annotation id once, found {shown(identity)} again (first on line {first})"
+    message = f"expected each annotation id once, found {show(identity)} again (first on line {first})"
     return run.error(place, message, "annotation_id", "id-twice")
 
 

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from eraser_hub.conversion.dataset import ends_of
 from eraser_hub.conversion.licenses import is_license
-from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.json_lines import describe, strict_value
-from eraser_hub.records.lines import batches_of_lines, reading
+from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.json_lines import describe_value, parse_strict_value
+from eraser_hub.records.lines import read_line_batches, wrap_read_errors
 from eraser_hub.records.splits import dataset_split
 
 from .configs import CONFIGS, CORPUS_YAML, EraserConfig
@@ -108,8 +108,8 @@ def look_into(folder: Path, config: EraserConfig) -> CorpusFolder:
 
 
 def _first_line(path: Path) -> bytes | None:
-    with reading(path):
-        for batch in batches_of_lines(path, 1 << 16):
+    with wrap_read_errors(path):
+        for batch in read_line_batches(path, 1 << 16):
             return batch.lines[0]
     return None
 
@@ -118,7 +118,7 @@ def _why_no_split(entry: os.DirEntry[str], path: Path, config: EraserConfig) -> 
     """Why an entry of the folder is left out; None for a file of annotations."""
     surely = path.stem in {"train", "val", "validation", "test", *config.extra_splits}
     if surely and path.suffix == ".jsonl" and not entry.is_file():
-        with reading(path):  # a folder, a pipe, a link that leads nowhere in the place of a split
+        with wrap_read_errors(path):  # a folder, a pipe, a link that leads nowhere in the place of a split
             return None
     if entry.is_dir():
         beside = entry.name == "docs"
@@ -143,19 +143,19 @@ def _why_not_annotations(path: Path, surely: bool) -> str | None:
     if line is None:
         return None if surely else "is empty"
     try:
-        value = strict_value(line, file=path, number=1)
+        value = parse_strict_value(line, file=path, number=1)
         if isinstance(value, str):
-            value = strict_value(value.encode(), file=path, number=1)
+            value = parse_strict_value(value.encode(), file=path, number=1)
     except (DataError, UnicodeError):
         return None if surely else "is not ERASER annotations (its first line is no JSON object)"
     if not isinstance(value, dict):
-        return None if surely else f"is not ERASER annotations (its first line is {describe(value)})"
+        return None if surely else f"is not ERASER annotations (its first line is {describe_value(value)})"
     if "rationales" in value and "evidences" not in value:
         return PREDICTIONS
     if surely:
         return None
     if "annotation_id" not in value or "evidences" not in value:
-        return f"is another format (an object with {', '.join(shown(key, 30) for key in list(value)[:6])})"
+        return f"is another format (an object with {', '.join(show(key, 30) for key in list(value)[:6])})"
     try:
         first_annotation(line, path)
     except DataError as error:  # boolq's dev_data.jsonl

@@ -14,8 +14,8 @@ import pyarrow as pa
 from eraser_hub.conversion.arrays import byte_strings, numbers, string_data, string_sizes, strings
 from eraser_hub.conversion.offsets import distinct, offsets_of
 from eraser_hub.metrics.tokens import find_token_starts
-from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.lines import file_name, utf8_file
+from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.lines import file_name, read_utf8_file
 
 from .format import read_document_lines
 
@@ -88,7 +88,7 @@ class DocumentFiles(Documents):
                     else:
                         folders.append(folder / entry.name)
         except UnicodeDecodeError as error:
-            found = shown(os.fsdecode(error.object))
+            found = show(os.fsdecode(error.object))
             raise DataError(f"expected file names in UTF-8, found {found}", rule="encoding", file=folder) from None
         except OSError as error:
             message = f"cannot be read: {error.strerror}"
@@ -101,7 +101,7 @@ class DocumentFiles(Documents):
         """The texts of some, by their numbers."""
         folder = str(self.path)
         names = self.names.take(numbers(chosen)).to_pylist()
-        return byte_strings([utf8_file(f"{folder}/{file_name(name)}") for name in names])
+        return byte_strings([read_utf8_file(f"{folder}/{file_name(name)}") for name in names])
 
 
 class DocumentLines(Documents):

@@ -16,9 +16,9 @@ import pyarrow as pa
 from eraser_hub.conversion.card import verify_folder
 from eraser_hub.conversion.dataset import RELEASE, ExportResult, read_release
 from eraser_hub.conversion.licenses import built_name, check_name
-from eraser_hub.records.atomic import rebuilding
-from eraser_hub.records.built import BuiltDataset, batches, label_name, open_built
-from eraser_hub.records.errors import DataError, first_line, shown
+from eraser_hub.records.atomic import rebuild_folder
+from eraser_hub.records.built import BuiltDataset, get_label_name, open_built, read_rows
+from eraser_hub.records.errors import DataError, get_first_line, show
 from eraser_hub.records.lines import file_name
 
 from .build import RECORDS
@@ -52,7 +52,7 @@ def export_eraser(dataset: Path, configs: Sequence[str] | None, out: Path) -> Ex
     known = [name for name in release if name in facts]
     for name in configs or release:
         if name not in known:
-            message = f"expected one of the configs {', '.join(known)}, found {shown(name)}"
+            message = f"expected one of the configs {', '.join(known)}, found {show(name)}"
             raise DataError(message, rule="option-value", file=dataset)
     names = known if configs is None else [name for name in facts if name in configs]
     files: list[Path] = []
@@ -61,7 +61,7 @@ def export_eraser(dataset: Path, configs: Sequence[str] | None, out: Path) -> Ex
         if target.exists() and any(target.iterdir()):
             message = "expected no such folder yet, or an empty one; nothing is overwritten"
             raise DataError(message, rule="file-exists", file=target)
-        with rebuilding(target) as folder:
+        with rebuild_folder(target) as folder:
             names_of_files = _export_config(built, facts[name], release[name], folder)
         files += [target / path for path in names_of_files]
     return ExportResult(out, files)
@@ -75,16 +75,16 @@ def _export_config(built: BuiltDataset, config: EraserConfig, entry: dict[str, A
         for split, facts in entry["splits"].items():
             for file in (facts["file"], (facts.get("backup") or facts)["file"]):
                 if not safe_name(file):
-                    message = f"expected a file name, found {shown(file)}"
+                    message = f"expected a file name, found {show(file)}"
                     raise DataError(message, rule="file-name", file=built.folder / RELEASE)
-            tables = batches(built.files(name, split), COLUMNS, kinds=SCHEMA, whole=WHOLE)
+            tables = read_rows(built.files(name, split), COLUMNS, kinds=SCHEMA, whole=WHOLE)
             names += write_split(tables, folder, facts, config.label_names, records.get(split, {}), documents)
-        for table in batches([beside / f"{name}.parquet"], ["docid", "text"], whole=["docid", "text"]):
+        for table in read_rows([beside / f"{name}.parquet"], ["docid", "text"], whole=["docid", "text"]):
             for docid, text in zip(table["docid"].to_pylist(), table["text"].to_pylist(), strict=True):
                 documents.add(docid, text)
         positions = None
         if not entry["documents"]["in_order"]:
-            order = batches(
+            order = read_rows(
                 [beside / f"{name}{part}.parquet" for part in (".order", "")], ["position"], whole=["position"]
             )
             positions = np.concatenate([batch["position"].to_numpy() for batch in order])
@@ -110,12 +110,12 @@ def _exceptions(path: Path) -> dict[str, dict[int, dict[str, Any]]]:
     records: dict[str, dict[int, dict[str, Any]]] = {}
     if path.is_file():
         columns = ["split", "position", "record"]
-        for batch in batches([path], columns, kinds=RECORDS, whole=columns):
+        for batch in read_rows([path], columns, kinds=RECORDS, whole=columns):
             for row in batch.to_pylist():
                 try:
                     record = msgspec.to_builtins(msgspec.json.decode(row["record"], type=Deviation))
                 except (msgspec.MsgspecError, RecursionError) as error:
-                    message = f"expected the keys to set and those that are absent, found {first_line(error)}"
+                    message = f"expected the keys to set and those that are absent, found {get_first_line(error)}"
                     raise DataError(message, rule="syntax", file=path, line=row["position"]) from None
                 records.setdefault(row["split"], {})[row["position"]] = record
     return records
@@ -177,12 +177,12 @@ def record_of_row(
         try:
             identity = int(identity)
         except ValueError:
-            message = f"expected digits, as release.json says of the split, found {shown(identity)}"
+            message = f"expected digits, as release.json says of the split, found {show(identity)}"
             raise DataError(message, rule="type", instance=identity, field="annotation_id") from None
     label, inclusive = row["classification"], facts["sentence_ends"] == "inclusive"
     record: dict[str, Any] = {
         "annotation_id": identity,
-        "classification": label_name(label, label_names, instance=identity),
+        "classification": get_label_name(label, label_names, instance=identity),
         "evidences": [[_evidence_record(evidence, inclusive) for evidence in group] for group in row["evidences"]],
         "query": row["query"],
     }
@@ -261,7 +261,7 @@ class DocumentWriter:
         before = self._seen.get(docid)
         if before is not None:
             if before != hash(text):
-                message = f"expected one text for the document {shown(docid)}, found two"
+                message = f"expected one text for the document {show(docid)}, found two"
                 raise DataError(message, rule="document-twice", file=self.folder)
             return
         self._seen[docid] = hash(text)
@@ -269,7 +269,7 @@ class DocumentWriter:
             self.spool.add(len(self.spool) + 1, json_line({"docid": docid, "document": text}).encode())
             return
         if not safe_name(docid):
-            message = f"expected a document id that can be a file name, found {shown(docid)}"
+            message = f"expected a document id that can be a file name, found {show(docid)}"
             raise DataError(message, rule="file-name", file=self.folder)
         (self.folder / "docs" / file_name(docid)).write_bytes(text.encode("utf-8"))
 

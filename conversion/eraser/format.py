@@ -24,9 +24,9 @@ from msgspec import UNSET, UnsetType
 
 from eraser_hub.conversion.typed import refuse_half_characters, typed
 from eraser_hub.metrics.unknown_fields import describe_misspelling, find_similar
-from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.json_lines import quotes_are, strict_value
-from eraser_hub.records.lines import BATCH_BYTES, Lines, batches_of_lines, reading
+from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.json_lines import has_quote_count, parse_strict_value
+from eraser_hub.records.lines import BATCH_BYTES, LineBatch, read_line_batches, wrap_read_errors
 from eraser_hub.records.rules import Rule
 
 MOST_INT = 2**31 - 1
@@ -127,8 +127,8 @@ def read_annotations(path: Path, batch_bytes: int = BATCH_BYTES) -> Iterator[Ann
         DataError: at the first line that is no annotation, with file, line and field.
     """
     double: bool | None = None
-    with reading(path):
-        for batch in batches_of_lines(path, batch_bytes):
+    with wrap_read_errors(path):
+        for batch in read_line_batches(path, batch_bytes):
             if double is None:
                 double = is_double_encoded(batch.lines[0])
             yield decode_annotations(batch, file=path, double=double)
@@ -144,7 +144,7 @@ def is_double_encoded(line: bytes) -> bool:
     return line.lstrip(b" \t").startswith(b'"')
 
 
-def decode_annotations(batch: Lines, *, file: Path, double: bool) -> Annotations:
+def decode_annotations(batch: LineBatch, *, file: Path, double: bool) -> Annotations:
     """A run of lines as annotations; ``double``: each line is a JSON string that contains the record's JSON.
 
     Raises:
@@ -156,7 +156,7 @@ def decode_annotations(batch: Lines, *, file: Path, double: bool) -> Annotations
         # where this fails, the strict way below finds the line and says what is wrong with it
         plain = [_STRING.decode(line).encode() for line in batch.raw] if double else batch.raw
         records = list(map(_ANNOTATION.decode, plain))
-        if quotes_are(b"\n".join(plain) if double else batch.data, _strings_in(records)):
+        if has_quote_count(b"\n".join(plain) if double else batch.data, _strings_in(records)):
             return Annotations(file, numbers, records, {}, sizes)
     pairs = zip(batch.lines, numbers, strict=True)
     checked = [_checked_annotation(line, file, number, double) for line, number in pairs]
@@ -180,18 +180,18 @@ def _strings_in(records: list[Annotation]) -> int:
     return strings + 8 * sum(groups)  # six keys, two of whose values are strings
 
 
-def decode_documents(batch: Lines, *, file: Path) -> list[DocumentLine]:
+def decode_documents(batch: LineBatch, *, file: Path) -> list[DocumentLine]:
     """A run of docs.jsonl's lines; DataError with file and line at the first that is none."""
     with suppress(*_FAILURES):
         documents = list(map(_DOCUMENT.decode, batch.raw))
-        if quotes_are(batch.data, 4 * len(documents)):
+        if has_quote_count(batch.data, 4 * len(documents)):
             return documents
     return [_checked_document(line, file, number) for line, number in zip(batch.lines, batch.numbers, strict=True)]
 
 
 def read_document_lines(
     path: Path, numbers: dict[str, int], batch_bytes: int = BATCH_BYTES
-) -> Iterator[tuple[Lines, list[DocumentLine]]]:
+) -> Iterator[tuple[LineBatch, list[DocumentLine]]]:
     """The documents of docs.jsonl in its order, some lines at a time.
 
     Args:
@@ -202,14 +202,14 @@ def read_document_lines(
     Raises:
         DataError: at the first line that is no document, or whose id stands twice.
     """
-    with reading(path):
-        for batch in batches_of_lines(path, batch_bytes):
+    with wrap_read_errors(path):
+        for batch in read_line_batches(path, batch_bytes):
             documents = decode_documents(batch, file=path)
             ids = [document.docid for document in documents]
             again = take_up(ids, numbers)
             if again is not None:
                 place, before = again
-                words = f"{shown(ids[place])} again (first on line {before + 1})"
+                words = f"{show(ids[place])} again (first on line {before + 1})"
                 message = f"expected each document once, found {words}"
                 raise DataError(message, rule="document-twice", file=path, line=batch.numbers[place])
             yield batch, documents
@@ -233,11 +233,11 @@ def take_up(ids: Sequence[str], numbers: dict[str, int]) -> tuple[int, int] | No
 
 def _checked_annotation(line: bytes, file: Path, number: int, double: bool) -> tuple[Annotation, dict[str, Any]]:
     """The record of a line, and its keys beyond the format."""
-    value = strict_value(line, file=file, number=number)
+    value = parse_strict_value(line, file=file, number=number)
     if double:
         text: str = typed(value, str, file=file, line=number)
         refuse_half_characters(text, file=file, line=number)
-        value = strict_value(text.encode(), file=file, number=number)
+        value = parse_strict_value(text.encode(), file=file, number=number)
     refuse_half_characters(value, file=file, line=number)
     keys = value if isinstance(value, dict) else {}
     identity = keys.get("annotation_id")
@@ -245,14 +245,14 @@ def _checked_annotation(line: bytes, file: Path, number: int, double: bool) -> t
     extra = {key: held for key, held in keys.items() if key not in _KEYS}
     for key in extra:
         if suggestion := find_similar(key, _KEYS):
-            message, where = describe_misspelling(suggestion), shown(key)
+            message, where = describe_misspelling(suggestion), show(key)
             raise DataError(message, rule="key-unknown", file=file, line=number, instance=instance, field=where)
     known = {key: held for key, held in value.items() if key in _KEYS} if extra else value
     return typed(known, Annotation, file=file, line=number, instance=instance), extra
 
 
 def _checked_document(line: bytes, file: Path, number: int) -> DocumentLine:
-    value = strict_value(line, file=file, number=number)
+    value = parse_strict_value(line, file=file, number=number)
     refuse_half_characters(value, file=file, line=number)
     document: DocumentLine = typed(value, DocumentLine, file=file, line=number)
     return document

@@ -15,8 +15,8 @@ import numpy as np
 
 from eraser_hub.metrics.annotators import agreement
 from eraser_hub.metrics.tokens import mask, split_tokens
-from eraser_hub.records.built import BuiltDataset, batches
-from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.built import BuiltDataset, read_rows
+from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.predictions import instances
 from eraser_hub.records.tables import Cell
 from eraser_hub.schema.instance import HARD_FIELD
@@ -68,10 +68,10 @@ def kept_agreement(path: Path) -> tuple[dict[str, Cell], str]:
     if not path.is_file():
         return {}, ""
     scores = []
-    tables = batches([path], kinds=ANNOTATORS, whole=ANNOTATORS.names)
+    tables = read_rows([path], kinds=ANNOTATORS, whole=ANNOTATORS.names)
     for row in (row for table in tables for row in table.to_pylist()):
         if len(set(map(len, row["annotators"]))) != 1:
-            message = f"expected masks of one length, found {shown(list(map(len, row['annotators'])))}"
+            message = f"expected masks of one length, found {show(list(map(len, row['annotators'])))}"
             raise DataError(message, rule="length", file=path, instance=row["annotation_id"], field="annotators")
         scores.append(agreement(np.array(row["annotators"], bool)))
     note = f"{path.stem}: each annotator against the majority of the text's, {path.name}."

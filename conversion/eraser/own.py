@@ -25,9 +25,9 @@ import yaml
 from eraser_hub.conversion.dataset import LICENSES
 from eraser_hub.conversion.typed import refuse_half_characters, typed
 from eraser_hub.metrics.unknown_fields import find_similar
-from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.json_lines import brackets_nest
-from eraser_hub.records.lines import reading, utf8_file
+from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.json_lines import is_nested_deeper
+from eraser_hub.records.lines import read_utf8_file, wrap_read_errors
 from eraser_hub.records.rules import Rule
 
 from .configs import CONFIGS, CORPUS_YAML, EraserConfig
@@ -48,8 +48,8 @@ def own_config_of(folder: Path) -> EraserConfig:
         DataError: it cannot be read, or says something else than the above, with the line.
     """
     path = folder / CORPUS_YAML
-    with reading(path):
-        return own_config(utf8_file(str(path)).decode("utf-8"), path)
+    with wrap_read_errors(path):
+        return own_config(read_utf8_file(str(path)).decode("utf-8"), path)
 
 
 class CorpusYaml(msgspec.Struct):
@@ -82,7 +82,7 @@ def own_config(text: str, path: Path) -> EraserConfig:
     )
     for key, fits, expected, rule in rules:
         if not fits:
-            message = f"expected {expected}, found {shown(values[key])}"
+            message = f"expected {expected}, found {show(values[key])}"
             raise DataError(message, rule=rule, file=path, line=lines[key], field=key)
     return EraserConfig(
         name=said.name,
@@ -105,11 +105,11 @@ def _checked(values: dict[str, Any], lines: Mapping[str, int], path: Path) -> Co
     for key in values:
         if key not in known:
             hint = f": did you mean {suggestion!r}?" if (suggestion := find_similar(key, known)) else ""
-            message = f"expected the keys {', '.join(known)} alone, found {shown(key)}{hint}"
+            message = f"expected the keys {', '.join(known)} alone, found {show(key)}{hint}"
             raise DataError(message, rule="key-unknown", file=path, line=lines[key])
     for key in ("name", "labels"):
         if key not in values:
-            message = f"expected the key {key}, found {shown(list(values))}"
+            message = f"expected the key {key}, found {show(list(values))}"
             raise DataError(message, rule="key-missing", file=path, field=key)
     try:
         refuse_half_characters(values)
@@ -119,7 +119,7 @@ def _checked(values: dict[str, Any], lines: Mapping[str, int], path: Path) -> Co
         key = re.split(r"[.\[]", error.field or "")[0]
         rule: Rule = "range" if key == "kd" else "type"
         hint = "" if key == "kd" else " (quote words like 'no' and numbers)"
-        message = f"{error.message.partition(', found')[0]}, found {shown(values[key])}{hint}"
+        message = f"{error.message.partition(', found')[0]}, found {show(values[key])}{hint}"
         raise DataError(message, rule=rule, file=path, line=lines[key], field=key) from None
 
 
@@ -137,7 +137,7 @@ def _values(text: str, path: Path) -> tuple[dict[str, Any], dict[str, int]]:
     """The value of each key, and its line; each key stands once."""
     values: dict[str, Any] = {}
     lines: dict[str, int] = {}
-    if brackets_nest(text):
+    if is_nested_deeper(text):
         raise DataError("is no YAML of ours: its brackets nest too deeply", rule="syntax", file=path)
     try:
         loader = _Loader(text)
@@ -148,7 +148,7 @@ def _values(text: str, path: Path) -> tuple[dict[str, Any], dict[str, int]]:
         for key_node, value_node in node.value:
             key, line = loader.construct_object(key_node, deep=True), key_node.start_mark.line + 1
             if (twice := key in values) or not isinstance(key, str):
-                expected = f"each key once, found {shown(key)} again" if twice else f"a word, found {shown(key)}"
+                expected = f"each key once, found {show(key)} again" if twice else f"a word, found {show(key)}"
                 raise DataError(f"expected {expected}", rule="key-twice" if twice else "type", file=path, line=line)
             values[key], lines[key] = loader.construct_object(value_node, deep=True), line
     except yaml.MarkedYAMLError as error:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from eraser_hub.conversion.dataset import RELEASE, read_release
-from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.errors import DataError, show
 
 from .configs import CONFIGS, EraserConfig
 
@@ -95,7 +95,7 @@ def facts_of(entries: Mapping[str, Mapping[str, Any]], names: Iterable[str], pat
             continue
         if text is None:
             expected = f"expected configs of eraser ({', '.join(CONFIGS)}), or with the text of their corpus.yaml"
-            raise DataError(f"{expected}, found {shown(name)}", rule="choice", file=path)
+            raise DataError(f"{expected}, found {show(name)}", rule="choice", file=path)
         facts[name] = own_config(text, path)
         if facts[name].name != name:
             message = f"expected the corpus.yaml of {name}, found {facts[name].name}'s"

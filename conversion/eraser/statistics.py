@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from eraser_hub.papers import paper
-from eraser_hub.records.built import batches, label_name, open_built
+from eraser_hub.papers import load_paper
+from eraser_hub.records.built import get_label_name, open_built, read_rows
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.tables import Cell, Table, Tables
 
@@ -70,7 +70,7 @@ class SplitStatistics:
             raise DataError(message, rule="span-bounds", instance=flat.ids[flat.span_row[place]])
         labels = rows["classification"].to_numpy()
         for place in np.flatnonzero((labels < -1) | (labels >= len(self.label_names)))[:1].tolist():
-            label_name(int(labels[place]), self.label_names, instance=flat.ids[place])
+            get_label_name(int(labels[place]), self.label_names, instance=flat.ids[place])
         self.instances += rows.num_rows
         self.evidences += len(inside)
         self.evidence_tokens += int((flat.end - flat.start).sum())
@@ -143,7 +143,7 @@ def eraser_statistics(folder: Path, configs: Sequence[str] | None = None, raw: P
         splits = by_config[config] = {}
         for split, paths in built.splits(config).items():
             splits[split] = SplitStatistics(facts[config])
-            for batch in batches(paths, COLUMNS, kinds=SCHEMA, whole=COLUMNS):
+            for batch in read_rows(paths, COLUMNS, kinds=SCHEMA, whole=COLUMNS):
                 splits[split].add(batch)
             splits[split].finish()
         corpus = None if raw is None else corpus_folder(config, raw, progress=False, say=lambda _: None)
@@ -158,7 +158,7 @@ def tables_of(
     facts: Mapping[str, EraserConfig],
 ) -> Tables:
     """The tables, from the sums of each configuration's splits, its people's agreement and its facts."""
-    printed = paper("eraser_acl_2020").tables
+    printed = load_paper("eraser_acl_2020").tables
     one, five, six, two = (
         Table(name, printed[name].title, left, columns, printed[name].source)
         for name, left, columns in (
@@ -201,7 +201,7 @@ def tables_of(
 
 def _add_sizes(facts: EraserConfig, main: Mapping[str, SplitStatistics], one: Table, six: Table) -> None:
     """A config's rows of Tables 1 and 6, from its train, validation and test as far as they are there."""
-    config, printed = facts.name, paper("eraser_acl_2020").tables
+    config, printed = facts.name, load_paper("eraser_acl_2020").tables
     first, sixth = printed["table_1"].row(config), printed["table_6"].row(config)
     names, counts = _distinct(
         [sums.names for sums in main.values()],
@@ -232,7 +232,7 @@ def _cose_note(splits: Mapping[str, SplitStatistics]) -> str:
 
 def length_tables(by_config: Mapping[str, Sequence[np.ndarray]]) -> list[Table]:
     """The paper's Table 2 and Figure 1 over the splits of each config that it has; none without such a config."""
-    carton = paper("carton_2020").tables
+    carton = load_paper("carton_2020").tables
     lengths, classes = carton["table_2"], carton["figure_1"]
     columns = ("rows", "text_length", "rationale_length", "rationale_percent")
     table = Table("carton_table_2", lengths.title, ("config",), columns, lengths.source)

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import NamedTuple
 
-from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.lines import utf8_lines
+from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.lines import read_utf8_lines
 from eraser_hub.records.rules import Rule
 
 NEUTRAL = 2
@@ -105,10 +105,10 @@ def parse_tree(text: str, *, file: str | PathLike[str] | None = None, line: int 
     for match in _PIECES.finditer(text):
         piece, column = match.group(), match.start()
         if parents and not open_nodes:
-            raise wrong(f"expected the end of the line after the tree, found {shown(piece)}", column)
+            raise wrong(f"expected the end of the line after the tree, found {show(piece)}", column)
         if len(labels) < len(parents):
             if len(piece) != 1 or piece not in "01234":
-                raise wrong(f"expected a label from 0 to {HIGHEST}, found {shown(piece)}", column, "label-unknown")
+                raise wrong(f"expected a label from 0 to {HIGHEST}, found {show(piece)}", column, "label-unknown")
             labels.append(int(piece))
         elif piece == "(":
             if open_nodes:
@@ -121,7 +121,7 @@ def parse_tree(text: str, *, file: str | PathLike[str] | None = None, line: int 
             contents.append("")
             open_nodes.append(len(parents) - 1)
         elif not open_nodes:
-            raise wrong(f"expected '(', found {shown(piece)}", column)
+            raise wrong(f"expected '(', found {show(piece)}", column)
         elif piece == ")":
             node = open_nodes.pop()
             if not contents[node]:
@@ -131,7 +131,7 @@ def parse_tree(text: str, *, file: str | PathLike[str] | None = None, line: int 
             node = open_nodes[-1]
             if contents[node]:
                 expected = "')'" if contents[node] == "word" else "a node or ')'"
-                raise wrong(f"expected {expected}, found {shown(piece)}", column)
+                raise wrong(f"expected {expected}, found {show(piece)}", column)
             contents[node] = "word"
             words.append(piece)
     if open_nodes:
@@ -184,7 +184,7 @@ def read_trees(path: str | PathLike[str]) -> Iterator[TreeLine]:
     Raises:
         DataError: broken UTF-8, or what :func:`parse_tree` refuses, with the file and the line.
     """
-    for position, line in enumerate(utf8_lines(path)):
+    for position, line in enumerate(read_utf8_lines(path)):
         text = line.removesuffix("\n")
         content = text.removesuffix("\r")
         tree = parse_tree(content, file=path, line=position + 1) if content.strip(" \t") else None

@@ -8,7 +8,7 @@ from typing import Any
 
 from eraser_hub.conversion.dataset import read_release
 from eraser_hub.conversion.small_dataset import Entry
-from eraser_hub.papers import paper
+from eraser_hub.papers import load_paper
 from eraser_hub.records.built import open_built
 from eraser_hub.records.tables import Cell, Table, Tables
 
@@ -46,7 +46,7 @@ def rows_by_split(folder: Path, configs: Sequence[str] | None = None) -> dict[tu
 
 def table_two(rows: Mapping[tuple[str, str], Rows]) -> Table:
     """Return the lengths beside the paper's Table 2, which is over all splits."""
-    printed = paper("carton_2020").tables["table_2"]
+    printed = load_paper("carton_2020").tables["table_2"]
     columns = ("rows", "text_length", "rationale_length", "rationale_percent", "score_length", "score_percent")
     table = Table("table_2", printed.title, ("config", "split"), columns, printed.source)
     for (config, split), part in rows.items():
@@ -65,7 +65,7 @@ def table_two(rows: Mapping[tuple[str, str], Rows]) -> Table:
 
 def figure_one(rows: Mapping[tuple[str, str], Rows]) -> Table:
     """Return the mean share of the text in the mask by label, beside the paper's Figure 1."""
-    printed = paper("carton_2020").tables["figure_1"]
+    printed = load_paper("carton_2020").tables["figure_1"]
     figure = Table("figure_1", printed.title, ("config", "label"), ("rows", "rationale_percent"), printed.source)
     for (config, split), part in rows.items():
         for number, label in enumerate(LABEL_NAMES[config]["label"] if split == "all" else ()):

@@ -11,9 +11,9 @@ from eraser_hub.conversion.card import ConfigWords
 from eraser_hub.conversion.checks import Finding, Tally, repeated
 from eraser_hub.conversion.dataset import ends_of
 from eraser_hub.conversion.small_dataset import ConfigTables, Row, SmallDataset, Sources
-from eraser_hub.papers import paper
+from eraser_hub.papers import load_paper
 from eraser_hub.records.built import BuiltDataset
-from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.errors import DataError, show
 
 from . import DATASET
 from .rows import LABEL_NAMES, SCHEMA, tree_rows, wikiattack_rows
@@ -45,13 +45,13 @@ class HumanRationalesVerbs(SmallDataset):
             "English sentiment trees: a sentence's label, and as rationale the phrases that explain it.",
             LABEL_NAMES["sst"],
             "https://nlp.stanford.edu/sentiment/",
-            citation=paper("carton_2020").citation,
+            citation=load_paper("carton_2020").citation,
         ),
         "wikiattack": ConfigWords(
             "English comments on Wikipedia talk pages, with what people highlighted as a personal attack.",
             LABEL_NAMES["wikiattack"],
             RATIONALES_URL,
-            citation=paper("carton_2020").citation,
+            citation=load_paper("carton_2020").citation,
         ),
     }
     notes = {  # noqa: RUF012
@@ -121,7 +121,7 @@ class HumanRationalesVerbs(SmallDataset):
         elif len(tokens) != len(mask):
             tally.add("mask and tokens differ in length", 1, [f"{where}: {len(mask)} and {len(tokens)}"])
         elif "".join(row["text"].split()) != "".join("".join(token.split()) for token in tokens):
-            tally.add("tokens do not spell the text", 1, [f"{where}: {shown(' '.join(tokens))}"])
+            tally.add("tokens do not spell the text", 1, [f"{where}: {show(' '.join(tokens))}"])
         elif config == "wikiattack" and comment_tokens(row["text"]) != tokens:
             tally.add("tokens are not those of the text", 1, [where])
         if [score > 0 for score in row["rationale_scores"]] != mask:

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
-from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.lines import utf8_lines
+from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.lines import read_utf8_lines
 from eraser_hub.records.rules import Rule
 
 RATIONALE_COLUMNS = ("platform_comment_id", "rationale")
@@ -75,12 +75,12 @@ def _mask(value: str, path: str | PathLike[str], line: int, comment_id: str) -> 
     try:
         mask = json.loads(value)
     except (ValueError, RecursionError):
-        raise wrong(f"expected a JSON list of 0 and 1, found {shown(value)}", "syntax") from None
+        raise wrong(f"expected a JSON list of 0 and 1, found {show(value)}", "syntax") from None
     if not isinstance(mask, list):
-        raise wrong(f"expected a JSON list of 0 and 1, found {shown(mask)}", "type")
+        raise wrong(f"expected a JSON list of 0 and 1, found {show(mask)}", "type")
     for index, bit in enumerate(mask):
         if type(bit) is not int or bit not in (0, 1):
-            raise wrong(f"expected 0 or 1 at index {index}, found {shown(bit)}", "choice")
+            raise wrong(f"expected 0 or 1 at index {index}, found {show(bit)}", "choice")
     return tuple(bit == 1 for bit in mask)
 
 
@@ -97,7 +97,7 @@ def read_rationales(path: str | PathLike[str]) -> Iterator[AttackRationale]:
     for line, fields, text in _csv_records(path):
         if not header_read:
             if tuple(fields) != RATIONALE_COLUMNS:
-                message = f"expected the columns {columns}, found {shown(','.join(fields))}"
+                message = f"expected the columns {columns}, found {show(','.join(fields))}"
                 raise DataError(message, rule="key-missing", file=path, line=line)
             header_read = True
             continue
@@ -121,7 +121,7 @@ def _csv_records(path: str | PathLike[str]) -> Iterator[tuple[int, list[str], st
     read: list[str] = []
 
     def remembered() -> Iterator[str]:
-        for text in utf8_lines(path):
+        for text in read_utf8_lines(path):
             read.append(text)
             yield text
 
@@ -157,7 +157,7 @@ def _table(path: str | PathLike[str]) -> Iterator[tuple[int, list[str]]]:
     if Path(path).suffix.lower() == ".csv":
         yield from ((line, fields) for line, fields, _ in _csv_records(path))
         return
-    for line, text in enumerate(utf8_lines(path), 1):
+    for line, text in enumerate(read_utf8_lines(path), 1):
         # the release maps quotes to ` and tabs to TAB_TOKEN, so a tab always separates
         yield line, text.rstrip("\r\n").split("\t")
 
@@ -204,7 +204,7 @@ def read_attacks(path: str | PathLike[str], wanted: Collection[str]) -> dict[str
     votes: dict[str, list[int]] = {}
     for line, comment_id, judgement in _values(path, ("attack",), wanted):
         if judgement not in ("0", "1", "0.0", "1.0"):
-            message = f"expected 0 or 1, found {shown(judgement)}"
+            message = f"expected 0 or 1, found {show(judgement)}"
             raise DataError(message, rule="choice", file=path, line=line, instance=comment_id, field="attack")
         votes.setdefault(comment_id, []).append(int(judgement[0]))
     return {comment_id: sum(ballots) / len(ballots) for comment_id, ballots in votes.items()}
@@ -219,7 +219,7 @@ def _values(
     _, header = next(rows, (1, []))
     id_column, value_column = _column(header, _ID_COLUMNS), _column(header, columns)
     if id_column is None or value_column is None:
-        message = f"expected the columns rev_id and {columns[0]}, found {shown(header)}"
+        message = f"expected the columns rev_id and {columns[0]}, found {show(header)}"
         raise DataError(message, rule="key-missing", file=path, line=1)
     for line, fields in rows:
         if len(fields) != len(header):

@@ -31,8 +31,8 @@ from eraser_hub.conversion.parquet import write_parquet
 from eraser_hub.metrics.annotators import majority
 from eraser_hub.metrics.token_rows import find_mask_runs
 from eraser_hub.metrics.tokens import mask
-from eraser_hub.records.atomic import rebuilding
-from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.atomic import rebuild_folder
+from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.splits import dataset_split, release_split
 
 from .marks import MASK, SENTENCES, SIGN, TOKENS, Annotators, Marks, RowTally
@@ -167,7 +167,7 @@ def import_corpus(
         for split, source in sources.items()
     }
     importer = _Importer(columns, tokenizer_of(tokenizer), annotators)
-    with rebuilding(target) as folder:
+    with rebuild_folder(target) as folder:
         rows = {split: importer.write(split, source, folder) for split, source in opened.items()}
         importer.write_annotators(folder / annotators_file(name))
         labels = importer.label_names(opened)
@@ -203,7 +203,7 @@ def _refuse_to_replace(target: Path, force: bool) -> None:
 def _check_splits(sources: Iterable[str]) -> None:
     for split in sources:
         if not re.fullmatch(r"\w+", split) or split in ("all", "docs"):
-            message = f"expected a split's name (train, validation, test), found {shown(split)}"
+            message = f"expected a split's name (train, validation, test), found {show(split)}"
             raise DataError(message, rule="option-value", argument="split")
     names = list(sources)
     if len(set(map(dataset_split, names))) < len(names):
@@ -255,9 +255,7 @@ class _Importer:
             try:
                 taken = self._row(row, split, source.classes)
                 if taken is not None and taken.name in known:
-                    found = (
-                        f"expected each id once, found {shown(taken.name)} again (first on line {known[taken.name]})"
-                    )
+                    found = f"expected each id once, found {show(taken.name)} again (first on line {known[taken.name]})"
                     raise DataError(found, rule="id-twice", field=self.columns.id or "id")
             except DataError as error:
                 raise error.at(file=source.name, line=row.number) from None
@@ -374,7 +372,7 @@ class _Importer:
         """
         classes = {source.classes.get(self.columns.label): source.name for source in sources.values()}
         if len(classes) > 1:
-            message = f"expected one ClassLabel, or none, in all splits, found {shown(list(classes), 200)}"
+            message = f"expected one ClassLabel, or none, in all splits, found {show(list(classes), 200)}"
             raise DataError(message, rule="constant", field=self.columns.label)
         (names,) = classes
         return in_order(self.labels) if names is None else list(names)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeGuard
 
 from eraser_hub.conversion.checks import Tally
 from eraser_hub.metrics.token_rows import find_mask_runs
-from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.rules import Rule
 
 from .texts import Span, Text, literal
@@ -88,12 +88,12 @@ class Marks(NamedTuple):
         if value is None or value == []:
             return []
         if not isinstance(value, list):
-            raise DataError(f"expected a list of 0 and 1, found {shown(value)}", rule="type", field=column)
+            raise DataError(f"expected a list of 0 and 1, found {show(value)}", rule="type", field=column)
         if len(value) != len(text):
             raise DataError(f"expected {len(text)} marks, one a token, found {len(value)}", rule="length", field=column)
         for at, mark in enumerate(value):
             if not isinstance(mark, int | float) or mark not in (0, 1):
-                raise DataError(f"expected 0 or 1, found {shown(mark)}", rule="choice", field=f"{column}[{at}]")
+                raise DataError(f"expected 0 or 1, found {show(mark)}", rule="choice", field=f"{column}[{at}]")
         return find_mask_runs(value)
 
     def _is_list_of_spans(self, each: Any) -> bool:
@@ -111,7 +111,7 @@ class Marks(NamedTuple):
         if isinstance(value, dict):
             value = _pairs_of_columns(value, column)
         if not isinstance(value, list):
-            raise DataError(f"expected a list of spans [start, end], found {shown(value)}", rule="type", field=column)
+            raise DataError(f"expected a list of spans [start, end], found {show(value)}", rule="type", field=column)
         for at, each in enumerate(value):
             field = f"{column}[{at}]"
             if self.offsets == SENTENCES and _whole(each):
@@ -121,7 +121,7 @@ class Marks(NamedTuple):
                 each = [each.get(name) for name in names]
             if not _is_pair(each):
                 expected = "a sentence's number" if self.offsets == SENTENCES else "a span [start, end]"
-                raise DataError(f"expected {expected}, found {shown(each)}", rule="type", field=field)
+                raise DataError(f"expected {expected}, found {show(each)}", rule="type", field=field)
             yield (each[0], each[1]), field
 
     def _tokens(self, span: Span, text: Text, field: str) -> Span:
@@ -145,15 +145,15 @@ class Marks(NamedTuple):
         spans = set()
         for number, quote in enumerate(quotes if isinstance(quotes, list) else [None]):
             if not isinstance(quote, str):
-                raise DataError(f"expected a quote, found {shown(quotes)}", rule="type", field=f"{column}[{number}]")
+                raise DataError(f"expected a quote, found {show(quotes)}", rule="type", field=f"{column}[{number}]")
             found = _places(quote, text)
             if len(found) == 1:
                 self.tally.note("widened", int(text.widened(*found[0])))
                 spans.add(text.covered(*found[0]))
             elif found:
-                self.tally.note("quotes twice", words=f": {shown(quote, 40)} {len(found)} times")
+                self.tally.note("quotes twice", words=f": {show(quote, 40)} {len(found)} times")
             else:
-                self.tally.note("quotes nowhere", words=f": {shown(quote, 40)}")
+                self.tally.note("quotes nowhere", words=f": {show(quote, 40)}")
         return sorted(spans)
 
 
@@ -171,7 +171,7 @@ def _pairs_of_text(text: str, column: str) -> list[list[int]]:
     for part in filter(str.strip, text.split(";")):
         match = _PAIR.fullmatch(part)
         if match is None:
-            message = f"expected spans as [[3, 7], [12, 15]] or 3-7; 12-15, found {shown(text)}"
+            message = f"expected spans as [[3, 7], [12, 15]] or 3-7; 12-15, found {show(text)}"
             raise DataError(message, rule="syntax", field=column)
         pairs.append([int(match[1]), int(match[2])])
     return pairs
@@ -186,7 +186,7 @@ def _pairs_of_columns(value: dict[str, Any], column: str) -> list[Any]:
                 return [[starts, ends]]
             if len(starts) == len(ends):
                 return [list(pair) for pair in zip(starts, ends, strict=True)]
-    raise DataError(f"expected a list of spans [start, end], found {shown(value)}", rule="type", field=column)
+    raise DataError(f"expected a list of spans [start, end], found {show(value)}", rule="type", field=column)
 
 
 def _places(quote: str, text: Text) -> list[Span]:
@@ -223,13 +223,11 @@ def _marked_tokens(marked: str, text: Text, column: str) -> list[bool]:
         elif sign == SIGN:
             inside = not inside
         else:
-            found = f"found {shown(marked[at : at + 20])} in place of {shown(text.source[place : place + 20])}"
+            found = f"found {show(marked[at : at + 20])} in place of {show(text.source[place : place + 20])}"
             message = f"expected the text with marks (*word*), {found} at character {at + 1}"
             raise DataError(message, rule="span-text", field=column)
     if inside or text.source[place:].strip():
-        what = (
-            "an asterisk without its partner" if inside else f"no {shown(text.source[place : place + 20])} at its end"
-        )
+        what = "an asterisk without its partner" if inside else f"no {show(text.source[place : place + 20])} at its end"
         rule: Rule = "syntax" if inside else "span-text"
         raise DataError(f"expected the text with marks (*word*), found {what}", rule=rule, field=column)
     return mask

@@ -10,9 +10,9 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eraser_hub.records.errors import DataError, first_line, shown
-from eraser_hub.records.hub import place_of
-from eraser_hub.records.lines import reading
+from eraser_hub.records.errors import DataError, get_first_line, show
+from eraser_hub.records.hub import find_place
+from eraser_hub.records.lines import wrap_read_errors
 from eraser_hub.records.registry import Registry
 
 from .reader import Reader, SourceRow, class_names
@@ -52,10 +52,10 @@ def source_of_file(path: Path) -> Source:
     """
     for kind in READERS.values():
         if path.name.endswith(kind.suffixes):
-            with reading(path):
+            with wrap_read_errors(path):
                 reader = kind(path)
                 return Source(str(path), reader.rows, reader.classes())
-    message = f"expected a file ending in {', '.join(suffixes())}, found {shown(path.name)}"
+    message = f"expected a file ending in {', '.join(suffixes())}, found {show(path.name)}"
     raise DataError(message, rule="file-name", file=path)
 
 
@@ -75,7 +75,7 @@ def parted(source: Source, shares: Mapping[str, float], texts: Sequence[str]) ->
     if not shares:
         return {"train": source}
     if sum(shares.values()) >= 1:
-        message = f"expected shares of less than 100% together, found {shown(dict(shares))}"
+        message = f"expected shares of less than 100% together, found {show(dict(shares))}"
         raise DataError(message, rule="option-value", argument="split")
 
     def digest(row: SourceRow) -> bytes:
@@ -110,7 +110,7 @@ def _of_dataset(rows: Dataset | IterableDataset, name: str) -> Iterator[SourceRo
         try:
             row = next(each, None)
         except Exception as error:  # datasets, Arrow and the Hub's client raise many kinds
-            message = f"cannot be read after row {number}: {first_line(error)}"
+            message = f"cannot be read after row {number}: {get_first_line(error)}"
             raise DataError(message, rule="file-unreadable", file=name) from error
         if row is None:
             return
@@ -128,7 +128,7 @@ def sources_of_dataset(dataset: str, config: str | None, revision: str | None) -
     from datasets.utils.logging import disable_progress_bar
 
     disable_progress_bar()
-    folder, place = Path(dataset), place_of(dataset, revision)
+    folder, place = Path(dataset), find_place(dataset, revision)
     try:
         if (folder / "state.json").is_file() or (folder / "dataset_dict.json").is_file():
             saved = datasets.load_from_disk(dataset)
@@ -141,5 +141,5 @@ def sources_of_dataset(dataset: str, config: str | None, revision: str | None) -
     except DataError as error:
         raise error.at(file=dataset) from None
     except Exception as error:  # datasets raises many kinds; its words name the config or the file
-        raise DataError(f"cannot be opened: {first_line(error)}", rule="file-unreadable", file=dataset) from error
+        raise DataError(f"cannot be opened: {get_first_line(error)}", rule="file-unreadable", file=dataset) from error
     return {str(split): source_of_rows(rows, f"{dataset}/{split}") for split, rows in splits.items()}

@@ -19,8 +19,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.records.errors import DataError, first_line, shown
-from eraser_hub.records.json_lines import brackets_nest, has_half_character
+from eraser_hub.records.errors import DataError, get_first_line, show
+from eraser_hub.records.json_lines import has_half_character, is_nested_deeper
 
 Row = Mapping[str, Any]
 LONGEST_LITERAL = 1 << 20
@@ -116,7 +116,7 @@ def _of_folder(folder: Path) -> Cut:
     path = folder if folder.is_file() else folder / "tokenizer.json"
     if not path.is_file():
         expected = f"{WHITESPACE}, {CHARACTERS}, or a folder with a tokenizer.json"
-        raise DataError(f"expected {expected}, found {shown(str(folder))}", rule="option-value", argument="tokenizer")
+        raise DataError(f"expected {expected}, found {show(str(folder))}", rule="option-value", argument="tokenizer")
     try:
         from tokenizers import Tokenizer
     except ImportError:
@@ -125,7 +125,7 @@ def _of_folder(folder: Path) -> Cut:
     try:
         tokenizer: Any = Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises Exception itself
-        raise DataError(f"cannot be read as a tokenizer ({first_line(error)})", rule="model", file=path) from None
+        raise DataError(f"cannot be read as a tokenizer ({get_first_line(error)})", rule="model", file=path) from None
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return lambda line: list(_whole(line, tokenizer.encode(line, add_special_tokens=False).offsets))
@@ -153,11 +153,11 @@ def text_of(value: Any, cut: Cut, column: str) -> Text:
     if not isinstance(sentences, list) or not all(isinstance(sentence, str) for sentence in sentences):
         sentences = [value]
     if not all(isinstance(sentence, str) for sentence in sentences) or has_half_character(sentences):
-        raise DataError(f"expected a text, or a list of sentences, found {shown(value)}", rule="type", field=column)
+        raise DataError(f"expected a text, or a list of sentences, found {show(value)}", rule="type", field=column)
     if len(sentences) > 1 or isinstance(value, list):
         for number, sentence in enumerate(sentences):
             if "\n" in sentence or not sentence.strip():
-                found = f"expected a sentence of one line, found {shown(sentence)}"
+                found = f"expected a sentence of one line, found {show(sentence)}"
                 raise DataError(found, rule="text", field=f"{column}[{number}]")
     return _cut(str("\n".join(sentences)), cut, column)
 
@@ -173,7 +173,7 @@ def _cut(source: str, cut: Cut, column: str) -> Text:
         words = [line[start:end] for start, end in spans]
         for one in words:
             if " " in one:
-                raise DataError(f"expected tokens without a blank, found {shown(one)}", rule="text", field=column)
+                raise DataError(f"expected tokens without a blank, found {show(one)}", rule="text", field=column)
         lines += [len(tokens)] if words else []
         written.append(line if cut is by_blanks else " ".join(words))
         tokens += words
@@ -190,7 +190,7 @@ def text_of_tokens(value: Any, column: str) -> Text:
     """
     tokens = literal(value) if isinstance(value, str) else value
     if not isinstance(tokens, list):
-        message = f"expected a list of tokens (`text` takes running text), found {shown(value)}"
+        message = f"expected a list of tokens (`text` takes running text), found {show(value)}"
         raise DataError(message, rule="type", field=column)
     nested = bool(tokens) and all(isinstance(sentence, list) for sentence in tokens)
     sentences = [sentence for sentence in tokens if sentence] if nested else [tokens]
@@ -199,7 +199,7 @@ def text_of_tokens(value: Any, column: str) -> Text:
             odd = not isinstance(token, str) or not token or " " in token or "\n" in token
             if odd or has_half_character(token):
                 place = f"{column}[{number}][{at}]" if nested else f"{column}[{at}]"
-                raise DataError(f"expected a token without a blank, found {shown(token)}", rule="text", field=place)
+                raise DataError(f"expected a token without a blank, found {show(token)}", rule="text", field=place)
     return _cut("\n".join(" ".join(sentence) for sentence in sentences), by_blanks, column)
 
 
@@ -224,7 +224,7 @@ def _member(value: Any, name: str, row: Row, column: str) -> Any:
     if isinstance(value, list):
         return [_member(each, name, row, column) for each in value]
     if not isinstance(value, Mapping) or name not in value:
-        raise DataError(f"expected the column, found {shown(list(row), 200)}", rule="key-missing", field=column)
+        raise DataError(f"expected the column, found {show(list(row), 200)}", rule="key-missing", field=column)
     return value[name]
 
 
@@ -232,7 +232,7 @@ def literal(text: str) -> Any:
     """The list that a cell of text holds, as JSON or as Python writes it (pandas does); else the text itself."""
     if not text.lstrip().startswith(("[", "{")) or len(text) > LONGEST_LITERAL:
         return text
-    if brackets_nest(text):
+    if is_nested_deeper(text):
         return text
     try:
         return json.loads(text)
@@ -253,7 +253,7 @@ def word(value: Any, column: str) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str) or has_half_character(value):
-        raise DataError(f"expected a string or a whole number, found {shown(value)}", rule="type", field=column)
+        raise DataError(f"expected a string or a whole number, found {show(value)}", rule="type", field=column)
     return value
 
 
@@ -285,12 +285,12 @@ def _label(value: Any, names: Sequence[str] | None, place: str) -> str:
             raise DataError(message, rule="label-unknown", field=place)
         return names[value]
     if names is not None and value not in names:
-        message = f"expected one of {shown(list(names), 200)}, found {shown(value)}"
+        message = f"expected one of {show(list(names), 200)}, found {show(value)}"
         raise DataError(message, rule="label-unknown", field=place)
     if isinstance(value, bool):
         return str(value)
     if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
-        raise DataError(f"expected a label, found {shown(value)}", rule="label-missing", field=place)
+        raise DataError(f"expected a label, found {show(value)}", rule="label-missing", field=place)
     return word(value, place)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any, TypeAlias
 
-from eraser_hub.records.errors import shown
+from eraser_hub.records.errors import show
 
 ANSWERED, REFUSAL, CUT, BROKEN = "answered", "refusal", "cut", "broken"
 OUTCOMES = (ANSWERED, REFUSAL, CUT, BROKEN)
@@ -85,12 +85,12 @@ def read_answer(choice: object, labels: Sequence[str], form: str = QUOTED) -> An
     """
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
-        return Answer(BROKEN, reason=f"expected a message, found {shown(choice)}")
+        return Answer(BROKEN, reason=f"expected a message, found {show(choice)}")
     reason, content = choice.get("finish_reason"), message.get("content")
     if message.get("refusal") or reason == "content_filter":
-        return Answer(REFUSAL, reason=shown(message.get("refusal") or reason))
+        return Answer(REFUSAL, reason=show(message.get("refusal") or reason))
     if not isinstance(content, str):
-        return Answer(CUT if reason == "length" else BROKEN, reason=f"expected words, found {shown(content)}")
+        return Answer(CUT if reason == "length" else BROKEN, reason=f"expected words, found {show(content)}")
     if len(content) > LONGEST:
         return Answer(BROKEN, reason=f"expected at most {LONGEST} characters, found {len(content)}")
     said = _object_in(content)
@@ -98,7 +98,7 @@ def read_answer(choice: object, labels: Sequence[str], form: str = QUOTED) -> An
         if reason == "length":
             return Answer(CUT, reason="the answer ends at the most tokens allowed")
         outcome = REFUSAL if _REFUSAL.search(content[:300]) else BROKEN
-        return Answer(outcome, reason=f"expected an object with label and quotes, found {shown(content)}")
+        return Answer(outcome, reason=f"expected an object with label and quotes, found {show(content)}")
     answer = _checked(said, labels, form)
     return replace(answer, probabilities=label_probabilities(choice, labels)) if answer.label else answer
 
@@ -126,12 +126,12 @@ def _checked(said: dict[str, Any], labels: Sequence[str], form: str) -> Answer:
     sound = all(places) if item is _SPAN else isinstance(quotes, list) and all(isinstance(one, str) for one in quotes)
     if not isinstance(quotes, list) or not sound:
         expected = "spans {text, start, end} of whole numbers" if item is _SPAN else "strings"
-        return Answer(BROKEN, reason=f"{field}: expected a list of {expected}, found {shown(quotes)}")
+        return Answer(BROKEN, reason=f"{field}: expected a list of {expected}, found {show(quotes)}")
     if len(quotes) > MOST_QUOTES:
         return Answer(BROKEN, reason=f"{field}: expected at most {MOST_QUOTES}, found {len(quotes)}")
     name = _label(label, labels)
     if name is None:
-        return Answer(BROKEN, reason=f"label: expected one of {', '.join(labels)}, found {shown(label)}")
+        return Answer(BROKEN, reason=f"label: expected one of {', '.join(labels)}, found {show(label)}")
     if item is _SPAN:
         return Answer(ANSWERED, name, places=tuple(filter(None, places)))
     return Answer(ANSWERED, name, tuple(quotes))

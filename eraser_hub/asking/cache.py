@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from eraser_hub.records.errors import DataError, first_line
+from eraser_hub.records.errors import DataError, get_first_line
 
 NAME = "answers.sqlite"
 PATIENCE = 60  # seconds that another run may take to write
@@ -65,7 +65,7 @@ class Cache:
         try:
             return self._database.execute(statement, values).fetchall()
         except sqlite3.Error as error:
-            words = f"the answers that were paid for cannot be read or written here ({first_line(error)})"
+            words = f"the answers that were paid for cannot be read or written here ({get_first_line(error)})"
             file = self.folder / NAME
             raise DataError(f"{words}: `cache` names another folder", rule="file-unreadable", file=file) from None
 

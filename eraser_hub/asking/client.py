@@ -11,7 +11,7 @@ from typing import Any
 
 import openai
 
-from eraser_hub.records.errors import DataError, first_line, shown
+from eraser_hub.records.errors import DataError, get_first_line, show
 
 from .answers import BROKEN, QUOTED, Answer, read_answer, schema
 from .cache import Cache
@@ -101,7 +101,7 @@ class Client:
         timeout: float = 600.0,
     ) -> None:
         if not endpoint.startswith(("http://", "https://")):
-            words = f"expected an address http://.. or https://.., found {shown(endpoint)}"
+            words = f"expected an address http://.. or https://.., found {show(endpoint)}"
             raise DataError(words, rule="option-value", argument="endpoint")
         self.settings, self.cache, self.bill = settings, cache, Bill(budget)
         self.key = os.environ.get(KEY_VARIABLE, "")
@@ -215,7 +215,7 @@ class Client:
             choices, usage = answer["choices"], answer.get("usage") or {}
             first = choices[0]
         except (ValueError, RecursionError, TypeError, KeyError, IndexError, AttributeError):
-            return Answer(BROKEN, reason=f"expected a chat completion, found {shown(raw)}")
+            return Answer(BROKEN, reason=f"expected a chat completion, found {show(raw)}")
         tokens = usage.get("total_tokens") if isinstance(usage, dict) else None
         if not isinstance(tokens, int) or isinstance(tokens, bool) or tokens < 0:
             tokens = estimated_tokens(messages) + len(raw.encode()) // BYTES_A_TOKEN
@@ -226,7 +226,7 @@ class Client:
 
     def _words(self, error: Exception) -> str:
         status = getattr(error, "status_code", None)
-        words = self._without_key(first_line(error))[:300]
+        words = self._without_key(get_first_line(error))[:300]
         return words if status is None or str(status) in words else f"{status}: {words}"
 
     def _without_key(self, text: str) -> str:

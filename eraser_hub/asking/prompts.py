@@ -12,8 +12,8 @@ from jinja2 import BaseLoader, ChoiceLoader, FileSystemLoader, StrictUndefined, 
 from jinja2.sandbox import SandboxedEnvironment
 
 from eraser_hub.metrics.tokens import split_tokens
-from eraser_hub.records.errors import DataError, first_line
-from eraser_hub.records.lines import os_rule
+from eraser_hub.records.errors import DataError, get_first_line
+from eraser_hub.records.lines import get_os_rule
 from eraser_hub.records.rules import Rule
 
 from .answers import QUOTED, TOKENS
@@ -75,7 +75,7 @@ class Prompt:
         try:
             return self.template.render(names).strip("\n")
         except TemplateError as error:
-            raise DataError(first_line(error), rule="code", file=self.name, argument="prompt") from None
+            raise DataError(get_first_line(error), rule="code", file=self.name, argument="prompt") from None
 
 
 def _shown(question: Question, answer: str) -> Sequence[str]:
@@ -101,8 +101,8 @@ def open_prompt(config: str, file: Path | None = None) -> Prompt:
     try:
         source = (FOLDER / f"{name}.jinja" if file is None else file).read_text(encoding="utf-8")
     except (OSError, UnicodeError) as error:
-        rule: Rule = os_rule(error) if isinstance(error, OSError) else "encoding"
-        raise DataError(f"cannot be read: {first_line(error)}", rule=rule, file=name, argument="prompt") from None
+        rule: Rule = get_os_rule(error) if isinstance(error, OSError) else "encoding"
+        raise DataError(f"cannot be read: {get_first_line(error)}", rule=rule, file=name, argument="prompt") from None
     folders = [FOLDER / language] if file is None else [file.parent, FOLDER / language]
     loader = ChoiceLoader([FileSystemLoader(folder) for folder in folders])
     environment = SandboxedEnvironment(
@@ -113,7 +113,7 @@ def open_prompt(config: str, file: Path | None = None) -> Prompt:
         return Prompt(name, digest, environment.from_string(source))
     except TemplateError as error:
         line = getattr(error, "lineno", None)
-        message = f"expected a jinja2 template, found {first_line(error)}"
+        message = f"expected a jinja2 template, found {get_first_line(error)}"
         raise DataError(message, rule="syntax", file=name, line=line, argument="prompt") from None
 
 

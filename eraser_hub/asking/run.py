@@ -14,7 +14,7 @@ import orjson
 
 from eraser_hub.attribution.dataset import Split, open_split
 from eraser_hub.attribution.outputs import Partial, check_format, refuse_other, write_predictions
-from eraser_hub.records.errors import MOST_SHOWN, DataError, shown
+from eraser_hub.records.errors import MOST_SHOWN, DataError, show
 from eraser_hub.records.run_record import write_run
 from eraser_hub.schema.instance import CONSISTENCY_FIELD
 
@@ -116,7 +116,7 @@ def ask(arguments: AskArguments) -> AskReport:
     how: dict[str, Any] = {"attempts": arguments.attempts, "timeout": arguments.timeout}
     check_format(out)
     if out.suffix != ".jsonl":
-        message = f"expected a file ending in .jsonl, found {shown(out.name)}"
+        message = f"expected a file ending in .jsonl, found {show(out.name)}"
         raise DataError(message, rule="option-value", argument="out")
     plan, cache = plan_of(arguments, arguments.settings()), Cache(arguments.cache or default_folder())
     client = Client(arguments.endpoint, plan.settings, cache, arguments.budget, **how)
@@ -150,10 +150,10 @@ async def _asked(asker: Asker, partial: Partial, arguments: AskArguments) -> lis
             try:
                 answer, line = await asker.line(question)
             except OutOfBudgetError:
-                failures.append(f"instance {shown(question.instance.id)}: the budget is used up")
+                failures.append(f"instance {show(question.instance.id)}: the budget is used up")
                 return
             except UnreachableError as error:
-                failures.append(f"instance {shown(question.instance.id)}: {error}")
+                failures.append(f"instance {show(question.instance.id)}: {error}")
                 if len(failures) > MOST_SHOWN + arguments.concurrency:
                     return
                 continue

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from eraser_hub.records.arguments import Config, DatasetPlace, Force, Resume, Split
-from eraser_hub.records.errors import shown
+from eraser_hub.records.errors import show
 from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options, UsageError
 
 from .answers import QUOTED
@@ -65,7 +65,7 @@ class AskSettings(Options):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not set(self.again) <= set(AGAIN) or len(set(self.again)) < len(self.again):
-            words = f"expected some of {', '.join(AGAIN)}, each once, found {shown(','.join(self.again))}"
+            words = f"expected some of {', '.join(AGAIN)}, each once, found {show(','.join(self.again))}"
             raise UsageError(words, rule="option-value", argument="again")
         if self.samples and not self.again:
             words = f"expected `again` beside it, found {self.samples}"

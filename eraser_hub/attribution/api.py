@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.metrics.tokens import sentence_sizes, split_tokens
-from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.options import shows
+from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.options import with_documented_options
 
 from .adapter import Adapter, ProbabilityModel, align_labels
 from .engine import explain_instances
@@ -25,7 +25,7 @@ from .work import infiller_of
 Text = str | Sequence[str] | Instance
 
 
-@shows(ExplainSettings)
+@with_documented_options(ExplainSettings)
 def explain_texts(
     model: str | Path | ProbabilityModel | Adapter,
     texts: Sequence[Text],
@@ -97,7 +97,7 @@ def _check(texts: Sequence[Text], queries: Sequence[Any], scores: Sequence[Any] 
     """Refuse a string in place of a list, and lists that are not as long as the texts' own."""
     for name, values, advice in (("texts", texts, ": put it into a list"), ("queries", queries, "")):
         if isinstance(values, str):
-            words = f"expected a list of {name}, found the string {shown(values)}{advice}"
+            words = f"expected a list of {name}, found the string {show(values)}{advice}"
             raise DataError(words, rule="type", field=name)
     for name, size, what in (("queries", len(queries), "one query"), ("scores", len(scores), "scores")):
         if size not in (0, len(texts)):
@@ -121,6 +121,6 @@ def _tokens(text: str | Sequence[str], number: int) -> tuple[str, ...]:
     tokens = tuple(text)
     for place, token in enumerate(tokens):
         if not isinstance(token, str):
-            words = f"expected a string as token {place}, found {shown(token)}"
+            words = f"expected a string as token {place}, found {show(token)}"
             raise DataError(words, rule="type", instance=str(number))
     return tokens

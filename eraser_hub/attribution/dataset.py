@@ -14,10 +14,10 @@ import numpy as np
 from eraser_hub.conversion.dataset import RELEASE
 from eraser_hub.conversion.eraser.configs import CONFIGS, EraserConfig
 from eraser_hub.conversion.eraser.release import configs_of
-from eraser_hub.papers import paper
-from eraser_hub.records.built import LABEL_COLUMNS, batches, open_built
-from eraser_hub.records.errors import DataError, first_line, shown
-from eraser_hub.records.hub import place_of
+from eraser_hub.papers import load_paper
+from eraser_hub.records.built import LABEL_COLUMNS, open_built, read_rows
+from eraser_hub.records.errors import DataError, get_first_line, show
+from eraser_hub.records.hub import find_place
 from eraser_hub.records.splits import dataset_split
 
 from .instances import READERS, Instance
@@ -67,7 +67,7 @@ class Split:
                 row = next(rows, None)
             except Exception as error:  # datasets and pyarrow raise many kinds; theirs is the word on what is broken
                 self._refuse_damaged_file()
-                words = shown(" ".join(str(error).split()) or type(error).__name__, 300).strip("'\"")
+                words = show(" ".join(str(error).split()) or type(error).__name__, 300).strip("'\"")
                 message = f"cannot be read after row {number - 1}: {words}"
                 raise DataError(message, rule="file-unreadable", file=self.name) from error
             if row is None:
@@ -95,7 +95,7 @@ class Split:
             files = open_built(self.name or "").files(self.config, str(self.rows.split))
         except (DataError, AttributeError):  # no built dataset, or rows that are in memory
             return
-        for _ in batches(files):
+        for _ in read_rows(files):
             pass
 
     def header(self, limit: int | None = None, *, labels: bool = False, rationales: bool = False) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def open_split(dataset: str | Path, config: str | None, split: str) -> Split:
 
     set_verbosity_error()
     name = str(dataset)
-    folder, place = Path(dataset), place_of(name)
+    folder, place = Path(dataset), find_place(name)
     if not folder.exists() and place.repository is None:
         words = "no such dataset folder; `eraser-hub build eraser --out hub` makes hub/eraser"
         raise DataError(words, rule="file-missing", file=name)
@@ -161,10 +161,10 @@ def open_split(dataset: str | Path, config: str | None, split: str) -> Split:
             place.repository or name, config, revision=place.revision, split=None, streaming=True
         )
     except Exception as error:  # datasets raises many kinds; its words name the config or the file
-        words = f"cannot open config {config or '(default)'}: {first_line(error)}"
+        words = f"cannot open config {config or '(default)'}: {get_first_line(error)}"
         raise DataError(words, rule="file-unreadable", file=name) from error
     if dataset_split(split) not in splits:
-        words = f"split: expected one of {', '.join(map(str, splits))}; found {shown(split)}"
+        words = f"split: expected one of {', '.join(map(str, splits))}; found {show(split)}"
         raise DataError(words, rule="option-value", file=name)
     rows = splits[dataset_split(split)]
     features = rows.features or {}
@@ -172,7 +172,7 @@ def open_split(dataset: str | Path, config: str | None, split: str) -> Split:
     label_names = tuple(getattr(label, "names", None) or ())
     odd = [value for value in label_names if not isinstance(value, str) or not value]
     if odd:
-        raise DataError(f"expected names of labels, found {shown(odd[0])}", rule="type", file=name, field="class_label")
+        raise DataError(f"expected names of labels, found {show(odd[0])}", rule="type", file=name, field="class_label")
     info = (rows.info.splits or {}).get(dataset_split(split))
     size = info.num_examples if info is not None else None
     return Split(rows, label_names, kind_of(features, name), size, config or rows.info.config_name or "", name)
@@ -240,7 +240,7 @@ def kd_of(split: Split) -> float:
     Raises:
         DataError: neither is known, or no token of the split is marked: kd must be given.
     """
-    printed = paper(PAPER_OF_KD[split.kind]).kd if split.kind in PAPER_OF_KD else {}
+    printed = load_paper(PAPER_OF_KD[split.kind]).kd if split.kind in PAPER_OF_KD else {}
     own = _own_config(split)
     if own is not None:
         printed = {own.name: own.kd} if own.kd is not None else {}
@@ -254,7 +254,7 @@ def kd_of(split: Split) -> float:
     ]
     # a test split whose rationales are kept back has masks, all of them empty: kd 0 would compare nothing with nothing
     if not any(shares):
-        words = f"no rationale length is known for the config {shown(split.config)}: give `kd`"
+        words = f"no rationale length is known for the config {show(split.config)}: give `kd`"
         raise DataError(words, argument="kd", rule="option-missing")
     return round(float(np.mean(shares)), 4)
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.rules import Rule
 from eraser_hub.schema.instance import HARD_FIELD, OCCLUDED_FIELD, SOFT_FIELDS
 from eraser_hub.schema.rows import ERASED_ANSWERS
@@ -116,7 +116,7 @@ def target_of(one: Instance, predicted: int, target: str, model: Adapter) -> int
     names, gold = model.label_names, target == "gold"
     name = one.label if gold else target
     if name not in names:
-        words = f"`target` {target}: expected one of {', '.join((*TARGETS, *names))}; found {shown(name)}"
+        words = f"`target` {target}: expected one of {', '.join((*TARGETS, *names))}; found {show(name)}"
         rule: Rule = "label-unknown" if gold else "option-value"
         raise DataError(words, rule=rule, instance=one.id if gold else None)
     return names.index(name)

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.metrics.tokens import mask
-from eraser_hub.records.digests import file_digest
-from eraser_hub.records.errors import MOST_SHOWN, DataError, DataErrors, shown
-from eraser_hub.records.predictions import instances, plain_rows
+from eraser_hub.records.digests import compute_file_digest
+from eraser_hub.records.errors import MOST_SHOWN, DataError, DataErrors, show
+from eraser_hub.records.predictions import instances, read_plain_rows
 from eraser_hub.records.rules import Rule
 from eraser_hub.records.run_record import read_run, run_path
 from eraser_hub.schema.instance import AOPC_BOUNDS, HARD_FIELD, SOFT_FIELDS
@@ -70,11 +70,11 @@ class GivenFile(ABC):
     def __init__(self, path: Path) -> None:
         self.path = path
         if path.suffix not in FORMATS:
-            words = f"expected a file ending in {' or '.join(FORMATS)}, found {shown(path.name)}"
+            words = f"expected a file ending in {' or '.join(FORMATS)}, found {show(path.name)}"
             raise DataError(words, argument=self.what, rule="file-name")
         if not path.is_file():
             raise DataError("no such file", argument=self.what, rule="file-missing", file=path)
-        self.digest = file_digest(path, hashlib.blake2b(digest_size=6))
+        self.digest = compute_file_digest(path, hashlib.blake2b(digest_size=6))
         self._documents: dict[str, tuple[int, dict[str, Any]]] = {}
         for number, identity, documents in self._rows(path):
             if identity in self._documents:
@@ -95,7 +95,7 @@ class GivenFile(ABC):
                     words = f"expected {self.what}, found none"
                     raise DataError(words, rule="key-missing", **where, field=f"rationales[{place}].{self.field}")
                 if docid in documents:
-                    words = f"expected each document once, found {shown(docid)} again"
+                    words = f"expected each document once, found {show(docid)} again"
                     raise DataError(words, rule="document-twice", **where, field=f"rationales[{place}].docid")
                 documents[docid] = values
             yield number, identity, documents
@@ -152,10 +152,10 @@ class GivenFile(ABC):
         lacking = next((name for name in needed if name not in documents), None)
         try:
             if unknown is not None:
-                words = f"expected documents among {', '.join(map(shown, instance.names))}, found {shown(unknown)}"
+                words = f"expected documents among {', '.join(map(show, instance.names))}, found {show(unknown)}"
                 raise DataError(words, rule="document-unknown", instance=instance.id, field="rationales")
             if lacking is not None:
-                words = f"expected {self.field} for document {shown(lacking)}, found none"
+                words = f"expected {self.field} for document {show(lacking)}, found none"
                 raise DataError(words, rule="document-missing", instance=instance.id, field="rationales")
             return self._fitted(instance, documents)
         except DataError as error:
@@ -189,9 +189,9 @@ class GivenRationales(GivenFile):
                     overlaps = 0 <= start < before
                     rule: Rule = "span-bounds" if end > len(tokens) else "span-overlap" if overlaps else "span-order"
                     words = (
-                        f"expected spans apart from each other within the {len(tokens)} tokens of {shown(name)}, found "
+                        f"expected spans apart from each other within the {len(tokens)} tokens of {show(name)}, found "
                     )
-                    raise DataError(words + shown([start, end]), rule=rule, instance=instance.id, field=HARD_FIELD)
+                    raise DataError(words + show([start, end]), rule=rule, instance=instance.id, field=HARD_FIELD)
                 before = end
             flags.append(tuple(mask(spans, len(tokens))))
         return replace(instance, rationale=tuple(flags))
@@ -203,13 +203,13 @@ class GivenIndices(GivenFile):
     what, field, needs = "rationales", "rationale", "all"
 
     def _rows(self, path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
-        for number, row in plain_rows(path):
+        for number, row in read_plain_rows(path):
             identity, sequences = row.get("id"), row.get(self.field)
             if isinstance(identity, bool) or not isinstance(identity, (str, int)):
-                words = f"expected a string or an integer, found {shown(identity)}"
+                words = f"expected a string or an integer, found {show(identity)}"
                 raise DataError(words, rule="type", file=path, line=number, field="id")
             if not isinstance(sequences, list):
-                words = f"expected a list of indices for each sequence, found {shown(sequences)}"
+                words = f"expected a list of indices for each sequence, found {show(sequences)}"
                 raise DataError(words, rule="type", file=path, line=number, instance=identity, field=self.field)
             yield number, str(identity), {f"sequence_{at}": indices for at, indices in enumerate(sequences)}
 
@@ -237,7 +237,7 @@ class KnownBounds:
         try:
             before = {key: dict(record[key]) for key in DECIDES}
         except (KeyError, TypeError, ValueError) as error:
-            words = f"expected a result of `explain` with its record, found {shown(str(error))}"
+            words = f"expected a result of `explain` with its record, found {show(str(error))}"
             raise DataError(words, argument="aopc_bounds_from", rule="key-missing", file=run_path(path)) from error
         now = {key: header[key] for key in DECIDES}
         for one in (before, now):
@@ -286,11 +286,11 @@ def with_scores(instance: Instance, scores: Sequence[Sequence[float] | NDArray[n
         try:
             row = tuple(array_of(values).tolist()) if len(values) else ()
         except (TypeError, ValueError):
-            words = f"expected numbers, found {shown(values)}"
+            words = f"expected numbers, found {show(values)}"
             raise DataError(words, rule="type", instance=instance.id, field="scores") from None
         if len(row) != len(tokens) or not np.isfinite(row).all():
             raise DataError(
-                f"expected {len(tokens)} finite scores for the tokens of {shown(name)}, found {len(row)}"
+                f"expected {len(tokens)} finite scores for the tokens of {show(name)}, found {len(row)}"
                 + ("" if len(row) != len(tokens) else ", not all of them finite"),
                 rule="range" if len(row) == len(tokens) else "length",
                 instance=instance.id,

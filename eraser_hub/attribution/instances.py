@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.metrics.tokens import mask, split_sentences, split_tokens
-from eraser_hub.records.built import label_name
-from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.built import get_label_name
+from eraser_hub.records.errors import DataError, show
 
 STRING, LIST, IDENTITY = "a string", "a list", "a string or an integer"
 TYPES: dict[str, tuple[type, ...]] = {STRING: (str,), LIST: (list, tuple), IDENTITY: (str, int)}
@@ -131,7 +131,7 @@ def _typed(value: Any, what: str, instance: str | None, field: str, words: str =
         words: for the error, where ``what`` does not say enough.
     """
     if not isinstance(value, TYPES[what]) or (isinstance(value, bool) and what == IDENTITY):
-        raise DataError(f"expected {words or what}, found {shown(value)}", rule="type", instance=instance, field=field)
+        raise DataError(f"expected {words or what}, found {show(value)}", rule="type", instance=instance, field=field)
     return value
 
 
@@ -152,12 +152,12 @@ def _documents(row: Mapping[str, Any], instance: str) -> tuple[tuple[str, ...], 
     for number, document in enumerate(_typed(row["documents"], LIST, instance, "documents")):
         field = f"documents[{number}]"
         if not isinstance(document, Mapping) or not isinstance(document.get("docid"), str):
-            words = f"expected docid and text, found {shown(document)}"
+            words = f"expected docid and text, found {show(document)}"
             raise DataError(words, rule="type", instance=instance, field=field)
         name, text = document["docid"], document.get("text")
         text = _typed(text, STRING, instance, f"{field}.text")
         if name in names:
-            words = f"expected each document once, found {shown(name)} again"
+            words = f"expected each document once, found {show(name)} again"
             raise DataError(words, rule="document-twice", instance=instance, field=field)
         names.append(name)
         documents.append(split_sentences(text))
@@ -173,14 +173,12 @@ def _marked(groups: object, names: Sequence[str], documents: Sequence[Sequence[s
             field = f"evidences[{number}][{place}]"
             docid = evidence.get("docid") if isinstance(evidence, Mapping) else None
             if not isinstance(docid, str) or docid not in spans:
-                known = ", ".join(map(shown, names[:10]))
-                words = f"expected a span in one of the documents {known}, found {shown(evidence)}"
+                known = ", ".join(map(show, names[:10]))
+                words = f"expected a span in one of the documents {known}, found {show(evidence)}"
                 raise DataError(words, rule="document-unknown", instance=instance, field=field)
             start, end = evidence.get("start_token"), evidence.get("end_token")
             if not (isinstance(start, int) and isinstance(end, int) and 0 <= start <= end <= sizes[docid]):
-                words = (
-                    f"expected 0 <= start_token <= end_token <= {sizes[docid]}, found {shown(start)} and {shown(end)}"
-                )
+                words = f"expected 0 <= start_token <= end_token <= {sizes[docid]}, found {show(start)} and {show(end)}"
                 raise DataError(words, rule="span-bounds", instance=instance, field=field)
             spans[docid].append((start, end))
     return tuple(tuple(mask(spans[name], sizes[name])) for name in names)
@@ -192,7 +190,7 @@ def in_any(sets: object, size: int, instance: str, field: str) -> tuple[bool, ..
     for number, members in enumerate(_typed(sets, LIST, instance, field)):
         for place in _typed(members, LIST, instance, f"{field}[{number}]"):
             if not isinstance(place, int) or not 0 <= place < size:
-                words = f"expected the index of one of {size} tokens, found {shown(place)}"
+                words = f"expected the index of one of {size} tokens, found {show(place)}"
                 raise DataError(words, rule="span-bounds", instance=instance, field=f"{field}[{number}]")
             flags[place] = True
     return tuple(flags)
@@ -213,7 +211,7 @@ def instance_of_eraser(row: Mapping[str, Any], label_names: Sequence[str] = ()) 
     sentences = tuple(tuple(map(len, text)) for text in texts)
     evidences = row.get("evidences")
     rationale = None if evidences is None else _marked(evidences, names, documents, identity)
-    label = label_name(row.get("classification"), label_names, instance=identity)
+    label = get_label_name(row.get("classification"), label_names, instance=identity)
     docids = {evidence["docid"] for group in evidences or () for evidence in group}
     evidence_documents = tuple(number for number, name in enumerate(names) if name in docids)
     query = _question(row.get("query"), identity, "query")
@@ -242,7 +240,7 @@ def instance_of_perturbation(row: Mapping[str, Any], label_names: Sequence[str] 
             raise DataError(message, rule="length", instance=identity, field="rationale_ids")
         pairs = enumerate(zip(sequences, gold, strict=True))
         rationale = tuple(in_any(sets, len(words), identity, f"rationale_ids[{at}]") for at, (words, sets) in pairs)
-    label = label_name(row.get("label"), label_names, instance=identity)
+    label = get_label_name(row.get("label"), label_names, instance=identity)
     return Instance(identity, _question(row.get("question"), identity, "question"), names, sequences, label, rationale)
 
 
@@ -259,9 +257,9 @@ def instance_of_tokens(row: Mapping[str, Any], label_names: Sequence[str] = ()) 
         others = [flag for flag in _typed(flags, LIST, identity, "rationale_mask") if flag not in (0, 1)]
         if others or len(flags) != len(tokens):
             words = f"expected one flag, 0 or 1, for each of {len(tokens)} tokens, found "
-            words = words + (shown(others[0]) if others else str(len(flags)))
+            words = words + (show(others[0]) if others else str(len(flags)))
             raise DataError(words, rule="choice" if others else "length", instance=identity, field="rationale_mask")
-    label = label_name(row.get("label"), label_names, instance=identity)
+    label = get_label_name(row.get("label"), label_names, instance=identity)
     rationale = None if flags is None else (tuple(map(bool, flags)),)
     return Instance(identity, (), (identity,), (tokens,), label, rationale)
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.registry import Registry
 from eraser_hub.records.rules import Rule
 
@@ -48,7 +48,7 @@ class Setting(NamedTuple):
             words = f"at least {self.least:g}"
         else:
             return
-        raise DataError(f"expected {words}, found {shown(value)}", argument=name, rule=rule)
+        raise DataError(f"expected {words}, found {show(value)}", argument=name, rule=rule)
 
     def parsed(self, text: str) -> Any:
         """Return a value from its text; the text where it is none of the type, which :meth:`check` refuses."""

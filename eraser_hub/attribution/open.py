@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, get_args
 
-from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.registry import Registry
 
 from .adapter import Adapter, ProbabilityModel
@@ -116,7 +116,7 @@ def open_model(
         DataError: an unknown task, nothing there, an unknown file, a pickle without ``trust_pickle``, missing packages.
     """
     if task not in get_args(Task):
-        words = f"expected one of {', '.join(get_args(Task))}; found {shown(task)}"
+        words = f"expected one of {', '.join(get_args(Task))}; found {show(task)}"
         raise DataError(words, rule="option-value", field="task")
     if isinstance(model, Adapter):
         return model
@@ -145,7 +145,7 @@ def opener_of(opening: Opening) -> type[Opener]:
     for opener, _, _ in sorted(openers, key=lambda one: (one[0].last, *one[1:])):
         if opener.opens(opening):
             return opener
-    raise DataError(f"expected a model, found {shown(opening.model)}", rule="model")
+    raise DataError(f"expected a model, found {show(opening.model)}", rule="model")
 
 
 def training_facts(model: Path) -> dict[str, Any]:

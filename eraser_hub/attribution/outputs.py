@@ -17,9 +17,9 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from eraser_hub.records.atomic import replacing
-from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.locks import exclusive
+from eraser_hub.records.atomic import replace_file
+from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.locks import hold_lock
 from eraser_hub.records.run_record import read_run, run_path
 from eraser_hub.schema.arrow import to_arrow_type
 from eraser_hub.schema.instance import CONSISTENCY_FIELD, INSTANCE, OUTCOME_FIELD, QUOTES_FIELD
@@ -52,7 +52,7 @@ def check_format(out: Path, partial: Path | None = None) -> None:
             as the dataset's own (a result has its ``OUT.run.json``, a stopped run its ``OUT.partial``).
     """
     if out.suffix not in FORMATS:
-        words = f"expected a file ending in {' or '.join(FORMATS)}, found {shown(out.name)}"
+        words = f"expected a file ending in {' or '.join(FORMATS)}, found {show(out.name)}"
         raise DataError(words, argument="out", rule="file-name")
     if out.is_dir():
         raise DataError("expected a file, found a folder", argument="out", rule="file-kind", file=out)
@@ -120,7 +120,7 @@ class Partial:
         self._resources = ExitStack()
         try:
             lock = out.with_name(f".{self.path.name}.lock")
-            self._resources.enter_context(exclusive(lock, "another run is writing here", self.path))
+            self._resources.enter_context(hold_lock(lock, "another run is writing here", self.path))
             self._file = self._resources.enter_context(open(self.path, "a+b"))  # noqa: SIM115
             self._read(header, resume)
         except BaseException:
@@ -209,18 +209,18 @@ def differences(before: dict[str, Any], header: dict[str, Any]) -> list[str]:
             continue
         if isinstance(left, dict) and isinstance(right, dict):
             words += [
-                f"{name} was {shown(left.get(name))}, now {shown(right.get(name))}"
+                f"{name} was {show(left.get(name))}, now {show(right.get(name))}"
                 for name in sorted(left.keys() | right.keys())
                 if left.get(name) != right.get(name)
             ]
         else:
-            words.append(f"{key} was {shown(left)}, now {shown(right)}")
+            words.append(f"{key} was {show(left)}, now {show(right)}")
     return words
 
 
 def write_predictions(out: Path, lines: Iterable[str], labels: Sequence[str], kind: str) -> None:
     """Write predictions (one or more) in order as JSON lines or Parquet, by ``out``'s ending."""
-    with replacing(out) as beside:
+    with replace_file(out) as beside:
         if out.suffix == ".jsonl":
             with open(beside, "w", encoding="utf-8", newline="\n") as file:
                 file.writelines(f"{line}\n" for line in lines)

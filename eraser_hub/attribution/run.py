@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import orjson
 
-from eraser_hub.papers.presets import preset
-from eraser_hub.records.digests import file_digest
+from eraser_hub.papers.presets import load_preset
+from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.hub import at_revision
-from eraser_hub.records.operators import operator_path
+from eraser_hub.records.operators import make_operator_path
 from eraser_hub.records.options import UsageError
 from eraser_hub.records.run_record import read_run, write_run
 from eraser_hub.schema.instance import AOPC_THRESHOLDS
@@ -256,7 +256,7 @@ def places_of(settings: ExplainSettings, out: Path) -> dict[str, Path]:
         DataError: one that no result may take.
     """
     several = settings.also_erase
-    results = {operator: operator_path(out, operator) if several else out for operator in settings.operators}
+    results = {operator: make_operator_path(out, operator) if several else out for operator in settings.operators}
     for path in (out, *results.values()):
         check_format(path, partial_path(out))
     return results
@@ -277,7 +277,7 @@ def settings_for_job(job: Job, paper: str, **options: Any) -> tuple[ExplainSetti
     opening = opening_of(job.model)
     opener = opener_of(opening)
     settings = settings_for(paper, rows.config, opener.embeds(opening), opener.selects(opening), **options)
-    by_paper = rows.config in preset(paper).kd
+    by_paper = rows.config in load_preset(paper).kd
     if options.get("kd") is None and settings.method != SPANS and not by_paper:
         settings = replace(settings, kd=kd_of(rows))
     return settings, rows.size
@@ -358,7 +358,7 @@ def model_digest(model: str) -> str:
     for file in (file for file in among if file.is_file()):
         digest.update(f"{file.name}\x1f{file.stat().st_size}\x1e".encode())
         if file.stat().st_size <= 1 << 30:
-            file_digest(file, digest)
+            compute_file_digest(file, digest)
     return digest.hexdigest()
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.operators import ERASE_MODES, INFILL
-from eraser_hub.records.options import AtLeastOne, NotNegative, Option, UsageError, options_of
+from eraser_hub.records.options import AtLeastOne, NotNegative, Option, UsageError, read_options
 from eraser_hub.schema.instance import (
     AOPC_BOUNDS,
     AOPC_THRESHOLDS,
@@ -145,12 +145,12 @@ class ExplainSettings:
         preset_of(self.paper)
         if self.method not in (GIVEN, SPANS):
             METHODS.find(self.method, argument="method")
-        for name, option in options_of(ExplainSettings).items():
+        for name, option in read_options(ExplainSettings).items():
             if not option.many:
                 option.check(name, getattr(self, name))
         for name, good, expected, value in self._rules():
             if not good:
-                raise DataError(f"expected {expected}, found {shown(value)}", argument=name, rule="option-value")
+                raise DataError(f"expected {expected}, found {show(value)}", argument=name, rule="option-value")
         if self.units != "tokens" and not self.plays:
             methods = " or ".join(name for name, one in METHODS.items() if one.plays)
             measures = sorted((one for one in MEASURES.values() if one.by_units), key=_place)
@@ -190,7 +190,7 @@ class ExplainSettings:
         own = {name: setting for part in asked if part is not None for name, setting in part.settings.items()}
         for name in self.more:
             if name not in own and name not in own_settings():
-                words = f"expected a setting of the method or of a measure, found {shown(name)}"
+                words = f"expected a setting of the method or of a measure, found {show(name)}"
                 raise DataError(words, argument="more", rule="key-unknown")
         for name, setting in own.items():
             value = self.more.get(name, setting.default)
@@ -344,12 +344,12 @@ def preset_of(paper: str) -> Preset:
     Raises:
         DataError: an unknown paper.
     """
-    from eraser_hub.papers.presets import PRESETS, preset
+    from eraser_hub.papers.presets import PRESETS, load_preset
 
     if paper not in ("", *PRESETS):
-        words = f"expected one of {', '.join(PRESETS)}, found {shown(paper)}"
+        words = f"expected one of {', '.join(PRESETS)}, found {show(paper)}"
         raise UsageError(words, argument="paper", rule="option-value")
-    return preset(paper)
+    return load_preset(paper)
 
 
 def settings_for(paper: str, config: str, embeddings: bool, selects: bool = False, **options: Any) -> ExplainSettings:
@@ -373,7 +373,7 @@ def settings_for(paper: str, config: str, embeddings: bool, selects: bool = Fals
     declared = own_settings() if unknown else {}
     for name in unknown:
         if name not in declared:
-            words = f"expected settings among {', '.join(names)}; found {shown(name)}"
+            words = f"expected settings among {', '.join(names)}; found {show(name)}"
             raise DataError(words, rule="key-unknown")
     more = {**(options.pop("more", None) or {}), **{name: options.pop(name) for name in unknown}}
     values: dict[str, Any] = {**chosen.settings, "paper": paper}

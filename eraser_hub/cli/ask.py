@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import typer
 
 from eraser_hub.asking.settings import AskArguments
-from eraser_hub.records.errors import printable
+from eraser_hub.records.errors import make_printable
 
 from .explain import Bar
-from .usage import call, say, spelled, takes
+from .usage import call_with_options, print_note, spell_arguments, with_options
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,15 +28,14 @@ class AskOptions(AskArguments):
     quiet: bool = False
 
 
-@takes(AskOptions)
+@with_options(AskOptions)
 def ask(options: AskOptions) -> None:
-    """Ask a language model for label and quotes, and write what `score` and the metric modules take as it is.
+    """Ask a language model for labels and quotes, and write predictions for `score`.
 
-    Quotes are looked for in the documents: as they are, then whatever their case, blanks and marks, then by similarity.
-    The key comes from the environment variable OPENAI_API_KEY. Answers are kept: a rerun costs nothing, whatever the
-    endpoint.
+    Quotes are searched in the documents: exactly, then ignoring case, blanks and punctuation, then by similarity. The
+    key comes from the environment variable OPENAI_API_KEY. Answers are kept: running again costs nothing.
 
-    Examples:
+    **Examples**
 
         eraser-hub ask --dataset hub/eraser --config movies --endpoint http://localhost:8000/v1 --model NAME \
 --out quotes.jsonl
@@ -53,16 +52,16 @@ def ask(options: AskOptions) -> None:
 
         for part in dry_run(options, options.settings()):
             for line in part.split("\n"):
-                typer.echo(printable(spelled(line)))
+                typer.echo(make_printable(spell_arguments(line)))
         return
     bar = Bar(options.limit, options.quiet)
     try:
-        report = call(api.ask, options, on_progress=lambda count: bar.show(count, count))
+        report = call_with_options(api.ask, options, on_progress=lambda count: bar.show(count, count))
     except KeyboardInterrupt:
         bar.close()
-        say("stopped: every answer that came is kept; --resume goes on")
+        print_note("stopped: every answer that came is kept; --resume goes on")
         raise
     finally:
         bar.close()
     for line in report.lines():
-        say(line)
+        print_note(line)

@@ -1,4 +1,4 @@
-"""``eraser-hub experiment benchmark-scores``: which scores put a true explanation before a worse one."""
+"""``eraser-hub experiment benchmark-scores``: test which scores prefer a true explanation to a worse one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from eraser_hub.experiments.plans import BenchmarkPlan
 
-from .usage import TableFormat, print_tables, say, takes
+from .usage import TableFormat, print_note, print_tables, with_options
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,16 +16,18 @@ class BenchmarkOptions(BenchmarkPlan):
     format: TableFormat = "text"
 
 
-@takes(BenchmarkOptions)
+@with_options(BenchmarkOptions)
 def benchmark_scores(options: BenchmarkOptions) -> None:
-    """Judge every score by planted texts, whose only evidence is known, and models that decide by it: in closed form,
-    or networks trained on such texts, which judge where they tell new ones.
+    """Test every score on planted texts with known evidence.
+
+    The models decide by that evidence alone: in closed form, or as networks trained on such texts, which count only
+    where they classify new texts well.
 
     Of each text the true explanation is held against a random one, a shuffled one, one of the right tokens in the wrong
     order, a longer one, and one that leaks the label by where its tokens stand. A score that knows the truth has 1, a
     coin 0.5.
 
-    Examples:
+    **Examples**
 
         eraser-hub experiment benchmark-scores --fast
 
@@ -33,5 +35,5 @@ def benchmark_scores(options: BenchmarkOptions) -> None:
     """
     from eraser_hub.experiments.score_benchmark import benchmark, benchmark_tables, settings_for_plan
 
-    result = benchmark(settings_for_plan(options), say)
+    result = benchmark(settings_for_plan(options), print_note)
     print_tables(benchmark_tables(result), options.format, result, [result["signature"]])

@@ -11,7 +11,7 @@ from eraser_hub.records.options import Option, UsageError
 from eraser_hub.records.tables import FORMATS, FormatName
 from eraser_hub.reports.options import BoardArguments
 
-from .usage import call, print_tables, say, takes
+from .usage import call_with_options, print_note, print_tables, with_options
 
 _FORMATS = f"Print a table for each dataset ({', '.join(FORMATS)}): the papers' scores; csv and json have all."
 
@@ -29,12 +29,12 @@ class BoardOptions(BoardArguments):
             raise UsageError(message, rule="option-missing", argument="out")
 
 
-@takes(BoardOptions)
+@with_options(BoardOptions)
 def board(options: BoardOptions) -> None:
-    """Write the results board: every system by every metric by every dataset, none of them first by default.
+    """Write the results board: every system, metric and dataset, in a neutral order.
 
-    Lines come from score files that carry their signature (`eraser-hub score`, `eraser-hub report`), from predictions
-    that are scored here, and from the papers' tables. A number without a signature is refused.
+    Lines come from score files with a signature (`eraser-hub score`, `eraser-hub report`), from predictions that this
+    command scores, and from the papers' tables. Numbers without a signature are refused.
 
     **Examples**
 
@@ -50,10 +50,10 @@ def board(options: BoardOptions) -> None:
     from eraser_hub import api
 
     if options.submission and options.split is None:
-        say("split: test (`split` names another)")
-    made = call(api.board, options)
+        print_note("split: test (`split` names another)")
+    made = call_with_options(api.board, options)
     for note in made.notes:
-        say(note)
+        print_note(note)
     for path in made.files:
         typer.echo(str(path), err=options.format is not None)
     if options.format is not None:

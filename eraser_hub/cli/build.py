@@ -1,4 +1,4 @@
-"""The ``build`` verb: raw files -> folders that load_dataset and evaluate.load understand."""
+"""``eraser-hub build``: raw files as folders that load_dataset and evaluate.load read."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import typer
 
 from eraser_hub import api
 
-from .usage import call, say, takes
+from .usage import call_with_options, print_note, with_options
 
 if TYPE_CHECKING:
     from eraser_hub.conversion.dataset import BuildResult
 
 
-@takes(api.BuildArguments)
+@with_options(api.BuildArguments)
 def build(options: api.BuildArguments) -> None:
     """Build a Hub dataset, or the metric Spaces, into OUT.
 
-    Building one configuration keeps the others that stand there. A build that is killed leaves the old folder as it
-    was, and the next run goes on where it stopped.
+    Building one configuration keeps the others in the folder. A build that is killed leaves the old folder unchanged,
+    and the next run goes on where it stopped.
 
-    Examples:
+    **Examples**
 
         eraser-hub build eraser --source corpora --config movies --out hub
 
@@ -32,7 +32,7 @@ def build(options: api.BuildArguments) -> None:
     from eraser_hub.conversion.dataset import PartlyBuilt
 
     try:
-        _print(call(api.build, options))
+        _print(call_with_options(api.build, options))
     except PartlyBuilt as error:
         _print(error.result)
         raise
@@ -40,7 +40,7 @@ def build(options: api.BuildArguments) -> None:
 
 def _print(result: BuildResult) -> None:
     for note in result.notes:
-        say(note)
+        print_note(note)
     for name, splits in result.rows.items():
         counts = ", ".join(f"{split} {rows:,}" for split, rows in splits.items())
         typer.echo(f"{result.folder}: {name}: {counts}" if splits else result.folder / name)

@@ -11,7 +11,7 @@ import typer
 from eraser_hub import api
 from eraser_hub.records.tables import Tables
 
-from .usage import TableFormat, call, takes
+from .usage import TableFormat, call_with_options, with_options
 
 if TYPE_CHECKING:
     from eraser_hub.conversion.checks import Finding, Report
@@ -27,13 +27,13 @@ class CheckOptions(api.CheckArguments):
     format: TableFormat = "text"
 
 
-@takes(CheckOptions)
+@with_options(CheckOptions)
 def check(options: CheckOptions) -> None:
     """Check a built dataset: ids, labels, spans, texts, derived columns, splits, card.
 
     Known quirks of the releases are named and are no fault; the exit status is 1 when there is any other violation.
 
-    Examples:
+    **Examples**
 
         eraser-hub check
 
@@ -41,7 +41,7 @@ def check(options: CheckOptions) -> None:
 
         eraser-hub check bilingual_perturbation --viewer --format json
     """
-    checked = call(api.check, options)
+    checked = call_with_options(api.check, options)
     if options.format == "json":
         typer.echo(json.dumps(checked.as_dict(), indent=2, ensure_ascii=False))
     else:

@@ -1,4 +1,4 @@
-"""``eraser-hub compare``: do two or more systems' scores differ?"""
+"""``eraser-hub compare``: tests of the differences between systems' scores."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 
 from eraser_hub.scoring.options import CompareArguments
 
-from .usage import TableFormat, print_tables, say, spelled, takes
+from .usage import TableFormat, print_note, print_tables, spell_arguments, with_options
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,19 +16,19 @@ class CompareOptions(CompareArguments):
     format: TableFormat = "text"
 
 
-@takes(CompareOptions)
+@with_options(CompareOptions)
 def compare(options: CompareOptions) -> None:
     """Compare systems on the same split, score by score.
 
-    Every pair of systems is compared by approximate randomisation and by the paired bootstrap, over documents where
-    annotations share them. "p Holm" is the former corrected over the headline scores times the pairs, and a star stands
-    where it is at most 0.05; the other scores are exploratory. "detectable" is the difference that these documents
-    would show in four cases of five. Where predictions hold random rationales (explain --random-draws), each system's
-    p-value against chance is corrected over the systems. Of predictions by several ways of erasing (explain --erase
-    remove,mask: give the name asked for with --out) the tables are the first way's, and a further one has every way's
-    verdict, and flags those that flip.
+    Every pair of systems is compared by approximate randomisation and by the paired bootstrap; annotations that share a
+    document are drawn together. "p Holm" is the p-value of randomisation, corrected over the headline scores times the
+    pairs. A star marks a p Holm of at most 0.05; the other scores are exploratory. "detectable" is the difference that
+    these documents would show in four cases of five. If predictions hold random rationales (explain --random-draws),
+    each system's p-value against chance is corrected over the systems. For predictions by several operators (explain
+    --erase remove,mask: name its --out) the tables show the first operator, and a further table has the verdicts of
+    all operators and marks those that flip.
 
-    Examples:
+    **Examples**
 
         eraser-hub compare --dataset hub/eraser --config movies --predictions a.jsonl --predictions b.jsonl
 
@@ -38,13 +38,13 @@ def compare(options: CompareOptions) -> None:
         eraser-hub compare --source corpora/movies --predictions ours=a1.jsonl,a2.jsonl --predictions theirs=b.jsonl
     """
     from eraser_hub import api
-    from eraser_hub.scoring.tables import comparison_tables
+    from eraser_hub.scoring.tables import make_comparison_tables
 
     settings = {one.name: getattr(options, one.name) for one in fields(CompareArguments)}
     result = api.compare(*settings.pop("predictions"), **settings)
     if "score_notes" in result:
-        result["score_notes"] = [spelled(line) for line in result["score_notes"]]
+        result["score_notes"] = [spell_arguments(line) for line in result["score_notes"]]
     for line in result.get("score_notes", ()):
-        say(line)
+        print_note(line)
     signatures = [result["signature"], *result.get("score_signatures", ())]
-    print_tables(comparison_tables(result), options.format, result, signatures)
+    print_tables(make_comparison_tables(result), options.format, result, signatures)

@@ -10,7 +10,7 @@ from eraser_hub.attribution.method import METHODS
 from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.records.options import Option
 
-from .usage import chosen, say, spelled, takes
+from .usage import print_note, select_options, spell_arguments, with_options
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -21,7 +21,6 @@ class ExplainOptions(ExplainArguments):
     """The options of ``eraser-hub explain`` beside those of :class:`Job` and :class:`ExplainSettings`.
 
     Attributes:
-
     Run:
         quiet: No progress.
     """
@@ -30,14 +29,15 @@ class ExplainOptions(ExplainArguments):
     quiet: bool = False
 
 
-@takes(ExplainOptions, Job, ExplainSettings)
+@with_options(ExplainOptions, Job, ExplainSettings)
 def explain(options: ExplainOptions, values: dict[str, Any]) -> None:
-    """Explain a model's predictions, and write what `score` and the metric modules take as it is.
+    """Explain a model's predictions, and write predictions with rationales for `score`.
 
-    Every token gets a score; the top kd make the hard rationale; the model is asked again without it, with it alone, at
-    each AOPC bin, and with nothing. Equal scores rank in the order of the text. OUT.run.json says how OUT was made.
+    Every token gets a score, and the top kd tokens are the hard rationale. The model also predicts without the
+    rationale, from the rationale alone, at each AOPC bin, and from the empty input. Equal scores rank in the order of
+    the text. OUT.run.json records how OUT was made.
 
-    Examples:
+    **Examples**
 
         eraser-hub explain --dataset hub/eraser --config movies --split val --model model/ --out occlusion.jsonl
 
@@ -52,30 +52,32 @@ def explain(options: ExplainOptions, values: dict[str, Any]) -> None:
     from eraser_hub.attribution.run import explain_runs, planned_runs
 
     runs = planned_runs(options, values)
-    bar, how = Bar(runs.total, options.quiet), chosen(options, "resume force engine workers max_inputs")
+    bar, run_options = Bar(runs.total, options.quiet), select_options(options, "resume force engine workers max_inputs")
     try:
-        reports = explain_runs(runs.job, runs.runs, on_progress=bar.show, on_cost=say, spell=_spelled, **how)
+        reports = explain_runs(
+            runs.job, runs.runs, on_progress=bar.show, on_cost=print_note, spell=_spelled, **run_options
+        )
     except KeyboardInterrupt:
         bar.close()
-        kept = [path for _, path in runs.runs if path.is_file() or partial_path(path).is_file()]
-        say("stopped" + (": what is done is kept; --resume goes on with it" if kept else ""))
+        saved = [path for _, path in runs.runs if path.is_file() or partial_path(path).is_file()]
+        print_note("stopped" + (": what is done is kept; --resume goes on with it" if saved else ""))
         raise
     finally:
         bar.close()
     for report in reports:
         for line in report.lines():
-            say(line)
+            print_note(line)
 
 
 def _spelled(words: str) -> str:
-    """A note for a run's record; ``aopc_thresholds`` is an argument of `score`."""
-    return spelled(words).replace("`aopc_thresholds`", "--aopc-thresholds")
+    """Return a note for a run's record; ``aopc_thresholds`` is an argument of `score`."""
+    return spell_arguments(words).replace("`aopc_thresholds`", "--aopc-thresholds")
 
 
 class Bar:
-    """Finished instances and the rate of forward passes; it appears with the first of them.
+    """Progress bar of finished instances and the rate of forward passes.
 
-    What is wrong with model, labels or data is said before it, and the opening of a model is not in its rate.
+    It appears with the first instance, after all errors about model, labels and data.
     """
 
     def __init__(self, total: int | None, quiet: bool) -> None:
@@ -96,6 +98,6 @@ class Bar:
         self._bar.update(instances)
 
     def close(self) -> None:
-        """Leave it as it stands."""
+        """Leave the bar on the screen."""
         if self._bar is not None:
             self._bar.close()

@@ -1,4 +1,4 @@
-"""The ``export`` verb: a built dataset folder -> the release's own files."""
+"""``eraser-hub export``: a built dataset folder as the release's own files."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import typer
 
 from eraser_hub import api
 
-from .usage import call, say, takes
+from .usage import call_with_options, print_note, with_options
 
 
-@takes(api.ExportArguments)
+@with_options(api.ExportArguments)
 def export(options: api.ExportArguments) -> None:
-    """Write the raw files back, under the release's own names, every record and document equal to what went in.
+    """Write the raw files of the release back, with every record and document unchanged.
 
-    Examples:
+    **Examples**
 
         eraser-hub export --dataset hub/eraser --config movies --out raw
     """
-    result = call(api.export, options)
+    result = call_with_options(api.export, options)
     for note in result.notes:
-        say(note)
+        print_note(note)
     for file in result.files:
         typer.echo(file)

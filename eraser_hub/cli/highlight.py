@@ -12,7 +12,7 @@ from eraser_hub.records.hub import at_revision
 from eraser_hub.records.options import Option
 from eraser_hub.reports.options import HighlightArguments
 
-from .usage import takes
+from .usage import with_options
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,19 +20,19 @@ class HighlightOptions(HighlightArguments):
     """The options of ``eraser-hub highlight``.
 
     Attributes:
-        out: File that gets the HTML of a notebook, in place of the terminal.
+        out: File to write HTML to, in place of the terminal.
     """
 
     out: Annotated[Path | None, Option(old=("html",))] = None
 
 
-@takes(HighlightOptions)
+@with_options(HighlightOptions)
 def highlight(options: HighlightOptions) -> None:
     """Print one instance with its gold evidence, and a model's rationale and soft scores beside it.
 
-    Gold evidence is underlined and opens with ‹ and its group's number; a predicted span stands between ⟦ and ⟧; soft
-    scores are shades of the ground. Signs stay where colours do not: in a pipe, in print, on a monochrome screen.
-    A record of the perturbation benchmark is shown with its partner, each with its top tokens.
+    Gold evidence is underlined and opens with ‹ and its group's number; a predicted span is between ⟦ and ⟧; soft
+    scores are background shades. The signs also work without colours: in a pipe, in print, on a monochrome screen. A
+    record of the perturbation benchmark is shown with its partner, each with its top tokens.
 
     **Examples**
 
@@ -40,13 +40,13 @@ def highlight(options: HighlightOptions) -> None:
 
         eraser-hub highlight --dataset hub/eraser --config movies --id negR_800.txt --predictions P.jsonl --whole
     """
-    from eraser_hub.reports.highlight import highlights
-    from eraser_hub.scoring.runs import named_systems
+    from eraser_hub.reports.highlight import highlight_split
+    from eraser_hub.scoring.runs import parse_systems
     from eraser_hub.scoring.scored_split import read_split
 
-    system = None if options.predictions is None else named_systems([options.predictions])[0]
+    system = None if options.predictions is None else parse_systems([options.predictions])[0]
     rows = read_split(Path(at_revision(str(options.dataset), options.revision)), options.config, options.split)
-    shown = highlights(rows, options.id, system, fold=not options.whole)
+    shown = highlight_split(rows, options.id, system, fold=not options.whole)
     if options.out is None:
         from rich.console import Console
 

@@ -12,7 +12,7 @@ import typer
 from eraser_hub.records.arguments import Revision
 from eraser_hub.records.options import Option, Options, UsageError
 
-from .usage import say, takes
+from .usage import print_note, with_options
 
 if TYPE_CHECKING:
     from eraser_hub.conversion.importing.sources import Source
@@ -24,27 +24,27 @@ class ImportOptions(Options):
 
     Attributes:
         source: A file (jsonl, json, csv, tsv, parquet; also https://, hf://), a dataset's folder, or a Hub id.
-        name: The corpus's name: its folder's, and its config's.
-        label: The label's column; of several labels a row the majority's counts.
-        out: Where OUT/NAME is written.
-        tokens: A column of tokens, as lists; repeat it for rows of several texts.
-        text: In place of `tokens`: a column of text, or of sentences as lists.
+        name: Name of the corpus, its folder and its config.
+        label: Column of the label; of several labels in a row the majority's counts.
+        out: Folder to write the corpus folder OUT/NAME to.
+        tokens: Column of token lists; repeat it for rows of several texts.
+        text: Column of text, or of lists of sentences, in place of `tokens`.
 
     Columns:
         mask: For each text: 0/1 a token, a list or a list of lists (several annotators), or the text again with marks
             (`*word*`). COL,COL: a column an annotator.
-        spans: In place of `mask`: [start, end] pairs, a list or a list of lists.
-        quotes: In place of `mask`: passages of the text, each of which stands there once.
-        offsets: What spans count: tokens (default for `tokens`), characters (for `text`), or sentences.
-        query: A column of questions about the text.
-        id: A column of ids; by default SPLIT_LINE.
+        spans: [start, end] pairs in place of `mask`, a list or a list of lists.
+        quotes: Passages of the text in place of `mask`; each occurs once in the text.
+        offsets: Unit of spans: tokens (default for `tokens`), characters (for `text`), or sentences.
+        query: Column of questions about the text.
+        id: Column of ids; by default SPLIT_LINE.
 
     Splits and tokens:
         split: SPLIT=FILE, SPLIT=SPLIT of the dataset, or SPLIT=20% of the texts of `source`; repeat it. The file
             `source` is the split train.
-        annotators: Several annotators: groups (an evidence group each), or majority.
-        tokenizer: How `text` is cut: whitespace, characters, or a tokenizer's folder; else at U+0020.
-        config: The configuration of a dataset, where it has several.
+        annotators: Use of several annotators: groups (an evidence group each), or majority.
+        tokenizer: Tokenizer of `text`: whitespace, characters, or a tokenizer's folder; by default U+0020 separates.
+        config: Configuration of a dataset that has several.
 
     Run:
         force: Replace OUT/NAME.
@@ -86,21 +86,21 @@ class ImportOptions(Options):
         """Return the one of these that has values, and the values."""
         filled = {name: values for name in names if (values := getattr(self, name))}
         if len(filled) != 1:
-            expected, found = (
+            expected, filled_names = (
                 sep.join(f"`{name}`" for name in some) for sep, some in ((", ", names), (" and ", filled))
             )
-            raise UsageError(f"expected one of {expected}, found {found or 'none'}", rule="option-missing")
+            raise UsageError(f"expected one of {expected}, found {filled_names or 'none'}", rule="option-missing")
         return next(iter(filled.items()))
 
 
-@takes(ImportOptions)
+@with_options(ImportOptions)
 def import_corpus(options: ImportOptions) -> None:
-    """Turn a rationale corpus of any shape into OUT/NAME, a folder that `build --source OUT` and `score --data-dir`
-    take.
+    """Turn a rationale corpus of any shape into a corpus folder, OUT/NAME.
 
-    A column below another is named with a dot: annotators.label. Whatever is left out or changed is counted and said.
+    `build --source OUT` and `score --source OUT/NAME` read it. Name a nested column with a dot: annotators.label.
+    Everything that is left out or changed is counted and reported.
 
-    Examples:
+    **Examples**
 
         eraser-hub import --source posts.json --name hate --tokens post_tokens --mask rationales \
 --label annotators.label --out corpora
@@ -124,10 +124,10 @@ def import_corpus(options: ImportOptions) -> None:
     cut = {"tokenizer": options.tokenizer or BLANKS, "annotators": options.annotators}
     result = run(sources, options.name, columns, options.out, force=options.force, **cut)
     for note in result.notes:
-        say(note.replace("`tokenizer`", "--tokenizer"))
+        print_note(note.replace("`tokenizer`", "--tokenizer"))
     counts = ", ".join(f"{split} {rows:,}" for split, rows in result.rows.items())
     typer.echo(f"{result.folder}: {counts}; labels {', '.join(result.labels)}")
-    say(f"next: eraser-hub build eraser --source {result.folder} --out hub")
+    print_note(f"next: eraser-hub build eraser --source {result.folder} --out hub")
 
 
 def _sources(
@@ -147,18 +147,18 @@ def _sources(
             raise _wrong_split("expected other splits than train, which is `source`")
         files = {split: source_of_file(local_file(file)) for split, file in [("train", path), *pairs]}
         return {**parted(files.pop("train"), shares, texts), **files}
-    held = sources_of_dataset(path, config, revision)
+    sources_by_split = sources_of_dataset(path, config, revision)
     if not pairs:  # with shares too: they are of this split
-        pairs = [("train", "train" if "train" in held else next(iter(held)))]
-        rest = [split for split in held if split != pairs[0][1]]
-        say(
+        pairs = [("train", "train" if "train" in sources_by_split else next(iter(sources_by_split)))]
+        rest = [split for split in sources_by_split if split != pairs[0][1]]
+        print_note(
             f"split: {pairs[0][1]}"
             + (f" (left out: {', '.join(rest)}; --split SPLIT=SPLIT takes them)" if rest else "")
         )
     for _, split in pairs:
-        if split not in held:
-            raise _wrong_split(f"expected one of {', '.join(held)}, found {split!r}")
-    chosen = {split: held[name] for split, name in pairs}
+        if split not in sources_by_split:
+            raise _wrong_split(f"expected one of {', '.join(sources_by_split)}, found {split!r}")
+    chosen = {split: sources_by_split[name] for split, name in pairs}
     if shares and "train" not in chosen:
         raise _wrong_split("a share is taken from train: name it too (train=SPLIT)")
     return {**parted(chosen.pop("train"), shares, texts), **chosen} if shares else chosen
@@ -169,7 +169,7 @@ def _wrong_split(message: str) -> UsageError:
 
 
 def _share(text: str) -> float | None:
-    """``20%`` as 0.2; None for a file or a split."""
+    """Return ``20%`` as 0.2; None for a file or a split."""
     if not text.endswith("%"):
         return None
     try:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from eraser_hub.records.options import Options
 from eraser_hub.records.tables import Cell, Table, Tables
 
-from .usage import TableFormat, print_tables, takes
+from .usage import TableFormat, print_tables, with_options
 
 if TYPE_CHECKING:
     from eraser_hub.records.registry import Registry
@@ -34,13 +34,13 @@ class MethodsOptions(Options):
     format: TableFormat = "text"
 
 
-@takes(MethodsOptions)
+@with_options(MethodsOptions)
 def methods(options: MethodsOptions) -> None:
-    """List the methods, measures, systems, readers, adapters, metrics and datasets that there are.
+    """List methods, measures, systems, readers, adapters, metrics and datasets.
 
-    Installed plug-ins stand among them, with the distribution that they come from.
+    Installed plug-ins are listed with the distribution that they come from.
 
-    Examples:
+    **Examples**
 
         eraser-hub methods
 
@@ -74,7 +74,7 @@ def _row(sort: str, name: str, origin: str, facts: Mapping[str, str]) -> dict[st
 
 
 def _facts(registry: Registry[object], name: str) -> dict[str, str]:
-    """What a part says of itself; what it lacks where it cannot be imported."""
+    """Return what a part declares about itself, or what it needs if it cannot be imported."""
     try:
         part = registry[name]
     except ModuleNotFoundError as error:
@@ -94,9 +94,9 @@ def _settings(part: Any) -> Iterator[str]:
     if not hasattr(part, "reads"):
         return
     from eraser_hub.attribution.settings import ExplainSettings
-    from eraser_hub.records.options import options_of
+    from eraser_hub.records.options import read_options
 
-    declared = options_of(ExplainSettings)
+    declared = read_options(ExplainSettings)
     asked = getattr(part, "asked", "")
     for name in dict.fromkeys((*([asked] if asked in declared else []), *part.reads)):
         if declared[name].settable and declared[name].kind is not bool:

@@ -1,4 +1,4 @@
-"""``eraser-hub publish``."""
+"""``eraser-hub publish``: upload of datasets, metric Spaces and the results board."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import typer
 
 from eraser_hub.publishing.options import PublishArguments
 
-from .usage import takes
+from .usage import with_options
 
 
-@takes(PublishArguments)
+@with_options(PublishArguments)
 def publish(options: PublishArguments) -> None:
-    """Publish the built datasets, metric Spaces and results board: changed files only, one commit each, a tag per
-    version.
+    """Publish the built datasets, metric Spaces and results board to the Hub.
+
+    Only changed files are uploaded, in one commit each, with a tag per version.
 
         eraser-hub publish --namespace org --dry-run
 

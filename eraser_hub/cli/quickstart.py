@@ -7,7 +7,7 @@ from pathlib import Path
 
 from eraser_hub.records.options import Options
 
-from .usage import takes
+from .usage import with_options
 
 
 @dataclass(frozen=True)
@@ -15,17 +15,17 @@ class QuickstartOptions(Options):
     """The options of ``eraser-hub quickstart``.
 
     Attributes:
-        out: The folder to build into; made if it is not there.
+        out: Folder to build into.
     """
 
     out: Path = Path("hub")
 
 
-@takes(QuickstartOptions)
+@with_options(QuickstartOptions)
 def quickstart(options: QuickstartOptions) -> None:
-    """Build the bundled samples and the metrics, load them, score sample predictions, show the result.
+    """Build the bundled samples and the metrics, load them, and score sample predictions.
 
-    Example:
+    **Examples**
 
         eraser-hub quickstart --out hub
     """

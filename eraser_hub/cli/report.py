@@ -10,7 +10,7 @@ import typer
 from eraser_hub.records.options import Option, as_list
 from eraser_hub.reports.options import ReportArguments
 
-from .usage import call, say, takes
+from .usage import call_with_options, print_note, with_options
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,14 +24,13 @@ class ReportOptions(ReportArguments):
     more: Annotated[tuple[str, ...], Option(positional=True, name="[PREDICTIONS]..")] = ()
 
 
-@takes(ReportOptions)
+@with_options(ReportOptions)
 def report(options: ReportOptions) -> None:
     """Write a report: scores with confidence intervals, paired comparison, curves, distributions, classes, documents.
 
-    Predictions by several ways of erasing (explain --erase remove,mask) are given by the name asked for with --out.
-
-    The page is one HTML file: it needs no network and opens from disk. Beside it stands a score file for each system,
-    with signatures, as `eraser-hub board` takes them.
+    The page is one HTML file that needs no network. A score file for each system, with its signature, is written
+    beside it, for `eraser-hub board`. Name predictions of several operators (explain --erase remove,mask) by the
+    --out of that command.
 
     **Examples**
 
@@ -43,8 +42,8 @@ def report(options: ReportOptions) -> None:
     from eraser_hub import api
 
     predictions = [*(as_list(options.predictions) or []), *options.more]
-    written = call(api.report, options, predictions=predictions)
+    written = call_with_options(api.report, options, predictions=predictions)
     for note in written.notes:
-        say(note)
+        print_note(note)
     for path in (written.page, *written.score_files, *written.figures):
         typer.echo(str(path))

@@ -1,4 +1,4 @@
-"""``eraser-hub reproduce``: the rows of a printed table, run here, beside the print."""
+"""``eraser-hub experiment reproduce``: recomputation of the papers' tables."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from eraser_hub.experiments.plans import ReproduceArguments
 
-from .usage import TableFormat, call, print_tables, say, spelled, takes
+from .usage import TableFormat, call_with_options, print_note, print_tables, spell_arguments, with_options
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,15 +16,15 @@ class ReproduceOptions(ReproduceArguments):
     format: TableFormat = "text"
 
 
-@takes(ReproduceOptions)
+@with_options(ReproduceOptions)
 def reproduce(options: ReproduceOptions) -> None:
-    """Train, explain and score each row of a printed table, and print the figures beside the print, with 95 %
-    intervals.
+    """Recompute a printed table: train, explain and score each of its rows.
 
-    A row that cannot run here (no train split, no encoder) says why. Stopped at any point, the same command goes on.
+    The figures have 95 % intervals and stand beside the printed ones. A row that cannot run (no train split, no
+    encoder) says why. If the command is stopped, the same command goes on.
     OUT/*.scores.json are entries for `eraser-hub board --scores`.
 
-    Examples:
+    **Examples**
 
         eraser-hub experiment reproduce --table eraser-3 --config movies --fast
 
@@ -32,8 +32,8 @@ def reproduce(options: ReproduceOptions) -> None:
     """
     from eraser_hub import api
 
-    tables = call(api.reproduce, options, say=say)
+    tables = call_with_options(api.reproduce, options, say=print_note)
     for table in tables.tables:
-        table.notes = list(map(spelled, table.notes))
+        table.notes = list(map(spell_arguments, table.notes))
     signature = f"reproduce|{options.table}|{options.config}|seed:{options.seed}" + ("|fast" if options.fast else "")
     print_tables(tables, options.format, tables.as_dict(), [signature])

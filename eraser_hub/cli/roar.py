@@ -8,7 +8,7 @@ from eraser_hub.experiments.plans import RoarPlan
 from eraser_hub.records.arguments import Revision
 from eraser_hub.records.hub import at_revision
 
-from .usage import TableFormat, print_tables, say, takes
+from .usage import TableFormat, print_note, print_tables, with_options
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,14 +19,14 @@ class RoarOptions(RoarPlan):
     format: TableFormat = "text"
 
 
-@takes(RoarOptions)
+@with_options(RoarOptions)
 def roar(options: RoarOptions) -> None:
-    """Remove the tokens that a method ranks first from training and test texts, train anew, and tell the accuracy
-    (ROAR).
+    """Retrain without the tokens that a method ranks first, and report the accuracy (ROAR).
 
-    Beside each share removed stands the accuracy where as many random tokens were removed.
+    The tokens are removed from training and test texts. The accuracy after removing as many random tokens is shown
+    beside it.
 
-    Examples:
+    **Examples**
 
         eraser-hub experiment roar --dataset hub/eraser --config movies --model logistic-regression --method occlusion
         --out roar
@@ -34,5 +34,5 @@ def roar(options: RoarOptions) -> None:
     from eraser_hub.experiments.roar import roar as run
     from eraser_hub.experiments.roar import roar_tables
 
-    result = run(replace(options, dataset=at_revision(options.dataset, options.revision)), say)
+    result = run(replace(options, dataset=at_revision(options.dataset, options.revision)), print_note)
     print_tables(roar_tables(result), options.format, result, [result["signature"]])

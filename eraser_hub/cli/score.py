@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from eraser_hub.records.options import Option, UsageError
 from eraser_hub.scoring.options import ScoreArguments
 
-from .usage import TableFormat, call, print_tables, say, takes
+from .usage import TableFormat, call_with_options, print_note, print_tables, with_options
 
 if TYPE_CHECKING:
     from eraser_hub.scoring.scores import Scores
@@ -20,8 +20,8 @@ class ScoreOptions(ScoreArguments):
     """The options of ``eraser-hub score``.
 
     Attributes:
-        out: File that the scores are written to, as JSON.
-        eval_results: ORG/MODEL: also write the scores as the Hub shows a model's, below eval_results/ORG/MODEL; needs
+        out: JSON file to write the scores to.
+        eval_results: ORG/MODEL: also write the scores in the Hub's format for models to eval_results/ORG/MODEL; needs
             `dataset`.
     """
 
@@ -36,11 +36,11 @@ class ScoreOptions(ScoreArguments):
             raise UsageError(message, rule="option-missing", argument="eval_results")
 
 
-@takes(ScoreOptions)
+@with_options(ScoreOptions)
 def score(options: ScoreOptions) -> None:
-    """Score predictions against a corpus: the reference scorer's keys, and more.
+    """Score predictions against a corpus.
 
-    Examples:
+    **Examples**
 
         eraser-hub score --dataset hub/eraser --config movies --predictions p.jsonl --out scores.json
 
@@ -55,14 +55,14 @@ def score(options: ScoreOptions) -> None:
         from eraser_hub.publishing.eval_results import check_model
 
         check_model(options.eval_results)
-    scores = call(api.score, options)
+    scores = call_with_options(api.score, options)
     for line in (*scores.notes, *scores.cautions):
-        say(line)
+        print_note(line)
     _write(options, scores)
 
 
 def _write(options: ScoreOptions, scores: Scores) -> None:
-    """Write the scores wherever they are asked for."""
+    """Write the scores to the files that the options name."""
     content = scores.as_json()
     if options.out is not None:
         scores.save(options.out)
@@ -72,6 +72,6 @@ def _write(options: ScoreOptions, scores: Scores) -> None:
         address = options.predictions if options.predictions.startswith("https://") else None
         paths, notes = write_eval_results(options.eval_results, content, options.scored_split.built, source=address)
         for line in (*notes, *(f"written: {path}" for path in paths)):
-            say(line)
+            print_note(line)
     signatures = scores.signatures if scores.reference is None else [scores.signature]
     print_tables(scores.table(), options.format, content, signatures)

@@ -10,10 +10,10 @@ import typer
 
 from eraser_hub.publishing.options import ServeArguments
 
-from .usage import call, takes
+from .usage import call_with_options, with_options
 
 
-@takes(ServeArguments)
+@with_options(ServeArguments)
 def serve(options: ServeArguments) -> None:
     """Serve the built datasets and metrics, read-only, to machines without internet.
 
@@ -31,7 +31,7 @@ def serve(options: ServeArguments) -> None:
     """
     from eraser_hub import api
 
-    server = call(api.serve, options)
+    server = call_with_options(api.serve, options)
     typer.echo(f"serving {options.folder} at {server.url} (read-only; Ctrl-C ends)")
     everywhere = options.host in (
         "0.0.0.0",

@@ -8,7 +8,7 @@ import typer
 
 from eraser_hub import api
 
-from .usage import TableFormat, call, takes
+from .usage import TableFormat, call_with_options, with_options
 
 
 @dataclass(frozen=True)
@@ -18,11 +18,11 @@ class StatsOptions(api.StatsArguments):
     format: TableFormat = "text"
 
 
-@takes(StatsOptions)
+@with_options(StatsOptions)
 def stats(options: StatsOptions) -> None:
     """Recompute the papers' tables of sizes and evidence, beside the printed figures and with the difference.
 
-    Examples:
+    **Examples**
 
         eraser-hub stats
 
@@ -32,4 +32,4 @@ def stats(options: StatsOptions) -> None:
 
         eraser-hub stats --format latex > tables.tex
     """
-    typer.echo(call(api.stats, options).written(options.format))
+    typer.echo(call_with_options(api.stats, options).written(options.format))

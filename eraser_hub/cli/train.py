@@ -12,7 +12,7 @@ from eraser_hub.records.options import Option
 from eraser_hub.systems.recipe import TrainArguments
 from eraser_hub.systems.system import SYSTEMS
 
-from .usage import say, spelled, takes
+from .usage import print_note, spell_arguments, with_options
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +22,7 @@ class TrainOptions(TrainArguments):
     model: Annotated[str, Option(help=f"{', '.join(SYSTEMS)}; or a transformers folder or Hub id to fine-tune.")]
 
 
-@takes(TrainOptions)
+@with_options(TrainOptions)
 def train(options: TrainOptions) -> None:
     """Train a classifier on a config, for `eraser-hub explain`.
 
@@ -30,7 +30,7 @@ def train(options: TrainOptions) -> None:
     bytes. The three regimes of Carton 2020: trained and evaluated on full text, trained on full text and evaluated on
     rationales, trained and evaluated on rationales.
 
-    Examples:
+    **Examples**
 
         eraser-hub train --dataset hub/eraser --config movies --model logistic-regression --out model/
 
@@ -46,5 +46,5 @@ def train(options: TrainOptions) -> None:
     from eraser_hub.systems.training import train_model
 
     recipe = replace(options, dataset=at_revision(options.dataset, options.revision))
-    for line in train_model(recipe, options.out, say):
-        typer.echo(spelled(line))
+    for line in train_model(recipe, options.out, print_note):
+        typer.echo(spell_arguments(line))

@@ -1,4 +1,4 @@
-"""What several verbs have in common: options, and what is checked before they begin; bad usage is exit status 2."""
+"""Shared code of the commands: options and their checks; bad usage is exit status 2."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Annotated, Any, TypeVar
 import typer
 import typer.core
 
-from eraser_hub.records.errors import DataError, printable, respelled, visible
-from eraser_hub.records.options import Option, UsageError, merged, options_of
+from eraser_hub.records.errors import DataError, make_printable, respell_arguments, show_controls
+from eraser_hub.records.options import Option, UsageError, merge_options, read_options
 from eraser_hub.records.tables import FORMATS, FormatName, Tables
 
 Values = TypeVar("Values")
@@ -28,18 +28,17 @@ _METAVARS: dict[Any, str] = {int: "N", float: "X", Path: "PATH"}
 MOST_CHOICES = 30  # characters of choices that stand in the help; longer ones stand in its words
 
 
-def takes(options: type[Values], *more: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a verb of a function of options (:mod:`eraser_hub.records.options`), each of whose fields is an option.
+def with_options(options: type[Values], *more: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Turn a function of options (:mod:`eraser_hub.records.options`) into a command with an option for each field.
 
-    Those without a default come first. A value that the options refuse, and a UsageError of the function, are bad
-    usage.
+    Options without a default come first. A bad value, and a UsageError of the function, are bad usage.
 
     Args:
-        more: dataclasses whose further fields are options too; the function takes the values of those that somebody
-            gave, or that have a default, as a dictionary.
+        options: the dataclass of the options.
+        *more: dataclasses with further options; the function takes those with a value as a dictionary.
     """
-    described = {name: each for name, each in merged(options, *more).items() if not each.python_only}
-    others = described.keys() - options_of(options)
+    described = {name: each for name, each in merge_options(options, *more).items() if not each.python_only}
+    others = described.keys() - read_options(options)
     names = _spellings(described)
     parameters = [
         inspect.Parameter(
@@ -71,7 +70,7 @@ def takes(options: type[Values], *more: type) -> Callable[[Callable[..., None]],
             except UsageError as error:
                 raise _bad_usage(error) from None
 
-        with_options.earlier = earlier_spellings(described)  # type: ignore[attr-defined]
+        with_options.earlier = collect_earlier_spellings(described)  # type: ignore[attr-defined]
         with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # where typer looks
         with_options.__annotations__ = {one.name: one.annotation for one in parameters}
         return with_options
@@ -79,8 +78,8 @@ def takes(options: type[Values], *more: type) -> Callable[[Callable[..., None]],
     return verb
 
 
-def add_verb(app: typer.Typer, verb: str, function: Callable[..., None], panel: str | None = None) -> None:
-    """Give an app a verb, whose options' earlier spellings work as well."""
+def add_command(app: typer.Typer, verb: str, function: Callable[..., None], panel: str | None = None) -> None:
+    """Add a command to an app; earlier spellings of its options work as well."""
     earlier = getattr(function, "earlier", {})
 
     class Verb(typer.core.TyperCommand):
@@ -90,8 +89,8 @@ def add_verb(app: typer.Typer, verb: str, function: Callable[..., None], panel: 
     app.command(name=verb, cls=Verb, rich_help_panel=panel)(function)
 
 
-def earlier_spellings(described: Mapping[str, Option]) -> dict[str, tuple[str, bool]]:
-    """Return each hidden spelling -> its option, and whether a line on stderr says so."""
+def collect_earlier_spellings(described: Mapping[str, Option]) -> dict[str, tuple[str, bool]]:
+    """Return the option of each hidden spelling, and True if a line on stderr names the new one."""
     spellings: dict[str, tuple[str, bool]] = {}
     for field, option in described.items():
         names = {True: option.old, False: option.aliases}
@@ -103,14 +102,14 @@ def earlier_spellings(described: Mapping[str, Option]) -> dict[str, tuple[str, b
 
 
 def _renamed(args: Sequence[str], earlier: Mapping[str, tuple[str, bool]]) -> Iterator[str]:
-    """Yield what was typed, in today's spelling."""
+    """Yield the typed words with old spellings replaced."""
     words = iter(args)
     for word in words:
         name, equals, value = word.partition("=")
         if name in earlier:
             new, line = earlier[name]
             if line:
-                say(f"{name} is {new} now")
+                print_note(f"{name} is {new} now")
             word = new and f"{new}{equals}{value}"
         if word or not name:
             yield word
@@ -149,7 +148,7 @@ def _setting(field: str, option: Option, text: str) -> Any:
 
 
 def _spellings(described: Mapping[str, Option]) -> dict[str, str]:
-    """Argument -> its option, in capitals without one; with and without the stroke behind a word of Python's."""
+    """Return the spelling of each argument: an option, or capitals for one without; also for names with ``_``."""
     named = {field: _spelling(field, option) for field, option in described.items()}
     for field, option in described.items():
         named |= {name.replace("-", "_"): named[field] for name in (*option.aliases, *option.old)}
@@ -166,16 +165,16 @@ def _spelling(field: str, option: Option) -> str:
 def _bad_usage(error: DataError) -> typer.BadParameter:
     names = _SPELLINGS.get()
     hint = None if error.argument is None else names.get(error.argument, error.argument)
-    return typer.BadParameter(printable(respelled(error.message, names)), param_hint=hint)
+    return typer.BadParameter(make_printable(respell_arguments(error.message, names)), param_hint=hint)
 
 
 def _typer_option(field: str, option: Option, names: Mapping[str, str]) -> Any:
-    """An option as typer takes it: choices and single values are checked where the options are made."""
+    """Return a typer option; the options class itself checks choices and single values."""
     kind: Any = option.kind if option.kind in (bool, int, float, Path) and not option.commas else str
     kind = list[kind] if option.many and not option.commas else kind
     kind = kind | None if option.optional or option.default in (None, ()) else kind
     default = _typed_default(option)
-    text = respelled(option.help, names)
+    text = respell_arguments(option.help, names)
     if default not in (None, "", inspect.Parameter.empty) and not isinstance(default, bool):
         text = f"{text.removesuffix('.')} (default: {default})."
     words: dict[str, Any] = {"help": text, "rich_help_panel": option.group or None, "show_default": False}
@@ -193,7 +192,7 @@ def _typer_option(field: str, option: Option, names: Mapping[str, str]) -> Any:
 
 
 def _metavar(option: Option) -> str:
-    """Return what stands for an option's value in the help."""
+    """Return the placeholder of an option's value in the help."""
     choices = f"[{'|'.join(option.choices)}]"
     if option.choices and not option.commas and len(choices) <= MOST_CHOICES:
         return choices
@@ -201,22 +200,22 @@ def _metavar(option: Option) -> str:
 
 
 def _say_setting(context: typer.Context, parameter: typer.CallbackParam, value: Any) -> Any:
-    """Say how a setting is given today, where it was given as an option of its own."""
+    """Print the new spelling of a setting that was typed as an option of its own."""
     source = context.get_parameter_source(parameter.name or "")
     if source is not None and source.name == "COMMANDLINE":
-        say(f"{parameter.opts[0]} is --set {parameter.name}={str(value).lower()} now")
+        print_note(f"{parameter.opts[0]} is --set {parameter.name}={str(value).lower()} now")
     return value
 
 
 def _announce(context: typer.Context, parameter: typer.CallbackParam, value: Any) -> Any:
     source = context.get_parameter_source(parameter.name or "")
     if source is not None and source.name == "DEFAULT" and not context.resilient_parsing:
-        say(f"{parameter.name}: {value} ({parameter.opts[0]} names another)")
+        print_note(f"{parameter.name}: {value} ({parameter.opts[0]} names another)")
     return value
 
 
 def _typed_default(option: Option) -> Any:
-    """A field's default as one would type it."""
+    """Return a field's default as the user would type it."""
     default = option.default
     if default == ():
         return None
@@ -226,7 +225,7 @@ def _typed_default(option: Option) -> Any:
 
 
 def _parsed(field: str, option: Option, value: Any) -> Any:
-    """A field's value from what was typed; None where nothing was."""
+    """Return a field's value from the typed text; None if there is none."""
     if value == []:
         return None
     if not option.commas or value is None:
@@ -241,7 +240,7 @@ def _parsed(field: str, option: Option, value: Any) -> Any:
         raise UsageError(message, rule="option-value", argument=field) from None
 
 
-def call(function: Callable[..., Result], options: object, **more: Any) -> Result:
+def call_with_options(function: Callable[..., Result], options: object, **more: Any) -> Result:
     """Call a public function with those of the options that it takes; ``more`` goes before them."""
     names = inspect.signature(function).parameters
     taken = {name: getattr(options, name) for name in names if hasattr(options, name)}
@@ -253,41 +252,43 @@ def spellings() -> Mapping[str, str]:
     return _SPELLINGS.get()
 
 
-def spelled(words: str) -> str:
-    """A line for the command's caller: an argument in backquotes, as library layers have it, becomes its option."""
-    return respelled(words, _SPELLINGS.get())
+def spell_arguments(words: str) -> str:
+    """Return a message with arguments in backquotes replaced by their options."""
+    return respell_arguments(words, _SPELLINGS.get())
 
 
-def chosen(options: object, names: str) -> dict[str, Any]:
-    """Some of the options by their names, which are parted by blanks."""
+def select_options(options: object, names: str) -> dict[str, Any]:
+    """Return some of the options; ``names`` are separated by blanks."""
     return {name: getattr(options, name) for name in names.split()}
 
 
-def say(words: str) -> None:
-    """A line on stderr for whoever reads the output: what was left out, guessed or defaulted."""
-    typer.echo(printable(spelled(words)), err=True)
+def print_note(words: str) -> None:
+    """Print a note to stderr: what was left out, guessed or defaulted."""
+    typer.echo(make_printable(spell_arguments(words)), err=True)
 
 
 TableFormat = Annotated[FormatName, Option(help=f"{', '.join(FORMATS)}.")]
 
 
 def print_tables(tables: Tables, format: str, content: Mapping[str, Any], signatures: Sequence[str]) -> None:
-    """Write tables to stdout, and their signatures where these do not disturb the form.
+    """Print tables to stdout with their signatures.
 
     Args:
-        content: what is printed as JSON.
-        signatures: stand below a text, in comments of LaTeX, on stderr beside CSV.
+        tables: the tables.
+        format: one of `FORMATS`.
+        content: the content of the JSON form.
+        signatures: printed below a text, in comments of LaTeX, on stderr beside CSV.
     """
     if format == "json":
-        from eraser_hub.scoring.scores import json_bytes
+        from eraser_hub.scoring.scores import to_json_bytes
 
-        typer.echo(json_bytes(content), nl=False)
+        typer.echo(to_json_bytes(content), nl=False)
         return
     if format == "latex":
-        typer.echo("\n".join(f"% {visible(line)}" for line in signatures))
+        typer.echo("\n".join(f"% {show_controls(line)}" for line in signatures))
     typer.echo(tables.written(format))
     if format == "csv":
-        say("\n".join(signatures))
+        print_note("\n".join(signatures))
     elif format != "latex":
         quote = "`" if format == "markdown" else ""
-        typer.echo("\n" + "\n".join(f"{quote}{visible(line)}{quote}" for line in signatures))
+        typer.echo("\n" + "\n".join(f"{quote}{show_controls(line)}{quote}" for line in signatures))

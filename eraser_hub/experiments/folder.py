@@ -12,8 +12,8 @@ from eraser_hub.attribution.open import UNFINISHED
 from eraser_hub.attribution.outputs import differences
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.json_lines import strict_object
-from eraser_hub.records.locks import exclusive
+from eraser_hub.records.json_lines import parse_strict_object
+from eraser_hub.records.locks import hold_lock
 from eraser_hub.systems.recipe import Recipe, Say
 from eraser_hub.systems.training import train_model
 
@@ -47,14 +47,14 @@ def kept(out: Path, verb: str, settings: dict[str, Any]) -> Iterator[None]:
         BusyError: another run is at work here.
     """
     out.mkdir(parents=True, exist_ok=True)
-    with exclusive(out / ".lock", "another run is at work in this folder; wait for it or stop it", out):
+    with hold_lock(out / ".lock", "another run is at work in this folder; wait for it or stop it", out):
         state = out / f"{verb}.json"
         if not state.is_file():
             if any(each.name[0] != "." for each in out.iterdir()):
                 message = f"expected a new folder or one of `{verb}`, found other files"
                 raise DataError(message, rule="file-exists", file=out, argument="out")
             atomic_write(state, json.dumps(settings, indent=2).encode())
-        words = differences(strict_object(state.read_bytes(), file=state, number=1), settings)
+        words = differences(parse_strict_object(state.read_bytes(), file=state, number=1), settings)
         if words:
             message = f"another run lies here: {'; '.join(words)}; take another folder"
             raise DataError(message, rule="resume", file=out, argument="out")

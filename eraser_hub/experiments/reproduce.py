@@ -27,8 +27,8 @@ from eraser_hub.conversion.eraser.human_agreement import human_agreement
 from eraser_hub.metrics.normalized_fidelity import NormalizedFidelity
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.built import open_built
-from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.predictions import plain_rows
+from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.predictions import read_plain_rows
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.records.tables import Table, Tables
 from eraser_hub.scoring.score import score
@@ -173,7 +173,7 @@ class Work:
             ("train_eval_rationale", reduced, "sufficiency_classification_scores"),
         ):
             answers = self.out / f"{name}-{column}.predictions.jsonl"
-            lines = [answer(row, scores) for _, row in plain_rows(path)]
+            lines = [answer(row, scores) for _, row in read_plain_rows(path)]
             atomic_write(answers, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode())
             figures[column] = with_interval(self._score(answers, of=column.replace("_", " ")), "accuracy")
         return figures
@@ -181,7 +181,7 @@ class Work:
     def _fidelity(self) -> Figures:
         """Accuracy, and clipped sufficiency and comprehensiveness of human rationales."""
         (path,), _ = self._predictions(self._model(), file_name(self.row.system))
-        rows = [row for _, row in plain_rows(path)]
+        rows = [row for _, row in read_plain_rows(path)]
         ids = {row["annotation_id"] for row in rows}
         split = open_split(self.plan.dataset, self.plan.config, self.plan.split)
         asked = [one for one in split.instances() if one.id in ids]
@@ -247,7 +247,7 @@ def reproduce(plan: ReproducePlan, say: Say = lambda words: None) -> Tables:
         BusyError: another run is at work in ``out``.
     """
     if plan.table not in TABLES:
-        words = f"expected one of {', '.join(TABLES)}; found {shown(plan.table)}"
+        words = f"expected one of {', '.join(TABLES)}; found {show(plan.table)}"
         raise DataError(words, rule="option-value", argument="table")
     printed, notes = TABLES[plan.table], list[str]()
     plan, out = _with_split(plan, notes), plan.out or Path("reproduce") / f"{plan.table}-{plan.config}"

@@ -26,11 +26,11 @@ from eraser_hub.attribution.open import open_model
 from eraser_hub.attribution.run import explain, settings_for_job
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL
 from eraser_hub.records.atomic import atomic_write
-from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.records.tables import Cell, Table, Tables
 from eraser_hub.schema.instance import AOPC_THRESHOLDS
-from eraser_hub.scoring.leaks import document_clusters, interval_of_share
+from eraser_hub.scoring.mask_leaks import compute_share_interval, find_document_clusters
 from eraser_hub.systems.evaluation import hits_of
 from eraser_hub.systems.recipe import Recipe, Say
 
@@ -61,7 +61,7 @@ def roar(plan: RoarPlan, say: Say = lambda words: None) -> dict[str, Any]:
     if plan.bins is None:
         plan = replace(plan, bins=AOPC_THRESHOLDS)
     if not plan.bins or any(not 0 < share < 1 for share in plan.bins) or len(set(plan.bins)) != len(plan.bins):
-        message = f"expected different shares above 0 and below 1, found {shown(plan.bins)}"
+        message = f"expected different shares above 0 and below 1, found {show(plan.bins)}"
         raise DataError(message, rule="option-value", argument="bins")
     if dataset_split(plan.train_split) == dataset_split(plan.split):
         message = f"expected another split than the one trained on, found {plan.split}"
@@ -85,7 +85,7 @@ def _removed_and_retrained(plan: RoarPlan, out: Path, say: Say) -> dict[str, Any
     model = _trained(plan, out / "whole", say)
     scored = {name: _scored(plan, out, model, name) for name in texts}
     hits = _hits(model, out / "whole", plan, names)
-    clusters = document_clusters([list(one.names) for one in texts[plan.split]])
+    clusters = find_document_clusters([list(one.names) for one in texts[plan.split]])
     whole = _figures(hits, clusters, plan.seed)
     rows: list[dict[str, Any]] = [{"share": 0.0, plan.method: whole, RANDOM: whole}]
     for share in plan.bins or ():
@@ -202,7 +202,7 @@ def _hits(model: Path, folder: Path, plan: RoarPlan, names: Sequence[str]) -> li
 
 def _figures(hits: Sequence[bool], clusters: np.ndarray, seed: int) -> dict[str, Any]:
     flags = np.array(hits)
-    interval = interval_of_share(flags, clusters, DEFAULT_LEVEL, None, seed)
+    interval = compute_share_interval(flags, clusters, DEFAULT_LEVEL, None, seed)
     return {"accuracy": float(flags.mean()), "ci": None if interval is None else list(interval)}
 
 

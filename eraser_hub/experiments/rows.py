@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from eraser_hub.papers import PrintedResult, paper
+from eraser_hub.papers import PrintedResult, load_paper
 from eraser_hub.records.tables import Cell
 
 ENCODER = "encoder"  # in place of a model's name: what --encoder names is fine-tuned
@@ -61,16 +61,16 @@ class PrintedRows:
     def results(self, row: Row, config: str) -> list[tuple[str, PrintedResult]]:
         """What the papers print of a row, each with the paper's short name."""
         return [
-            (paper(name).short, result)
+            (load_paper(name).short, result)
             for name, number in self.papers
-            for result in paper(name).results
+            for result in load_paper(name).results
             if result.table == number and result.dataset == config and result.system in row.printed
         ]
 
     def print_of(self, row: Row, config: str) -> dict[str, str]:
         """The printed figures of a row, by column."""
         if self.table:
-            return dict(paper(self.table[0]).tables[self.table[1]].row(config))
+            return dict(load_paper(self.table[0]).tables[self.table[1]].row(config))
         figures: dict[str, str] = {}
         for _, result in self.results(row, config):
             for key, value in result.scores.items():

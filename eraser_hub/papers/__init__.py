@@ -37,13 +37,13 @@ class PrintedTable:
     rows: Mapping[tuple[str, ...], Mapping[str, str]]
 
     def row(self, *left: str) -> Mapping[str, str]:
-        """The figures of a row by column; none where the paper has no such row."""
+        """Return the figures of a row by column; none where the paper has no such row."""
         return self.rows.get(left, {})
 
 
 @dataclass(frozen=True, slots=True)
 class PrintedResult:
-    """What a paper prints of a system on a dataset.
+    """Result that a paper prints for a system on a dataset.
 
     Attributes:
         table: its number in the paper.
@@ -83,8 +83,8 @@ class Paper:
 
 
 @lru_cache
-def paper(name: str) -> Paper:
-    """The paper of that name, one of `PAPERS`."""
+def load_paper(name: str) -> Paper:
+    """Return the paper of this name, one of `PAPERS`."""
     content = json.loads(files("eraser_hub.papers").joinpath(f"{name}.json").read_text(encoding="utf-8"))
     tables = {
         key: PrintedTable(table["title"], table["source"], dict(_rows((), table["figures"])))
@@ -99,7 +99,7 @@ def paper(name: str) -> Paper:
 
 
 def _rows(left: tuple[str, ...], figures: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Mapping[str, str]]]:
-    """The rows of nested objects, whose innermost are column -> figure."""
+    """Yield the rows of nested objects, whose innermost are column -> figure."""
     if all(isinstance(figure, str) for figure in figures.values()):
         yield left, figures
         return
@@ -119,5 +119,5 @@ def _results(table: Mapping[str, Any], kd: Mapping[str, float]) -> Iterator[Prin
 
 
 def _share(percent: float) -> float:
-    """36.9 / 100 is 0.369 exactly as printed only after rounding."""
+    """Return a percentage as a share; rounding makes 36.9 / 100 exactly 0.369."""
     return round(percent / 100, 9)

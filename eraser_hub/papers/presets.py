@@ -1,6 +1,6 @@
-"""What the authors' code of a paper chooses where its text leaves a choice, or says otherwise: ``--paper``.
+"""Choices of a paper's code where its text is open or differs: ``--paper``.
 
-One table, ``presets.json``, for all that explains and trains; what a metric counts otherwise lives with the metric.
+One table, ``presets.json``, serves explaining and training. Differences in counting belong to the metrics.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PRESETS = PAPERS
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """How scores and inputs are made, where no option says it; the defaults are ours.
+    """Choices about scores and inputs that no option sets; the defaults are ours.
 
     Attributes:
         ties: which of equal scores leads, the ``first`` of the text or the ``last``.
@@ -51,7 +51,7 @@ class Choices:
     occlusion: str = "count"
 
     def words(self) -> list[str]:
-        """What differs from our own choices, for a signature."""
+        """Return the choices that differ from ours, for a signature."""
         ours = Choices()
         pairs = ((name, getattr(self, name)) for name in self.__slots__)
         return [f"{name}:{'yes' if value is True else value}" for name, value in pairs if value != getattr(ours, name)]
@@ -85,8 +85,8 @@ class Preset:
 
 
 @lru_cache
-def preset(name: str) -> Preset:
-    """The preset of that name, one of :data:`PRESETS`; "" gives our own choices."""
+def load_preset(name: str) -> Preset:
+    """Return the preset of this name, one of :data:`PRESETS`; "" gives our choices."""
     if not name:
         return Preset()
     content = files("eraser_hub.papers").joinpath("presets.json").read_bytes()

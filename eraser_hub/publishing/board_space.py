@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from eraser_hub.records.digests import file_digest
+from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import DataError, raise_all
 
 from .spaces import refuse_others, write_space
@@ -80,7 +80,7 @@ def verify_written(files: Mapping[str, Path], digests: Mapping[str, str], folder
         elif path not in files:
             message = f"no such file: run `eraser-hub {verb}` again"
             errors.append(DataError(message, rule="file-missing", file=f"{folder}/{path}"))
-        elif file_digest(files[path]) != digests[path]:
+        elif compute_file_digest(files[path]) != digests[path]:
             words = f"not as `eraser-hub {verb}` wrote it: run `eraser-hub {verb}` again"
             errors.append(DataError(words, rule="file-changed", file=files[path]))
     raise_all(errors)

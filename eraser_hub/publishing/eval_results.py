@@ -23,8 +23,8 @@ from eraser_hub.conversion.dataset import Headline
 from eraser_hub.conversion.leaderboard import FRAMEWORK, HEADLINES, ranked, task_category, task_id
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.built import BuiltDataset
-from eraser_hub.records.errors import DataError, first_line, shown
-from eraser_hub.records.lines import reading
+from eraser_hub.records.errors import DataError, get_first_line, show
+from eraser_hub.records.lines import wrap_read_errors
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResult, EvalResultEntry, ModelCard, ModelCardData
@@ -40,9 +40,9 @@ def check_model(model: str) -> None:
     try:
         validate_repo_id(model)
     except HFValidationError as error:
-        raise DataError(first_line(error), rule="option-value", argument="eval_results") from None
+        raise DataError(get_first_line(error), rule="option-value", argument="eval_results") from None
     if "/" not in model:
-        raise DataError(f"expected ORG/MODEL, found {shown(model)}", rule="option-value", argument="eval_results")
+        raise DataError(f"expected ORG/MODEL, found {show(model)}", rule="option-value", argument="eval_results")
 
 
 def write_eval_results(
@@ -108,7 +108,9 @@ def _model_card(text: str, path: Path) -> tuple[ModelCard, ModelCardData]:
     try:
         card = ModelCard(text or "---\n{}\n---\n")
     except (ValueError, yaml.YAMLError) as error:
-        raise DataError(f"the card's metadata cannot be read ({first_line(error)})", rule="syntax", file=path) from None
+        raise DataError(
+            f"the card's metadata cannot be read ({get_first_line(error)})", rule="syntax", file=path
+        ) from None
     assert isinstance(card.data, ModelCardData)
     return card, card.data
 
@@ -162,12 +164,12 @@ def read_entries(path: Path) -> list[EvalResultEntry]:
     try:
         entries = parse_eval_result_entries(yaml.safe_load(_text(path)) or [])
     except (yaml.YAMLError, KeyError, TypeError, AttributeError, ValueError) as error:
-        message = f"expected a list of results, cannot be read ({first_line(error)})"
+        message = f"expected a list of results, cannot be read ({get_first_line(error)})"
         raise DataError(message, rule="syntax", file=path) from None
     for entry in entries:
         named = isinstance(entry.dataset_id, str) and isinstance(entry.task_id, str)
         if not named or not isinstance(entry.value, int | float):
-            message = f"expected a dataset, a task and a number, found {shown(entry.value)}"
+            message = f"expected a dataset, a task and a number, found {show(entry.value)}"
             raise DataError(message, rule="type", file=path)
     return entries
 
@@ -205,7 +207,7 @@ def _key(result: EvalResult) -> tuple[str | None, ...]:
 def _text(path: Path) -> str:
     if not path.is_file():
         return ""
-    with reading(path):
+    with wrap_read_errors(path):
         return path.read_text(encoding="utf-8")
 
 

@@ -19,7 +19,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from eraser_hub.records.atomic import carry_over, rebuilding
+from eraser_hub.records.atomic import carry_over, rebuild_folder
 from eraser_hub.records.built import read_card
 from eraser_hub.records.errors import DataError, DataErrors, raise_all
 from eraser_hub.records.rules import Rule
@@ -285,7 +285,7 @@ def write_space(
         beside: writes what belongs to it, once the Space is written and before it takes its name: where either fails,
             neither is there.
     """
-    with rebuilding(folder) as building:
+    with rebuild_folder(folder) as building:
         for name, content in contents.items():
             (building / name).write_bytes(content)
         carry_over(folder, building, lambda path: path.as_posix() in ours)

@@ -13,8 +13,8 @@ from eraser_hub.conversion.card import card_text
 from eraser_hub.conversion.croissant import dataset_version, verify_digests
 from eraser_hub.conversion.leaderboard import verify_eval_yaml
 from eraser_hub.records.built import open_built, read_card
-from eraser_hub.records.digests import file_digest
-from eraser_hub.records.errors import DataError, raise_all, summary
+from eraser_hub.records.digests import compute_file_digest
+from eraser_hub.records.errors import DataError, raise_all, summarize_errors
 from eraser_hub.version import __version__
 
 from .board_space import BOARD, SETTINGS, verify_board_space, verify_written
@@ -154,7 +154,7 @@ def check_dataset(name: str, folder: Path) -> None:
 
     errors = HUB_DATASETS[name].check(folder).errors
     if errors:
-        message = f"`eraser-hub check` does not pass {name}, so it is not published:\n{summary(errors)}"
+        message = f"`eraser-hub check` does not pass {name}, so it is not published:\n{summarize_errors(errors)}"
         raise DataError(message, rule="check")
 
 
@@ -174,7 +174,7 @@ def compare(upload: Upload, remote: Mapping[str, tuple[str, str | None]]) -> Cha
             changes.added.append(path)
             continue
         blob, lfs = remote[path]
-        same = file_digest(file) == lfs if lfs else _blob_digest(file) == blob
+        same = compute_file_digest(file) == lfs if lfs else _blob_digest(file) == blob
         (changes.same if same else changes.changed).append(path)
     if not upload.keeps_others:
         changes.removed = sorted(path for path in remote if path not in upload.files and path.endswith(OURS))
@@ -183,7 +183,7 @@ def compare(upload: Upload, remote: Mapping[str, tuple[str, str | None]]) -> Cha
 
 def _blob_digest(file: Path) -> str:
     """The name that git gives the file's content."""
-    return file_digest(file, hashlib.sha1(b"blob %d\0" % file.stat().st_size))
+    return compute_file_digest(file, hashlib.sha1(b"blob %d\0" % file.stat().st_size))
 
 
 def plan_lines(upload: Upload, changes: Changes | None) -> Iterator[str]:

@@ -21,8 +21,8 @@ import pyarrow.compute
 import pyarrow.parquet as pq
 
 from eraser_hub.conversion.checks import Finding, Report, SplitReport
-from eraser_hub.records.built import BuiltDataset, batches, open_built
-from eraser_hub.records.errors import DataError, first_line, shown
+from eraser_hub.records.built import BuiltDataset, open_built, read_rows
+from eraser_hub.records.errors import DataError, get_first_line, show
 
 pc: Any = pyarrow.compute  # its functions are made when it is imported, unseen by type checkers
 
@@ -133,7 +133,7 @@ def viewer_report(folder: Path, configs: Sequence[str] | None = None) -> ViewerR
             try:
                 own, drawn = _split(built, config, split, paths)
             except (pa.ArrowException, OSError) as error:
-                message = f"cannot be read as Parquet ({shown(str(error))})"
+                message = f"cannot be read as Parquet ({show(str(error))})"
                 raise DataError(message, rule="syntax", file=paths[0]) from None
             report.splits.append(own)
             lines += drawn
@@ -151,7 +151,7 @@ def _split(built: BuiltDataset, config: str, split: str, paths: Sequence[Path]) 
     columns = [column for name in schema if (column := _column(name, labels)) is not None]
     rows, findings = 0, list(_file_findings(paths))
     first: list[dict[str, Any]] = []
-    for batch in batches(paths, rows=BATCH_ROWS):
+    for batch in read_rows(paths, rows=BATCH_ROWS):
         if len(first) < FIRST_ROWS:
             first += batch.slice(0, FIRST_ROWS - len(first)).to_pylist()
         rows += batch.num_rows
@@ -230,7 +230,7 @@ def _header_bytes(built: BuiltDataset, config: str, split: str, paths: Sequence[
             Features._from_yaml_list(declared) if declared else Features.from_arrow_schema(pq.read_schema(paths[0]))
         )
     except Exception as error:  # datasets raises what it runs into, and could not load the split either
-        message = f"datasets cannot read the features of {config}: {first_line(error)}"
+        message = f"datasets cannot read the features of {config}: {get_first_line(error)}"
         raise DataError(message, rule="type", file=built.folder / "README.md", field="dataset_info") from None
     kinds = cast("dict[str, Any]", features.to_dict())
     described = [{"feature_idx": at, "name": name, "type": kind} for at, (name, kind) in enumerate(kinds.items())]

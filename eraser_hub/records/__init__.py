@@ -1,1 +1,1 @@
-"""What everybody reads and writes: errors, splits, JSON lines, prediction files, built datasets, atomic folders."""
+"""Errors, splits, JSON lines, prediction files, built datasets and atomic folders, for all layers above."""

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path, PurePath
 
 from .errors import DataError
-from .locks import exclusive
+from .locks import hold_lock
 
 STATE = ".resume.json"
 BUSY = "another build is at work in this folder; wait for it or stop it"
@@ -30,8 +30,8 @@ READ_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY"
 
 
 @contextlib.contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A file beside ``path`` to write; it takes ``path``'s name when the block ends, and goes when it fails.
+def replace_file(path: Path) -> Iterator[Path]:
+    """Yield a temporary file that takes the name ``path`` when the block ends, and is removed on an error.
 
     Raises:
         OSError: of the block or the renaming; it names ``path`` where it names no file (writing to a full disk).
@@ -52,7 +52,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 def atomic_write(path: Path, data: bytes) -> None:
     """Write a file all at once."""
-    with replacing(path) as beside:
+    with replace_file(path) as beside:
         beside.write_bytes(data)
 
 
@@ -105,8 +105,8 @@ def sync_tree(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def rebuilding(target: Path, key: object = None) -> Iterator[Path]:
-    """A folder to build ``target`` anew in; leaving the block without an error puts it in ``target``'s place.
+def rebuild_folder(target: Path, key: object = None) -> Iterator[Path]:
+    """Yield a folder to build ``target`` in; it replaces ``target`` when the block ends without an error.
 
     Args:
         target: the folder to make or replace.
@@ -125,7 +125,7 @@ def rebuilding(target: Path, key: object = None) -> Iterator[Path]:
     new_parents = [folder for folder in target.parents if not folder.exists()]
     building = target.with_name(f".{target.name}.building")
     try:
-        with exclusive(target.with_name(f".{target.name}.lock"), BUSY, target.parent):
+        with hold_lock(target.with_name(f".{target.name}.lock"), BUSY, target.parent):
             recover(target)
             if building.exists() and (key is None or _state(building) != json.loads(json.dumps(key))):
                 shutil.rmtree(building)
@@ -166,7 +166,7 @@ def _state(building: Path) -> object:
 
 
 def carry_over(old: Path, new: Path, is_built: Callable[[PurePath], bool]) -> None:
-    """Give the folder ``new``, which is to take ``old``'s place, the files in ``old`` that people put there.
+    """Copy the files that people put into the folder ``old`` to ``new``, which is to replace it.
 
     Args:
         old: the folder that stands; nothing happens where there is none.
@@ -191,7 +191,7 @@ def carry_over(old: Path, new: Path, is_built: Callable[[PurePath], bool]) -> No
 
 
 def link_or_copy(old: Path, new: Path) -> None:
-    """The file ``old`` under a second name: a hard link, or a copy where the file system has none."""
+    """Give the file ``old`` a second name: a hard link, or a copy if the file system has none."""
     new.parent.mkdir(parents=True, exist_ok=True)
     new.unlink(missing_ok=True)  # it may be a link to the very same file, which copying would truncate
     try:

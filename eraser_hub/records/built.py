@@ -29,9 +29,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import yaml
 
-from .errors import DataError, first_line, shown
-from .hub import Place, place_of
-from .lines import reading, utf8_lines
+from .errors import DataError, get_first_line, show
+from .hub import Place, find_place
+from .lines import read_utf8_lines, wrap_read_errors
 from .rules import Rule
 from .splits import dataset_split
 
@@ -41,14 +41,14 @@ _FRONT = re.compile(r"\A\s*---[ \t]*\n(|.*?\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
 
 
 def read_card(path: Path) -> tuple[dict[str, Any], str]:
-    """A card's metadata (the YAML between the first two lines of ``---``) and its prose.
+    """Return a card's metadata (the YAML between the first two lines of ``---``) and its prose.
 
     Raises:
         DataError: no such file, no YAML at its top, or none that can be read.
     """
     if not os.path.lexists(path):
         raise DataError("expected a card, found none", rule="file-missing", file=path)
-    text = "".join(utf8_lines(path)).replace("\r\n", "\n")
+    text = "".join(read_utf8_lines(path)).replace("\r\n", "\n")
     front = _FRONT.match(text)
     if front is None:
         raise DataError("expected a card that begins with YAML metadata, found none", rule="syntax", file=path)
@@ -59,7 +59,7 @@ def read_card(path: Path) -> tuple[dict[str, Any], str]:
         message = f"the card's YAML cannot be read ({' '.join(str(error).split())})"
         raise DataError(message, rule="syntax", file=path) from None
     if not isinstance(metadata, dict):
-        raise DataError(f"expected YAML metadata with names, found {shown(metadata)}", rule="type", file=path)
+        raise DataError(f"expected YAML metadata with names, found {show(metadata)}", rule="type", file=path)
     return metadata, text[front.end() :]
 
 
@@ -81,17 +81,17 @@ class BuiltDataset:
 
     @property
     def name(self) -> str:
-        """The dataset as it was asked for: a folder, or its id on the Hub."""
+        """The dataset as the caller named it: a folder, or its id on the Hub."""
         return self.place.name
 
     def paths(self, pattern: str) -> list[Path]:
-        """The files of a pattern, below the folder, by name; those of a dataset of the Hub are fetched.
+        """Return the files of a pattern, below the folder, by name; those of a dataset of the Hub are fetched.
 
         Raises:
             DataError: the Hub does not give them; the pattern leads out of the folder.
         """
         if not pattern or pattern.startswith("/") or ".." in pattern.split("/") or "\0" in pattern:
-            message = f"expected a pattern of files below the folder, found {shown(pattern)}"
+            message = f"expected a pattern of files below the folder, found {show(pattern)}"
             raise DataError(message, rule="file-name", file=self.name)
         if self.place.repository is not None:
             self.place._replace(revision=self.folder.name).fetch([pattern])
@@ -104,7 +104,7 @@ class BuiltDataset:
 
     @property
     def default_config(self) -> str:
-        """The config that stands for none: the one that the card calls the default, or the only one.
+        """The config that the card calls the default, or its only one.
 
         Raises:
             DataError: there are several, and none is called the default.
@@ -117,14 +117,14 @@ class BuiltDataset:
         raise DataError("expected --config: the dataset's card names no default", rule="option-missing", file=self.name)
 
     def chosen(self, configs: Sequence[str] | None = None) -> list[str]:
-        """These configs, each once; all where none is named.
+        """Return these configs, each once; all configs if none is named.
 
         Raises:
             DataError: a config that the card does not name.
         """
         for name in configs or ():
             if name not in self.configs:
-                message = f"expected one of the configs {', '.join(self.configs)}, found {shown(name)}"
+                message = f"expected one of the configs {', '.join(self.configs)}, found {show(name)}"
                 raise DataError(message, rule="option-value", file=self.name)
         return list(dict.fromkeys(configs)) if configs else self.configs
 
@@ -146,14 +146,14 @@ class BuiltDataset:
         return files
 
     def files(self, config: str, split: str) -> list[Path]:
-        """The Parquet files of a split; ``val`` and ``validation`` are the same.
+        """Return the Parquet files of a split; ``val`` and ``validation`` are the same.
 
         Raises:
             DataError: an unknown config or split, with the names there are.
         """
         splits = self.splits(config)
         if dataset_split(split) not in splits:
-            message = f"expected one of the splits {', '.join(splits)}, found {shown(split)}"
+            message = f"expected one of the splits {', '.join(splits)}, found {show(split)}"
             raise DataError(message, rule="option-value", file=Path(self.name) / config)
         return splits[dataset_split(split)]
 
@@ -165,12 +165,12 @@ class BuiltDataset:
         kinds: pa.Schema | None = None,
         whole: Sequence[str] = (),
     ) -> list[dict[str, Any]]:
-        """The rows of a split as Python values, in order; arguments and errors as of `files` and `batches`."""
-        tables = batches(self.files(config, split), columns, kinds=kinds, whole=whole)
+        """Return the rows of a split as Python values, in order; arguments and errors as of `files` and `read_rows`."""
+        tables = read_rows(self.files(config, split), columns, kinds=kinds, whole=whole)
         return [row for table in tables for row in table.to_pylist()]
 
     def info(self, config: str) -> Mapping[str, Any]:
-        """The card's ``dataset_info`` of a config (version, features, splits, ..); empty where there is none."""
+        """Return the card's ``dataset_info`` of a config (version, features, splits, ..); empty where there is none."""
         infos = self.card.get("dataset_info") or []
         listed: list[dict[str, Any]] = infos if isinstance(infos, list) else [infos]
         for info in listed:
@@ -179,11 +179,11 @@ class BuiltDataset:
         return {}
 
     def columns(self, config: str) -> list[str]:
-        """The columns of a config, as the card names them; none where it does not."""
+        """Return the columns of a config, as the card names them; none where it does not."""
         return [feature["name"] for feature in self.info(config).get("features") or () if "name" in feature]
 
     def class_labels(self, config: str) -> dict[str, tuple[str, ...]]:
-        """Column -> label names, of the config's ClassLabel columns."""
+        """Return the label names of each ClassLabel column of a config."""
         labels = {}
         for feature in self.info(config).get("features") or ():
             kind = feature.get("dtype")
@@ -193,14 +193,14 @@ class BuiltDataset:
                 names = [names[number] for number in sorted(names, key=int)]  # YAML keeps them as {"0": name, ..}
             if names:
                 if not isinstance(names, list) or not isinstance(feature.get("name"), str):
-                    message = f"expected the names of labels, found {shown(names)}"
+                    message = f"expected the names of labels, found {show(names)}"
                     field = f"dataset_info.{config}.features"
                     raise DataError(message, rule="type", file=self.folder / "README.md", field=field)
                 labels[feature["name"]] = tuple(map(str, names))
         return labels
 
     def label_names(self, config: str) -> tuple[str, ...] | None:
-        """The names of the gold label's numbers (column `classification` or `label`); None where the card has none."""
+        """Return the names of the gold label (column `classification` or `label`); None if the card has none."""
         labels = self.class_labels(config)
         return next((labels[column] for column in LABEL_COLUMNS if column in labels), None)
 
@@ -215,7 +215,7 @@ def open_built(dataset: str | PathLike[str], revision: str | None = None) -> Bui
     Raises:
         DataError: no such folder, and no such dataset; no card, or one that lists no configs with their files.
     """
-    place = place_of(dataset, revision)
+    place = find_place(dataset, revision)
     folder = place.fetch(["README.md"])
     if not folder.is_dir():
         raise DataError("expected the folder of a built dataset, found none", rule="file-missing", file=folder)
@@ -255,20 +255,20 @@ class _Info(msgspec.Struct):
 
 
 class _Card(msgspec.Struct):
-    """What is read of a card; the rest is as people write it."""
+    """Fields that are read from a card; the rest is free."""
 
     configs: Annotated[list[_Config], msgspec.Meta(min_length=1)]
     dataset_info: list[_Info] | _Info | None = None
 
 
-def batches(
+def read_rows(
     files: Iterable[Path],
     columns: Sequence[str] | None = None,
     rows: int = BATCH_ROWS,
     kinds: pa.Schema | None = None,
     whole: Sequence[str] = (),
 ) -> Iterator[pa.Table]:
-    """The rows of Parquet files, some at a time; strings are known to be UTF-8 then.
+    """Yield the rows of Parquet files, some at a time; strings are known to be UTF-8 then.
 
     Args:
         files: the files, one after another.
@@ -284,7 +284,7 @@ def batches(
     for path in files:
         first = 1
         try:
-            with reading(path), pq.ParquetFile(path) as file:
+            with wrap_read_errors(path), pq.ParquetFile(path) as file:
                 _check_columns(file.schema_arrow, columns, kinds, path)
                 for batch in file.iter_batches(batch_size=rows, columns=None if columns is None else list(columns)):
                     batch.validate(full=True)
@@ -293,7 +293,7 @@ def batches(
                     first += batch.num_rows
                     yield pa.Table.from_batches([batch])
         except (pa.ArrowException, OSError, UnicodeError, OverflowError) as error:
-            raise DataError(f"cannot be read as Parquet ({first_line(error)})", rule="syntax", file=path) from None
+            raise DataError(f"cannot be read as Parquet ({get_first_line(error)})", rule="syntax", file=path) from None
 
 
 def _check_whole(values: pa.Array, name: str, path: Path, first: int) -> None:
@@ -320,7 +320,7 @@ def _check_columns(schema: pa.Schema, columns: Sequence[str] | None, kinds: pa.S
     wanted = kinds.names if columns is None and kinds is not None else columns
     for name in schema.names if wanted is None else wanted:
         if name not in schema.names:
-            message = f"expected the column {name}, found {shown(schema.names, 300)}"
+            message = f"expected the column {name}, found {show(schema.names, 300)}"
             raise DataError(message, rule="key-missing", file=path)
         if schema.names.count(name) > 1:
             message = f"expected the column {name} once, found it {schema.names.count(name)} times"
@@ -332,28 +332,28 @@ def _check_columns(schema: pa.Schema, columns: Sequence[str] | None, kinds: pa.S
 
 def _same_kind(one: pa.DataType, other: pa.DataType) -> bool:
     if pa.types.is_nested(one):
-        return same_type(one, other)
+        return is_same_type(one, other)
     for kind in (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean):
         if kind(one):
             return bool(kind(other))
     return bool(pa.types.is_string(other) or pa.types.is_large_string(other))
 
 
-def same_type(one: pa.DataType, other: pa.DataType) -> bool:
-    """Whether types agree but for the names of list items and nullability, which Parquet spells in its own way."""
+def is_same_type(one: pa.DataType, other: pa.DataType) -> bool:
+    """Return True if types are equal up to names of list items and nullability, which Parquet changes."""
     if pa.types.is_list(one) and pa.types.is_list(other):
-        return same_type(one.value_type, other.value_type)
+        return is_same_type(one.value_type, other.value_type)
     if pa.types.is_struct(one) and pa.types.is_struct(other):
         if [field.name for field in one] != [field.name for field in other]:
             return False
-        return all(same_type(a.type, b.type) for a, b in zip(one, other, strict=True))
+        return all(is_same_type(a.type, b.type) for a, b in zip(one, other, strict=True))
     return bool(one == other)
 
 
-def label_name(
+def get_label_name(
     label: object, label_names: Sequence[str] | None, *, instance: object = None, field: str = "classification"
 ) -> str | None:
-    """The name of a row's label, whether the row holds the name or its number.
+    """Return the name of a row's label; the row may hold the name or its number.
 
     Args:
         label: a name, a ClassLabel's number, or "no label" (None, or ClassLabel's -1).
@@ -378,4 +378,4 @@ def label_name(
         if 0 <= label < len(label_names):
             return label_names[label]
     expected = "a label" if label_names is None else f"a label name or 0 to {len(label_names) - 1}"
-    raise DataError(f"expected {expected}, found {shown(label)}", rule="label-unknown", instance=instance, field=field)
+    raise DataError(f"expected {expected}, found {show(label)}", rule="label-unknown", instance=instance, field=field)

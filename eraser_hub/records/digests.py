@@ -7,8 +7,8 @@ from os import PathLike
 from pathlib import Path
 
 
-def file_digest(file: str | PathLike[str], digest: hashlib._Hash | hashlib.blake2b | None = None) -> str:
-    """The digest of a file in hexadecimal digits, read in blocks: its SHA-256, or what ``digest`` goes on to."""
+def compute_file_digest(file: str | PathLike[str], digest: hashlib._Hash | hashlib.blake2b | None = None) -> str:
+    """Return the SHA-256 of a file in hexadecimal digits, read in blocks, or the digest that ``digest`` continues."""
     digest = digest or hashlib.sha256()
     with Path(file).open("rb") as stream:
         while block := stream.read(1 << 20):

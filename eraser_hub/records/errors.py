@@ -26,8 +26,8 @@ _SIGNS = {
 }
 
 
-def visible(text: str) -> str:
-    """The text with control and direction-changing characters made visible, so that data cannot steer a terminal.
+def show_controls(text: str) -> str:
+    """Return text with control and direction-changing characters made visible: data cannot steer a terminal.
 
     >>> visible("a\\x1b[31mb")
     'a␛[31mb'
@@ -35,11 +35,11 @@ def visible(text: str) -> str:
     return text if text.isprintable() else text.translate(_SIGNS)
 
 
-def printable(text: str) -> str:
-    """Words for a terminal: at most `MOST_LINES` lines, made visible, each cut in its middle to `LONGEST_LINE`."""
+def make_printable(text: str) -> str:
+    """Return text for a terminal: at most `MOST_LINES` lines, each cut in its middle to `LONGEST_LINE`."""
     lines = text.split("\n")
     more = [f"… and {len(lines) - MOST_LINES} more lines"] if len(lines) > MOST_LINES else []
-    return "\n".join([*(_cut(visible(line)) for line in lines[:MOST_LINES]), *more])
+    return "\n".join([*(_cut(show_controls(line)) for line in lines[:MOST_LINES]), *more])
 
 
 def _cut(line: str) -> str:
@@ -47,14 +47,14 @@ def _cut(line: str) -> str:
     return line if len(line) <= LONGEST_LINE else f"{line[:half]} … {line[-half:]}"
 
 
-def shown(value: object, limit: int = 80) -> str:
-    """``repr`` of a value, cut to ``limit`` characters so that a hostile file cannot flood the terminal."""
+def show(value: object, limit: int = 80) -> str:
+    """Return ``repr`` of a value, cut to ``limit`` characters: a hostile file cannot flood the terminal."""
     text = repr(value)
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
-def first_line(error: BaseException) -> str:
-    """The first line of an error's words, or its type's name when it has none."""
+def get_first_line(error: BaseException) -> str:
+    """Return the first line of an error's message, or the name of its type if it has none."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
@@ -63,7 +63,7 @@ _ARGUMENT = re.compile(r"`([a-z][a-z0-9_]*)`")  # in a message
 _PLACE = ("instance", "field", "argument")
 
 
-def respelled(text: str, spellings: Mapping[str, str]) -> str:
+def respell_arguments(text: str, spellings: Mapping[str, str]) -> str:
     """Return a text with each argument that it names in backquotes as ``spellings`` has it.
 
     >>> respelled("`kd`: expected a share", {"kd": "--kd"})
@@ -73,7 +73,7 @@ def respelled(text: str, spellings: Mapping[str, str]) -> str:
 
 
 class DataError(ValueError):
-    """One issue in the input.
+    """One fault in an input.
 
     Args:
         message: what was expected and what was found, e.g. ``"expected an integer, found '3'"``.
@@ -115,15 +115,15 @@ class DataError(ValueError):
         if self.file is not None:
             parts.append(str(self.file) if self.line is None else f"{self.file}:{self.line}")
         if self.instance is not None:
-            parts.append(f"instance {shown(self.instance)}")
+            parts.append(f"instance {show(self.instance)}")
         if self.field is not None:
             parts.append(self.field)
         if self.argument is not None:
             parts.append(spellings.get(self.argument, self.argument))
-        return printable(": ".join([*parts, respelled(self.message, spellings)]))
+        return make_printable(": ".join([*parts, respell_arguments(self.message, spellings)]))
 
     def at(self, *, file: str | PathLike[str] | None, line: int | None = None) -> DataError:
-        """The same issue with the place that holds it, for who knows that while its finder did not."""
+        """Return the same error with the place of the fault, for callers that know the place."""
         return DataError(self.message, rule=self.rule, file=file, line=line, **self._of(*_PLACE))
 
     def __reduce__(self) -> tuple[object, ...]:  # keyword-only arguments do not survive the default pickling
@@ -133,8 +133,10 @@ class DataError(ValueError):
         return {name: getattr(self, name) for name in names}
 
 
-def summary(errors: Sequence[DataError], total: int | None = None, spellings: Mapping[str, str] = _AS_THEY_ARE) -> str:
-    """At most ten offenders, one a line, and their number."""
+def summarize_errors(
+    errors: Sequence[DataError], total: int | None = None, spellings: Mapping[str, str] = _AS_THEY_ARE
+) -> str:
+    """Return at most ten errors, one a line, and their number."""
     total = len(errors) if total is None else total
     lines = [error.text(spellings) for error in errors[:MOST_SHOWN]]
     if total > len(lines):
@@ -143,7 +145,7 @@ def summary(errors: Sequence[DataError], total: int | None = None, spellings: Ma
 
 
 class DataErrors(DataError):
-    """Several issues at once: the first ten are shown, and their number is said.
+    """Several faults at once: the message shows the first ten and their number.
 
     Args:
         errors: the issues that are kept (more than ten need not be).
@@ -152,10 +154,13 @@ class DataErrors(DataError):
 
     def __init__(self, errors: Sequence[DataError], total: int | None = None) -> None:
         self.errors, self.total = list(errors), len(errors) if total is None else total
-        super().__init__(summary(self.errors, self.total), rule=self.errors[0].rule if self.errors else "input")
+        super().__init__(
+            summarize_errors(self.errors, self.total), rule=self.errors[0].rule if self.errors else "input"
+        )
 
     def text(self, spellings: Mapping[str, str] = _AS_THEY_ARE) -> str:
-        return printable(summary(self.errors, self.total, spellings))
+        """Return the message of all errors, with arguments spelled as ``names`` has them."""
+        return make_printable(summarize_errors(self.errors, self.total, spellings))
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.errors, self.total)

@@ -6,7 +6,7 @@ import importlib.util
 
 from .errors import DataError
 
-# extra -> the modules that it brings, by which a missing one is told
+# extra -> the modules that it installs; a missing module names the extra
 EXTRAS = {
     "explain": ("torch", "transformers", "sklearn", "scipy", "skops", "captum", "safetensors"),
     "llm": ("openai", "rapidfuzz"),

@@ -15,21 +15,21 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from .errors import DataError, first_line
+from .errors import DataError, get_first_line
 
 _NAME = r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@([^/]+))?/?"
 # a Path makes one stroke of the two behind "hf:"
 _ADDRESS = re.compile(rf"hf:/{{1,2}}datasets/{_NAME}")
 _ID = re.compile(_NAME)
-# what builds write; a repository may hold more, which nobody reads
+# files that builds write; other files of a repository are not read
 BUILT = ("*.md", "*.json", "*.parquet")
 
 
 class Place(NamedTuple):
-    """Where a dataset lies.
+    """Location of a dataset.
 
     Attributes:
-        name: as it was asked for.
+        name: the name that the caller gave.
         repository: its id on the Hub; None for a folder.
         revision: a branch, a tag or a commit of it.
     """
@@ -40,11 +40,11 @@ class Place(NamedTuple):
 
     @property
     def dataset(self) -> str:
-        """The dataset's own name, wherever it lies: ``eraser``."""
+        """The name of the dataset without its folder or namespace: ``eraser``."""
         return (self.repository or str(Path(self.name).resolve())).rpartition("/")[2]
 
     def fetch(self, patterns: Sequence[str] = BUILT) -> Path:
-        """The folder with the files of these patterns in it: the one that there is, or the Hub library's cache.
+        """Return the folder with the files of these patterns: the local folder, or the Hub library's cache.
 
         Raises:
             DataError: the Hub has no such dataset or revision, or cannot be reached and the cache does not have it.
@@ -60,17 +60,19 @@ class Place(NamedTuple):
                 self.repository, repo_type="dataset", revision=self.revision, allow_patterns=list(patterns)
             )
         except Exception as error:  # the library raises many kinds, its HTTP client's among them
-            message = f"no folder of that name is here, and the Hub does not give it ({first_line(error)})"
+            message = f"no folder of that name is here, and the Hub does not give it ({get_first_line(error)})"
             raise DataError(message, rule="hub", file=self.name) from error
         return Path(folder)
 
 
-def place_of(dataset: str | PathLike[str], revision: str | None = None) -> Place:
-    """What a ``--dataset`` means: a folder that is there, else a dataset of the Hub (``org/name``,
-    ``hf://datasets/org/name``; a revision may follow behind ``@``), else a folder that is not there.
+def find_place(dataset: str | PathLike[str], revision: str | None = None) -> Place:
+    """Return the place that a ``--dataset`` names.
+
+    An existing folder comes first, then a dataset of the Hub (``org/name``, ``hf://datasets/org/name``; a revision may
+    follow behind ``@``), then a folder that does not exist.
 
     Args:
-        dataset: as it was given.
+        dataset: the caller's name of the dataset.
         revision: a branch, a tag or a commit; the one behind ``@`` goes before it.
     """
     name = os.fspath(dataset)
@@ -84,6 +86,6 @@ def place_of(dataset: str | PathLike[str], revision: str | None = None) -> Place
 
 
 def at_revision(dataset: str, revision: str | None) -> str:
-    """Return a dataset's name with the revision behind it, as :func:`place_of` reads it; a folder has none."""
-    place = place_of(dataset, revision)
+    """Return a dataset's name with the revision behind it, as :func:`find_place` reads it; a folder has none."""
+    place = find_place(dataset, revision)
     return dataset if place.repository is None or not revision else f"{place.repository}@{place.revision}"

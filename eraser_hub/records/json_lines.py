@@ -1,9 +1,9 @@
-"""JSON lines read strictly, and what a fast reading has to look at besides.
+"""Strict reading of JSON lines, and a fast check for repeated keys.
 
-`strict_value` and `strict_object` say of a line what is wrong with it. Who reads many lines decodes them with typed
-msgspec structs, which check every field's type in C, and asks the strict way where that fails. A typed decoder does not
-see a key that stands twice in one object (the last one wins silently): `quotes_are` does, which counts the quotes of a
-run of lines.
+`parse_strict_value` and `parse_strict_object` say what is wrong with a line. Callers with many lines decode them with
+typed msgspec structs, which check the type of every field in C, and parse strictly only the lines that fail. A typed
+decoder does not see a key that an object has twice (the last one wins silently). `has_quote_count` finds such keys: it
+counts the quotes of a run of lines.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from .errors import DataError, shown
-from .lines import bad_byte
+from .errors import DataError, show
+from .lines import describe_bad_byte
 from .rules import Rule
 
 MOST_NESTED = 64
@@ -23,8 +23,8 @@ _STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"')
 TOO_DEEP = f"expected a JSON object, found one that is nested too deeply (more than {MOST_NESTED} levels)"
 
 
-def quotes_are(text: bytes, strings: int) -> bool:
-    """Whether just so many strings (keys included) stand in JSON text; False also where this is not quickly told."""
+def has_quote_count(text: bytes, strings: int) -> bool:
+    """Return True if JSON text holds exactly this many strings, keys included; False if that is unclear."""
     import numpy as np  # here, since every verb reads JSON lines before it needs arrays
 
     quotes = int(np.count_nonzero(np.frombuffer(text, np.uint8) == 0x22))
@@ -35,21 +35,23 @@ def quotes_are(text: bytes, strings: int) -> bool:
     return quotes == 2 * strings
 
 
-def strict_object(line: bytes, *, file: Path | str, number: int) -> dict[str, Any]:
-    """One line as a JSON object, with `strict_value`'s errors.
+def parse_strict_object(line: bytes, *, file: Path | str, number: int) -> dict[str, Any]:
+    """Parse one line as a JSON object.
 
     Raises:
         DataError: with file and line; also where the line is another value.
     """
-    value = strict_value(line, file=file, number=number)
+    value = parse_strict_value(line, file=file, number=number)
     if not isinstance(value, dict):
-        raise DataError(f"expected a JSON object, found {describe(value)}", rule="type", file=file, line=number)
+        raise DataError(f"expected a JSON object, found {describe_value(value)}", rule="type", file=file, line=number)
     return value
 
 
-def strict_value(line: bytes, *, file: Path | str, number: int) -> Any:
-    """One line as JSON, refusing what JSON does not have (NaN), keys that repeat, numbers that no float holds, and more
-    than `MOST_NESTED` levels.
+def parse_strict_value(line: bytes, *, file: Path | str, number: int) -> Any:
+    """Parse one line as JSON.
+
+    Refuse what JSON does not have (NaN), repeated keys, numbers that no float holds, and more than `MOST_NESTED`
+    levels.
 
     Raises:
         DataError: with file and line, saying what was expected and what was found.
@@ -57,7 +59,7 @@ def strict_value(line: bytes, *, file: Path | str, number: int) -> Any:
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError as cause:
-        words = f"expected UTF-8, found the {bad_byte(line, cause)}"
+        words = f"expected UTF-8, found the {describe_bad_byte(line, cause)}"
         raise DataError(words, rule="encoding", file=file, line=number) from None
     if not text.strip(" \t\r\n"):
         raise DataError("expected a JSON object, found an empty line", rule="empty", file=file, line=number)
@@ -68,8 +70,8 @@ def strict_value(line: bytes, *, file: Path | str, number: int) -> Any:
     except (_Refused, RecursionError, ValueError) as cause:
         rule, message = _why_refused(cause, text)
         raise DataError(message, rule=rule, file=file, line=number) from None
-    # one bound for every release of Python, below which whoever walks the value meets no recursion limit
-    if text.count("[") + text.count("{") > MOST_NESTED and brackets_nest(_STRING.sub("", text)):
+    # one bound for every release of Python; walking the value never meets the recursion limit
+    if text.count("[") + text.count("{") > MOST_NESTED and is_nested_deeper(_STRING.sub("", text)):
         raise DataError(TOO_DEEP, rule="size-limit", file=file, line=number)
     return value
 
@@ -82,11 +84,11 @@ def _why_refused(cause: Exception, text: str) -> tuple[Rule, str]:
     if not isinstance(cause, json.JSONDecodeError):  # an integer of more digits than Python converts
         return "range", "expected numbers of at most 64 bits, found a longer one"
     if re.match(r"(---|- |[\w-]+:)(\s|$)", text) or re.match(r"- [\w-]+:\s", text):
-        return "syntax", f"looks like YAML; a JSON object a line is expected, found {shown(text.rstrip()[:40])}"
+        return "syntax", f"looks like YAML; a JSON object a line is expected, found {show(text.rstrip()[:40])}"
     where = f"at character {cause.pos + 1} of {len(text)}"
     if cause.pos >= len(text.rstrip()) or "Unterminated" in cause.msg:
         return "syntax", f"expected a whole JSON object, found the line's end ({cause.msg} {where})"
-    return "syntax", f"expected a JSON object, found {shown(text[cause.pos : cause.pos + 20])} ({cause.msg} {where})"
+    return "syntax", f"expected a JSON object, found {show(text[cause.pos : cause.pos + 20])} ({cause.msg} {where})"
 
 
 class _Refused(Exception):
@@ -103,7 +105,7 @@ def _object_of_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise _Refused("key-twice", f"expected each key once, found the key {shown(key)} twice in one object")
+                raise _Refused("key-twice", f"expected each key once, found the key {show(key)} twice in one object")
             seen.add(key)
     return members
 
@@ -115,13 +117,15 @@ def _refuse_constant(name: str) -> Any:
 def _finite_float(digits: str) -> float:
     number = float(digits)
     if math.isinf(number):  # it would be written back as Infinity, which JSON does not have
-        raise _Refused("range", f"expected numbers of at most 64 bits, found {shown(digits, 40)}")
+        raise _Refused("range", f"expected numbers of at most 64 bits, found {show(digits, 40)}")
     return number
 
 
-def brackets_nest(text: str, most: int = MOST_NESTED) -> bool:
-    """Whether the brackets of a text stand in one another more than ``most`` deep: parsers of other formats than JSON
-    take minutes over these, or all of the stack."""
+def is_nested_deeper(text: str, most: int = MOST_NESTED) -> bool:
+    """Return True if the brackets of a text are nested more than ``most`` deep.
+
+    Parsers of other formats than JSON take minutes for such a text, or overflow the stack.
+    """
     depth = 0
     for sign in re.findall(r"[\[\](){}]", text):
         depth = depth + 1 if sign in "[({" else max(0, depth - 1)
@@ -131,7 +135,7 @@ def brackets_nest(text: str, most: int = MOST_NESTED) -> bool:
 
 
 def has_half_character(value: object) -> bool:
-    """Whether a string, or any string in a JSON value, holds half a surrogate pair, which no UTF-8 file can hold."""
+    """Return True if a string in a JSON value holds half a surrogate pair, which UTF-8 cannot encode."""
     try:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         text.encode("utf-8")
@@ -140,14 +144,14 @@ def has_half_character(value: object) -> bool:
     return False
 
 
-def describe(value: object) -> str:
-    """What stands there, in JSON's words, e.g. ``the string '3'``."""
+def describe_value(value: object) -> str:
+    """Describe a value in JSON's words, e.g. ``the string '3'``."""
     if value is None:
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
-        return shown(value, 40)
+        return show(value, 40)
     if isinstance(value, str):
-        return f"the string {shown(value, 60)}"
+        return f"the string {show(value, 60)}"
     return {"list": "a list", "dict": "an object"}.get(type(value).__name__, type(value).__name__)

@@ -20,7 +20,7 @@ BATCH_BYTES = 1 << 20
 
 
 @dataclass
-class Lines:
+class LineBatch:
     """A run of whole lines of a file.
 
     Attributes:
@@ -35,7 +35,7 @@ class Lines:
 
     @cached_property
     def data(self) -> bytes:
-        """The lines as they stand in the file, one after another."""
+        """The bytes of the lines, joined."""
         return b"".join(self.raw)
 
     @cached_property
@@ -45,7 +45,7 @@ class Lines:
 
     @property
     def ends_with_newline(self) -> bool:
-        """Whether the last line has its "\\n"."""
+        """True if the last line ends with a newline."""
         return self.raw[-1].endswith(b"\n")
 
     @property
@@ -54,10 +54,10 @@ class Lines:
         return range(self.first, self.first + len(self.raw))
 
 
-def batches_of_lines(
+def read_line_batches(
     path: Path, batch_bytes: int = BATCH_BYTES, start: int = 0, end: int | None = None
-) -> Iterator[Lines]:
-    """The file's lines in runs of ``batch_bytes`` or a little more; a last line may lack its newline.
+) -> Iterator[LineBatch]:
+    """Yield the file's lines in runs of ``batch_bytes`` or a little more; the last line may lack its newline.
 
     Args:
         path: the file.
@@ -66,13 +66,13 @@ def batches_of_lines(
         end: where to stop, which is where a line ends; None goes on to the file's end.
     """
     first = 1
-    with reading(path), open(path, "rb", buffering=batch_bytes) as file:
+    with wrap_read_errors(path), open(path, "rb", buffering=batch_bytes) as file:
         file.seek(start)
         while end is None or start < end:
             raw = file.readlines(batch_bytes)
             if not raw:
                 break
-            lines = Lines(first, start, raw)
+            lines = LineBatch(first, start, raw)
             start += sum(map(len, raw))
             while end is not None and start > end:
                 start -= len(raw.pop())
@@ -83,20 +83,20 @@ def batches_of_lines(
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
 
 
-def _kind_of(found: os.stat_result) -> str:
-    return _KINDS.get(stat.S_IFMT(found.st_mode), "a device")
+def _kind_of(status: os.stat_result) -> str:
+    return _KINDS.get(stat.S_IFMT(status.st_mode), "a device")
 
 
-def os_rule(error: OSError) -> Rule:
-    """The rule that a file breaks which the system cannot open."""
+def get_os_rule(error: OSError) -> Rule:
+    """Return the rule that a file breaks which the system cannot open."""
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return "file-missing"
     return "file-kind" if isinstance(error, IsADirectoryError) else "file-unreadable"
 
 
 @contextmanager
-def reading(path: str | PathLike[str]) -> Iterator[None]:
-    """Say which file cannot be read, and why; a pipe, which may never end, is not opened.
+def wrap_read_errors(path: str | PathLike[str]) -> Iterator[None]:
+    """Turn read errors of the block into a DataError that names the file and the reason; refuse pipes.
 
     Raises:
         DataError: no file stands there, or an OSError of the block.
@@ -107,36 +107,36 @@ def reading(path: str | PathLike[str]) -> Iterator[None]:
             raise DataError(f"expected a file, found {_kind_of(found)}", rule="file-kind", file=path)
         yield
     except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror or error}", rule=os_rule(error), file=path) from None
+        raise DataError(f"cannot be read: {error.strerror or error}", rule=get_os_rule(error), file=path) from None
 
 
-def utf8_lines(path: str | PathLike[str]) -> Iterator[str]:
-    """The lines with their line feeds (only these end a line); a byte order mark at the start is passed over.
+def read_utf8_lines(path: str | PathLike[str]) -> Iterator[str]:
+    """Yield the lines, which only line feeds end; skip a byte order mark at the start.
 
     Raises:
         DataError: broken UTF-8, with line and byte.
     """
-    with reading(path), Path(path).open("rb") as lines:
+    with wrap_read_errors(path), Path(path).open("rb") as lines:
         for number, raw in enumerate(lines, 1):
             try:
                 text = raw.decode("utf-8")
             except UnicodeDecodeError as error:
-                message = f"expected UTF-8, found {bad_byte(raw, error)}"
+                message = f"expected UTF-8, found {describe_bad_byte(raw, error)}"
                 raise DataError(message, rule="encoding", file=path, line=number) from None
             yield text.removeprefix("\ufeff") if number == 1 else text
 
 
 def file_name(docid: str) -> str:
-    """The name of a document's file: UTF-8, whatever the locale says."""
+    """Return the name of a document's file: UTF-8, whatever the locale says."""
     return docid if docid.isascii() else os.fsdecode(docid.encode("utf-8"))
 
 
 class NoFile(DataError):
-    """Where a file is looked for stands none, or what is no file."""
+    """Missing file, or something that is no file."""
 
 
-def utf8_file(path: str) -> bytes:
-    """The bytes of a document's file, which are known to be UTF-8 then.
+def read_utf8_file(path: str) -> bytes:
+    """Return the bytes of a document's file, checked to be UTF-8.
 
     Raises:
         NoFile: nothing stands there, or a folder, a pipe, a link that leads nowhere.
@@ -164,7 +164,7 @@ def utf8_file(path: str) -> bytes:
         raise DataError(message, rule="encoding", file=path, line=line) from None
     except OSError as error:
         kind = NoFile if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO) else DataError
-        raise kind(f"cannot be read: {error.strerror}", rule=os_rule(error), file=path) from None
+        raise kind(f"cannot be read: {error.strerror}", rule=get_os_rule(error), file=path) from None
 
 
 def check_utf8(lines: Sequence[bytes]) -> None:
@@ -174,6 +174,6 @@ def check_utf8(lines: Sequence[bytes]) -> None:
             line.decode()
 
 
-def bad_byte(line: bytes, error: UnicodeDecodeError) -> str:
-    """Which byte of a line is no UTF-8, in words."""
+def describe_bad_byte(line: bytes, error: UnicodeDecodeError) -> str:
+    """Describe the first byte of a line that is not UTF-8."""
     return f"byte 0x{line[error.start]:02x} at byte {error.start + 1} of the line"

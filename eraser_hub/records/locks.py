@@ -11,8 +11,8 @@ from .errors import BusyError
 
 
 @contextlib.contextmanager
-def exclusive(lock: Path, busy: str, file: str | PathLike[str] | None = None) -> Iterator[None]:
-    """Hold the file ``lock``, which is there for as long as the block.
+def hold_lock(lock: Path, busy: str, file: str | PathLike[str] | None = None) -> Iterator[None]:
+    """Hold the file ``lock`` during the block.
 
     Args:
         lock: the lock file; its folder is made where it is missing.

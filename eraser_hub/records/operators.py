@@ -5,26 +5,28 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from .run_record import signature_of_run
+from .run_record import read_signature
 
 INFILL = "infill"
 ERASE_MODES = ("remove", "mask", "pad", INFILL)
 _SIGNED = re.compile(r"\|erase:([^|]+)\|")
 
 
-def operator_path(out: Path, operator: str) -> Path:
-    """The file of one of several ways of erasing: ``predictions.mask.jsonl``."""
+def make_operator_path(out: Path, operator: str) -> Path:
+    """Return the file of one of several operators: ``predictions.mask.jsonl``."""
     return out.with_name(f"{out.stem}.{operator}{out.suffix}")
 
 
-def operator_files(path: Path) -> list[Path]:
-    """The files of a run that was asked for ``path`` and several ways of erasing; ``path`` alone where it is there
-    itself, or no such file is."""
-    files = [] if path.exists() else [operator_path(path, operator) for operator in ERASE_MODES]
+def find_operator_files(path: Path) -> list[Path]:
+    """Return the files that a run with ``--out path`` and several operators wrote.
+
+    Return ``path`` alone if it exists or no such file does.
+    """
+    files = [] if path.exists() else [make_operator_path(path, operator) for operator in ERASE_MODES]
     return [file for file in files if file.is_file()] or [path]
 
 
-def operator_of(results: Path) -> str:
-    """How tokens were erased for predictions, by their run's signature; "" where none says it."""
-    signed = _SIGNED.search(signature_of_run(results))
+def read_operator(results: Path) -> str:
+    """Return the operator of predictions from the signature of their run; "" if there is none."""
+    signed = _SIGNED.search(read_signature(results))
     return signed[1] if signed else ""

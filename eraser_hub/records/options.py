@@ -4,7 +4,7 @@
     class ServeOptions(Options):
         '''What to serve.
 
-        Attributes:
+Attributes:
             folder: The folder that `build` wrote.
 
         Network:
@@ -14,11 +14,11 @@
         folder: Annotated[Path, Option(name="dir")] = Path("hub")
         port: Annotated[int, Option(min=0, max=65535)] = 8080
 
-:func:`keywords` makes a function of such options one of typed keyword arguments, with their words in its docstring; the
-command line makes its options, their defaults, ranges, choices and groups of the same fields. :func:`shows` says of a
-function with ``**settings`` which there are. The heading ``Attributes`` holds the options of no group; any further
-heading is a group of the help page. A field's type says what it takes: ``Literal`` its choices, ``| None`` that it may
-be left out, a sequence that it may be given several times.
+:func:`with_keywords` turns a function of such options into one with typed keyword arguments and documents them.
+:func:`with_documented_options` documents the ``**settings`` of a function. The command line makes its options, with
+defaults, ranges, choices and groups, from the same fields. The heading ``Attributes`` holds the options without a
+group; any further heading is a group of the help page. The type of a field says what it takes: ``Literal`` lists the
+choices, ``| None`` makes it optional, and a sequence makes it repeatable.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from .errors import DataError, shown
+from .errors import DataError, show
 
 Arguments = ParamSpec("Arguments")
 Values = TypeVar("Values")
@@ -61,21 +61,21 @@ class UsageError(DataError):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """What a field says of itself in ``Annotated``, where its type and the dataclass's docstring do not.
+    """Facts about an option that its type and the dataclass's docstring do not say, for ``Annotated``.
 
     Attributes:
         help: its words; by default those in the docstring.
         min, max: of a number.
         name: at the command line, where it is not the field's.
-        aliases: further spellings of the command line, which no help shows.
+        aliases: further spellings of the command line, hidden in the help.
         old: spellings of earlier releases: they work, and a line on stderr names the new one.
         settable: at the command line a pair of ``--set NAME=VALUE``; its own option works, too, as an old spelling.
         positional: stands at the command line without a name.
         python_only: no option of the command line.
         commas: at the command line one option holds all of its values, with commas between.
         percent: at the command line shares are per cent.
-        announced: the command line says which value it takes, where none is given.
-        open: the data or another argument decide where nobody does: as an argument it is None then.
+        announced: the command line prints the default value if the user gives none.
+        open: the data or another argument decide if the caller does not; the argument is None then.
         kind: the type of a value, out of the field's own type; so are those below.
         choices: the values that there are; empty for any.
         many: it may be given several times.
@@ -112,10 +112,10 @@ class Option:
             return
         for each in value if self.many and isinstance(value, (list, tuple)) else [value]:
             if expected := self._expected(each):
-                raise UsageError(f"expected {expected}, found {shown(each)}", rule="option-value", argument=field)
+                raise UsageError(f"expected {expected}, found {show(each)}", rule="option-value", argument=field)
 
     def _expected(self, value: object) -> str:
-        """What was expected instead of one value; empty where it is good."""
+        """Return the expected values if one value is bad; "" if it is good."""
         kinds: Any = _KINDS.get(self.kind, self.kind)
         if self.choices:
             return "" if value in self.choices else f"one of {', '.join(self.choices)}"
@@ -151,7 +151,7 @@ Seed = Annotated[int, Option(min=0, help="Seed of all random draws.")]
 
 
 class Options:
-    """The base of such dataclasses: each value is checked by its field when the options are made.
+    """Base class of options: each field checks its value when the options are made.
 
     A subclass with checks of its own calls ``Options.__post_init__(self)`` before them.
 
@@ -160,12 +160,12 @@ class Options:
     """
 
     def __post_init__(self) -> None:
-        for field, option in options_of(type(self)).items():
+        for field, option in read_options(type(self)).items():
             option.check(field, value := getattr(self, field))
             object.__setattr__(self, field, option.plain(value))  # frozen for everyone else
 
 
-def options_of(options: type) -> dict[str, Option]:
+def read_options(options: type) -> dict[str, Option]:
     """Return the options that a dataclass declares: field -> option, each with its words, type and group."""
     if options not in _DESCRIBED:
         _DESCRIBED[options] = _described(options)
@@ -191,7 +191,7 @@ def _described(options: type) -> dict[str, Option]:
 
 
 def _documented(options: type) -> dict[str, tuple[str, str]]:
-    """A dataclass's own docstring: field -> (its words, its group)."""
+    """Return the help and the group of each field from a dataclass's docstring."""
     words = {}
     text = inspect.cleandoc(vars(options).get("__doc__") or "") + "\n"
     start = text.find("Attributes:\n")
@@ -202,7 +202,7 @@ def _documented(options: type) -> dict[str, tuple[str, str]]:
 
 
 def _typed(hint: Any) -> Option:
-    """What a field's type says."""
+    """Return the facts in a field's type."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
         option = next((each for each in arguments[1:] if isinstance(each, Option)), Option())
@@ -230,7 +230,7 @@ def as_list(value: str | Sequence[str] | None) -> list[str] | None:
     return [value] if isinstance(value, str) else list(value or ()) or None
 
 
-def keywords(
+def with_keywords(
     options: Callable[Arguments, Values],
 ) -> Callable[[Callable[[Values], Result]], Callable[Arguments, Result]]:
     """Make a function of options one of their fields as keyword arguments.
@@ -243,7 +243,7 @@ def keywords(
         def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
             return function(options(*args, **kwargs))
 
-        described = options_of(options)  # type: ignore[arg-type]
+        described = read_options(options)  # type: ignore[arg-type]
         places = inspect.signature(options).parameters.values()
         _describe(call, [each.replace(annotation=described[each.name].hint) for each in places], described)
         return call
@@ -251,18 +251,19 @@ def keywords(
     return public
 
 
-def shows(*declarations: type, without: Sequence[str] = ()) -> Callable[[Function], Function]:
-    """Show the fields of dataclasses in place of a function's ``**settings``, in its signature and its docstring.
+def with_documented_options(*declarations: type, without: Sequence[str] = ()) -> Callable[[Function], Function]:
+    """Show the fields of dataclasses instead of ``**settings`` in a function's signature and docstring.
 
     Args:
-        declarations: whose fields the function takes, see `merged`; those of its own arguments' names are left out.
+        *declarations: dataclasses whose fields the function takes, see `merge_options`; fields with the name of an
+            explicit argument are left out.
         without: further fields that it does not take.
     """
 
     def described(function: Function) -> Function:
         own = [each for each in inspect.signature(function).parameters.values() if each.kind is not each.VAR_KEYWORD]
         names = {*without, *(each.name for each in own)}
-        further = {name: option for name, option in merged(*declarations).items() if name not in names}
+        further = {name: option for name, option in merge_options(*declarations).items() if name not in names}
         places = [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=one.hint)
             for name, one in further.items()
@@ -273,14 +274,14 @@ def shows(*declarations: type, without: Sequence[str] = ()) -> Callable[[Functio
     return described
 
 
-def merged(options: type, *more: type) -> dict[str, Option]:
-    """Return the options of several dataclasses: those of the first, and of each further one what is not there yet.
+def merge_options(options: type, *more: type) -> dict[str, Option]:
+    """Return the options of several dataclasses; the first declaration of a name counts.
 
-    A further one is a library's: its words become sentences, and where somebody else decides unless it is said, its
-    option is None.
+    The docstrings of further dataclasses are a library's: their words become sentences. An option is None if another
+    argument or the data decide its default.
     """
-    described = dict(options_of(options))
-    for name, option in (pair for each in more for pair in options_of(each).items()):
+    described = dict(read_options(options))
+    for name, option in (pair for each in more for pair in read_options(each).items()):
         if name not in described:
             words = option.help.replace("``", "")
             option = replace(option, help=words[0].upper() + words[1:])

@@ -1,8 +1,8 @@
 """ERASER prediction files, JSON lines or Parquet: typed, and read once, some instances at a time.
 
-    for number, instance in instances(path): ..   typed instances, each with its line
-    for number, row in plain_rows(path): ..       untyped rows of another kind, such as the perturbation benchmark's
-    for part in parts(path): ..                   instances as flat arrays, as metrics/ takes them, read by processes
+    for number, instance in instances(path): ..    typed instances, each with its line
+    for number, row in read_plain_rows(path): ..   untyped rows of another kind, e.g. the perturbation benchmark's
+    for chunk in read_chunks(path): ..             instances as flat arrays, as metrics/ takes them, read by processes
 
 The fields are those that `schema.instance` declares; a misspelt one is an error, any other is counted
 (`metrics.unknown_fields`). Of Parquet a row counts as a line.
@@ -37,17 +37,17 @@ from eraser_hub.schema.instance import INSTANCE, QUOTES_FIELD, InstanceRecord
 from eraser_hub.schema.instance import RationaleRecord as Rationale
 from eraser_hub.schema.record import Record
 
-from .errors import DataError, first_line, shown
-from .json_lines import quotes_are, strict_object
-from .lines import Lines, batches_of_lines, check_utf8, reading
-from .processes import cores, process_pool
+from .errors import DataError, get_first_line, show
+from .json_lines import has_quote_count, parse_strict_object
+from .lines import LineBatch, check_utf8, read_line_batches, wrap_read_errors
+from .processes import count_cores, make_process_pool
 from .rules import Rule
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Result = TypeVar("Result")
-__all__ = ["PredictionPart", "Rationale", "instances", "is_parquet", "parts", "plain_rows"]
+__all__ = ["PredictionChunk", "Rationale", "instances", "is_parquet", "read_chunks", "read_plain_rows"]
 # bytes of lines that are decoded at a time: their objects fit into a processor's cache
 BLOCK = 1 << 18
 # bytes of a part: few parts of a large file, and little memory for a small one
@@ -71,7 +71,8 @@ def _struct(record: Record, absent: Any, strict: bool = True) -> Any:
     """Return the type of a record's objects.
 
     Args:
-        absent: what stands for a field that is not there.
+        record: the declaration.
+        absent: the value of a field that is missing.
         strict: refuse fields that the record does not declare.
     """
     typed: list[Any] = []
@@ -113,14 +114,14 @@ def instances(path: Path) -> Iterator[tuple[int, InstanceRecord]]:
         rows = (row for table in _tables(path) for row in table.to_pylist())
         yield from ((number, _checked(row, path, number)) for number, row in enumerate(rows, start=1))
         return
-    with reading(path):
-        for lines in batches_of_lines(path, BLOCK):
+    with wrap_read_errors(path):
+        for lines in read_line_batches(path, BLOCK):
             level = _decoded(lines, path)
             if level is not None:
                 yield from zip(lines.numbers, level.objects, strict=True)
                 continue
             for number, line in zip(lines.numbers, lines.lines, strict=True):
-                yield number, _checked(strict_object(line, file=path, number=number), path, number)
+                yield number, _checked(parse_strict_object(line, file=path, number=number), path, number)
 
 
 def _checked(row: dict[str, Any], path: Path, number: int) -> InstanceRecord:
@@ -132,8 +133,8 @@ def _checked(row: dict[str, Any], path: Path, number: int) -> InstanceRecord:
     return cast("InstanceRecord", msgspec.convert(row, _open_type()))
 
 
-def plain_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the rows of a prediction file as they stand there, each with its line (of Parquet: its row), from 1.
+def read_plain_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the rows of a prediction file unchanged, each with its line (of Parquet: its row), from 1.
 
     Raises:
         DataError: the file cannot be read, or a line is no JSON object; with file and line.
@@ -141,14 +142,14 @@ def plain_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     if is_parquet(path):
         yield from enumerate((row for table in _tables(path) for row in table.to_pylist()), start=1)
         return
-    with reading(path):
-        for lines in batches_of_lines(path):
+    with wrap_read_errors(path):
+        for lines in read_line_batches(path):
             for number, line in zip(lines.numbers, lines.lines, strict=True):
-                yield number, strict_object(line, file=path, number=number)
+                yield number, parse_strict_object(line, file=path, number=number)
 
 
-def _decoded(lines: Lines, path: Path) -> Level | None:
-    """Return the instances of lines; None where they have to be read strictly.
+def _decoded(lines: LineBatch, path: Path) -> Level | None:
+    """Return the instances of lines; None if they must be read strictly.
 
     Raises:
         DataError: a key stands twice.
@@ -156,20 +157,20 @@ def _decoded(lines: Lines, path: Path) -> Level | None:
     try:
         decoded = Level(list(map(_decode, lines.raw)), INSTANCE, _columns_of)
         check_utf8(lines.raw)
-        sound = quotes_are(lines.data, _strings(decoded, None))
+        sound = has_quote_count(lines.data, _strings(decoded, None))
         if not sound and b"null" in lines.data:
             nulls = Level(list(map(_null_decoder().decode, lines.raw)), INSTANCE, _columns_of)
-            sound = quotes_are(lines.data, _strings(nulls, UNSET))
+            sound = has_quote_count(lines.data, _strings(nulls, UNSET))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
     if not sound:
         for number, line in zip(lines.numbers, lines.lines, strict=True):
-            strict_object(line, file=path, number=number)
+            parse_strict_object(line, file=path, number=number)
     return decoded
 
 
 def _strings(level: Level, absent: object) -> int:
-    """Count the strings, keys included, that the JSON of typed objects holds when no key stands there twice."""
+    """Count the strings, keys included, in the JSON of typed objects without repeated keys."""
     count = 0
     for name, field in level.record.items():
         values = level.columns[name]
@@ -185,7 +186,7 @@ def _strings(level: Level, absent: object) -> int:
 
 
 # --------------------------------------------------------------------------------------------------------------- parts
-class PredictionPart(NamedTuple):
+class PredictionChunk(NamedTuple):
     """Some instances of a prediction file.
 
     Attributes:
@@ -203,14 +204,15 @@ class PredictionPart(NamedTuple):
     quoted: bool = False
 
 
-_Read = tuple[PredictionPart | DataError, int]  # a part, its lines numbered from 1, or why it is none; and its lines
+_Read = tuple[PredictionChunk | DataError, int]  # a part, its lines numbered from 1, or why it is none; and its lines
 
 
-def parts(path: Path, num_proc: int = 1) -> Iterator[PredictionPart]:
-    """The instances of a prediction file, flat, some at a time and in order.
+def read_chunks(path: Path, num_proc: int = 1) -> Iterator[PredictionChunk]:
+    """Yield the instances of a prediction file as flat arrays, in chunks and in order.
 
     Args:
-        num_proc: how many processes decode JSON lines; 0: this one, and for a large file others where there are cores.
+        path: the file.
+        num_proc: number of processes that decode JSON lines; 0: one, or more for a large file on several cores.
 
     Raises:
         DataError: the file cannot be read, or a line of it is no JSON.
@@ -218,9 +220,9 @@ def parts(path: Path, num_proc: int = 1) -> Iterator[PredictionPart]:
     if is_parquet(path):
         yield from _parts_of_rows(path)
         return
-    with reading(path):
+    with wrap_read_errors(path):
         size = path.stat().st_size
-        count = num_proc or max(1, min(cores(), MOST_PROCESSES, size // BYTES_A_PROCESS))
+        count = num_proc or max(1, min(count_cores(), MOST_PROCESSES, size // BYTES_A_PROCESS))
         ranges = _ranges(path, size)
         before = 0
         for part, lines in _shared(path, ranges, count) if count > 1 else (_read(path, *own) for own in ranges):
@@ -234,17 +236,17 @@ def parts(path: Path, num_proc: int = 1) -> Iterator[PredictionPart]:
             before += lines
 
 
-def part_size(size: int) -> int:
-    """The bytes that make a part of a file of so many bytes."""
+def compute_chunk_size(size: int) -> int:
+    """Return the bytes of a chunk for a file of this many bytes."""
     return min(max(size // SHARE, LEAST), MOST)
 
 
 def _ranges(path: Path, size: int) -> Iterator[tuple[int, int]]:
-    """Runs of whole lines, one per part: the bytes [start, end) of each."""
+    """Yield runs of whole lines, one per chunk: the bytes [start, end) of each."""
     start = 0
     with path.open("rb") as file:
         while start < size:
-            file.seek(min(start + part_size(size), size))
+            file.seek(min(start + compute_chunk_size(size), size))
             file.readline()
             end = min(file.tell(), size)
             yield start, end
@@ -252,9 +254,9 @@ def _ranges(path: Path, size: int) -> Iterator[tuple[int, int]]:
 
 
 def _shared(path: Path, ranges: Iterator[tuple[int, int]], count: int) -> Iterator[_Read]:
-    """What `_read` gives of each range, in order, by several processes; by this one where others cannot start."""
+    """Yield the result of `_read` for each range, in order, by several processes if they can start."""
     waiting: deque[tuple[tuple[int, int], Future[_Read] | None]] = deque()
-    with process_pool(count) as pool:
+    with make_process_pool(count) as pool:
         try:
             for own in ranges:
                 submit = cast("Callable[[], Future[_Read]]", partial(pool.submit, _read, path, *own))
@@ -272,21 +274,23 @@ def _awaited(path: Path, own: tuple[int, int], future: Future[_Read] | None) -> 
 
 
 def _unless_broken(call: Callable[[], Result]) -> Result | None:
-    """What the call returns; None where the pool of processes is broken."""
+    """Return the result of the call; None if the pool of processes is broken."""
     with suppress(BrokenProcessPool):
         return call()
     return None
 
 
 def _read(path: Path, start: int, end: int, strict: bool = False) -> _Read:
-    """The lines between two bytes as a part, its lines numbered from 1, or why they are no JSON; how many there are."""
+    """Return the lines between two bytes as a chunk, or why they are no JSON, and the number of lines."""
     columns, unknown, issues = ObjectColumns(INSTANCE, PREDICTION.paths), UnknownFields(), Issues()
     count, quoted = 0, False
     try:
-        for lines in batches_of_lines(path, BLOCK, start, end):
+        for lines in read_line_batches(path, BLOCK, start, end):
             level = None if strict else _decoded(lines, path)
             if level is None:
-                rows = [strict_object(x, file=path, number=n) for n, x in zip(lines.numbers, lines.lines, strict=True)]
+                rows = [
+                    parse_strict_object(x, file=path, number=n) for n, x in zip(lines.numbers, lines.lines, strict=True)
+                ]
                 own = Issues({"prediction": RowNames(lines.numbers, [*map(get_row_name, rows)])})
                 level = Level(keep_sound_rows(rows, PREDICTION, own, unknown), INSTANCE)
                 issues.take(own)
@@ -300,11 +304,11 @@ def _read(path: Path, start: int, end: int, strict: bool = False) -> _Read:
         return _read(path, start, end, strict=True)
     except DataError as error:
         return error, count
-    return PredictionPart(PREDICTION.flat(columns.finish()), range(1, count + 1), issues, unknown, quoted), count
+    return PredictionChunk(PREDICTION.flat(columns.finish()), range(1, count + 1), issues, unknown, quoted), count
 
 
-def _parts_of_rows(path: Path) -> Iterator[PredictionPart]:
-    """A Parquet file of instances, some rows at a time."""
+def _parts_of_rows(path: Path) -> Iterator[PredictionChunk]:
+    """Yield a Parquet file of instances in chunks of rows."""
     # the Arrow libraries are slow to import: only where they are needed
     from eraser_hub.metrics.arrow_columns import flatten_table
 
@@ -316,7 +320,7 @@ def _parts_of_rows(path: Path) -> Iterator[PredictionPart]:
         issues = Issues({"prediction": RowNames(lines, [get_row_name({"annotation_id": one}) for one in ids])})
         predictions, unknown = flatten_table(table, PREDICTION, issues)
         quoted = QUOTES_FIELD in table.column_names and table.column(QUOTES_FIELD).null_count < table.num_rows
-        yield PredictionPart(predictions, lines, issues, unknown, quoted)
+        yield PredictionChunk(predictions, lines, issues, unknown, quoted)
 
 
 def _tables(path: Path) -> Iterator[pa.Table]:
@@ -328,21 +332,21 @@ def _tables(path: Path) -> Iterator[pa.Table]:
             names = file.schema_arrow.names
             again = next((name for at, name in enumerate(names) if name in names[:at]), None)
             if again is not None:
-                raise DataError(f"expected each column once, found {shown(again)} twice", rule="key-twice", file=path)
+                raise DataError(f"expected each column once, found {show(again)} twice", rule="key-twice", file=path)
             groups = range(file.metadata.num_row_groups)
             size = sum(file.metadata.row_group(group).total_byte_size for group in groups)
-            wanted = part_size(size) * file.metadata.num_rows // max(size, 1)
+            wanted = compute_chunk_size(size) * file.metadata.num_rows // max(size, 1)
             for batch in file.iter_batches(batch_size=min(max(wanted, LEAST_ROWS), MOST_ROWS)):
                 yield pa.Table.from_batches([batch])
     except (pa.ArrowException, OSError, UnicodeError, OverflowError) as error:
-        raise DataError(f"not a readable Parquet file: {first_line(error)}", rule="syntax", file=path) from None
+        raise DataError(f"not a readable Parquet file: {get_first_line(error)}", rule="syntax", file=path) from None
 
 
 def is_parquet(path: Path) -> bool:
-    """By its first bytes, whatever its name.
+    """Return True if the first bytes are those of Parquet, whatever the name.
 
     Raises:
         DataError: the file cannot be read.
     """
-    with reading(path), open(path, "rb") as file:
+    with wrap_read_errors(path), open(path, "rb") as file:
         return file.read(4) == b"PAR1"

@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from multiprocessing.popen_spawn_posix import Popen
 
 
-def cores() -> int:
-    """How many processors this process may use."""
+def count_cores() -> int:
+    """Return how many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def process_pool(count: int) -> ProcessPoolExecutor:
-    """Processes that die with this one, and of Ctrl-C without a word.
+def make_process_pool(count: int) -> ProcessPoolExecutor:
+    """Yield a pool of processes that end with this one, and silently on Ctrl-C.
 
-    They import the program anew: where that cannot be (a script without ``if __name__ == "__main__"``), a task raises
-    BrokenProcessPool, and whoever submitted it does it here.
+    They import the program again. Where that is impossible (a script without ``if __name__ == "__main__"``), a task
+    raises BrokenProcessPool, and the caller does the work in this process.
     """
     with _without_working_directory():  # a queue's locks have a process of their own
         return ProcessPoolExecutor(count, _Context(), _die_with_parent, (os.getpid(),))
@@ -34,7 +34,7 @@ def process_pool(count: int) -> ProcessPoolExecutor:
 
 @contextmanager
 def _without_working_directory() -> Iterator[None]:
-    """Python that starts in this block does not import from where it starts, where anybody's pickle.py may lie.
+    """Keep Python processes that start in this block from importing modules of the working directory.
 
     They start as ``python -c``, for which that place is the first to import from. (Python 3.10 lacks the setting.)
     """

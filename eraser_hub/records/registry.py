@@ -1,4 +1,4 @@
-"""Registries: parts of one sort that describe themselves, found in the package's folders and in installed plug-ins.
+"""Registries of parts that describe themselves, from the package's folders and installed plug-ins.
 
 A part is a class in a module of its own. Adding one to the package means adding its module; a third party's
 distribution names its class as an entry point of the registry's group.
@@ -13,13 +13,13 @@ from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from typing import Generic, TypeVar
 
-from .errors import DataError, shown
+from .errors import DataError, show
 
 Part = TypeVar("Part")
 
 
 class Registry(Mapping[str, type[Part]], Generic[Part]):
-    """The parts of one sort by name; a part's module is imported when the part is first asked for.
+    """Parts of one sort by name. A part's module is imported at its first use.
 
     A module's name is its part's name, with ``_`` for ``-``. Modules whose names begin with ``_`` hold no part.
 
@@ -83,7 +83,7 @@ class Registry(Mapping[str, type[Part]], Generic[Part]):
         point = self._plugins[name]
         part: type[Part] = point.load()
         if not self._is_part(part):
-            message = f"expected a class that extends {self.base.__name__}, found {shown(part)}"
+            message = f"expected a class that extends {self.base.__name__}, found {show(part)}"
             raise DataError(message, rule="plug-in", field=f"{self.group}: {point.value}")
         return part
 
@@ -98,13 +98,14 @@ class Registry(Mapping[str, type[Part]], Generic[Part]):
         """Return the part of that name.
 
         Args:
+            name: the part's name.
             argument: the argument that an error names; by default the noun.
 
         Raises:
             DataError: there is none; names those there are.
         """
         if not isinstance(name, str) or name not in self:
-            message = f"expected one of {', '.join(self)}; found {shown(name)}"
+            message = f"expected one of {', '.join(self)}; found {show(name)}"
             raise DataError(message, rule="option-value", argument=argument or self.noun)
         return self[name]
 

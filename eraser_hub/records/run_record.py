@@ -1,4 +1,4 @@
-"""What a run says of itself: ``OUT.run.json``, beside the predictions that it wrote."""
+"""Record of a run: ``OUT.run.json``, beside the predictions that it wrote."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import orjson
 from .atomic import atomic_write
 from .errors import DataError
 
-BESIDE = ".run.json"
+RUN_SUFFIX = ".run.json"
 
 
 def run_path(out: Path) -> Path:
-    """The file that tells how a result was made."""
-    return out.with_name(out.name + BESIDE)
+    """Return the file that records how a result was made."""
+    return out.with_name(out.name + RUN_SUFFIX)
 
 
 def read_run(out: Path) -> dict[str, Any]:
-    """What the run that wrote ``out`` says of itself; empty where it says nothing.
+    """Return the record of the run that wrote ``out``; empty if there is none.
 
     Raises:
         DataError: that file is no JSON object.
@@ -38,12 +38,12 @@ def read_run(out: Path) -> dict[str, Any]:
 
 
 def write_run(out: Path, facts: Mapping[str, Any]) -> None:
-    """Write what a run says of itself; old or new, never half."""
+    """Write the record of a run atomically."""
     atomic_write(run_path(out), orjson.dumps(facts, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
 
 
-def signature_of_run(results: Path) -> str:
-    """The signature of the run that wrote the predictions; "" for none.
+def read_signature(results: Path) -> str:
+    """Return the signature of the run that wrote the predictions; "" for none.
 
     Raises:
         DataError: as of `read_run`.

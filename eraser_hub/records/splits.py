@@ -5,10 +5,10 @@ _RELEASE_NAME = {"validation": "val"}
 
 
 def dataset_split(name: str) -> str:
-    """The split's name in a Hub dataset (``val`` -> ``validation``; any other name stays as it is)."""
+    """Return the split's name in a Hub dataset (``val`` -> ``validation``; any other name stays as it is)."""
     return _DATASET_NAME.get(name, name)
 
 
 def release_split(name: str) -> str:
-    """The split's name in a release's files (``validation`` -> ``val``; any other name stays as it is)."""
+    """Return the split's name in a release's files (``validation`` -> ``val``; any other name stays as it is)."""
     return _RELEASE_NAME.get(name, name)

@@ -107,7 +107,7 @@ class Cell:
         return " ".join(part for part in (self.shown + self.mark, self.interval, self.beside) if part)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values; an interval where there is one."""
+        """Return plain values, with the interval if there is one."""
         values: dict[str, Any] = {"value": self.plain, "printed": self.printed, "difference": self.difference}
         return values | ({"low": self.low, "high": self.high} if self.interval else {})
 
@@ -136,7 +136,7 @@ class Table:
     better: Mapping[str, str] = field(default_factory=dict)
 
     def add(self, *left: str, **cells: Cell) -> None:
-        """Take up a row: what stands at its left, and its cells by column name."""
+        """Add a row: its headings, and its cells by column name."""
         self.rows.append((left, cells))
 
     @property
@@ -152,7 +152,7 @@ class Table:
         return [*([about] if about else []), *self.notes]
 
     def lines(self, word: Callable[[str], str], figure: Callable[[Cell, bool], str]) -> Iterator[list[str]]:
-        """The rows as strings: ``word`` writes what stands at the left, ``figure`` a cell, told if it is the best."""
+        """Yield the rows as strings: ``word`` formats a heading, ``figure`` a cell and whether it is the best."""
         bests: list[float | int | None] = []  # of each column; None where none is to stand out (a single row has none)
         for column in self.columns:
             numbers = [n for _, cells in self.rows if column in cells and (n := cells[column].number) is not None]
@@ -171,7 +171,7 @@ class Tables:
     tables: list[Table] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values: per table its rows, each figure with value, printed and difference."""
+        """Return plain values: the rows of each table, each figure with value, printed and difference."""
         return {
             "dataset": self.dataset,
             "tables": {
@@ -192,7 +192,7 @@ class Tables:
         }
 
     def written(self, format: str) -> str:
-        """The tables in one of the `FORMATS`."""
+        """Return the tables in one of the `FORMATS`."""
         if format == "json":
             return json.dumps(self.as_dict(), indent=2, ensure_ascii=False)
         writers = {"text": _text, "markdown": _markdown, "latex": _latex, "csv": _csv}
@@ -239,39 +239,39 @@ _LATEX = {
 }
 
 
-def latex_words(text: str) -> str:
-    """Text with TeX's own signs written out."""
+def escape_latex(text: str) -> str:
+    """Return text with the special characters of TeX escaped."""
     return "".join(_LATEX.get(sign, sign) for sign in text)
 
 
 def _latex(table: Table) -> str:
-    """A table for ``\\usepackage{booktabs}``: the best figure of a column in bold, intervals small."""
+    """Return a table for ``\\usepackage{booktabs}``: the best figure of a column in bold, intervals small."""
 
     def figure(cell: Cell, best: bool) -> str:
         if cell.number is None:
-            return latex_words(str(cell))
-        value = cell.shown + (f"$^{{{latex_words(cell.mark)}}}$" if cell.mark else "")
+            return escape_latex(str(cell))
+        value = cell.shown + (f"$^{{{escape_latex(cell.mark)}}}$" if cell.mark else "")
         value = value.replace("-", "$-$", 1) if value.startswith("-") else value
         value = rf"\textbf{{{value}}}" if best else value
         small = " ".join(part for part in (cell.interval, cell.beside) if part)
-        return rf"{value} {{\scriptsize {latex_words(small)}}}" if small else value
+        return rf"{value} {{\scriptsize {escape_latex(small)}}}" if small else value
 
-    rows = [f"{' & '.join(row)} \\\\" for row in table.lines(latex_words, figure)]
+    rows = [f"{' & '.join(row)} \\\\" for row in table.lines(escape_latex, figure)]
     return "\n".join(
         [
             "\\begin{table}[t]\n\\centering",
             rf"\begin{{tabular}}{{{'l' * len(table.left)}{'r' * len(table.columns)}}}",
-            f"\\toprule\n{' & '.join(map(latex_words, table.headings))} \\\\\n\\midrule",
+            f"\\toprule\n{' & '.join(map(escape_latex, table.headings))} \\\\\n\\midrule",
             *rows,
             "\\bottomrule\n\\end{tabular}",
-            rf"\caption{{{latex_words(' '.join([table.title.rstrip('.') + '.', *table.footer]))}}}",
+            rf"\caption{{{escape_latex(' '.join([table.title.rstrip('.') + '.', *table.footer]))}}}",
             f"\\label{{tab:{table.name.replace('_', '-')}}}\n\\end{{table}}",
         ]
     )
 
 
 def _csv(table: Table) -> str:
-    """Numbers in full; a column ``table`` first, so that several tables can be told apart."""
+    """Write numbers in full; the first column, ``table``, distinguishes several tables."""
     columns: list[tuple[str, str, str]] = []  # heading, column, attribute of the cell
     for name in table.columns:
         cells = [cells[name] for _, cells in table.rows if name in cells]
@@ -284,5 +284,7 @@ def _csv(table: Table) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["table", *table.left, *(heading for heading, _, _ in columns)])
     for left, figures in table.rows:
-        writer.writerow([table.name, *left, *(getattr(figures.get(name, none), what) for _, name, what in columns)])
+        writer.writerow(
+            [table.name, *left, *(getattr(figures.get(name, none), attribute) for _, name, attribute in columns)]
+        )
     return out.getvalue().rstrip("\n")

@@ -8,13 +8,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.papers import PAPERS, paper
+from eraser_hub.papers import PAPERS, load_paper
 from eraser_hub.records.tables import Cell, Table, Tables
 
-from .board_lines import BoardLine, averaged
-from .catalogue import FAMILIES, is_part, metric, number, small_print
-from .page import json_text, render, write_files
-from .report_tables import place_of
+from .board_lines import BoardLine, average_draws
+from .catalogue import FAMILIES, format_number, format_small_print, is_precision_or_recall, metric
+from .page import render, to_json_text, write_files
+from .report_tables import get_sort_key
 
 NOTE = (
     "The papers call theirs a results board, not a leaderboard: no single number says which system explains best, and "
@@ -22,8 +22,8 @@ NOTE = (
 )
 
 
-def published_lines() -> list[BoardLine]:
-    """The papers' printed results, by paper, table and row."""
+def read_published_lines() -> list[BoardLine]:
+    """Return the papers' printed results, by paper, table and row."""
     return [
         BoardLine(
             system=result.system,
@@ -35,36 +35,37 @@ def published_lines() -> list[BoardLine]:
             scores=result.scores,
             settings=result.settings,
         )
-        for printed in map(paper, PAPERS)
+        for printed in map(load_paper, PAPERS)
         for result in printed.results
     ]
 
 
-def board_lines(scored: Sequence[BoardLine] = (), *, published: bool = True) -> list[BoardLine]:
-    """All lines of the board in their neutral order: by dataset, system and source, as names sort.
+def collect_board_lines(scored: Sequence[BoardLine] = (), *, published: bool = True) -> list[BoardLine]:
+    """Return all lines of the board in a neutral order: by dataset, system and source, sorted by name.
 
     Args:
         scored: lines read from score files; draws of one system are averaged.
         published: also the papers' printed results.
     """
-    lines = [*averaged(scored), *(published_lines() if published else ())]
+    lines = [*average_draws(scored), *(read_published_lines() if published else ())]
     return sorted(lines, key=lambda e: (e.dataset.lower(), e.system.lower(), e.kind, e.source, e.split))
 
 
-def columns(lines: Sequence[BoardLine]) -> list[str]:
-    """The metric columns: every key that has a number, by family, then by label."""
-
+def select_metric_columns(lines: Sequence[BoardLine]) -> list[str]:
+    """Return the metric columns: every key that has a number, by family, then by label."""
     keys = {key for line in lines for key, value in line.scores.items() if value is not None}
     # a count (instances, pairs) is no score
-    return sorted((key for key in keys if metric(key).family != "other"), key=place_of)
+    return sorted((key for key in keys if metric(key).family != "other"), key=get_sort_key)
 
 
-def as_json(lines: Sequence[BoardLine]) -> dict[str, Any]:
-    """The board's data: what the page and the Space are both drawn from."""
+def to_board_json(lines: Sequence[BoardLine]) -> dict[str, Any]:
+    """Return the board's data, from which the page and the Space are drawn."""
     names = ("system", "dataset", "split", "kind", "source", "detail")
     return {
         "note": NOTE,
-        "columns": [{**asdict(metric(key)), "part": is_part(key)} for key in columns(lines)],
+        "columns": [
+            {**asdict(metric(key)), "part": is_precision_or_recall(key)} for key in select_metric_columns(lines)
+        ],
         "rows": [
             {
                 **{name: getattr(line, name) for name in names},
@@ -77,28 +78,28 @@ def as_json(lines: Sequence[BoardLine]) -> dict[str, Any]:
     }
 
 
-def board_tables(lines: Sequence[BoardLine], whole: bool = False) -> Tables:
-    """A table for each dataset, a line for each system, as the papers print them.
+def make_board_tables(lines: Sequence[BoardLine], whole: bool = False) -> Tables:
+    """Return a table for each dataset with a line for each system, as the papers print them.
 
     Args:
-        lines: as `board_lines` gives them.
+        lines: as `collect_board_lines` gives them.
         whole: every score, columns named by key; by default the scores that the papers' own tables have, by label.
     """
-    printed = {key for line in published_lines() for key in line.scores}
+    printed = {key for line in read_published_lines() for key in line.scores}
     tables = Tables("board")
     for dataset in dict.fromkeys(line.dataset for line in lines):
-        held = [line for line in lines if line.dataset == dataset]
-        keys = columns(held)
+        dataset_lines = [line for line in lines if line.dataset == dataset]
+        keys = select_metric_columns(dataset_lines)
         shown = keys if whole else [key for key in keys if key in printed] or keys
         names = {key: key if whole else metric(key).label for key in shown}
         better = {names[key]: {"higher": "high", "lower": "low", "": ""}[metric(key).better] for key in shown}
-        left = {"split": [line.split for line in held], "source": [line.source for line in held]}
+        left = {"split": [line.split for line in dataset_lines], "source": [line.source for line in dataset_lines]}
         # what is the same in all lines stands in the title
         common = [values[0] for name, values in left.items() if values[0] and len(set(values)) == 1 and not whole]
         varying = {name: values for name, values in left.items() if len(set(values)) > 1 or whole}
         title = ", ".join([dataset, *common])
         table = Table(dataset, title, ("system", *varying), tuple(names.values()), better=better)
-        for place, line in enumerate(held):
+        for place, line in enumerate(dataset_lines):
             cells = {
                 names[key]: Cell(line.scores.get(key), None, 3, *line.intervals.get(key, (None, None))) for key in shown
             }
@@ -115,7 +116,7 @@ def write_board(out: Path, lines: Sequence[BoardLine], *, title: str = "Results 
     Returns:
         The two files.
     """
-    data = as_json(lines)
+    data = to_board_json(lines)
     counts = dict(sorted(Counter(line.dataset for line in lines).items()))
     page = render(
         "board.html",
@@ -127,8 +128,8 @@ def write_board(out: Path, lines: Sequence[BoardLine], *, title: str = "Results 
         datasets=counts,
         first=max(counts, key=counts.__getitem__, default=""),
         rows=data["rows"],
-        number=number,
-        small_print=small_print,
+        number=format_number,
+        small_print=format_small_print,
     )
-    write_files({out / "index.html": [page], out / "board.json": json_text(data, indent=1)})
+    write_files({out / "index.html": [page], out / "board.json": to_json_text(data, indent=1)})
     return out / "index.html", out / "board.json"

@@ -12,12 +12,12 @@ from statistics import stdev
 from typing import Any
 
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL
-from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.json_lines import describe, strict_object
-from eraser_hub.records.lines import reading
+from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.json_lines import describe_value, parse_strict_object
+from eraser_hub.records.lines import wrap_read_errors
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.scoring.modules import read_predictions
-from eraser_hub.scoring.runs import named_systems
+from eraser_hub.scoring.runs import parse_systems
 from eraser_hub.scoring.score import score_system
 from eraser_hub.scoring.scored_split import read_split
 from eraser_hub.scoring.scores import SPREAD
@@ -60,8 +60,8 @@ class BoardLine:
 _SOFT = ("auprc", "average_precision", "roc_auc_score")
 
 
-def flat_scores(content: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """A score file's values under the metric modules' flat keys; a flat file stays as it is, and a key may come twice.
+def flatten_scores(content: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield a score file's values under the flat keys of the metric modules; a key may come twice.
 
     The reference scorer nests them (``token_prf.instance_macro.f1``), the modules do not (``token_macro_f1``); the
     scorer writes the modules' own flat results beside the reference's keys.
@@ -91,26 +91,27 @@ def flat_scores(content: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def read_score_file(path: Path, *, system: str = "", dataset: str = "") -> BoardLine:
-    """A score file as a line of the board.
+    """Read a score file as a line of the board.
 
     Args:
-        path: JSON that ``eraser-hub score --score-file`` or ``eraser-hub report`` wrote.
-        system, dataset: names that go before those in the file.
+        path: JSON that ``eraser-hub score --out`` or ``eraser-hub report`` wrote.
+        system: name of the system, in place of the file's.
+        dataset: name of the dataset, in place of the file's.
 
     Raises:
         DataError: not JSON (NaN is none), a key twice, no signature, no dataset named, or a score that is no number.
     """
-    with reading(path):
+    with wrap_read_errors(path):
         text = path.read_bytes()
     try:
-        content = strict_object(text, file=path, number=1)
+        content = parse_strict_object(text, file=path, number=1)
     except DataError as error:
         raise error.at(file=path) from None  # the object is the whole file, no line of it
-    return line_of_scores(content, file=path, system=system, dataset=dataset)
+    return make_board_line(content, file=path, system=system, dataset=dataset)
 
 
-def named_score_file(argument: str) -> BoardLine:
-    """``FILE``, ``SYSTEM=FILE`` or ``SYSTEM@DATASET=FILE`` as a line of the board; errors as of `read_score_file`."""
+def parse_score_argument(argument: str) -> BoardLine:
+    """Read ``FILE``, ``SYSTEM=FILE`` or ``SYSTEM@DATASET=FILE`` as a line of the board, see `read_score_file`."""
     name, equals, path = argument.partition("=")
     if not equals or Path(argument).exists():
         return read_score_file(Path(argument))
@@ -118,9 +119,9 @@ def named_score_file(argument: str) -> BoardLine:
     return read_score_file(Path(path), system=system, dataset=dataset)
 
 
-def line_of_scores(content: Mapping[str, Any], *, file: Path, system: str = "", dataset: str = "") -> BoardLine:
-    """The content of a score file as a line of the board; arguments and errors as in `read_score_file`."""
-    signatures = signatures_of(content)
+def make_board_line(content: Mapping[str, Any], *, file: Path, system: str = "", dataset: str = "") -> BoardLine:
+    """Make a line of the board of a score file's content; arguments and errors as in `read_score_file`."""
+    signatures = get_signatures(content)
     if not signatures:
         words = "expected a signature, found none: a number without the settings that made it is not shown"
         message = f"{words}; score the predictions with `eraser-hub score`"
@@ -131,7 +132,7 @@ def line_of_scores(content: Mapping[str, Any], *, file: Path, system: str = "", 
         message = "expected the dataset's name (SYSTEM@DATASET=FILE), found none in the file"
         raise DataError(message, rule="key-missing", file=file)
     try:
-        scores, intervals, spread = _numbers(flat_scores(content))
+        scores, intervals, spread = _numbers(flatten_scores(content))
         _refuse_immense(content)
     except DataError as error:
         raise error.at(file=file) from None
@@ -156,15 +157,17 @@ def line_of_scores(content: Mapping[str, Any], *, file: Path, system: str = "", 
 def _name(content: Mapping[str, Any], field: str, file: Path) -> str:
     value = content.get(field)
     if value is not None and not isinstance(value, str):
-        raise DataError(f"expected a name, found {describe(value)}", rule="type", file=file, field=field)
+        raise DataError(f"expected a name, found {describe_value(value)}", rule="type", file=file, field=field)
     return value or ""
 
 
 def _numbers(
     flat: Iterable[tuple[str, Any]],
 ) -> tuple[dict[str, float | None], dict[str, tuple[float, float]], dict[str, float]]:
-    """Scores, their intervals and their spread over runs; a key that the catalogue does not know may hold anything, and
-    counts if it is a number."""
+    """Return scores, their intervals and their spread over runs.
+
+    A key that the catalogue does not know counts if its value is a number.
+    """
     scores: dict[str, float | None] = {}
     intervals: dict[str, tuple[float, float]] = {}
     spread: dict[str, float] = {}
@@ -176,7 +179,9 @@ def _numbers(
                 spread[key.removesuffix(SPREAD)] = number
         elif known and key.endswith("_ci"):
             if not isinstance(value, list) or len(value) != 2:
-                raise DataError(f"expected an interval [low, high], found {describe(value)}", rule="type", field=key)
+                raise DataError(
+                    f"expected an interval [low, high], found {describe_value(value)}", rule="type", field=key
+                )
             low, high = _number(value[0], key), _number(value[1], key)
             if low is not None and high is not None:
                 intervals[key.removesuffix("_ci")] = (low, high)
@@ -199,12 +204,12 @@ def _number(value: Any, field: str) -> float | None:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if is_number and abs(value) <= sys.float_info.max:
         return float(value)
-    message = f"expected a number that a float holds, or null, found {describe(value)}"
+    message = f"expected a number that a float holds, or null, found {describe_value(value)}"
     raise DataError(message, rule="range" if is_number else "type", field=field)
 
 
-def signatures_of(content: Mapping[str, Any]) -> list[str]:
-    """The signatures in a score file: one string, a list of them, or one per metric."""
+def get_signatures(content: Mapping[str, Any]) -> list[str]:
+    """Return the signatures in a score file: one string, a list of them, or one per metric."""
     value = content.get("signature")
     parts = list(value.values()) if isinstance(value, Mapping) else value if isinstance(value, list) else [value]
     if any(isinstance(part, str) and part.strip() for part in parts):
@@ -212,14 +217,16 @@ def signatures_of(content: Mapping[str, Any]) -> list[str]:
     return [part for part in parts if isinstance(part, str) and part.strip()]
 
 
-def submitted_lines(
+def score_submissions(
     submissions: Sequence[str], *, dataset: Path, config: str | None, split: str, settings: ScoreSettings | None = None
 ) -> list[BoardLine]:
-    """Score predictions files against a built dataset, by the same scorer as everybody's: a line of the board for each.
+    """Score prediction files against a built dataset, with the same scorer for all: a line of the board each.
 
     Args:
         submissions: ``SYSTEM=FILE`` (several runs: ``SYSTEM=FILE,FILE,..``) or ``FILE``; never numbers.
-        dataset, config, split: what they answer.
+        dataset: the built dataset's folder.
+        config: its config; None: the default.
+        split: its split.
         settings: confidence level, resamples, seed, and whether a part of the split may be scored.
 
     Raises:
@@ -227,14 +234,14 @@ def submitted_lines(
     """
     settings, source = settings or ScoreSettings(confidence_level=DEFAULT_LEVEL), read_split(dataset, config, split)
     lines = []
-    for system in named_systems(submissions, draws=True):
-        read_predictions(source, system.path)  # what is wrong with one is told before it is scored
+    for system in parse_systems(submissions, draws=True):
+        read_predictions(source, system.path)  # reports errors before anything is scored
         scores = score_system(source, system, settings.everything(source.holds_pairs))
-        lines.append(replace(line_of_scores(scores.as_flat_json(), file=system.path), notes=tuple(scores.all_notes)))
+        lines.append(replace(make_board_line(scores.as_flat_json(), file=system.path), notes=tuple(scores.all_notes)))
     return lines
 
 
-def averaged(lines: Sequence[BoardLine]) -> list[BoardLine]:
+def average_draws(lines: Sequence[BoardLine]) -> list[BoardLine]:
     """Score files of one system on one split whose settings differ in the seed alone, as one line: mean and spread.
 
     Raises:
@@ -251,7 +258,7 @@ def averaged(lines: Sequence[BoardLine]) -> list[BoardLine]:
         if len({_SEED.sub("seed:*", line.detail) for line in group}) > 1:
             raise DataError(
                 f"expected score files of one system to differ in the seed alone, found {len(group)} of "
-                f"{shown(system)} on {dataset} {split} with different signatures: give each a name of its own",
+                f"{show(system)} on {dataset} {split} with different signatures: give each a name of its own",
                 rule="constant",
             )
         keys = [key for key in group[0].scores if all(key in line.scores for line in group)]

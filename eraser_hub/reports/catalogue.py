@@ -1,8 +1,7 @@
-"""What each score key is called in a table, which family it belongs to, and which way is better.
+"""Presentation of score keys in tables: label, family and better direction.
 
-Presentation alone: the scores themselves, and their exact definitions, belong to the metric modules. ``catalogue.json``
-lists them: family -> the better direction -> key -> label. A key that is not listed is shown under its own name,
-without a direction.
+The scores themselves, and their exact definitions, belong to the metric modules. ``catalogue.json`` lists family ->
+better direction -> key -> label. A key that is not listed is shown under its own name, without a direction.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ FAMILIES = (AGREEMENT, FAITHFULNESS, PERFORMANCE, QUOTES)  # alphabetical: no fa
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """How one score key is presented.
+    """Presentation of one score key.
 
     Attributes:
         key: the key in score files.
@@ -46,7 +45,7 @@ METRICS = {metric.key: metric for metric in _read()}
 
 
 def metric(key: str) -> Metric:
-    """The presentation of a key; thresholds keep theirs (``iou_micro_f1@0.1``), unknown keys their own name."""
+    """Return the presentation of a key. Thresholds stay in it (``iou_micro_f1@0.1``); an unknown key is its label."""
     if key in METRICS:
         return METRICS[key]
     if key.endswith("_random"):  # the papers' baseline beside a soft score: shuffled scores
@@ -59,13 +58,13 @@ def metric(key: str) -> Metric:
     return Metric(key, key)
 
 
-def is_part(key: str) -> bool:
-    """Whether a score is the precision or the recall behind an F1: tables fold those away."""
+def is_precision_or_recall(key: str) -> bool:
+    """Return True if a score is the precision or the recall behind an F1, which tables fold away."""
     return _PART.search(key) is not None
 
 
-def number(value: float | None, digits: int = 3) -> str:
-    """A score as it is printed everywhere: fixed digits, a real minus sign left to the browser, ``–`` for none."""
+def format_number(value: float | None, digits: int = 3) -> str:
+    """Return a score with fixed digits, or ``–`` for none."""
     if value is None or value != value:
         return "–"
     if value in (float("inf"), float("-inf")):
@@ -74,11 +73,11 @@ def number(value: float | None, digits: int = 3) -> str:
     return text.lstrip("-") if float(text) == 0 else text
 
 
-def small_print(interval: Sequence[float] | None, spread: float | None) -> str:
-    """What stands in small print beside a score: its interval, or its spread over runs; nothing for neither."""
-    return interval_text(interval) or ("" if spread is None else f"±{number(spread)}")
+def format_small_print(interval: Sequence[float] | None, spread: float | None) -> str:
+    """Return the small print of a score: its interval, or its spread over runs; "" for neither."""
+    return format_interval(interval) or ("" if spread is None else f"±{format_number(spread)}")
 
 
-def interval_text(interval: Sequence[float] | None) -> str:
-    """An interval as it is printed everywhere; nothing for none."""
-    return "" if interval is None else f"[{number(interval[0])}, {number(interval[1])}]"
+def format_interval(interval: Sequence[float] | None) -> str:
+    """Return an interval with fixed digits; "" for none."""
+    return "" if interval is None else f"[{format_number(interval[0])}, {format_number(interval[1])}]"

@@ -10,13 +10,13 @@ from typing import TypeAlias
 from eraser_hub.scoring.scores import Scores
 
 from .catalogue import metric
-from .figures import Figure, Series, histogram
+from .figures import Figure, Series, compute_histogram
 
 Keys: TypeAlias = Mapping[str, object]
 
 
-def aopc_figures(systems: Sequence[Scores], baselines: Sequence[Scores]) -> list[Figure]:
-    """Comprehensiveness and sufficiency against the share of tokens, the random baseline beside them.
+def make_aopc_figures(systems: Sequence[Scores], baselines: Sequence[Scores]) -> list[Figure]:
+    """Draw comprehensiveness and sufficiency against the share of tokens, with the random baseline.
 
     Several baselines are draws of one: their points are averaged, and the band spans the lowest and the highest draw.
     """
@@ -69,8 +69,8 @@ def _chance(draws: Sequence[Series]) -> list[Series]:
     return [Series(name, draws[0].x, mean, low, high, chance=True)]
 
 
-def fidelity_figures(systems: Sequence[Scores]) -> list[Figure]:
-    """Normalised sufficiency and comprehensiveness as tokens of the rationale are occluded at random.
+def make_fidelity_figures(systems: Sequence[Scores]) -> list[Figure]:
+    """Draw normalised sufficiency and comprehensiveness as tokens of the rationale are occluded at random.
 
     Those of all systems; then of each system alone, a line for each gold class, where there are several.
 
@@ -85,10 +85,12 @@ def fidelity_figures(systems: Sequence[Scores]) -> list[Figure]:
 
 
 def _fidelity(name: str, title: str, lines: Sequence[tuple[str, Keys, Keys]]) -> list[Figure]:
-    """Both figures; a line is (its name, what holds the occlusion rates, what holds its curves)."""
+    """Return both figures; a line is (its name, the occlusion rates' holder, the curves' holder)."""
     figures = []
     for key in ("sufficiency", "comprehensiveness"):
-        curves = [_curve(line, of_all, scores, key, place) for place, (line, of_all, scores) in enumerate(lines)]
+        curves = [
+            _curve(line, series_of_all, scores, key, place) for place, (line, series_of_all, scores) in enumerate(lines)
+        ]
         series = [curve for curve in curves if curve is not None]
         if series:
             figures.append(
@@ -105,8 +107,8 @@ def _fidelity(name: str, title: str, lines: Sequence[tuple[str, Keys, Keys]]) ->
     return figures
 
 
-def _curve(name: str, of_all: Keys, scores: Keys, key: str, place: int) -> Series | None:
-    rates, points = of_all.get("occlusion_rates"), scores.get(f"{key}_curve")
+def _curve(name: str, series_of_all: Keys, scores: Keys, key: str, place: int) -> Series | None:
+    rates, points = series_of_all.get("occlusion_rates"), scores.get(f"{key}_curve")
     if not isinstance(rates, Sequence) or not isinstance(points, Sequence):
         return None
     spread = scores.get(f"{key}_curve_std")
@@ -118,8 +120,8 @@ def _curve(name: str, of_all: Keys, scores: Keys, key: str, place: int) -> Serie
     return Series(name, tuple(map(float, rates)), y, low, high, place=place)
 
 
-def distribution_figures(systems: Sequence[Scores], keys: Sequence[str], bins: int = 20) -> list[Figure]:
-    """For each score the share of instances per bin, one outline a system, over a common range."""
+def make_distribution_figures(systems: Sequence[Scores], keys: Sequence[str], bins: int = 20) -> list[Figure]:
+    """Draw the share of instances per bin for each score, one outline a system, over a common range."""
     figures = []
     for key in keys:
         columns = [(k, system.name, system.per_instance.get(key)) for k, system in enumerate(systems)]
@@ -144,7 +146,8 @@ def distribution_figures(systems: Sequence[Scores], keys: Sequence[str], bins: i
                 x_label=f"{metric(key).label} of an instance",
                 y_label="share of instances",
                 series=tuple(
-                    Series(name, edges, histogram(values, low, high, bins), place=k) for k, name, values in present
+                    Series(name, edges, compute_histogram(values, low, high, bins), place=k)
+                    for k, name, values in present
                 ),
                 caption=", ".join(
                     f"{name}: {len(values)} instances, median {median(values):.3f}"

@@ -13,13 +13,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .marks import MarkedInstance
+from .marked_instances import MarkedInstance
 
 CHUNK_TOKENS = 60_000  # about half a megabyte of text: unpacked in a few milliseconds
 
 
-def embedded_json(value: Any) -> str:
-    """JSON that can stand inside a script element: no ``<``, no line separators, NaN and infinity as null."""
+def to_embedded_json(value: Any) -> str:
+    """Return JSON that is safe inside a script element: no ``<``, no line separators, NaN and infinity as null."""
     text = json.dumps(_finite(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     # a lone surrogate cannot be written as UTF-8
@@ -42,8 +42,8 @@ def _finite(value: Any) -> Any:
 
 
 @dataclass(slots=True)
-class Browsed:
-    """What the page's list knows of each instance, and its chunks.
+class DocumentIndex:
+    """Index of the instances in the page's list, and their chunks.
 
     Attributes:
         ids, gold: annotation id and the gold label's place in ``labels``, per instance; -1 where it is unknown.
@@ -61,13 +61,13 @@ class Browsed:
     packed: list[str] = field(default_factory=list)
 
     def place_of(self, label: str) -> int:
-        """The label's place among ``labels``, added at the end if it is new."""
+        """Return the label's place in ``labels``; a new label is added at the end."""
         if label not in self.labels:
             self.labels.append(label)
         return self.labels.index(label)
 
     def index(self, values: Sequence[Mapping[str, Sequence[float | None]]], names: Mapping[str, str]) -> str:
-        """The index as JSON: per system the per-instance scores, rounded to six digits."""
+        """Return the index as JSON, with each system's per-instance scores rounded to six digits."""
         rounded = [
             {
                 key: [None if v is None or not math.isfinite(v) else round(v, 6) for v in column]
@@ -75,7 +75,7 @@ class Browsed:
             }
             for s in values
         ]
-        return embedded_json(
+        return to_embedded_json(
             {
                 "systems": self.systems,
                 "labels": self.labels,
@@ -90,20 +90,20 @@ class Browsed:
 
 
 def pack(value: Any) -> str:
-    """JSON, gzip (without a time stamp, so that equal data gives equal bytes), base64."""
+    """Return values as JSON in gzip in base64; gzip has no time stamp, so equal data gives equal bytes."""
     raw = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode("ascii")
     return base64.b64encode(gzip.compress(raw, compresslevel=6, mtime=0)).decode("ascii")
 
 
 def unpack(packed: str) -> Any:
-    """The inverse of `pack`."""
+    """Return the values that `pack` packed."""
     return json.loads(gzip.decompress(base64.b64decode(packed)))
 
 
-def browse(
+def index_documents(
     instances: Iterable[Sequence[MarkedInstance]], systems: Sequence[str], labels: Sequence[str] = ()
-) -> Browsed:
-    """Index and chunks of the documents.
+) -> DocumentIndex:
+    """Make the index and the chunks of the documents.
 
     Args:
         instances: for each annotation what each system made of it, in the systems' order; with no system one
@@ -111,7 +111,7 @@ def browse(
         systems: their names.
         labels: the labels in the dataset's order; others are added as they come.
     """
-    browsed = Browsed(list(systems), list(labels), predicted=[[] for _ in systems])
+    browsed = DocumentIndex(list(systems), list(labels), predicted=[[] for _ in systems])
     chunk, tokens = _Chunk(), 0
     for marked in instances:
         if chunk.rows and tokens > CHUNK_TOKENS:
@@ -186,7 +186,7 @@ def _system(marked: MarkedInstance) -> dict[str, Any]:
     return out
 
 
-def chunk_elements(packed: Iterable[str]) -> Iterator[str]:
-    """The chunks as script elements that no browser runs."""
+def render_chunks(packed: Iterable[str]) -> Iterator[str]:
+    """Return the chunks as script elements that no browser runs."""
     for number, text in enumerate(packed):
         yield f'<script type="application/octet-stream" id="chunk-{number}">{text}</script>\n'

@@ -1,7 +1,7 @@
 """Figures as data, drawn as SVG by a template, without a plotting library; `plots` draws the same for papers.
 
-A series is told by its colour, its dash pattern and its marker together: any one of them is enough. Drawing is a pure
-function of the data: the same figure gives the same bytes.
+A series has its own colour, dash pattern and marker: any one of them is enough. Drawing is a pure function of the data:
+the same figure gives the same bytes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from .markup import fill
+from .markup import fill_template
 
 # Okabe and Ito (2008); black first, as the palette's authors have it, yellow left out: too light on white paper
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
@@ -57,8 +57,8 @@ class Figure:
     x_log: bool = False
 
 
-def ticks(low: float, high: float, wanted: int = 5) -> list[float]:
-    """Round values inside [low, high], about ``wanted`` of them, a multiple of 1, 2 or 5 times a power of ten apart."""
+def compute_ticks(low: float, high: float, wanted: int = 5) -> list[float]:
+    """Return round values in [low, high], about ``wanted`` of them, spaced by 1, 2 or 5 times a power of ten."""
     if not high > low:
         return [low]
     step = 10 ** math.floor(math.log10((high - low) / wanted))
@@ -83,8 +83,8 @@ def _range(values: Sequence[float]) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def style_of(figure: Figure) -> list[tuple[str, str, str]]:
-    """(colour, dash, marker) of each series: by the system's place, or counted here without the baselines."""
+def get_series_style(figure: Figure) -> list[tuple[str, str, str]]:
+    """Return (colour, dash, marker) of each series, by the system's place or by order without baselines."""
     styles, system = [], 0
     for series in figure.series:
         if series.chance:
@@ -120,26 +120,26 @@ class _Frame(NamedTuple):
         return TOP + (1 - (y - self.y_low) / (self.y_high - self.y_low)) * (HEIGHT - TOP - BOTTOM)
 
 
-def svg(figure: Figure) -> str:
-    """The figure as one SVG element; every text is escaped."""
+def render_svg(figure: Figure) -> str:
+    """Return the figure as one SVG element with every text escaped."""
     xs = [x for series in figure.series for x in series.x]
     ys = [y for series in figure.series for y in (*series.y, *(series.low or ()), *(series.high or ()))]
     x_low, x_high = (min(xs), max(xs)) if xs else (0.0, 1.0)
     y_low, y_high = _range(ys)
     frame = _Frame(x_low, x_high, 0.0 if figure.kind == "bars" else y_low, y_high, figure.x_log)
     lines = []
-    for series, (colour, dash, marker) in zip(figure.series, style_of(figure), strict=True):
+    for series, (colour, dash, marker) in zip(figure.series, get_series_style(figure), strict=True):
         # black lines, grid and text have the page's own colour: white in a dark theme
         style = {"name": series.name, "colour": _ON_PAGE.get(colour, colour), "dash": dash, "marker": marker}
         lines.append(style | (_bars(series, frame) if figure.kind == "bars" else _line(series, frame)))
-    return fill(
+    return fill_template(
         "figure.svg",
         figure=figure,
         frame=frame,
         lines=lines,
         label=lambda value: f"{value:.6g}".replace("-", "−"),
-        x_ticks=sorted(set(xs)) if figure.x_log else ticks(frame.x_low, frame.x_high),
-        y_ticks=ticks(frame.y_low, frame.y_high),
+        x_ticks=sorted(set(xs)) if figure.x_log else compute_ticks(frame.x_low, frame.x_high),
+        y_ticks=compute_ticks(frame.y_low, frame.y_high),
         width=WIDTH,
         height=HEIGHT,
         left=LEFT,
@@ -150,14 +150,14 @@ def svg(figure: Figure) -> str:
 
 
 def _bars(series: Series, frame: _Frame) -> dict[str, Any]:
-    """The outline of a histogram."""
+    """Return the outline of a histogram."""
     corners = [(x, y) for left, right, y in zip(series.x, series.x[1:], series.y, strict=False) for x in (left, right)]
     outline = [(series.x[0], 0.0), *corners, (series.x[-1], 0.0)] if corners else []
     return {"path": _path(frame, outline)}
 
 
 def _line(series: Series, frame: _Frame) -> dict[str, Any]:
-    """A line through the points that are finite, and the band around it."""
+    """Return a line through the finite points, and the band around it."""
     points, up, back = (
         [(x, y) for x, y in zip(series.x, values or (), strict=False) if math.isfinite(y)]
         for values in (series.y, series.high, series.low)
@@ -171,14 +171,14 @@ def _path(frame: _Frame, points: Sequence[tuple[float, float]]) -> str:
     return "M" * bool(points) + "L".join(f"{frame.px(x):.1f} {frame.py(y):.1f}" for x, y in points)
 
 
-def histogram(values: Sequence[float | None], low: float, high: float, bins: int = 20) -> tuple[float, ...]:
-    """The share of values in each of ``bins`` equal bins of [low, high], the last one closed; None and NaN left out."""
+def compute_histogram(values: Sequence[float | None], low: float, high: float, bins: int = 20) -> tuple[float, ...]:
+    """Return the share of values in each of ``bins`` equal bins of [low, high]; None and NaN are left out."""
     counts = [0] * bins
-    kept = 0
+    n_finite = 0
     for value in values:
         if value is None or not math.isfinite(value):
             continue
-        kept += 1
+        n_finite += 1
         place = int((value - low) / (high - low) * bins) if high > low else 0
         counts[min(bins - 1, max(0, place))] += 1
-    return tuple(count / kept for count in counts) if kept else tuple(0.0 for _ in counts)
+    return tuple(count / n_finite for count in counts) if n_finite else tuple(0.0 for _ in counts)

@@ -1,7 +1,7 @@
 """One instance in the terminal or in a notebook: gold evidence and predicted rationale over the same text.
 
-Every mark has a sign of its own beside its colour: gold evidence is underlined and opens with ``‹`` and its group's
-number, a predicted span stands between ``⟦`` and ``⟧``: a pipe, a monochrome print, a colour-blind eye lose nothing.
+Every mark has a sign beside its colour, so it is readable in a pipe, in monochrome print and for colour-blind readers.
+Gold evidence is underlined and opens with ``‹`` and its group's number; a predicted span is between ``⟦`` and ``⟧``.
 """
 
 from __future__ import annotations
@@ -12,30 +12,30 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from eraser_hub.metrics.token_rows import as_eraser_row, is_token_row
-from eraser_hub.records.errors import DataError, shown, visible
-from eraser_hub.records.run_record import signature_of_run
-from eraser_hub.scoring.modules import numbered_predictions, read_predictions
+from eraser_hub.records.errors import DataError, show, show_controls
+from eraser_hub.records.run_record import read_signature
+from eraser_hub.scoring.modules import read_numbered_predictions, read_predictions
 from eraser_hub.scoring.runs import System
 from eraser_hub.scoring.scored_split import ScoredSplit
 
-from .marks import MarkedDocument, MarkedInstance, mark
-from .markup import fill
-from .pair_marks import marked_record, pairs_with
+from .marked_instances import MarkedDocument, MarkedInstance, mark_instance
+from .marked_pairs import mark_pairs_with, mark_record
+from .markup import fill_template
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
     from rich.text import Text
 
-SHADES = 5  # steps of the soft scores' background that an eye tells apart
+SHADES = 5  # distinguishable steps of the soft scores' background
 _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
-# Okabe and Ito's palette: told apart with any of the common colour deficiencies
+# Okabe and Ito's palette: distinguishable with any of the common colour deficiencies
 GOLD, PREDICTED = "#0072B2", "#D55E00"
 _SHADE_HEX = ("", "#f3e9f2", "#e6cfe3", "#d8b2d3", "#c894c1")
-_LINE_STYLES = ("solid", "double", "dashed", "dotted", "wavy")  # evidence groups, told apart without colour
+_LINE_STYLES = ("solid", "double", "dashed", "dotted", "wavy")  # evidence groups, distinguishable without colour
 
 
-def group_mark(group: int) -> str:
-    """The number of an evidence group as it is printed, counted from 1 and raised."""
+def format_group_number(group: int) -> str:
+    """Return the number of an evidence group, counted from 1, in superscript."""
     return str(group + 1).translate(_SUPERSCRIPT)
 
 
@@ -54,8 +54,8 @@ class Piece:
     shade: int
 
 
-def pieces(document: MarkedDocument) -> list[list[Piece]]:
-    """The document's tokens with their marks, sentence by sentence."""
+def make_pieces(document: MarkedDocument) -> list[list[Piece]]:
+    """Return the document's tokens with their marks, sentence by sentence."""
     groups, predicted = document.groups_at(), document.predicted_at()
     shades = document.shades(SHADES) or [0] * document.num_tokens
     opens: dict[int, list[int]] = {}
@@ -87,13 +87,13 @@ def pieces(document: MarkedDocument) -> list[list[Piece]]:
     return out
 
 
-def stretches(document: MarkedDocument, fold: bool, context: int = 1) -> Iterator[tuple[bool, list[list[Piece]]]]:
-    """The document's sentences in runs, each folded away or shown.
+def fold_sentences(document: MarkedDocument, fold: bool, context: int = 1) -> Iterator[tuple[bool, list[list[Piece]]]]:
+    """Yield the document's sentences in runs, each folded away or shown.
 
-    Folded are sentences with nothing marked in them nor within ``context`` sentences. A document without any mark keeps
-    its first sentences, so that something can be read.
+    Sentences without a mark in them or within ``context`` sentences are folded. A document without any mark keeps its
+    first sentences.
     """
-    lines = pieces(document)
+    lines = make_pieces(document)
     marked = [any(piece.groups or piece.predicted for piece in line) for line in lines]
     if any(marked):
         near = [any(marked[max(0, index - context) : index + context + 1]) for index in range(len(lines))]
@@ -105,12 +105,12 @@ def stretches(document: MarkedDocument, fold: bool, context: int = 1) -> Iterato
 
 @dataclass(frozen=True, slots=True)
 class Highlight:
-    """What `highlight` returns: shows itself in a notebook (HTML), in a terminal (rich) and as plain text (str).
+    """Result of `highlight`: HTML in a notebook, rich text in a terminal, plain text by ``str``.
 
     Attributes:
         instance: the marked instance.
-        fold: whether sentences far from any mark are folded away.
-        method: how the predictions were made, in the words of the run that wrote them.
+        fold: True folds away sentences far from any mark.
+        method: signature of the run that wrote the predictions.
     """
 
     instance: MarkedInstance
@@ -119,18 +119,18 @@ class Highlight:
 
     @property
     def small_print(self) -> list[str]:
-        """What stands below the texts: the legend, and the method."""
-        return [legend(self.instance), *map(visible, self.method)]
+        """The lines below the texts: the legend, and the method."""
+        return [make_legend(self.instance), *map(show_controls, self.method)]
 
     def _repr_html_(self) -> str:
-        """Self-contained markup: inline styles alone, no script, every text escaped."""
-        return fill(
+        """Return self-contained markup: inline styles only, no script, every text escaped."""
+        return fill_template(
             "highlight.html",
             instance=self.instance,
             fold=self.fold,
             small_print=self.small_print,
-            stretches=stretches,
-            group_mark=group_mark,
+            stretches=fold_sentences,
+            group_mark=format_group_number,
             title=_title,
             top=_top,
             skipped=_skipped,
@@ -182,7 +182,7 @@ def highlight(
         An object that a notebook shows as HTML and ``rich.print`` in the terminal; ``str()`` gives plain text.
 
     Raises:
-        DataError: the instance does not fit the row (see `eraser_hub.reports.marks.mark`).
+        DataError: the instance does not fit the row (see `eraser_hub.reports.marked_instances.mark_instance`).
 
     >>> row = {"annotation_id": "a", "query": "", "classification": "POS",
     ...        "documents": [{"docid": "d", "text": "a fine film"}],
@@ -191,16 +191,16 @@ def highlight(
     True
     """
     if "sample_type" in row:
-        return Highlight(marked_record(row, instance, label_names), fold)
+        return Highlight(mark_record(row, instance, label_names), fold)
     if is_token_row(row):
         row = as_eraser_row(row)
-    return Highlight(mark(row, instance, label_names=label_names), fold)
+    return Highlight(mark_instance(row, instance, label_names=label_names), fold)
 
 
-def highlights(
+def highlight_split(
     split: ScoredSplit, identity: str | None = None, system: System | None = None, *, fold: bool = True
 ) -> list[Highlight]:
-    """An instance of a split: one, or for a record of the perturbation benchmark the pairs that it stands in.
+    """Highlight an instance of a split; for the perturbation benchmark all pairs with this record.
 
     Args:
         split: the rows.
@@ -215,16 +215,16 @@ def highlights(
     if not split.rows:
         raise DataError(f"expected instances in {where}, found none", rule="empty", file=split.dataset)
     answers = None if system is None else read_predictions(split, system.path)
-    method = () if system is None else tuple(filter(None, [signature_of_run(system.path)]))
+    method = () if system is None else tuple(filter(None, [read_signature(system.path)]))
     if split.holds_pairs:
         try:
-            marked = pairs_with(split.rows, identity, answers, split.labels.names)
+            marked = mark_pairs_with(split.rows, identity, answers, split.labels.names)
         except DataError as error:
             raise _placed(error, split, system) from None
         return [Highlight(instance, fold, method) for instance in marked]
     row = next((row for row in split.rows if identity in (None, str(row["annotation_id"]))), None)
     if row is None:
-        message = f"expected an annotation id of {where}, found {shown(identity)}"
+        message = f"expected an annotation id of {where}, found {show(identity)}"
         raise DataError(message, rule="id-unknown", file=split.dataset)
     instance = None
     if answers is not None and system is not None:
@@ -232,14 +232,17 @@ def highlights(
         if instance is None:
             raise _not_predicted(row["annotation_id"], answers, split, system)
     try:
-        marked = [mark(row, instance, label_names=split.labels.names)]
+        marked = [mark_instance(row, instance, label_names=split.labels.names)]
     except DataError as error:
         raise _placed(error, split, system) from None
     return [Highlight(each, fold, method) for each in marked]
 
 
 def _not_predicted(name: object, answers: Iterable[str], split: ScoredSplit, system: System) -> DataError:
-    """The error for an annotation without a prediction; a prediction of none of the split's is told in its place."""
+    """Return the error for an annotation without a prediction.
+
+    If a prediction names an unknown annotation, the error is about that prediction.
+    """
     known = {str(row["annotation_id"]) for row in split.rows}
     for identity in answers:
         if identity not in known:
@@ -254,20 +257,20 @@ def _not_predicted(name: object, answers: Iterable[str], split: ScoredSplit, sys
 
 
 def _placed(error: DataError, split: ScoredSplit, system: System | None) -> DataError:
-    """The error with the prediction's line, where it is about one."""
+    """Return the error with the prediction's line, if it is about one."""
     if system is None or error.instance is None:
         return error.at(file=split.dataset)
     return error.at(file=system.path, line=_line_of(split, system, error.instance))
 
 
 def _line_of(split: ScoredSplit, system: System, identity: object) -> int | None:
-    """The line of a prediction, for an error about it."""
-    rows = numbered_predictions(split, system.path)
+    """Return the line of a prediction, for an error about it."""
+    rows = read_numbered_predictions(split, system.path)
     return next((line for line, row in rows if str(row.get(split.id_field)) == str(identity)), None)
 
 
-def legend(instance: MarkedInstance) -> str:
-    """The legend's words, naming only the marks that occur."""
+def make_legend(instance: MarkedInstance) -> str:
+    """Return the legend, which names only the marks that occur."""
     parts = []
     if any(document.gold for document in instance.documents):
         parts.append("‹¹ › gold evidence and its group")
@@ -282,34 +285,34 @@ def legend(instance: MarkedInstance) -> str:
 
 
 def _title(instance: MarkedInstance, place: int) -> str:
-    """What stands over a document: its name and length, and for a pair which side it is."""
+    """Return a document's heading: its name and length, and the side of a pair."""
     document = instance.documents[place]
     side = f"{instance.titles[place]} · " if instance.titles else ""
-    return f"{side}{visible(document.docid)} · {document.num_tokens} tokens"
+    return f"{side}{show_controls(document.docid)} · {document.num_tokens} tokens"
 
 
 def _top(instance: MarkedInstance, place: int) -> str:
-    """The top tokens of one side, most important first; those that stand on both sides carry a sign."""
+    """Return the top tokens of one side, most important first; tokens of both sides are marked."""
     if place >= len(instance.tops) or not instance.tops[place]:
         return ""
     shared = set.intersection(*map(set, instance.tops)) if len(instance.tops) > 1 else set()
-    words = " · ".join(visible(word) + ("*" if word in shared else "") for word in instance.tops[place])
+    words = " · ".join(show_controls(word) + ("*" if word in shared else "") for word in instance.tops[place])
     return f"top tokens: {words}" + ("   (* on both sides)" if shared else "")
 
 
 def _heading(instance: MarkedInstance) -> Text:
     from rich.text import Text
 
-    head = Text(visible(instance.annotation_id), style="bold")
+    head = Text(show_controls(instance.annotation_id), style="bold")
     if instance.label:
-        head.append(f"  gold {visible(instance.label)}", style="")
+        head.append(f"  gold {show_controls(instance.label)}", style="")
     if instance.predicted_label is not None:
         verdict = {True: " (right)", False: " (wrong)", None: ""}[instance.right]
         probability = instance.probabilities.get(instance.predicted_label)
         certainty = "" if probability is None else f" p={probability:.3f}"
-        head.append(f"  predicted {visible(instance.predicted_label)}{certainty}{verdict}")
+        head.append(f"  predicted {show_controls(instance.predicted_label)}{certainty}{verdict}")
     if instance.query:
-        head.append(f"\nquery: {visible(instance.query)}")
+        head.append(f"\nquery: {show_controls(instance.query)}")
     return head
 
 
@@ -317,7 +320,7 @@ def _terminal(document: MarkedDocument, *, fold: bool) -> Text:
     from rich.text import Text
 
     text = Text()
-    for folded, lines in stretches(document, fold):
+    for folded, lines in fold_sentences(document, fold):
         if folded:
             text.append(f"{_skipped(len(lines))}\n", style="dim")
             continue
@@ -332,10 +335,10 @@ def _terminal(document: MarkedDocument, *, fold: bool) -> Text:
 
 def _append(text: Text, piece: Piece) -> None:
     for group in piece.opens:
-        text.append(f"‹{group_mark(group)}", style=f"bold {GOLD}")
+        text.append(f"‹{format_group_number(group)}", style=f"bold {GOLD}")
     if piece.span_opens:
         text.append("⟦", style=f"bold {PREDICTED}")
-    text.append(visible(piece.text), style=_style(piece))
+    text.append(show_controls(piece.text), style=_style(piece))
     if piece.span_closes:
         text.append("⟧", style=f"bold {PREDICTED}")
     for _ in piece.closes:

@@ -7,14 +7,14 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from eraser_hub.records.errors import visible
+from eraser_hub.records.errors import show_controls
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 
-def asset(name: str) -> str:
-    """A file of ``reports/templates`` as text."""
+def read_template(name: str) -> str:
+    """Return a file of ``reports/templates`` as text."""
     return (resources.files("eraser_hub.reports") / "templates" / name).read_text(encoding="utf-8")
 
 
@@ -23,13 +23,13 @@ def _environment() -> Environment:
     from jinja2 import Environment, FunctionLoader, StrictUndefined
     from markupsafe import Markup
 
-    environment = Environment(autoescape=True, undefined=StrictUndefined, loader=FunctionLoader(asset))
+    environment = Environment(autoescape=True, undefined=StrictUndefined, loader=FunctionLoader(read_template))
     environment.filters["quoted"] = lambda text: Markup(html.escape(text, quote=True))
-    environment.filters["visible"] = visible
+    environment.filters["visible"] = show_controls
     environment.filters["tenths"] = "{:.1f}".format
     return environment
 
 
-def fill(template: str, **values: Any) -> str:
-    """A template filled in; every value is escaped unless it is Markup."""
+def fill_template(template: str, **values: Any) -> str:
+    """Fill in a template; every value is escaped unless it is Markup."""
     return _environment().get_template(template).render(**values)

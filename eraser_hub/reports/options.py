@@ -16,22 +16,23 @@ Several = str | Sequence[str] | None
 
 @dataclass(frozen=True)
 class ReportArguments(Options):
-    """What a report is about.
+    """Content and place of a report.
 
     Attributes:
-        dataset: A built dataset: its folder, or its id on the Hub.
+        dataset: Built dataset: a folder, or an id on the Hub.
         out: Folder to write index.html and the score files to.
-        predictions: A system's predictions, FILE or NAME=FILE (https:// and hf:// too), several runs (seeds) as
-            NAME=FILE,FILE,..; repeat it for further systems.
-        config: Config; the card's default if not given.
+        predictions: Predictions of a system, FILE or NAME=FILE (a file, https:// or hf://), or NAME=FILE,FILE,.. for
+            several runs (seeds); repeat it for each system.
+        config: Configuration; by default that of the card.
 
     Curves and columns:
         baseline: Predictions of random rationales for the curves; several are averaged.
-        evaluator: NAME=FILE: what `explain --model EVALUATOR --rationales` wrote of system NAME (EVAL-X).
+        evaluator: NAME=FILE: an evaluator's predictions from system NAME's rationales (EVAL-X), written by
+            `explain --model EVALUATOR --rationales`.
 
     Page:
-        title: The page's title.
-        figures: Also write the figures here, as PNG, SVG and PDF.
+        title: Title of the page.
+        figures: Folder to write the figures to, as PNG, SVG and PDF.
 
     Uncertainty:
         confidence_level: Level of the confidence intervals.
@@ -63,23 +64,23 @@ class ReportArguments(Options):
 
 @dataclass(frozen=True)
 class BoardArguments(Options):
-    """What stands on a board, and where it is written.
+    """Content and place of a results board.
 
     Attributes:
         out: Folder to write index.html and board.json to.
-        scores: A score file with its signature, FILE or SYSTEM@DATASET=FILE; repeatable, draws are averaged.
-        submission: A predictions file, SYSTEM=FILE (https:// and hf:// too), scored here against `dataset`; repeatable,
-            draws are averaged.
+        scores: Score file with a signature, FILE or SYSTEM@DATASET=FILE; repeat it for several. Draws are averaged.
+        submission: Predictions to score against `dataset`, SYSTEM=FILE (a file, https:// or hf://); repeat it for
+            several. Draws are averaged.
 
     Submissions:
-        dataset: The built dataset that submissions answer: its folder, or its id on the Hub.
-        config: Config of the submissions; the default if not given.
+        dataset: Built dataset of the submissions: a folder, or an id on the Hub.
+        config: Configuration of the submissions; by default that of the card.
         split: Split of the submissions; test by default.
 
     Page:
-        published: Also the papers' printed results.
+        published: Include the papers' printed results.
         space: Also write the board as a gradio Space to this folder.
-        title: The board's title.
+        title: Title of the board.
     """
 
     out: Path | None = None
@@ -103,14 +104,14 @@ class BoardArguments(Options):
 
 @dataclass(frozen=True)
 class HighlightArguments(Options):
-    """Which instance is shown, and how.
+    """Instance to show.
 
     Attributes:
-        dataset: A built dataset: its folder, or its id on the Hub.
-        config: Config; the card's default if not given.
-        id: The instance's id; the split's first if not given.
-        predictions: A model's output, jsonl or Parquet: a file, https:// or hf://.
-        whole: Show whole documents, nothing folded away.
+        dataset: Built dataset: a folder, or an id on the Hub.
+        config: Configuration; by default that of the card.
+        id: Id of the instance; by default the split's first.
+        predictions: Predictions of a model, jsonl or Parquet: a file, https:// or hf://.
+        whole: Show whole documents.
     """
 
     dataset: Path

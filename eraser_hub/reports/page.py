@@ -1,6 +1,6 @@
-"""One self-contained HTML page out of sections and documents: no network, opens from disk, runs no script but its own.
+"""One self-contained HTML page of sections and documents: no network, opens from disk, runs only its own script.
 
-A Content-Security-Policy in the page allows the one script by its hash: even markup that slipped through could not run.
+A Content-Security-Policy in the page allows the one script by its hash, so injected markup cannot run.
 """
 
 from __future__ import annotations
@@ -15,31 +15,32 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.records.atomic import replacing
+from eraser_hub.records.atomic import replace_file
 from eraser_hub.version import __version__
 
 from .catalogue import metric
-from .documents import Browsed, chunk_elements
-from .figures import svg
-from .markup import asset, fill
+from .documents import DocumentIndex, render_chunks
+from .figures import render_svg
+from .markup import fill_template, read_template
 from .report_tables import Section
 
 _CHUNKS = "\x00chunks\x00"
 
 
 def render(template: str, script: str, **values: Any) -> str:
-    """A template filled in; every value is escaped unless it is Markup.
+    """Render a page; every value is escaped unless it is Markup.
 
     Args:
-        template, script: names of templates, drawn with page.css; the Content-Security-Policy has the script's SHA-256.
-        values: what the template shows; ``title`` is the page's.
+        template: name of the page's template, drawn with page.css.
+        script: name of the script's template; the Content-Security-Policy has its SHA-256.
+        **values: values for the template; ``title`` is the page's.
     """
     from markupsafe import Markup
 
-    code = asset(script).strip()
+    code = read_template(script).strip()
     digest = base64.b64encode(hashlib.sha256(code.encode("utf-8")).digest()).decode("ascii")
-    marked = {"css": Markup(asset("page.css").strip()), "script": Markup(code)}
-    return fill(template, script_hash=f"sha256-{digest}", **marked, **values)
+    marked = {"css": Markup(read_template("page.css").strip()), "script": Markup(code)}
+    return fill_template(template, script_hash=f"sha256-{digest}", **marked, **values)
 
 
 def write_files(contents: Mapping[Path, Iterable[str]]) -> None:
@@ -54,21 +55,21 @@ def write_files(contents: Mapping[Path, Iterable[str]]) -> None:
             raise IsADirectoryError(errno.EISDIR, "expected a file's name, found a folder", str(path))
     with ExitStack() as stack:  # all are written before the first takes its name
         for path, pieces in contents.items():
-            beside = stack.enter_context(replacing(path))
+            beside = stack.enter_context(replace_file(path))
             # a lone surrogate in a document cannot be written: it is shown as the replacement sign
             with beside.open("w", encoding="utf-8", errors="replace", newline="\n") as stream:
                 stream.writelines(pieces)
 
 
-def json_text(content: Any, indent: int) -> Iterator[str]:
-    """JSON as `write_files` takes it, NaN refused."""
+def to_json_text(content: Any, indent: int) -> Iterator[str]:
+    """Return JSON as `write_files` takes it, without NaN."""
     yield json.dumps(content, indent=indent, ensure_ascii=False, allow_nan=False)
     yield "\n"
 
 
 @dataclass(frozen=True, slots=True)
 class ReportContent:
-    """What a report's page shows.
+    """Content of a report's page.
 
     Attributes:
         title, subtitle: its words.
@@ -81,7 +82,7 @@ class ReportContent:
     title: str
     subtitle: str
     sections: Sequence[Section]
-    browsed: Browsed
+    browsed: DocumentIndex
     values: Sequence[Mapping[str, Sequence[float | None]]]
     documents_title: str = "Documents"
     documents_missing: Sequence[str] = ()
@@ -97,11 +98,11 @@ def write_report(path: Path, content: ReportContent, beside: Mapping[Path, Itera
         "report.js",
         title=content.title,
         content=content,
-        svg=lambda figure: Markup(svg(figure)),
+        svg=lambda figure: Markup(render_svg(figure)),
         footer=f"eraser-hub {__version__}",
         index=Markup(content.browsed.index(content.values, names)),
         chunks_here=_CHUNKS,
     )
     # split from the right: the marker's NUL cannot come from the data, whose control characters are removed by then
     head, _, tail = page.rpartition(_CHUNKS)
-    write_files({path: [head, *chunk_elements(content.browsed.packed), tail], **(beside or {})})
+    write_files({path: [head, *render_chunks(content.browsed.packed), tail], **(beside or {})})

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.records.atomic import replacing
+from eraser_hub.records.atomic import replace_file
 from eraser_hub.records.errors import DataError
 
-from .figures import Figure, style_of
+from .figures import Figure, get_series_style
 
 _DASHES = {"": "solid"}
 _MARKS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D", "cross": "x", "": None}
@@ -60,7 +60,7 @@ def write_figures(figures: Sequence[Figure], folder: Path) -> list[Path]:
             _draw(figure, canvas)
             for suffix, unwanted in ((".png", "Software"), (".svg", "Date"), (".pdf", "CreationDate")):
                 path = folder / f"{figure.name}{suffix}"
-                with replacing(path) as beside:
+                with replace_file(path) as beside:
                     canvas.savefig(beside, dpi=200, format=suffix[1:], metadata={unwanted: None})
                 written.append(path)
     return written
@@ -74,7 +74,7 @@ def _dash(pattern: str) -> Any:
 
 def _draw(figure: Figure, canvas: Any) -> None:
     axes = canvas.add_subplot()
-    for series, (colour, dash, marker) in zip(figure.series, style_of(figure), strict=True):
+    for series, (colour, dash, marker) in zip(figure.series, get_series_style(figure), strict=True):
         if figure.kind == "bars":
             axes.stairs(series.y, series.x, color=colour, linestyle=_dash(dash), label=series.name, linewidth=1.4)
             continue

@@ -8,29 +8,29 @@ from pathlib import Path
 from typing import Any
 
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL
-from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.errors import DataError, show
 from eraser_hub.scoring.evaluators import add_evaluator
 from eraser_hub.scoring.modules import read_predictions
-from eraser_hub.scoring.runs import System, by_operator
+from eraser_hub.scoring.runs import System, group_by_operator
 from eraser_hub.scoring.score import score, score_system
 from eraser_hub.scoring.scored_split import ScoredSplit, read_split
 from eraser_hub.scoring.scores import Scores
 from eraser_hub.scoring.settings import ScoreSettings
 
-from .documents import browse
-from .marks import MarkedInstance, mark, marked_by
-from .page import ReportContent, json_text, write_report
-from .pair_marks import lost_partners, marked_pair, pairs_of
-from .report_tables import Section, instance_values
+from .documents import index_documents
+from .marked_instances import MarkedInstance, mark_for_systems, mark_instance
+from .marked_pairs import find_lost_partners, mark_pair, pair_rows
+from .page import ReportContent, to_json_text, write_report
+from .report_tables import Section, collect_instance_values
 from .sections import (
-    agreement_section,
-    aopc_section,
-    class_section,
-    comparison_section,
-    distribution_section,
-    fidelity_section,
-    operator_section,
-    scores_section,
+    make_agreement_section,
+    make_aopc_section,
+    make_class_section,
+    make_comparison_section,
+    make_distribution_section,
+    make_fidelity_section,
+    make_operator_section,
+    make_scores_section,
 )
 
 # per-instance scores that are drawn as distributions, where they exist; the list of documents offers all of them
@@ -64,7 +64,7 @@ Pair = tuple[Mapping[str, Any], Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class ReportFiles:
-    """What `make_report` wrote; the notes say what was left out, of which system."""
+    """Files of a report; the notes name what was left out, by system."""
 
     page: Path
     score_files: tuple[Path, ...]
@@ -88,7 +88,9 @@ def make_report(
     """Write ``out/index.html``, and a score file beside it for each system.
 
     Args:
-        dataset, config, split: the built dataset's folder, its config (None: the default) and split.
+        dataset: the built dataset's folder.
+        config: its config; None: the default.
+        split: its split.
         systems: the predictions; none shows the gold rationales alone.
         out: the folder to write to.
         baselines: draws of random rationales, averaged in the curves (those of pairs have none).
@@ -101,38 +103,45 @@ def make_report(
         DataError: bad data, with file and instance; nothing is written then.
     """
     settings, rows = settings or ScoreSettings(confidence_level=DEFAULT_LEVEL), read_split(dataset, config, split)
-    ways = by_operator(systems)
-    systems = next(iter(ways.values()))
+    systems_by_operator = group_by_operator(systems)
+    systems = next(iter(systems_by_operator.values()))
     if not rows.rows:
         raise DataError(f"expected rows in {rows.config}, {rows.split}, found none", rule="empty", file=dataset)
     if rows.holds_pairs:
         scored, content = _of_pairs(rows, systems, settings, title)
     else:
         scored, content = _of_annotations(rows, systems, baselines, settings, title, evaluators)
-    if len(ways) > 1:
+    if len(systems_by_operator) > 1:
         before, after = content.sections[:2], content.sections[2:]
-        content = replace(content, sections=[*before, _of_ways(rows, ways, scored, settings), *after])
+        content = replace(content, sections=[*before, _of_ways(rows, systems_by_operator, scored, settings), *after])
     plotted: list[Path] = []
     if figures is not None:
         from .plots import write_figures
 
         plotted = write_figures([figure for section in content.sections for figure in section.figures], figures)
     names = [out / f"{system.file_name}.scores.json" for system in systems]
-    score_files = {path: json_text(scores.as_flat_json(), indent=2) for path, scores in zip(names, scored, strict=True)}
+    score_files = {
+        path: to_json_text(scores.as_flat_json(), indent=2) for path, scores in zip(names, scored, strict=True)
+    }
     write_report(out / "index.html", content, score_files)
     notes = tuple(f"{scores.name}: {note}" for scores in scored for note in scores.all_notes)
     return ReportFiles(out / "index.html", tuple(score_files), tuple(plotted), notes)
 
 
 def _of_ways(
-    split: ScoredSplit, ways: Mapping[str, Sequence[System]], scored: Sequence[Scores], settings: ScoreSettings
+    split: ScoredSplit,
+    systems_by_operator: Mapping[str, Sequence[System]],
+    scored: Sequence[Scores],
+    settings: ScoreSettings,
 ) -> Section:
-    """The section on ways of erasing, ``scored`` by the first of them."""
-    (first, _), *others = ways.items()
-    by_way = {first: list(scored)}
-    for way, systems in others:
-        by_way[way] = [score_system(split, one, settings.everything(split.holds_pairs)) for one in systems]
-    return operator_section(by_way, settings)
+    """Return the section on operators; ``scored`` are the systems by the first of them."""
+    (first, _), *others = systems_by_operator.items()
+    scored_by_operator = {first: list(scored)}
+    for operator, systems in others:
+        scored_by_operator[operator] = [
+            score_system(split, one, settings.everything(split.holds_pairs)) for one in systems
+        ]
+    return make_operator_section(scored_by_operator, settings)
 
 
 def _of_annotations(
@@ -148,33 +157,35 @@ def _of_annotations(
     _add_evaluators(scored, systems, evaluators, split, settings)
     chance = [replace(score(split, one.path, settings.plain()), name=one.name) for one in baselines]
 
-    def marked(row: Mapping[str, Any], held: Answers | None) -> MarkedInstance:
-        instance = None if held is None else held.get(str(row["annotation_id"]))
-        return mark(row, instance, label_names=split.labels.names)
+    def marked(row: Mapping[str, Any], system_answers: Answers | None) -> MarkedInstance:
+        instance = None if system_answers is None else system_answers.get(str(row["annotation_id"]))
+        return mark_instance(row, instance, label_names=split.labels.names)
 
-    # only where a part may be scored are there annotations that nobody answers
+    # annotations without an answer exist only if a part of the split may be scored
     places = [
-        place for place, identity in enumerate(split.ids) if not systems or any(identity in held for held in answers)
+        place
+        for place, identity in enumerate(split.ids)
+        if not systems or any(identity in system_answers for system_answers in answers)
     ]
     runs = [
         [first, *(read_predictions(split, path) for path in system.paths[1:])]
         for system, first in zip(systems, answers, strict=True)
     ]
-    rows = marked_by(systems, answers, [split.rows[place] for place in places], marked)
+    rows = mark_for_systems(systems, answers, [split.rows[place] for place in places], marked)
     return scored, ReportContent(
         title=title or f"Rationales on {split.names['dataset']} {split.config}, {split.split}",
-        subtitle=f"{_of_all(len(rows), len(split.rows))} instances · {systems_words(systems)}",
+        subtitle=f"{_of_all(len(rows), len(split.rows))} instances · {describe_systems(systems)}",
         sections=[
-            scores_section(scored),
-            comparison_section(scored, settings),
-            aopc_section(scored, chance),
-            fidelity_section(scored),
-            agreement_section([system.name for system in systems], runs, settings),
-            distribution_section(scored, DISTRIBUTIONS),
-            class_section(scored, BY_CLASS, "There are no scores by class."),
+            make_scores_section(scored),
+            make_comparison_section(scored, settings),
+            make_aopc_section(scored, chance),
+            make_fidelity_section(scored),
+            make_agreement_section([system.name for system in systems], runs, settings),
+            make_distribution_section(scored, DISTRIBUTIONS),
+            make_class_section(scored, BY_CLASS, "There are no scores by class."),
         ],
-        browsed=browse(rows, [system.name for system in systems], split.labels.names or ()),
-        values=instance_values(scored, places),
+        browsed=index_documents(rows, [system.name for system in systems], split.labels.names or ()),
+        values=collect_instance_values(scored, places),
         documents_missing=_unmarked(systems, answers),
     )
 
@@ -194,14 +205,14 @@ def _add_evaluators(
     known = {system.name: number for number, system in enumerate(systems)}
     for evaluator in evaluators:
         if evaluator.name not in known:
-            words = f"expected a system's name before it ({', '.join(known)}), found {shown(evaluator.name)}"
+            words = f"expected a system's name before it ({', '.join(known)}), found {show(evaluator.name)}"
             raise DataError(words, rule="option-value", argument="evaluator")
         number = known[evaluator.name]
         add_evaluator(scored[number], systems[number], evaluator, split, settings)
 
 
-def systems_words(systems: Sequence[System]) -> str:
-    """How many systems there are, and their names."""
+def describe_systems(systems: Sequence[System]) -> str:
+    """Return the number of systems, and their names."""
     if not systems:
         return "gold rationales alone, no predictions were given"
     return f"{len(systems)} {'system' if len(systems) == 1 else 'systems'}: " + ", ".join(s.name for s in systems)
@@ -213,15 +224,17 @@ def _of_all(count: int, total: int) -> str:
 
 def _unmarked(systems: Sequence[System], answers: Sequence[Answers]) -> list[str]:
     out = []
-    for system, held in zip(systems, answers, strict=True):
-        rationales = [rationale for instance in held.values() for rationale in instance.get("rationales") or ()]
+    for system, system_answers in zip(systems, answers, strict=True):
+        rationales = [
+            rationale for instance in system_answers.values() for rationale in instance.get("rationales") or ()
+        ]
         for field, words in (
             ("hard_rationale_predictions", "no predicted spans are marked: the predictions have no hard rationales"),
             ("soft_rationale_predictions", "no shades are drawn: the predictions have no soft scores"),
         ):
             if not any(rationale.get(field) is not None for rationale in rationales):
                 out.append(f"{system.name}: {words} ({field}).")
-        if all(instance.get("classification") is None for instance in held.values()):
+        if all(instance.get("classification") is None for instance in system_answers.values()):
             out.append(f"{system.name}: right and wrong are unknown: the predictions have no classification.")
     return out
 
@@ -229,7 +242,7 @@ def _unmarked(systems: Sequence[System], answers: Sequence[Answers]) -> list[str
 def _of_pairs(
     split: ScoredSplit, systems: Sequence[System], settings: ScoreSettings, title: str
 ) -> tuple[list[Scores], ReportContent]:
-    pairs = pairs_of(split.rows)
+    pairs = pair_rows(split.rows)
     if not pairs:
         raise DataError(
             "expected original records with perturbed ones, found no pair", rule="empty", file=split.dataset
@@ -238,48 +251,52 @@ def _of_pairs(
     scored = [score_system(split, system, settings.everything(split.holds_pairs)) for system in systems]
     count = len(pairs)
     if settings.only_predicted:
-        pairs = [pair for pair in pairs if not systems or any(_answers_both(held, pair) for held in answers)]
+        pairs = [
+            pair
+            for pair in pairs
+            if not systems or any(_answers_both(system_answers, pair) for system_answers in answers)
+        ]
 
-    def marked_of(pair: Pair, held: Answers | None) -> MarkedInstance:
-        alone = settings.only_predicted and held is not None and not _answers_both(held, pair)
-        return marked_pair(pair, None if alone else held, split.labels.names)
+    def marked_of(pair: Pair, system_answers: Answers | None) -> MarkedInstance:
+        alone = settings.only_predicted and system_answers is not None and not _answers_both(system_answers, pair)
+        return mark_pair(pair, None if alone else system_answers, split.labels.names)
 
-    marked = marked_by(systems, answers, pairs, marked_of)
+    marked = mark_for_systems(systems, answers, pairs, marked_of)
     # a record's own scores stand beside each of its pairs
     place = {identity: k for k, identity in enumerate(split.ids)}
     return scored, ReportContent(
         title=title or f"Perturbation pairs of {split.config}, {split.split}",
-        subtitle=f"{_of_all(len(pairs), count)} pairs of {len(split.rows)} records · {systems_words(systems)}",
+        subtitle=f"{_of_all(len(pairs), count)} pairs of {len(split.rows)} records · {describe_systems(systems)}",
         sections=[
-            scores_section(scored),
-            comparison_section(scored, settings),
-            distribution_section(scored, PAIR_DISTRIBUTIONS),
-            class_section(
+            make_scores_section(scored),
+            make_comparison_section(scored, settings),
+            make_distribution_section(scored, PAIR_DISTRIBUTIONS),
+            make_class_section(
                 scored,
                 PAIRS_BY_CLASS,
                 "There are no scores by class: the records have no gold label, or nothing was predicted.",
             ),
         ],
-        browsed=browse(marked, [system.name for system in systems]),
-        values=instance_values(scored, [place[str(original["id"])] for original, _ in pairs]),
+        browsed=index_documents(marked, [system.name for system in systems]),
+        values=collect_instance_values(scored, [place[str(original["id"])] for original, _ in pairs]),
         documents_title="Pairs",
         documents_missing=_unmarked_pairs(split, systems, answers),
     )
 
 
-def _answers_both(held: Answers, pair: Pair) -> bool:
-    return all(str(row["id"]) in held for row in pair)
+def _answers_both(system_answers: Answers, pair: Pair) -> bool:
+    return all(str(row["id"]) in system_answers for row in pair)
 
 
 def _unmarked_pairs(split: ScoredSplit, systems: Sequence[System], answers: Sequence[Answers]) -> list[str]:
     missing = [
         f"{system.name}: no predicted rationale is marked: the predictions have no rationale (lists of token indices)."
-        for system, held in zip(systems, answers, strict=True)
-        if all(row.get("rationale") is None for row in held.values())
+        for system, system_answers in zip(systems, answers, strict=True)
+        if all(row.get("rationale") is None for row in system_answers.values())
     ]
-    if lost := lost_partners(split.rows):
+    if lost := find_lost_partners(split.rows):
         words = f"{len(lost)} perturbed records are named and not among the rows"
-        missing.append(f"{words} ({shown(lost[0])} first): no pairs of them.")
+        missing.append(f"{words} ({show(lost[0])} first): no pairs of them.")
     if all(not row.get("rationale_ids") for row in split.rows):
         missing.append("No gold rationales are marked: this release of the benchmark has none.")
     return missing

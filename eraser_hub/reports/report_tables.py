@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from eraser_hub.scoring.operators import better_of
+from eraser_hub.scoring.operators import describe_better_system
 from eraser_hub.scoring.scores import Scores
 
 from .catalogue import (
@@ -16,11 +16,11 @@ from .catalogue import (
     FAMILIES,
     PERFORMANCE,
     QUOTES,
-    interval_text,
-    is_part,
+    format_interval,
+    format_number,
+    format_small_print,
+    is_precision_or_recall,
     metric,
-    number,
-    small_print,
 )
 from .figures import Figure
 
@@ -83,27 +83,29 @@ class Section:
     missing: list[str] = field(default_factory=list)
 
 
-def arrow(key: str) -> str:
-    """The key's label with an arrow for the better direction, which no line break parts from it."""
+def label_with_arrow(key: str) -> str:
+    """Return the key's label with an arrow for the better direction, without a line break between."""
     known = metric(key)
     return known.label + {"higher": "\u00a0↑", "lower": "\u00a0↓", "": ""}[known.better]
 
 
-def scalar_keys(systems: Iterable[Scores]) -> list[str]:
-    """The keys with a number in any system, by family, then by label: no score stands first for its merit."""
-    return sorted({key for system in systems for key in system.scores if system.number(key) is not None}, key=place_of)
+def collect_scalar_keys(systems: Iterable[Scores]) -> list[str]:
+    """Return the keys with a number in any system, in a neutral order: by family, then by label."""
+    return sorted(
+        {key for system in systems for key in system.scores if system.number(key) is not None}, key=get_sort_key
+    )
 
 
-def place_of(key: str) -> tuple[int, str]:
-    """Where a score stands in a table: by family, then by label, both as names sort."""
+def get_sort_key(key: str) -> tuple[int, str]:
+    """Return a score's sort key in tables: family, then label."""
     family = metric(key).family
     return (FAMILIES.index(family) if family in FAMILIES else len(FAMILIES), metric(key).label.lower())
 
 
-def score_blocks(systems: Sequence[Scores]) -> list[Block]:
-    """The score table (F1 and everything else), and folded below it precision and recall."""
-    keys = scalar_keys(systems)
-    parts = [key for key in keys if is_part(key)]
+def make_score_blocks(systems: Sequence[Scores]) -> list[Block]:
+    """Return the score table (F1 and everything else), and folded below it precision and recall."""
+    keys = collect_scalar_keys(systems)
+    parts = [key for key in keys if is_precision_or_recall(key)]
     whole = [key for key in keys if key not in parts]
     head = ("score", *(system.name for system in systems))
     blocks = []
@@ -123,26 +125,29 @@ def _score_rows(systems: Sequence[Scores], keys: Sequence[str]) -> tuple[ShownRo
         if metric(key).family != family:
             family = metric(key).family
             rows.append(ShownRow(family=_TITLES[family]))
-        rows.append(ShownRow(arrow(key), tuple(score_cell(system, key) for system in systems)))
+        rows.append(ShownRow(label_with_arrow(key), tuple(make_score_cell(system, key) for system in systems)))
     return tuple(rows)
 
 
-def score_cell(system: Scores, key: str) -> ShownCell:
+def make_score_cell(system: Scores, key: str) -> ShownCell:
+    """Return the cell of a system's score, with its small print."""
     value = system.number(key)
     if value is None and key not in system.scores:
         return ShownCell("", system=system.name, key=key)
-    return ShownCell(number(value), small_print(system.intervals.get(key), system.spread.get(key)), system.name, key)
+    return ShownCell(
+        format_number(value), format_small_print(system.intervals.get(key), system.spread.get(key)), system.name, key
+    )
 
 
-def chance_block(systems: Sequence[Scores]) -> Block | None:
-    """Each system against random rationales of the same lengths; None where no predictions hold such draws."""
+def make_chance_block(systems: Sequence[Scores]) -> Block | None:
+    """Return each system's test against random rationales of equal lengths; None if there are no draws."""
     rows = [
         ShownRow(
-            f"{system.name}, {arrow(side)}",
+            f"{system.name}, {label_with_arrow(side)}",
             (
-                ShownCell(p_text(_plain(test.get("p_value")))),
-                ShownCell(number(_plain(test.get("mean_win_rate")))),
-                ShownCell(number(_plain(test.get("effect_size")))),
+                ShownCell(format_p_value(_plain(test.get("p_value")))),
+                ShownCell(format_number(_plain(test.get("mean_win_rate")))),
+                ShownCell(format_number(_plain(test.get("effect_size")))),
                 ShownCell(str(test.get("draws", ""))),
             ),
         )
@@ -155,18 +160,18 @@ def chance_block(systems: Sequence[Scores]) -> Block | None:
     return Block(head, tuple(rows), "", "chance")
 
 
-def class_blocks(systems: Sequence[Scores], keys: Sequence[str]) -> list[Block]:
-    """For each system the chosen scores by gold class."""
+def make_class_blocks(systems: Sequence[Scores], keys: Sequence[str]) -> list[Block]:
+    """Return the chosen scores by gold class, a block for each system."""
     blocks = []
     for system in systems:
         shown = [key for key in keys if any(_plain(scores.get(key)) is not None for scores in system.by_class.values())]
         if not shown:
             continue
         rows = tuple(
-            ShownRow(label, tuple(ShownCell(number(_plain(scores.get(key)))) for key in shown))
+            ShownRow(label, tuple(ShownCell(format_number(_plain(scores.get(key)))) for key in shown))
             for label, scores in system.by_class.items()
         )
-        blocks.append(Block(("gold class", *map(arrow, shown)), rows, system.name))
+        blocks.append(Block(("gold class", *map(label_with_arrow, shown)), rows, system.name))
     return blocks
 
 
@@ -176,15 +181,15 @@ def _plain(value: Any) -> float | None:
     return float(value)
 
 
-def p_text(p: float | None) -> str:
-    """A p-value: three digits, and an inequality below the smallest of them."""
+def format_p_value(p: float | None) -> str:
+    """Return a p-value with three digits, or an inequality below the smallest of them."""
     if p is None or math.isnan(p):
         return "–"
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def comparison_blocks(result: Mapping[str, Any]) -> list[Block]:
-    """For each pair of systems both scores, their difference with its interval, p, and Holm's p.
+def make_comparison_blocks(result: Mapping[str, Any]) -> list[Block]:
+    """Return both scores, their difference with interval, p and Holm's p, for each pair of systems.
 
     Args:
         result: what ``eraser_hub.scoring.comparison.compare_blocks`` gave.
@@ -194,49 +199,53 @@ def comparison_blocks(result: Mapping[str, Any]) -> list[Block]:
         first, second = pair["first"], pair["second"]
         rows = [
             ShownRow(
-                arrow(key),
+                label_with_arrow(key),
                 (
-                    ShownCell(number(result["scores"][first][key])),
-                    ShownCell(number(result["scores"][second][key])),
-                    ShownCell(number(test["difference"]), interval_text(test["ci"])),
-                    ShownCell(p_text(test["p_randomisation"])),
-                    ShownCell(p_text(test["p_holm"])),
+                    ShownCell(format_number(result["scores"][first][key])),
+                    ShownCell(format_number(result["scores"][second][key])),
+                    ShownCell(format_number(test["difference"]), format_interval(test["ci"])),
+                    ShownCell(format_p_value(test["p_randomisation"])),
+                    ShownCell(format_p_value(test["p_holm"])),
                 ),
             )
-            for key, test in sorted(pair["keys"].items(), key=lambda item: place_of(item[0]))
-            if not math.isnan(test["difference"]) and not is_part(key)
+            for key, test in sorted(pair["keys"].items(), key=lambda item: get_sort_key(item[0]))
+            if not math.isnan(test["difference"]) and not is_precision_or_recall(key)
         ]
         head = ("score", first, second, "difference", "p", "p (Holm)")
         blocks.append(Block(head, tuple(rows), f"{first} minus {second}"))
     return blocks
 
 
-def operator_blocks(ways: Mapping[str, Sequence[Scores]], told: Mapping[str, Any] | None) -> list[Block]:
-    """Each score by way of erasing; and of two systems or more the verdicts and Kendall's W.
+def make_operator_blocks(
+    systems_by_operator: Mapping[str, Sequence[Scores]], sensitivity: Mapping[str, Any] | None
+) -> list[Block]:
+    """Return each score by operator, and for two systems or more the verdicts and Kendall's W.
 
     Args:
-        ways: the systems, scored by each way.
-        told: what ``eraser_hub.scoring.operators.sensitivity`` gave; None of a single system.
+        systems_by_operator: the systems, scored by each operator.
+        sensitivity: result of ``operators.compute_operator_sensitivity``; None for a single system.
     """
-    systems = next(iter(ways.values()))
+    systems = next(iter(systems_by_operator.values()))
     rows = []
-    for key in [key for key in scalar_keys(systems) if metric(key).family == FAITHFULNESS]:
+    for key in [key for key in collect_scalar_keys(systems) if metric(key).family == FAITHFULNESS]:
         for at in range(len(systems)):
-            cells = tuple(score_cell(own[at], key) for own in ways.values())
+            cells = tuple(make_score_cell(own[at], key) for own in systems_by_operator.values())
             if len({cell.text for cell in cells}) > 1:
-                rows.append(ShownRow(f"{arrow(key)}, {systems[at].name}", cells))
-    blocks = [Block(("score", *ways), tuple(rows), "Scores by way of erasing", "operators")] if rows else []
-    if told is not None and told["scores"]:
+                rows.append(ShownRow(f"{label_with_arrow(key)}, {systems[at].name}", cells))
+    blocks = (
+        [Block(("score", *systems_by_operator), tuple(rows), "Scores by way of erasing", "operators")] if rows else []
+    )
+    if sensitivity is not None and sensitivity["scores"]:
         verdicts = tuple(
             ShownRow(
-                f"{arrow(key)}: {pair['first']} or {pair['second']}",
+                f"{label_with_arrow(key)}: {pair['first']} or {pair['second']}",
                 (
                     ShownCell("flips" if pair["flips"] else ""),
-                    ShownCell(better_of(pair)),
-                    ShownCell(number(score["kendall_w"])),
+                    ShownCell(describe_better_system(pair)),
+                    ShownCell(format_number(score["kendall_w"])),
                 ),
             )
-            for key, score in told["scores"].items()
+            for key, score in sensitivity["scores"].items()
             for pair in score["pairs"]
         )
         head = ("score, and which is better", "flips", "better", "Kendall's W")
@@ -244,8 +253,8 @@ def operator_blocks(ways: Mapping[str, Sequence[Scores]], told: Mapping[str, Any
     return blocks
 
 
-def instance_values(scored: Sequence[Scores], places: Sequence[int]) -> list[dict[str, list[float | None]]]:
-    """For each system its per-instance scores, as far as any instance has one, in a table's order.
+def collect_instance_values(scored: Sequence[Scores], places: Sequence[int]) -> list[dict[str, list[float | None]]]:
+    """Return the per-instance scores of each system, without empty columns, in a table's order.
 
     Args:
         scored: the systems.
@@ -254,7 +263,7 @@ def instance_values(scored: Sequence[Scores], places: Sequence[int]) -> list[dic
     return [
         {
             key: [column[place] for place in places]
-            for key, column in sorted(system.per_instance.items(), key=lambda item: place_of(item[0]))
+            for key, column in sorted(system.per_instance.items(), key=lambda item: get_sort_key(item[0]))
             if any(value is not None for value in column)
         }
         for system in scored

@@ -9,26 +9,32 @@ from eraser_hub.metrics.rank_correlation import kendall_tau
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL, DEFAULT_RESAMPLES
 from eraser_hub.scoring.comparison import Inference, compare_scores
 from eraser_hub.scoring.evaluators import EVALUATED
-from eraser_hub.scoring.leaks import CHANCE, SHAPE
-from eraser_hub.scoring.method_agreement import TOP_SHARE, RankAgreement, agreement_of, overlap_of_tops, soft_scores_of
-from eraser_hub.scoring.operators import operator_notes, sensitivity
+from eraser_hub.scoring.mask_leaks import CHANCE, SHAPE
+from eraser_hub.scoring.method_agreement import (
+    TOP_SHARE,
+    RankAgreement,
+    collect_soft_scores,
+    compute_agreement,
+    compute_top_overlap,
+)
+from eraser_hub.scoring.operators import compute_operator_sensitivity, describe_flips
 from eraser_hub.scoring.scores import Scores
 from eraser_hub.scoring.settings import ScoreSettings
 
-from .catalogue import interval_text, number
-from .curves import aopc_figures, distribution_figures, fidelity_figures
+from .catalogue import format_interval, format_number
+from .curves import make_aopc_figures, make_distribution_figures, make_fidelity_figures
 from .report_tables import (
     Block,
     Note,
     Section,
     ShownCell,
     ShownRow,
-    chance_block,
-    class_blocks,
-    comparison_blocks,
-    operator_blocks,
-    score_blocks,
-    score_cell,
+    make_chance_block,
+    make_class_blocks,
+    make_comparison_blocks,
+    make_operator_blocks,
+    make_score_blocks,
+    make_score_cell,
 )
 
 _MEANING = {
@@ -45,23 +51,23 @@ _TABLE_4 = (
 )
 
 
-def scores_section(scored: Sequence[Scores]) -> Section:
-    """The tables of scores, the test against chance, and the signatures."""
-    section = Section("scores-section", "Scores", blocks=score_blocks(scored))
-    chance = chance_block(scored)
+def make_scores_section(scored: Sequence[Scores]) -> Section:
+    """Make the tables of scores, the test against chance, and the signatures."""
+    section = Section("scores-section", "Scores", blocks=make_score_blocks(scored))
+    chance = make_chance_block(scored)
     if chance is not None:
         section.blocks.append(chance)
     if not scored:
         section.missing.append("No predictions were given, so there is nothing to score.")
-    section.notes.extend(map(Note, [*leak_notes(scored), *distribution_notes(scored)]))
+    section.notes.extend(map(Note, [*describe_leaks(scored), *describe_distances(scored)]))
     for system in scored:
         section.missing.extend(f"{system.name}: {why}" for why in system.all_notes)
         section.notes.extend(Note(f"{system.name}: {line}", "signature") for line in system.signatures)
     return section
 
 
-def distribution_notes(scored: Sequence[Scores]) -> list[str]:
-    """A sentence on how far erased inputs leave the training texts, where predictions say it."""
+def describe_distances(scored: Sequence[Scores]) -> list[str]:
+    """Return notes on the distance of erased inputs from the training texts, if predictions hold it."""
     lines = []
     if any("distance_whole" in one.scores for one in scored):
         lines.append(
@@ -74,8 +80,8 @@ def distribution_notes(scored: Sequence[Scores]) -> list[str]:
     return lines
 
 
-def leak_notes(scored: Sequence[Scores]) -> list[str]:
-    """A sentence on each figure that is there, and one for each system whose masks give labels away."""
+def describe_leaks(scored: Sequence[Scores]) -> list[str]:
+    """Return a note on each figure of mask leaks, and one for each system whose masks reveal its labels."""
     lines = []
     if any(SHAPE in one.scores for one in scored):
         lines.append(
@@ -99,26 +105,26 @@ def leak_notes(scored: Sequence[Scores]) -> list[str]:
     return lines
 
 
-def compared(systems: Sequence[Scores], settings: ScoreSettings) -> dict[str, Any] | None:
-    """Compare all pairs of systems, as `eraser-hub compare` does; None where they share no block."""
+def compare_all_pairs(systems: Sequence[Scores], settings: ScoreSettings) -> dict[str, Any] | None:
+    """Compare all pairs of systems, as `eraser-hub compare` does; None if they share no block."""
     level, count = settings.confidence_level or DEFAULT_LEVEL, settings.n_resamples or DEFAULT_RESAMPLES
     by_name, part = {system.name: system for system in systems}, settings.only_predicted
     return compare_scores(by_name, Inference(count, settings.seed, level), part, same_fields=True)
 
 
-def comparison_section(systems: Sequence[Scores], settings: ScoreSettings) -> Section:
-    """The paired comparison: per pair of systems each score's difference, its interval, p, and Holm's p."""
+def make_comparison_section(systems: Sequence[Scores], settings: ScoreSettings) -> Section:
+    """Make the paired comparison: difference, interval, p and Holm's p of each score and pair of systems."""
     section = Section("comparison-section", "Paired comparison")
     if len(systems) < 2:
         section.missing.append("A comparison needs the predictions of two systems on the same instances.")
         return section
-    result = compared(systems, settings)
+    result = compare_all_pairs(systems, settings)
     if result is None:
         section.missing.append(
             "The systems have no block of scores in common: their predictions have different fields."
         )
         return section
-    section.blocks = comparison_blocks(result)
+    section.blocks = make_comparison_blocks(result)
     section.notes.append(
         Note(
             "Interval of the difference by paired bootstrap; p by approximate randomisation, two-sided, over "
@@ -131,38 +137,43 @@ def comparison_section(systems: Sequence[Scores], settings: ScoreSettings) -> Se
     return section
 
 
-def operator_section(ways: Mapping[str, Sequence[Scores]], settings: ScoreSettings) -> Section:
-    """Scores and verdicts by way of erasing.
+def make_operator_section(systems_by_operator: Mapping[str, Sequence[Scores]], settings: ScoreSettings) -> Section:
+    """Make the section of scores and verdicts by operator.
 
     Args:
-        ways: the systems, scored by each way; the other sections are the first one's.
+        systems_by_operator: the systems, scored by each operator; the other sections show the first one.
+        settings: of the comparison.
     """
     section = Section("operators-section", "Ways of erasing")
-    several = len(next(iter(ways.values()))) > 1
-    results = {way: compared(systems, settings) for way, systems in ways.items()} if several else {}
-    sound = {way: result for way, result in results.items() if result is not None}
-    told = sensitivity(sound) if len(sound) == len(ways) else None
-    section.blocks = operator_blocks(ways, told)
+    several = len(next(iter(systems_by_operator.values()))) > 1
+    results = (
+        {operator: compare_all_pairs(systems, settings) for operator, systems in systems_by_operator.items()}
+        if several
+        else {}
+    )
+    sound = {operator: result for operator, result in results.items() if result is not None}
+    sensitivity = compute_operator_sensitivity(sound) if len(sound) == len(systems_by_operator) else None
+    section.blocks = make_operator_blocks(systems_by_operator, sensitivity)
     section.notes.append(
         Note(
-            f"The same rationales, erased by {', '.join(ways)}: what a score says should not hang on which. "
-            f"All other sections are by {next(iter(ways))}."
+            f"The same rationales, erased by {', '.join(systems_by_operator)}: a score should not depend on that. "
+            f"All other sections are by {next(iter(systems_by_operator))}."
         )
     )
-    if told is not None:
+    if sensitivity is not None:
         section.notes.append(
             Note(
                 "Better is the system whose interval of the difference leaves 0 out; "
                 "Kendall's W says how alike the ways rank the systems, from 0 to 1."
             )
         )
-        section.notes.extend(Note(line) for line in operator_notes(told))
+        section.notes.extend(Note(line) for line in describe_flips(sensitivity))
     return section
 
 
-def aopc_section(scored: Sequence[Scores], chance: Sequence[Scores]) -> Section:
-    """The erasure curves, random rationales beside them."""
-    section = Section("aopc-section", "Erasure curves (AOPC)", figures=aopc_figures(scored, chance))
+def make_aopc_section(scored: Sequence[Scores], chance: Sequence[Scores]) -> Section:
+    """Make the erasure curves, with random rationales."""
+    section = Section("aopc-section", "Erasure curves (AOPC)", figures=make_aopc_figures(scored, chance))
     without = [system.name for system in scored if not system.scores.get("comprehensiveness_aopc_points")]
     if without:
         section.missing.append(
@@ -179,14 +190,14 @@ def aopc_section(scored: Sequence[Scores], chance: Sequence[Scores]) -> Section:
     return section
 
 
-def fidelity_section(systems: Sequence[Scores]) -> Section:
-    """The curves of every system whose predictions hold them, with the slopes and the reading of Table 4."""
-    section = Section("fidelity-section", "Fidelity curves", figures=fidelity_figures(systems))
+def make_fidelity_section(systems: Sequence[Scores]) -> Section:
+    """Make the fidelity curves of every system that has them, with slopes and the reading of Table 4."""
+    section = Section("fidelity-section", "Fidelity curves", figures=make_fidelity_figures(systems))
     rows = []
     for system in systems:
         reading = system.scores.get("reading")
         if isinstance(reading, str):
-            cells = [score_cell(system, key) for key in ("sufficiency_slope", "comprehensiveness_slope")]
+            cells = [make_score_cell(system, key) for key in ("sufficiency_slope", "comprehensiveness_slope")]
             rows.append(ShownRow(system.name, (*cells, ShownCell(f"{reading}: {_MEANING.get(reading, '')}"))))
         else:
             section.missing.append(
@@ -203,10 +214,10 @@ def fidelity_section(systems: Sequence[Scores]) -> Section:
     return section
 
 
-def agreement_section(
+def make_agreement_section(
     names: Sequence[str], runs: Sequence[Sequence[Mapping[str, Mapping[str, Any]]]], settings: ScoreSettings
 ) -> Section:
-    """How far systems rank tokens alike: two matrices, with the runs of each system on the diagonal.
+    """Make two matrices of how alike systems rank tokens; the diagonal compares runs of one system.
 
     Args:
         names: of the systems.
@@ -214,7 +225,7 @@ def agreement_section(
         settings: of the intervals.
     """
     section = Section("agreement-section", "Agreement of methods")
-    scores = [[soft_scores_of(answers) for answers in several] for several in runs]
+    scores = [[collect_soft_scores(answers) for answers in several] for several in runs]
     ranked = [place for place, several in enumerate(scores) if all(several)]
     section.missing += [
         f"{names[place]}: the predictions have no soft_rationale_predictions to rank tokens by."
@@ -226,12 +237,14 @@ def agreement_section(
         return section
     for measure, caption in (
         (kendall_tau, "Kendall's tau-b of both rankings of tokens, the mean over instances."),
-        (overlap_of_tops, f"Share of the top {TOP_SHARE:.0%} of tokens that both have, the mean over instances."),
+        (compute_top_overlap, f"Share of the top {TOP_SHARE:.0%} of tokens that both have, the mean over instances."),
     ):
         rows = tuple(
             ShownRow(
                 names[row],
-                tuple(_agreement(agreement_of(measure, scores[row], scores[column], settings)) for column in ranked),
+                tuple(
+                    _agreement(compute_agreement(measure, scores[row], scores[column], settings)) for column in ranked
+                ),
             )
             for row in ranked
         )
@@ -247,21 +260,23 @@ def agreement_section(
 
 def _agreement(agreement: RankAgreement | None) -> ShownCell:
     if agreement is None:
-        return ShownCell(number(None))
-    return ShownCell(number(agreement.mean), f"{interval_text(agreement.interval)} n {agreement.instances}".strip())
+        return ShownCell(format_number(None))
+    return ShownCell(
+        format_number(agreement.mean), f"{format_interval(agreement.interval)} n {agreement.instances}".strip()
+    )
 
 
-def distribution_section(scored: Sequence[Scores], keys: Sequence[str]) -> Section:
-    """The distributions of these per-instance scores, as far as they are there."""
-    section = Section("distribution-section", "Per-instance scores", figures=distribution_figures(scored, keys))
+def make_distribution_section(scored: Sequence[Scores], keys: Sequence[str]) -> Section:
+    """Make the distributions of these per-instance scores, as far as there are any."""
+    section = Section("distribution-section", "Per-instance scores", figures=make_distribution_figures(scored, keys))
     if not section.figures:
         section.missing.append("There are no per-instance scores to draw.")
     return section
 
 
-def class_section(scored: Sequence[Scores], keys: Sequence[str], missing: str) -> Section:
-    """These scores by gold class; ``missing`` is said where there are none."""
-    section = Section("class-section", "By class", blocks=class_blocks(scored, keys))
+def make_class_section(scored: Sequence[Scores], keys: Sequence[str], missing: str) -> Section:
+    """Make the table of these scores by gold class; ``missing`` is the text if there are none."""
+    section = Section("class-section", "By class", blocks=make_class_blocks(scored, keys))
     if not section.blocks:
         section.missing.append(missing)
     return section

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from eraser_hub.publishing.board_space import write_board_space
 
-from .board import NOTE, as_json
+from .board import NOTE, to_board_json
 from .board_lines import BoardLine
-from .markup import asset
-from .page import json_text
+from .markup import read_template
+from .page import to_json_text
 
 
 def write_space(
@@ -37,10 +37,10 @@ def write_space(
     version = next(line.split("==")[1].strip() for line in pins.splitlines() if line.startswith("gradio=="))
     pinned = [line for line in pins.splitlines() if not line.startswith("#")]
     files = {
-        "app.py": asset("board_app.py"),
-        "board.json": "".join(json_text(as_json(lines), indent=1)),
+        "app.py": read_template("board_app.py"),
+        "board.json": "".join(to_json_text(to_board_json(lines), indent=1)),
         # JSON is YAML: a title with quotes or colons stays one value
-        "README.md": asset("board_card.md").format(
+        "README.md": read_template("board_card.md").format(
             title=json.dumps(title, ensure_ascii=False), gradio=version, heading=title, note=NOTE
         ),
         "requirements.txt": "\n".join(pinned) + "\n",

@@ -1,8 +1,8 @@
-"""Two or more systems on the same instances: which differences hold?
+"""Comparison of two or more systems on the same instances.
 
-Works on the additive statistics that the scores are made of, so nothing is scored again: approximate randomisation and
-the paired bootstrap over clusters, per key and pair of systems. Stars stand at the headline scores alone, after Holm's
-correction over these times the pairs; all other scores are exploratory.
+The tests use the additive statistics of the scores, so nothing is scored again: approximate randomisation and the
+paired bootstrap over clusters, per key and pair of systems. Only headline scores get stars, after Holm's correction
+over the headline scores times the pairs. All other scores are exploratory.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from eraser_hub.metrics.clusters import AUTO, NONE, number_values
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL, check_settings, describe_small_counts, intervals
 from eraser_hub.metrics.results import HEADLINE, signature
 from eraser_hub.metrics.statistics_builder import Finalize, Statistics, StatisticsBuilder
-from eraser_hub.records.errors import MOST_SHOWN, DataError, shown
+from eraser_hub.records.errors import MOST_SHOWN, DataError, show
 
-from .operators import operator_notes, sensitivity
+from .operators import compute_operator_sensitivity, describe_flips
 from .paired_tests import ADJUSTMENTS, ALPHA, RESAMPLES, Pair, holm, is_exact, paired_bootstrap, randomisation
 from .quotes import BLOCK as QUOTES
-from .runs import System, by_operator, unlike_ways
+from .runs import System, describe_unlike_operators, group_by_operator
 from .score import score
 from .scored_split import ScoredSplit
-from .scores import Scores, mean_of
+from .scores import Scores, average_runs
 from .settings import ScoreSettings
 
 Result = Statistics | Mapping[str, Any]
@@ -38,15 +38,15 @@ Result = Statistics | Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Inference:
-    """How differences are tested.
+    """Settings of the tests of differences.
 
     Attributes:
-        n_resamples: of the randomisation test and of the bootstrap.
-        seed: the same seed gives the same numbers.
-        confidence_level: of the intervals of the differences.
+        n_resamples: resamples of the randomisation test and of the bootstrap.
+        seed: seed of all random draws.
+        confidence_level: confidence level of the intervals of differences.
         adjust: "holm", "bh" (Benjamini and Hochberg) or "none": the correction over the family of tests.
-        primary: the scores of the family, times the pairs of systems; none: the headline scores, see `fields.HEADLINE`.
-        equivalence: the margin within which systems count as equivalent; None: not tested.
+        primary: the scores of the family, times the pairs of systems; none: the headline scores, see `HEADLINE`.
+        equivalence: margin of the equivalence test; None: no test.
     """
 
     n_resamples: int = RESAMPLES
@@ -72,24 +72,24 @@ class Inference:
         return f"p_{self.adjust}"
 
     def family(self, keys: Sequence[str]) -> list[str]:
-        """The scores that are tested for a star.
+        """Return the scores that are tested for a star.
 
         Raises:
             DataError: a primary score that the systems do not share.
         """
         for key in self.primary:
             if key not in keys:
-                message = f"expected one of {', '.join(keys)}, found {shown(key)}"
+                message = f"expected one of {', '.join(keys)}, found {show(key)}"
                 raise DataError(message, rule="option-value", field="primary")
         headline = {key for own in HEADLINE.values() for key in own}
         return list(self.primary) or [key for key in keys if key in headline] or list(keys)
 
 
 def from_result(result: Mapping[str, Any], name: str = "result") -> Statistics:
-    """Statistics from a score dict that was asked for ``per_instance=True`` (or from a score file read as JSON).
+    """Build statistics from a result with ``per_instance=True``, or from a score file read as JSON.
 
-    A key enters where the mean of its per-instance values is the score itself (to 1e-9), NaN and null left out;
-    micro averages and other scores that are no such mean do not.
+    A key is used if the mean of its per-instance values is the score itself (to 1e-9; NaN and null do not count). Micro
+    averages and other scores that are no such mean are not used.
 
     Raises:
         DataError: no per-instance values, or columns that do not fit the ids.
@@ -114,8 +114,8 @@ def from_result(result: Mapping[str, Any], name: str = "result") -> Statistics:
             where = f"{name}.per_instance.{key}"
             message = f"expected {len(ids)} numbers, one per id, found {column.shape}"
             raise DataError(message, rule="length", field=where)
-        told = column[~np.isnan(column)]
-        if len(told) and np.isclose(told.mean(), score, rtol=1e-9, atol=1e-9):
+        defined = column[~np.isnan(column)]
+        if len(defined) and np.isclose(defined.mean(), score, rtol=1e-9, atol=1e-9):
             builder.add_mean(key, column)
     statistics = builder.statistics(ids)
     if not statistics.per_instance:
@@ -131,8 +131,8 @@ def from_result(result: Mapping[str, Any], name: str = "result") -> Statistics:
     return replace(statistics, clusters=number_values(clusters), clustering=kind[1] if kind else "results")
 
 
-def aligned(systems: Mapping[str, Sequence[Statistics]]) -> dict[str, list[Statistics]]:
-    """The statistics of all systems' runs in the order of the first one's ids, all with the same clusters.
+def align_systems(systems: Mapping[str, Sequence[Statistics]]) -> dict[str, list[Statistics]]:
+    """Return the statistics of all runs in the order of the first system's ids, with equal clusters.
 
     Raises:
         DataError: fewer than two systems; other ids than the first one's (ten of them are named, and their number);
@@ -150,17 +150,19 @@ def aligned(systems: Mapping[str, Sequence[Statistics]]) -> dict[str, list[Stati
     result: dict[str, list[Statistics]] = {name: [] for name in names}
     for name, run in ((name, run) for name, runs in systems.items() for run in runs):
         rows = {one: row for row, one in enumerate(run.ids)}
-        odd = sorted(known ^ rows.keys())
-        if odd:
-            some = ", ".join(shown(one) for one in odd[:MOST_SHOWN]) + (", …" if len(odd) > MOST_SHOWN else "")
-            message = f"expected the instances of {names[0]}, found {len(odd)} on one side alone: {some}"
+        unmatched = sorted(known ^ rows.keys())
+        if unmatched:
+            some = ", ".join(show(one) for one in unmatched[:MOST_SHOWN]) + (
+                ", …" if len(unmatched) > MOST_SHOWN else ""
+            )
+            message = f"expected the instances of {names[0]}, found {len(unmatched)} on one side alone: {some}"
             raise DataError(message, rule="id-missing", field=name)
         result[name].append(run.take([rows[one] for one in first.ids]))
     return _with_clusters(result)
 
 
 def _with_clusters(systems: dict[str, list[Statistics]]) -> dict[str, list[Statistics]]:
-    """The systems, each run with the clusters that some run knows."""
+    """Return the systems, each run with the clusters that any run knows."""
     numbers, clustering = None, NONE
     for name, run in ((name, run) for name, runs in systems.items() for run in runs):
         if run.clusters is None:
@@ -194,7 +196,12 @@ def compare(
             ``compute(.., per_instance=True)``, or a list of those: runs of one system with other seeds. All are on the
             same instances, in any order.
         names: of the systems, by default "A", "B", ..
-        n_resamples, seed, confidence_level, adjust, primary, equivalence: see `Inference`.
+        n_resamples: see `Inference`.
+        seed: see `Inference`.
+        confidence_level: see `Inference`.
+        adjust: see `Inference`.
+        primary: see `Inference`.
+        equivalence: see `Inference`.
         cluster_by: "auto": the clusters that the statistics and results bring; "none": each instance stands for itself.
 
     Returns:
@@ -205,7 +212,7 @@ def compare(
         corrected over ``family`` times the pairs; None outside the family), ``star`` (whether that is at most .05), and
         with a margin ``p_equivalence`` and ``equivalent``, corrected likewise}}; ``family``; ``instances`` and
         ``clusters``: how many; ``left_out``: {name: the scores that this system has and another has not}; ``notes``:
-        lines that whoever reads the stars should read; ``signature``. Keys that are lists of scores are left out.
+        notes on how to read the stars; ``signature``. Keys that are lists of scores are left out.
 
     Raises:
         DataError: see ``aligned`` and ``from_result``.
@@ -223,9 +230,9 @@ def compare(
         words = "cluster_by: expected 'auto' or 'none' (a column is named where the scores are made)"
         raise DataError(f"{words}, found {cluster_by!r}", rule="option-value")
     primary = (primary,) if isinstance(primary, str) else tuple(primary)
-    listed = [one if isinstance(one, Sequence) else [one] for one in systems]
+    run_lists = [one if isinstance(one, Sequence) else [one] for one in systems]
     runs = {
-        name: [[_statistics(run, name, cluster_by)] for run in own] for name, own in zip(names, listed, strict=True)
+        name: [[_statistics(run, name, cluster_by)] for run in own] for name, own in zip(names, run_lists, strict=True)
     }
     return compare_blocks(runs, Inference(n_resamples, seed, confidence_level, adjust, primary, equivalence))
 
@@ -238,7 +245,7 @@ def _statistics(run: Result, name: str, cluster_by: str) -> Statistics:
 def compare_blocks(
     systems: Mapping[str, Sequence[Sequence[Statistics]]], inference: Inference | None = None
 ) -> dict[str, Any]:
-    """``compare`` for systems whose runs each come in several blocks of statistics (agreement, faithfulness, ..).
+    """Compare systems whose runs have several blocks of statistics each (agreement, faithfulness, ..).
 
     Block i of every run is the same metric with the same settings; blocks need not have the same instances.
     """
@@ -255,7 +262,7 @@ def compare_blocks(
     left_out: dict[str, list[str]] = {name: [] for name in names}
     levels = []
     for block in range(max(counts)):
-        level = aligned({name: [run[block] for run in runs] for name, runs in systems.items()})
+        level = align_systems({name: [run[block] for run in runs] for name, runs in systems.items()})
         levels.append(level)
         shared = _single_keys([run for runs in level.values() for run in runs])
         for name, runs in level.items():
@@ -310,7 +317,7 @@ def _reached(p: float) -> bool:
 
 
 def _notes(clusters: int, tests: int, inference: Inference, several: bool) -> list[str]:
-    """What keeps a star from being possible."""
+    """Return notes on tests that cannot reach significance."""
     strictest = 1 if inference.adjust == "none" else tests
     if is_exact(clusters, inference.n_resamples) and not several:
         least = 2 ** (1 - clusters)
@@ -334,7 +341,7 @@ def _signature(whole: Statistics, family: Sequence[str], tests: int, names: Sequ
 
 
 def _single_keys(runs: Sequence[Statistics]) -> list[str]:
-    """The keys of single scores that all runs have, in the first one's order.
+    """Return the keys of single scores that all runs have, in the first one's order.
 
     Sentences that one system predicts by scores and another by spans are not the same decision: they are not compared.
     """
@@ -346,8 +353,8 @@ def _single_keys(runs: Sequence[Statistics]) -> list[str]:
     return shared
 
 
-def restricted(statistics: Statistics, keys: Sequence[str]) -> Finalize:
-    """The finalize of these keys alone."""
+def restrict_finalize(statistics: Statistics, keys: Sequence[str]) -> Finalize:
+    """Return a finalize function of these keys alone."""
 
     def finalize(sums: np.ndarray) -> dict[str, np.ndarray]:
         scores = statistics.finalize(sums)
@@ -357,7 +364,7 @@ def restricted(statistics: Statistics, keys: Sequence[str]) -> Finalize:
 
 
 def _laid_out(statistics: Statistics, like: Statistics) -> np.ndarray | None:
-    """The statistics' values with their columns where ``like`` has them; None where that cannot be told.
+    """Return the values of the statistics with the columns of ``like``, or None if the columns do not match.
 
     A column that one system lacks (it has no soft scores, say) belongs to scores that are not compared.
     """
@@ -372,7 +379,7 @@ def _laid_out(statistics: Statistics, like: Statistics) -> np.ndarray | None:
 
 
 def _reads_alike(finalize: Finalize, values: np.ndarray, statistics: Statistics) -> bool:
-    """Whether the first system's finalize gives the second's scores: else their columns mean different things."""
+    """Return True if the first system's finalize gives the second's scores: their columns mean the same."""
     own = statistics.scores()
     with np.errstate(invalid="ignore"):
         read = finalize(values.sum(axis=0))
@@ -382,7 +389,7 @@ def _reads_alike(finalize: Finalize, values: np.ndarray, statistics: Statistics)
 def _pair(
     first: Sequence[Statistics], second: Sequence[Statistics], keys: Sequence[str], inference: Inference
 ) -> dict[str, dict[str, Any]]:
-    finalize = restricted(first[0], keys)
+    finalize = restrict_finalize(first[0], keys)
     sums = []
     for run in (*first, *second):
         values = _laid_out(run, first[0])
@@ -406,7 +413,7 @@ def compare_scores(
     """Compare systems on all blocks that each of their runs has; None where there is none.
 
     Args:
-        systems: {name: its scores}, see `scores.mean_of` for several runs.
+        systems: {name: its scores}, see `scores.average_runs` for several runs.
         inference: how differences are tested.
         only_predicted: systems may answer parts of the annotations; compared are those that all answer, which is noted.
         same_fields: only blocks that every run has with the same optional fields.
@@ -441,49 +448,58 @@ def compare_files(
     settings: ScoreSettings | None = None,
     inference: Inference | None = None,
 ) -> dict[str, Any]:
-    """`compare` for files of predictions of one split.
+    """Compare systems by their files of predictions for one split.
 
     Args:
         source: the split.
-        systems: each with the files of its runs; files of several ways of erasing are told apart by their run records.
+        systems: each with the files of its runs; run records distinguish the files of several operators.
         settings: how they are scored, as for ``score``.
         inference: how differences are tested.
 
     Returns:
-        as `compare`, by the first way of erasing; with several ways also ``operators``, see `operators.sensitivity`,
-        and its sentences among ``notes``. Of ERASER instances also ``score_notes`` and ``score_signatures``: what
-        ``score`` says, of all files or of those named; ``quotes``, where files hold a language model's: {name: its
-        scores of them, each with ``KEY_ci`` where it has one run}; and ``against_chance``.
+        as `compare`, by the first operator; with several operators also ``operators``, see
+        `operators.compute_operator_sensitivity`, and its sentences among ``notes``. For ERASER instances also
+        ``score_notes`` and ``score_signatures`` (the notes and signatures of ``score``), ``quotes`` if files hold a
+        language model's quotes ({name: its scores of them, each with ``KEY_ci`` if it has one run}), and
+        ``against_chance``.
 
     Raises:
         DataError: what ``score`` refuses, or files that share no score.
     """
     inference = inference or Inference()
     settings = settings or ScoreSettings()
-    ways = by_operator(systems)
+    systems_by_operator = group_by_operator(systems)
     scored = {path: score(source, path, settings) for system in systems for path in system.paths}
     results: dict[str, dict[str, Any]] = {}
-    for way, own in ways.items():
-        of_way = {system.name: mean_of([scored[path] for path in system.paths]) for system in own}
-        result = compare_scores(of_way, inference, settings.only_predicted)
+    for operator, own in systems_by_operator.items():
+        operator_systems = {system.name: average_runs([scored[path] for path in system.paths]) for system in own}
+        result = compare_scores(operator_systems, inference, settings.only_predicted)
         if result is None:
             message, last = "expected files that share a score, found none: their fields differ", systems[-1].paths[-1]
             raise DataError(message, rule="score-missing", file=None if source.holds_pairs else last)
-        results[way] = result
+        results[operator] = result
     first = next(iter(results.values()))
     if len(results) > 1:
-        told = sensitivity(results)
-        first |= {"operators": told, "notes": [*first["notes"], *operator_notes(told)]}
-    return first if source.holds_pairs else first | _of_instances(systems, scored, first, len(ways), inference)
+        sensitivity = compute_operator_sensitivity(results)
+        first |= {"operators": sensitivity, "notes": [*first["notes"], *describe_flips(sensitivity)]}
+    return (
+        first
+        if source.holds_pairs
+        else first | _of_instances(systems, scored, first, len(systems_by_operator), inference)
+    )
 
 
 def _of_instances(
-    systems: Sequence[System], scored: Mapping[Path, Scores], result: Mapping[str, Any], ways: int, inference: Inference
+    systems: Sequence[System],
+    scored: Mapping[Path, Scores],
+    result: Mapping[str, Any],
+    n_operators: int,
+    inference: Inference,
 ) -> dict[str, Any]:
-    """What a comparison of ERASER instances says besides."""
+    """Add the results that only a comparison of ERASER instances has."""
     more: dict[str, Any] = {}
-    if ways == 1:
-        more["notes"] = [*result["notes"], *unlike_ways(systems)]
+    if n_operators == 1:
+        more["notes"] = [*result["notes"], *describe_unlike_operators(systems)]
     quotes = {
         system.name: own
         for system in systems
@@ -497,20 +513,20 @@ def _of_instances(
     }
     notes = {name: run.notes for name, run in by_run.items()}
     signatures = {name: run.block_signatures for name, run in by_run.items()}
-    for key, lines_of in (("score_notes", notes), ("score_signatures", signatures)):
-        said: dict[str, list[str]] = {}  # each line with the runs that it is said of
-        for name, lines in lines_of.items():
+    for key, note_lines in (("score_notes", notes), ("score_signatures", signatures)):
+        runs_by_line: dict[str, list[str]] = {}  # line -> the runs that it is about
+        for name, lines in note_lines.items():
             for line in lines:
-                said.setdefault(line, []).append(name)
+                runs_by_line.setdefault(line, []).append(name)
         more[key] = [
-            line if len(names) == len(by_run) else f"{', '.join(names)}: {line}" for line, names in said.items()
+            line if len(names) == len(by_run) else f"{', '.join(names)}: {line}" for line, names in runs_by_line.items()
         ]
     chance = {name: run.chance for name, run in by_run.items()}
-    return more | ({"against_chance": chance_over_systems(chance)} if any(chance.values()) else {})
+    return more | ({"against_chance": correct_chance_tests(chance)} if any(chance.values()) else {})
 
 
 def _quote_scores(runs: Sequence[Scores], inference: Inference) -> dict[str, Any]:
-    """The scores of a system's quotes, where all its runs hold some: the mean over runs, or one run with intervals."""
+    """Return the quote scores of a system whose runs all hold quotes: means over runs, or one run with intervals."""
     blocks = [run.statistics[QUOTES] for run in runs if QUOTES in run.statistics]
     if len(blocks) < len(runs):
         return {}
@@ -523,8 +539,8 @@ def _quote_scores(runs: Sequence[Scores], inference: Inference) -> dict[str, Any
     return {name: value for key in known for name, value in ((key, known[key]), (f"{key}_ci", bounds[key].tolist()))}
 
 
-def chance_over_systems(chance: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
-    """Each system's test against random rationales, its p-value corrected by Holm over the systems.
+def correct_chance_tests(chance: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
+    """Return each system's test against random rationales, with p-values corrected by Holm over the systems.
 
     Args:
         chance: {system: {"comprehensiveness" or "sufficiency": what ``against_chance`` gives}}; a system without draws

@@ -13,7 +13,7 @@ from eraser_hub.conversion.eraser.format import read_document_lines, safe_name
 from eraser_hub.metrics.joining import DocumentLengths
 from eraser_hub.metrics.tokens import measure_texts
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.lines import NoFile, file_name, utf8_file
+from eraser_hub.records.lines import NoFile, file_name, read_utf8_file
 
 # bytes of texts that are counted at a time
 TEXTS_AT_ONCE = 1 << 17
@@ -52,7 +52,7 @@ class CorpusDocuments(DocumentLengths):
         return self._sentence_places()[1]
 
     def _sentence_places(self) -> list[np.ndarray]:
-        """Where sentences stand, made when it is first asked for (and then for all parts, which share the list)."""
+        """Return the sentence boundaries. The first call makes the list, and all chunks share it."""
         if not self._places or len(self._places[1]) != len(self.sizes) + 1:
             counts = np.maximum(self.sentences, 0)
             sizes = np.frombuffer(self.sizes, dtype=np.intc) if self.sizes else np.zeros(0, dtype=np.intc)
@@ -60,7 +60,7 @@ class CorpusDocuments(DocumentLengths):
         return self._places
 
     def number(self, docids: Sequence[str]) -> np.ndarray:
-        """The number of each document, -1 for one that docs.jsonl does not have; those that are new are counted."""
+        """Return the number of each document, -1 for one that docs.jsonl does not have. New documents are counted."""
         numbers = self.numbers
         if self.lines.is_file():
             if not numbers:
@@ -74,7 +74,7 @@ class CorpusDocuments(DocumentLengths):
         return places
 
     def find(self, annotation: np.ndarray, doc: np.ndarray) -> np.ndarray:
-        """The row of each document; -1 where there is none."""
+        """Return the row of each document; -1 where there is none."""
         return np.where((doc >= 0) & (self.tokens[doc] >= 0), doc, -1)
 
     def _read_files(self, docids: Sequence[str]) -> None:
@@ -83,7 +83,7 @@ class CorpusDocuments(DocumentLengths):
             if not safe_name(docid):  # a docid is a file's name: it never leads out of the folder
                 continue
             try:
-                texts.append(utf8_file(f"{self.folder}/{file_name(docid)}"))
+                texts.append(read_utf8_file(f"{self.folder}/{file_name(docid)}"))
             except NoFile:
                 continue
             numbers.append(number)
@@ -129,10 +129,10 @@ class NamedDocuments:
         return len(self.documents.numbers)
 
     def find(self, docids: list[str]) -> np.ndarray:
-        """int64: the number of each id, -1 where there is no such document."""
+        """Return the number of each id as int64, -1 for an unknown document."""
         numbers = self.documents.number(docids)
         return self.documents.find(numbers, numbers)
 
     def counts(self, chosen: np.ndarray) -> np.ndarray:
-        """(chosen, 2): the tokens and the sentences of each."""
+        """Return the tokens and the sentences of each document, shape (documents, 2)."""
         return np.stack([self.documents.tokens[chosen], self.documents.sentences[chosen]], axis=1)

@@ -6,12 +6,12 @@ import hashlib
 
 import numpy as np
 
-from eraser_hub.records.digests import file_digest
+from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.run_record import signature_of_run
+from eraser_hub.records.run_record import read_signature
 from eraser_hub.schema.instance import SCORE_FIELDS
 
-from .leaks import interval_over_documents
+from .mask_leaks import compute_document_interval
 from .modules import read_predictions
 from .runs import System
 from .scored_split import ScoredSplit
@@ -25,16 +25,20 @@ ON_RATIONALE = SCORE_FIELDS["sufficiency"]
 def add_evaluator(
     scores: Scores, system: System, evaluator: System, source: ScoredSplit, settings: ScoreSettings
 ) -> None:
-    """Add the share of gold labels that an evaluator tells from a system's rationales alone.
+    """Add the share of gold labels that an evaluator predicts from a system's rationales alone.
 
     Args:
-        evaluator: what ``explain --model EVALUATOR --rationales SYSTEM`` wrote; its labels of the rationale count.
+        scores: the system's scores, which get the new ones.
+        system: the system, with its predictions.
+        evaluator: predictions of ``explain --model EVALUATOR --rationales SYSTEM``; its labels of the rationale count.
+        source: the split.
+        settings: of the interval.
 
     Raises:
         DataError: an annotation that it does not answer or has no such scores for, another system's rationales.
     """
-    signature = signature_of_run(evaluator.path)
-    digest = file_digest(system.path, hashlib.blake2b(digest_size=6))
+    signature = read_signature(evaluator.path)
+    digest = compute_file_digest(system.path, hashlib.blake2b(digest_size=6))
     if signature and f"rationales:{digest}|" not in signature:  # as far as the run's record says whose they are
         name = system.path.name
         words = f"expected an evaluator of the rationales of {name} (explain --rationales {name}), found {signature}"
@@ -54,6 +58,6 @@ def add_evaluator(
         return
     flags = np.array(hits)
     scores.scores[EVALUATED] = float(flags.mean())
-    interval = interval_over_documents(flags, docids, settings)
+    interval = compute_document_interval(flags, docids, settings)
     if interval is not None:
         scores.intervals[EVALUATED] = interval

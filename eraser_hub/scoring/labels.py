@@ -1,4 +1,4 @@
-"""Which labels a corpus has: its own word first, then the caller's, then its folder's name, then the annotations'."""
+"""Labels of a corpus: from its corpus.yaml, the caller's config, its folder's name, or its annotations."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import NamedTuple
 import msgspec
 
 from eraser_hub.conversion.eraser.configs import CONFIGS, CORPUS_YAML
-from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.errors import DataError, show
 
 
 class LabelNames(NamedTuple):
-    """The labels that count.
+    """Valid labels of a corpus.
 
     Attributes:
-        names: in their order, others are issues; None: those that the annotations have.
-        note: one line for whoever scores, where the labels are the annotations' own; else empty.
+        names: the labels in order; any other label is an error. None: the labels of the annotations.
+        note: a note if the labels are those of the annotations; else empty.
     """
 
     names: tuple[str, ...] | None
@@ -29,8 +29,8 @@ class _Labelled(msgspec.Struct, gc=False):
     classification: str | None = None
 
 
-def labels_of_corpus(folder: Path, config: str | None, annotations: Path) -> LabelNames:
-    """The labels of a corpus folder.
+def find_corpus_labels(folder: Path, config: str | None, annotations: Path) -> LabelNames:
+    """Return the labels of a corpus folder.
 
     They are those of its corpus.yaml; else those of ``config``; else those of the config that the folder
     is named after, if at least one annotation has one of them; else the annotations'.
@@ -49,7 +49,7 @@ def labels_of_corpus(folder: Path, config: str | None, annotations: Path) -> Lab
         return LabelNames(own_config_of(folder).label_names)
     if config is not None:
         if config not in CONFIGS:
-            message = f"expected one of the configs {', '.join(CONFIGS)}, found {shown(config)}"
+            message = f"expected one of the configs {', '.join(CONFIGS)}, found {show(config)}"
             raise DataError(message, rule="option-value", argument="config")
         return LabelNames(CONFIGS[config].label_names)
     name = folder.resolve().name
@@ -60,7 +60,7 @@ def labels_of_corpus(folder: Path, config: str | None, annotations: Path) -> Lab
 
 
 def _labels(annotations: Path) -> Iterator[str]:
-    """The labels of an annotation file, as they come; what is wrong with a line is told where it is read for good."""
+    """Return the labels of an annotation file in order of appearance. Errors are reported when it is read in full."""
     if not annotations.is_file():
         return
     decode, text = msgspec.json.Decoder(_Labelled).decode, msgspec.json.Decoder(str).decode

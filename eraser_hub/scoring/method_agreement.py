@@ -1,4 +1,4 @@
-"""How far systems rank tokens alike: rank correlation, and overlap of their tops.
+"""Agreement of systems on the ranking of tokens: rank correlation, and overlap of the top tokens.
 
 A figure is the mean over the instances that both systems score, with a bootstrap interval over the documents that these
 share; of one system it is that of its own runs against one another (trained by other seeds).
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from eraser_hub.metrics.rank_correlation import top_overlap
 from eraser_hub.schema.instance import SOFT_FIELDS
 
-from .leaks import interval_over_documents
+from .mask_leaks import compute_document_interval
 from .settings import ScoreSettings
 
 TOP_SHARE = 0.1  # of an instance's tokens
@@ -28,7 +28,7 @@ Measure = Callable[[NDArray[np.float64], NDArray[np.float64]], float]
 
 
 class RankAgreement(NamedTuple):
-    """How far two systems agree.
+    """Agreement of two systems.
 
     Attributes:
         mean: over the instances for which the measure is defined.
@@ -41,8 +41,8 @@ class RankAgreement(NamedTuple):
     instances: int
 
 
-def soft_scores_of(answers: Mapping[str, Mapping[str, Any]]) -> Rankings:
-    """The soft scores of each instance that has some, its documents in the order of their names."""
+def collect_soft_scores(answers: Mapping[str, Mapping[str, Any]]) -> Rankings:
+    """Return the soft scores of each instance that has some, its documents sorted by name."""
     field = SOFT_FIELDS["soft"].field
     scores = {}
     for identity, instance in answers.items():
@@ -53,13 +53,15 @@ def soft_scores_of(answers: Mapping[str, Mapping[str, Any]]) -> Rankings:
     return scores
 
 
-def overlap_of_tops(left: NDArray[np.float64], right: NDArray[np.float64]) -> float:
-    """The share of the top tenth of tokens that both have in common."""
+def compute_top_overlap(left: NDArray[np.float64], right: NDArray[np.float64]) -> float:
+    """Return the share of the top tenth of tokens that both rankings have in common."""
     return top_overlap(left, right, math.ceil(TOP_SHARE * len(left)))
 
 
-def values_of(measure: Measure, pairs: Sequence[tuple[Rankings, Rankings]]) -> tuple[list[float], list[Docids]]:
-    """The measure of each instance that both of a pair have, where it is defined; and the instance's documents."""
+def compute_pair_values(
+    measure: Measure, pairs: Sequence[tuple[Rankings, Rankings]]
+) -> tuple[list[float], list[Docids]]:
+    """Return the measure of each instance that both have and its documents, where the measure is defined."""
     values, docids = list[float](), list[Docids]()
     for left, right in pairs:
         for identity, (documents, scores) in left.items():
@@ -70,20 +72,20 @@ def values_of(measure: Measure, pairs: Sequence[tuple[Rankings, Rankings]]) -> t
     return values, docids
 
 
-def agreement_of(
+def compute_agreement(
     measure: Measure, first: Sequence[Rankings], second: Sequence[Rankings], settings: ScoreSettings
 ) -> RankAgreement | None:
-    """How far two systems agree, or the runs of one; None where no instance tells.
+    """Return the agreement of two systems, or of the runs of one; None if no instance has a value.
 
     Args:
-        measure: of two rankings of an instance's tokens; NaN where it is undefined.
-        first, second: the runs of each system, of which the first ones are compared; the same list: of one system,
-            whose runs are compared with one another.
+        measure: a measure of two rankings of an instance's tokens; NaN if it is undefined.
+        first: the runs of a system, of which the first one is compared.
+        second: the runs of the other system; the same list compares the runs of one system with one another.
         settings: of the interval.
     """
     pairs = list(combinations(first, 2)) if first is second else [(first[0], second[0])]
-    values, docids = values_of(measure, pairs)
+    values, docids = compute_pair_values(measure, pairs)
     if not values:
         return None
-    interval = interval_over_documents(np.array(values), docids, settings)
+    interval = compute_document_interval(np.array(values), docids, settings)
     return RankAgreement(math.fsum(values) / len(values), interval, len(values))

@@ -1,4 +1,4 @@
-"""What metric modules score row by row: records of the perturbation benchmark, normalised fidelity."""
+"""Scores of metric modules that work row by row: the perturbation benchmark, normalised fidelity."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 
 from eraser_hub.metrics.issues import ONLY_PREDICTED
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.predictions import instances, plain_rows
+from eraser_hub.records.predictions import instances, read_plain_rows
 from eraser_hub.records.rules import Rule
-from eraser_hub.records.run_record import signature_of_run
+from eraser_hub.records.run_record import read_signature
 from eraser_hub.schema.instance import CONSISTENCY_FIELD, OUTCOME_FIELD, QUOTES_FIELD
 
 from .quotes import BLOCK as QUOTES
@@ -23,8 +23,8 @@ from .settings import ScoreSettings
 LEVELS = ("confidence_level", "n_resamples", "seed", "per_instance")
 
 
-def metric_module(name: str) -> Any:
-    """An instance of the metric class in ``eraser_hub.metrics.NAME``."""
+def load_metric_module(name: str) -> Any:
+    """Return an instance of the metric class in ``eraser_hub.metrics.NAME``."""
     import evaluate
 
     module = importlib.import_module(f"eraser_hub.metrics.{name}")
@@ -42,17 +42,19 @@ def module_result(
     Raises:
         DataError: what the module refuses; with the file.
     """
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            result = metric_module(name).compute(predictions=list(predictions), references=list(references), **options)
+            result = load_metric_module(name).compute(
+                predictions=list(predictions), references=list(references), **options
+            )
         except DataError:
             raise
         except ValueError as error:
             # the module names instance and field; the file is ours to add
             message = str(error).replace(ONLY_PREDICTED, "`only_predicted`")
             raise DataError(message, rule=getattr(error, "rule", "input"), file=path) from None
-    return result, [str(one.message) for one in told if one.category is UserWarning]
+    return result, [str(one.message) for one in caught if one.category is UserWarning]
 
 
 def read_predictions(source: ScoredSplit, path: Path) -> dict[str, dict[str, Any]]:
@@ -62,7 +64,7 @@ def read_predictions(source: ScoredSplit, path: Path) -> dict[str, dict[str, Any
         DataError: a file that cannot be read or is empty; a prediction without id, or an id twice.
     """
     field, predictions = source.id_field, dict[str, dict[str, Any]]()
-    for line, row in numbered_predictions(source, path):
+    for line, row in read_numbered_predictions(source, path):
         if row.get(field) in (None, ""):
             rule: Rule = "key-missing" if row.get(field) is None else "empty"
             words = f"expected an id, found {'none' if row.get(field) is None else 'an empty one'}"
@@ -77,25 +79,26 @@ def read_predictions(source: ScoredSplit, path: Path) -> dict[str, dict[str, Any
     return predictions
 
 
-def numbered_predictions(source: ScoredSplit, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def read_numbered_predictions(source: ScoredSplit, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Read predictions as plain rows, each with its line."""
     if source.holds_pairs:
-        return plain_rows(path)
+        return read_plain_rows(path)
     from msgspec import to_builtins
 
     return ((line, to_builtins(instance)) for line, instance in instances(path))
 
 
 def score_records(source: ScoredSplit, path: Path, settings: ScoreSettings) -> Scores:
-    """Score records of the perturbation benchmark: MAP of the pairs, agreement with gold sets where there are any, and
-    a language model's quotes.
+    """Score records of the perturbation benchmark.
+
+    The scores are MAP of the pairs, agreement with gold sets if there are any, and a language model's quotes.
 
     Raises:
         DataError: what a module refuses; nothing in the file can be scored.
     """
-    source.rows  # noqa: B018  # what is wrong with them is told before the predictions are read
+    source.rows  # noqa: B018  # report their errors before the predictions are read
     rows: Rows = list(read_predictions(source, path).values())
-    scores = Scores(names=source.names | {"config": source.built_config}, ids=source.ids, run=signature_of_run(path))
+    scores = Scores(names=source.names | {"config": source.built_config}, ids=source.ids, run=read_signature(path))
     paper = {"paper": settings.paper} if settings.paper else {}
     by = {"by": settings.by or "label"} if settings.by or _has(source.rows, "label") else {}
     parts = _blocks(source, rows, settings, scores)
@@ -107,7 +110,7 @@ def score_records(source: ScoredSplit, path: Path, settings: ScoreSettings) -> S
         result, notes = module_result(name, answers, gold, path, settings.of_module(*LEVELS) | more)
         scores.add(result, name)
         scores.notes += notes
-        scores.statistics[name] = metric_module(name).statistics(answers, gold, **settings.of_module(), **own)
+        scores.statistics[name] = load_metric_module(name).statistics(answers, gold, **settings.of_module(), **own)
     if not scores.statistics and not settings.allow_empty:
         message = "nothing to score: expected rationale_tokens or rationale, found neither"
         raise DataError(message, rule="score-missing", file=path)
@@ -118,7 +121,7 @@ def score_records(source: ScoredSplit, path: Path, settings: ScoreSettings) -> S
 def _blocks(
     source: ScoredSplit, rows: Rows, settings: ScoreSettings, scores: Scores
 ) -> Iterator[tuple[str, Rows, Rows]]:
-    """(module, predictions, references) of what can be scored; the scores' notes say why the rest cannot."""
+    """Return (module, predictions, references) of all that can be scored; notes say why the rest cannot."""
     references = source.labelled
     if settings.only_predicted and not _holds_pair(rows, references):
         scores.notes.append("no MAP: the predictions answer no original together with a perturbed record of it.")
@@ -148,7 +151,7 @@ def _has(rows: Rows, field: str) -> bool:
 
 
 def _quoted(row: Row, source: ScoredSplit) -> dict[str, Any]:
-    """The fields of a prediction that quotes are scored by; a label by its name, as `asked_again` names it."""
+    """Return the fields of a prediction that quotes are scored by, with the label's name."""
     label = row.get("classification", row.get("pred_label"))
     if isinstance(label, int) and not isinstance(label, bool):
         label = source.label_name(label, row, "pred_label")

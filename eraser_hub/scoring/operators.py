@@ -1,4 +1,4 @@
-"""Does the better system hang on how tokens are erased? Verdicts by way of erasing, and Kendall's W of the rankings."""
+"""Sensitivity of comparisons to the operator that erases tokens: verdicts by operator, and Kendall's W of rankings."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ SAME = 1e-12  # scores this close are tied: rounding of the same sums
 
 
 def kendalls_w(ranked: Sequence[Sequence[float]] | NDArray[np.float64]) -> float:
-    """Kendall's coefficient of concordance of m judges who rank n things, corrected for ties.
+    """Return Kendall's coefficient of concordance of m judges who rank n items, corrected for ties.
 
-    ``W = 12 S / (m^2 (n^3 - n) - m sum_j T_j)``, S the sum of squared deviations of the things' rank sums from their
-    mean, ``T_j`` the sum of ``t^3 - t`` over judge j's groups of t tied things. 1: all rank alike; 0: not at all.
+    ``W = 12 S / (m^2 (n^3 - n) - m sum_j T_j)``, S the sum of squared deviations of the items' rank sums from their
+    mean, ``T_j`` the sum of ``t^3 - t`` over judge j's groups of t tied items. 1: all rank alike; 0: not at all.
     Kendall and Babington Smith (1939).
 
     Args:
-        ranked: what each judge gives each thing, shape (m, n).
+        ranked: the rating of each item by each judge, shape (m, n).
 
     Returns:
-        W; NaN for fewer than two judges or things, or where every judge ties all.
+        W; NaN for fewer than two judges or items, or where every judge ties all.
 
     >>> kendalls_w([[3, 2, 1], [9, 5, 4]]), kendalls_w([[1, 2], [2, 1]])
     (1.0, 0.0)
@@ -34,93 +34,94 @@ def kendalls_w(ranked: Sequence[Sequence[float]] | NDArray[np.float64]) -> float
     values = np.asarray(ranked, dtype=np.float64)
     if values.ndim != 2 or min(values.shape) < 2 or np.isnan(values).any():
         return math.nan
-    judges, things = values.shape
+    judges, n_items = values.shape
     close = np.abs(values[:, :, None] - values[:, None, :]) <= SAME
     below = (values[:, :, None] > values[:, None, :]) & ~close
     ties = close.sum(axis=2)  # of each thing, itself among them
     ranks = below.sum(axis=2) + (ties + 1) / 2
     correction = float((ties**2 - 1).sum())  # t things of a group of t: t (t^2 - 1)
-    spread = float(((ranks.sum(axis=0) - judges * (things + 1) / 2) ** 2).sum())
-    possible = judges**2 * (things**3 - things) - judges * correction
+    spread = float(((ranks.sum(axis=0) - judges * (n_items + 1) / 2) ** 2).sum())
+    possible = judges**2 * (n_items**3 - n_items) - judges * correction
     return 12 * spread / possible if possible > 0 else math.nan
 
 
-def sensitivity(results: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """What of a comparison hangs on how tokens are erased.
+def compute_operator_sensitivity(results: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Find out which results of a comparison depend on how tokens are erased.
 
     Args:
-        results: {way of erasing: what ``compare_named`` gave}, of the same systems.
+        results: {operator: result of ``compare_scores``}, of the same systems.
 
     Returns:
-        ``names``: the ways; ``scores``: for each score that has a direction and differs between ways {``better``:
-        "higher" or "lower", ``values``: {way: {system: score}}, ``kendall_w``: of the systems' rankings, a judge a way,
-        ``pairs``: [{``first``, ``second``, ``verdicts``: {way: {``difference``, ``ci``, ``better``: the system whose
-        score is better with an interval that leaves 0 out, else None}}, ``flips``: whether one way has the first for
-        better and another the second}]}.
+        ``names``: the operators; ``scores``: for each score that has a direction and differs between operators
+        {``better``: "higher" or "lower", ``values``: {operator: {system: score}}, ``kendall_w``: of the systems'
+        rankings, with an operator as a judge, ``pairs``: [{``first``, ``second``, ``verdicts``: {operator:
+        {``difference``, ``ci``, ``better``: the system with the better score if the interval excludes 0, else None}},
+        ``flips``: True if one operator prefers the first system and another the second}]}.
     """
-    ways = list(results)
+    operators = list(results)
     directions, _ = make_info()
-    first = results[ways[0]]
+    first = results[operators[0]]
     scores: dict[str, Any] = {}
     for key in first["comparisons"][0]["keys"]:
         up = directions.get(key)
         if up is None or any(key not in pair["keys"] for one in results.values() for pair in one["comparisons"]):
             continue
-        values = {way: {name: own[key] for name, own in one["scores"].items()} for way, one in results.items()}
-        if all(same(values[way], values[ways[0]]) for way in ways):
+        values = {
+            operator: {name: own[key] for name, own in one["scores"].items()} for operator, one in results.items()
+        }
+        if all(has_same_scores(values[operator], values[operators[0]]) for operator in operators):
             continue
         pairs = [_verdicts(results, at, key, up) for at in range(len(first["comparisons"]))]
         w = kendalls_w([list(own.values()) for own in values.values()])
         better, kendall = "higher" if up else "lower", None if math.isnan(w) else w
         scores[key] = {"better": better, "values": values, "kendall_w": kendall, "pairs": pairs}
-    return {"names": ways, "scores": scores}
+    return {"names": operators, "scores": scores}
 
 
-def same(first: Mapping[str, float], second: Mapping[str, float]) -> bool:
-    """Whether systems have the same scores, NaN being NaN."""
+def has_same_scores(first: Mapping[str, float], second: Mapping[str, float]) -> bool:
+    """Return True if the systems have equal scores; NaN equals NaN."""
     return all(abs(first[name] - second[name]) <= SAME or first[name] != first[name] for name in first)
 
 
 def _verdicts(results: Mapping[str, Mapping[str, Any]], at: int, key: str, up: bool) -> dict[str, Any]:
-    """The verdict of each way on one pair of systems."""
+    """Return the verdict of each operator on one pair of systems."""
     verdicts: dict[str, Any] = {}
-    for way, one in results.items():
+    for operator, one in results.items():
         pair = one["comparisons"][at]
         difference, (low, high) = pair["keys"][key]["difference"], pair["keys"][key]["ci"]
         names = (pair["first"], pair["second"]) if up else (pair["second"], pair["first"])
         better = names[0] if low > 0 else names[1] if high < 0 else None
-        verdicts[way] = {"difference": difference, "ci": [low, high], "better": better}
+        verdicts[operator] = {"difference": difference, "ci": [low, high], "better": better}
     pair = next(iter(results.values()))["comparisons"][at]
     decided = {one["better"] for one in verdicts.values()} - {None}
     return {"first": pair["first"], "second": pair["second"], "verdicts": verdicts, "flips": len(decided) > 1}
 
 
-def better_of(pair: Mapping[str, Any]) -> str:
-    """The verdicts on a pair in words: the better system, or who it is by which ways."""
+def describe_better_system(pair: Mapping[str, Any]) -> str:
+    """Return the better system of a pair, or which system is better by which operators."""
     by_name: dict[str, list[str]] = {}
-    for way, one in pair["verdicts"].items():
-        by_name.setdefault(one["better"] or UNDECIDED, []).append(way)
+    for operator, one in pair["verdicts"].items():
+        by_name.setdefault(one["better"] or UNDECIDED, []).append(operator)
     if len(by_name) == 1:
         return next(iter(by_name))
-    return "; ".join(f"{name} by {', '.join(ways)}" for name, ways in by_name.items())
+    return "; ".join(f"{name} by {', '.join(operators)}" for name, operators in by_name.items())
 
 
-def operator_notes(told: Mapping[str, Any]) -> list[str]:
-    """A sentence for each verdict that flips, and one that counts those that hold by some ways alone.
+def describe_flips(sensitivity: Mapping[str, Any]) -> list[str]:
+    """Return a sentence for each verdict that flips, and one that counts verdicts that only some operators give.
 
     Args:
-        told: what :func:`sensitivity` gave.
+        sensitivity: result of :func:`compute_operator_sensitivity`.
     """
     lines, partly = [], 0
-    for key, score in told["scores"].items():
+    for key, score in sensitivity["scores"].items():
         for pair in score["pairs"]:
             if pair["flips"]:
-                lines.append(
-                    f"{key} flips with the way of erasing, so it favours neither system: better is {better_of(pair)}"
-                )
+                better = describe_better_system(pair)
+                lines.append(f"{key} flips with the way of erasing, so it favours neither system: better is {better}")
             partly += not pair["flips"] and len({one["better"] for one in pair["verdicts"].values()}) > 1
-    if not told["scores"]:
-        lines.append(f"no score hangs on the way of erasing: {', '.join(told['names'])} give the same")
+    if not sensitivity["scores"]:
+        lines.append(f"no score depends on the way of erasing: {', '.join(sensitivity['names'])} give the same")
     if partly:
         lines.append(
             f"{partly} verdicts hold by some ways of erasing and are undecided by others: see the table of ways"

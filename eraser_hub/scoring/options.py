@@ -18,9 +18,9 @@ if TYPE_CHECKING:  # the command line reads the declarations without waiting for
 
 OnlyPredicted = Annotated[
     bool,
-    Option(group="Settings of scores", help="Leave out annotations without an instance; the number scored is printed."),
+    Option(group="Settings of scores", help="Score only annotations with an instance, and print their number."),
 ]
-_CLUSTERS = "What intervals and tests draw together: auto (annotations that share a document), none, or a field of "
+_CLUSTERS = "Clusters of intervals and tests: auto (annotations that share a document), none, or a field of "
 ClusterBy = Annotated[str, Option(group="Uncertainty", help=f"{_CLUSTERS}the annotations.")]
 # settings that records of the perturbation benchmark are scored by
 _OF_PAIRS = ("confidence_level", "n_resamples", "seed", "only_predicted", "cluster_by", "paper", "totals_only")
@@ -28,13 +28,13 @@ _OF_PAIRS = ("confidence_level", "n_resamples", "seed", "only_predicted", "clust
 
 @dataclass(frozen=True, kw_only=True)
 class AgainstArguments(Options):
-    """What predictions are scored against, and how.
+    """References of the predictions, and settings of the scores.
 
     Attributes:
-        dataset: A built dataset, e.g. hub/eraser: its folder, or its id on the Hub.
-        source: Instead of `dataset`: the corpus as released, with SPLIT.jsonl, and docs/ or docs.jsonl.
-        config: The configuration of `dataset`, e.g. movies; with `source` the one whose labels count.
-        annotations: An annotation file of `source` other than SPLIT.jsonl.
+        dataset: Built dataset, e.g. hub/eraser: a folder, or an id on the Hub.
+        source: Corpus as released, in place of `dataset`: a folder with SPLIT.jsonl, and docs/ or docs.jsonl.
+        config: Configuration of `dataset`, e.g. movies; with `source` the one that gives the labels.
+        annotations: Annotation file of `source`, in place of SPLIT.jsonl.
 
     Settings of scores:
         iou_thresholds: IOU threshold; repeat it for several.
@@ -96,7 +96,7 @@ class AgainstArguments(Options):
 
 @dataclass(frozen=True)
 class ScoreArguments(AgainstArguments):
-    """What is scored, against what and how.
+    """Predictions to score, their references, and settings.
 
     Attributes:
         predictions: Predictions, jsonl or Parquet: a file, https:// or hf://.
@@ -104,20 +104,20 @@ class ScoreArguments(AgainstArguments):
         by: Break the scores down by this field of the annotations.
 
     Settings of scores:
-        strict: Demand IOU thresholds, labels, class scores and comprehensiveness scores.
+        strict: Require IOU thresholds, labels, class scores and comprehensiveness scores.
         auprc_policy: AUPRC of a document without evidence: reference (0.5), skip, zero or one.
         random_baseline: Also score this many shuffles of the soft scores (the papers: 10).
-        sentence_threshold: A sentence is predicted from this score on.
+        sentence_threshold: Lowest score of a predicted sentence.
         per_instance: Add every score of every instance.
-        mask_leak: Also score how well the places and number of selected tokens alone predict the model's labels.
+        mask_leak: Also score how well positions and number of selected tokens predict the model's labels.
 
     Uncertainty:
-        confidence_level: Level of the bootstrap intervals, e.g. 0.95; without it there are none.
+        confidence_level: Confidence level of the bootstrap intervals, e.g. 0.95; no intervals by default.
         resamples: Bootstrap resamples; 1000 by default.
-        ci_method: Bootstrap intervals: bca or percentile.
+        ci_method: Method of the bootstrap intervals: bca or percentile.
 
     Run:
-        num_proc: Processes that read predictions (0: more than one for large files).
+        num_proc: Number of processes that read predictions; 0: several for large files.
     """
 
     predictions: Annotated[str, Option(aliases=("results",))]
@@ -140,31 +140,30 @@ class ScoreArguments(AgainstArguments):
             raise UsageError("`strict` needs `iou_thresholds`", rule="option-missing")
 
     def refuse_odd(self, settings: ScoreSettings) -> None:
-        """Refuse settings that records of the perturbation benchmark are not scored by.
+        """Check that the settings apply to records of the perturbation benchmark.
 
         Raises:
             UsageError: names them.
         """
         own = [one for one in fields(settings) if one.name not in _OF_PAIRS]
-        if odd := [one.name for one in own if getattr(settings, one.name) != one.default]:
-            raise UsageError(f"{', '.join(odd)}: not for bilingual_perturbation", rule="unsupported")
+        if unsupported := [one.name for one in own if getattr(settings, one.name) != one.default]:
+            raise UsageError(f"{', '.join(unsupported)}: not for bilingual_perturbation", rule="unsupported")
 
 
 @dataclass(frozen=True, kw_only=True)
 class CompareArguments(AgainstArguments):
-    """Which systems are compared, and how.
+    """Systems to compare, and settings.
 
     Attributes:
-        predictions: A system's predictions, FILE or NAME=FILE (a file, https:// or hf://), or NAME=FILE,FILE,.. for
-            several runs (seeds) of a system; give two systems or more. Files of several erase operators are
-            distinguished by their run records.
-        primary: A score declared in advance: the family, in place of the headline scores; repeat for several.
+        predictions: Predictions of a system, FILE or NAME=FILE (a file, https:// or hf://), or NAME=FILE,FILE,.. for
+            several runs (seeds); repeat it for each system.
+        primary: Score to test, declared in advance, in place of the headline scores; repeat it for several.
 
     Uncertainty:
         resamples: Resamples of the randomisation test and of the bootstrap.
         confidence_level: Confidence level of the intervals of differences, in (0, 1).
-        adjust: Correction of p over the family; bh: Benjamini and Hochberg.
-        equivalence: Also test whether systems differ by less than this, either way (TOST).
+        adjust: Correction of p-values for several tests; bh: Benjamini and Hochberg.
+        equivalence: Margin of an additional test that systems are equivalent (TOST).
     """
 
     predictions: Annotated[Sequence[str], Option(aliases=("results",))]
@@ -175,6 +174,7 @@ class CompareArguments(AgainstArguments):
     equivalence: float | None = None
 
     def settings(self) -> ScoreSettings:
+        """Return the settings of the scores that are compared."""
         from dataclasses import replace
 
         # the tests' level and resamples are no intervals of scores, and every annotation's row is needed

@@ -57,12 +57,12 @@ class Pair:
         self.observed: Scores = {key: score[0] for key, score in self.differences(self.totals).items()}
 
     def _runs(self, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Sums (r, runs of both * k) as (r, runs, k) of either system."""
+        """Return sums (r, runs of both * k) as (r, runs, k) of either system."""
         runs = sums.reshape(len(sums), self.n_first + self.n_second, -1)
         return runs[:, : self.n_first], runs[:, self.n_first :]
 
     def differences(self, sums: np.ndarray, seeds: np.random.Generator | None = None, resamples: int = 1) -> Scores:
-        """The first system's mean score less the second's.
+        """Return the first system's mean score minus the second's.
 
         Args:
             sums: float64 (r, runs of both * k).
@@ -80,7 +80,7 @@ class Pair:
             return {key: means[0][key] - means[1][key] for key in means[0]}
 
     def exchanged(self, swap: np.ndarray) -> Scores:
-        """Differences after clusters were exchanged, {key: (r,)}: the mean over all pairs of runs.
+        """Return the differences after clusters were exchanged, {key: (r,)}: the mean over all pairs of runs.
 
         Args:
             swap: 0/1 (r, n): which clusters exchange their systems.
@@ -98,7 +98,7 @@ class Pair:
 
 
 def _shares(runs: int, resamples: int, seeds: np.random.Generator | None) -> np.ndarray:
-    """The weight of each run in each resample, float64 (resamples, runs), rows summing to 1."""
+    """Return the weight of each run in each resample, float64 (resamples, runs), rows summing to 1."""
     if seeds is None or runs == 1:
         return np.full((resamples, runs), 1 / runs)
     drawn = seeds.multinomial(runs, np.full(runs, 1 / runs), size=resamples) / runs
@@ -107,7 +107,7 @@ def _shares(runs: int, resamples: int, seeds: np.random.Generator | None) -> np.
 
 
 def _swaps(n: int, n_resamples: int, seed: int, exact: bool, width: int) -> Iterator[np.ndarray]:
-    """Rows of 0/1: which clusters exchange their systems."""
+    """Yield rows of 0/1: 1 for clusters that exchange their systems."""
     rows = max(1, min(n_resamples, CHUNK_BYTES // (8 * max(n, width))))
     random = np.random.default_rng(seed)
     for start in range(0, n_resamples, rows):
@@ -123,12 +123,12 @@ def _concatenate(parts: Sequence[Scores]) -> dict[str, np.ndarray]:
 
 
 def is_exact(n: int, n_resamples: int) -> bool:
-    """Whether all exchanges of n clusters are no more than ``n_resamples``."""
+    """Return True if there are at most ``n_resamples`` exchanges of n clusters."""
     return n < 31 and 2**n <= n_resamples
 
 
 def randomisation(pair: Pair, n_resamples: int = RESAMPLES, seed: int = 0) -> dict[str, float]:
-    """Two-sided p-value of every score's difference under random exchange of the two systems, cluster by cluster.
+    """Return the two-sided p-value of every score's difference under random exchange of systems by cluster.
 
     p = (1 + #{abs(difference after exchange) >= abs(difference)}) / (1 + n_resamples). With so few clusters that all
     2^n exchanges are no more than ``n_resamples``, all are taken once and p is their share: exact. Of several runs each
@@ -145,14 +145,14 @@ def randomisation(pair: Pair, n_resamples: int = RESAMPLES, seed: int = 0) -> di
     drawn = _concatenate([pair.exchanged(swap) for swap in _swaps(n, count, seed, exact, pair.totals.size)])
     p_values = {}
     noise = pair.differences(pair.totals, seeds, count) if several else {}
-    for key, real in pair.observed.items():
-        differences = drawn[key] + (noise[key] - real) if several else drawn[key]
+    for key, observed in pair.observed.items():
+        differences = drawn[key] + (noise[key] - observed) if several else drawn[key]
         # sums in another order differ in their last bits: an equal difference must count as equal
-        margin = SAME * max(1.0, abs(float(real))) if np.isfinite(real) else 0.0
+        margin = SAME * max(1.0, abs(float(observed))) if np.isfinite(observed) else 0.0
         valid = differences[~np.isnan(differences)]
-        hits = int((np.abs(valid) >= abs(real) - margin).sum())
+        hits = int((np.abs(valid) >= abs(observed) - margin).sum())
         p = (hits, len(valid)) if exact else (1 + hits, 1 + len(valid))
-        p_values[key] = math.nan if np.isnan(real) or not p[1] else p[0] / p[1]
+        p_values[key] = math.nan if np.isnan(observed) or not p[1] else p[0] / p[1]
     return p_values
 
 
@@ -163,10 +163,14 @@ def paired_bootstrap(
     confidence_level: float = DEFAULT_LEVEL,
     margin: float | None = None,
 ) -> dict[str, dict[str, object]]:
-    """Every score's difference, first - second, on resamples of the clusters: the same resample for both systems.
+    """Bootstrap every score's difference, first - second: both systems get the same resamples of clusters.
 
     Args:
-        margin: of equivalence, in the score's units.
+        pair: the systems.
+        n_resamples: resamples.
+        seed: seed of the resamples.
+        confidence_level: level of the interval, in (0, 1).
+        margin: margin of equivalence, in the score's units.
 
     Returns:
         {key: {``difference``; ``ci``, BCa; ``p_bootstrap``, two-sided: (1 + #{abs(replicate - difference) >=
@@ -186,20 +190,20 @@ def paired_bootstrap(
     bounds = compute_bounds(pair.observed, drawn, confidence_level, left_out)
     tests = {}
     for key, draws in drawn.items():
-        real = float(pair.observed[key])
-        test = {"difference": real, "ci": bounds[key].tolist(), **_of_draws(real, draws[~np.isnan(draws)])}
+        observed = float(pair.observed[key])
+        test = {"difference": observed, "ci": bounds[key].tolist(), **_of_draws(observed, draws[~np.isnan(draws)])}
         if margin is not None:
-            test["p_equivalence"] = equivalence(real, draws[~np.isnan(draws)], margin)
+            test["p_equivalence"] = compute_equivalence_p(observed, draws[~np.isnan(draws)], margin)
         tests[key] = test
     return tests
 
 
-def _of_draws(real: float, draws: np.ndarray) -> dict[str, float]:
-    if math.isnan(real) or not len(draws):
+def _of_draws(observed: float, draws: np.ndarray) -> dict[str, float]:
+    if math.isnan(observed) or not len(draws):
         return dict.fromkeys(("p_bootstrap", "win_share", "detectable"), math.nan)
-    margin = SAME * max(1.0, abs(real)) if math.isfinite(real) else 0.0
+    margin = SAME * max(1.0, abs(observed)) if math.isfinite(observed) else 0.0
     with np.errstate(invalid="ignore"):
-        extreme = (np.abs(draws - real) >= abs(real) - margin).sum()
+        extreme = (np.abs(draws - observed) >= abs(observed) - margin).sum()
         error = draws.std(ddof=1) if len(draws) > 1 else math.nan
     return {
         "p_bootstrap": float((1 + extreme) / (1 + len(draws))),
@@ -211,12 +215,13 @@ def _of_draws(real: float, draws: np.ndarray) -> dict[str, float]:
     }
 
 
-def equivalence(real: float, draws: np.ndarray, margin: float) -> float:
-    """The larger p-value of two one-sided tests: that the difference is not at least ``margin`` either way.
+def compute_equivalence_p(real: float, draws: np.ndarray, margin: float) -> float:
+    """Return the larger p-value of two one-sided tests that the difference is at least ``margin`` either way.
 
     Args:
         real: the difference.
-        draws: the same of resamples; moved to either margin, how many lie as far inside as the difference does?
+        draws: the differences of resamples, moved to either margin to count those as far inside as the difference.
+        margin: the margin of equivalence.
     """
     if math.isnan(real) or not len(draws):
         return math.nan
@@ -228,7 +233,7 @@ def equivalence(real: float, draws: np.ndarray, margin: float) -> float:
 
 # ---------------------------------------------------------------------------------------------------- several tests
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's step-down adjustment of p-values (controls the family-wise error); a NaN is no test and stays NaN.
+    """Adjust p-values by Holm's step-down method, which controls the family-wise error; NaN stays NaN.
 
     >>> [round(p, 6) for p in holm([0.01, 0.04, 0.03])]
     [0.03, 0.06, 0.06]
@@ -237,7 +242,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
-    """Benjamini and Hochberg's step-up adjustment (controls the false discovery rate); a NaN stays NaN.
+    """Adjust p-values by Benjamini and Hochberg, which controls the false discovery rate; NaN stays NaN.
 
     >>> [round(p, 6) for p in benjamini_hochberg([0.01, 0.04, 0.03])]
     [0.03, 0.04, 0.04]
@@ -245,14 +250,14 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     return _adjusted(p_values, lambda p: np.minimum.accumulate((p * len(p) / np.arange(1, len(p) + 1))[::-1])[::-1])
 
 
-def _adjusted(p_values: Sequence[float], of_sorted: Callable[[np.ndarray], np.ndarray]) -> list[float]:
+def _adjusted(p_values: Sequence[float], adjust_sorted: Callable[[np.ndarray], np.ndarray]) -> list[float]:
     p = np.asarray(p_values, dtype=float)
     if p.ndim != 1 or (p < 0).any() or (p > 1).any():
         raise DataError("p_values: expected a list of numbers in [0, 1]", rule="range")
     adjusted = np.full(len(p), np.nan)
     order = np.argsort(p, kind="stable")
     order = order[~np.isnan(p[order])]
-    adjusted[order] = np.minimum(1, of_sorted(p[order]))
+    adjusted[order] = np.minimum(1, adjust_sorted(p[order]))
     return [float(value) for value in adjusted]
 
 

@@ -11,23 +11,23 @@ from eraser_hub.metrics.issues import Issues, cut
 from eraser_hub.metrics.quotes import quote_statistics
 from eraser_hub.metrics.results import describe_scored
 from eraser_hub.metrics.statistics_builder import Statistics
-from eraser_hub.records.predictions import plain_rows
+from eraser_hub.records.predictions import read_plain_rows
 from eraser_hub.schema.instance import QUOTES_FIELD
 from eraser_hub.schema.rows import ID_FIELDS
 
-from .references import Gold, raise_offences
+from .references import Gold, raise_issues
 
 BLOCK = "quote_faithfulness"  # the module's name, as score files and signatures have it
 
 
 class Quoted(NamedTuple):
-    """What the quotes of a file give.
+    """Statistics of the quotes in a file.
 
     Attributes:
-        statistics: of the annotations that have an instance, in their order; without clusters.
-        counts: what stands beside the scores: how many quotes, and how many of them are empty.
-        settings: for the signature.
-        note: what was left out; "" for nothing.
+        statistics: statistics of the annotations that have an instance, in order, without clusters.
+        counts: the number of quotes, and of empty ones.
+        settings: settings for the signature.
+        note: a note on what was left out; "" for nothing.
     """
 
     statistics: Statistics
@@ -43,10 +43,10 @@ def score_quotes(results: Path, gold: Gold) -> Quoted:
     not say which documents a model was shown, and there it is undefined.
 
     Raises:
-        DataError: instances without the field, or with quotes that are none; at most ten issues.
+        DataError: instances without the field, or with invalid quotes; at most ten faults.
     """
     rows, lines = dict[str, Row](), dict[str, int]()
-    for line, row in plain_rows(results):
+    for line, row in read_plain_rows(results):
         name = next(str(row[field]) for field in ID_FIELDS if row.get(field) is not None)
         rows[name], lines[name] = row, line
     sizes = _sizes(gold)
@@ -56,7 +56,7 @@ def score_quotes(results: Path, gold: Gold) -> Quoted:
     places = {cut(name): (line, name) for name, line in lines.items()}  # as issues name them
     for at, (line, name) in enumerate([places[str(issue.name)] for issue in issues]):
         issues[at] = issues[at]._replace(row=line, id=name)
-    raise_offences(issues, {"prediction": results})
+    raise_issues(issues, {"prediction": results})
     settings: dict[str, object] = {"coverage": "documents"} if sizes else {}
     note = (
         ""
@@ -67,7 +67,7 @@ def score_quotes(results: Path, gold: Gold) -> Quoted:
 
 
 def _sizes(gold: Gold) -> dict[str, dict[str, int]]:
-    """Annotation -> the tokens of each of its own documents."""
+    """Return the number of tokens of each document, by annotation."""
     references = gold.references
     sizes = defaultdict[str, dict[str, int]](dict)
     owners: list[int] = references.document_instance.tolist()

@@ -1,4 +1,4 @@
-"""What predictions are scored against: annotations as flat arrays, and their documents."""
+"""References of predictions: annotations as flat arrays, and their documents."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from eraser_hub.metrics.issues import Issues, RowNames, cut
 from eraser_hub.metrics.joining import DocumentLengths, cluster_by_documents
 from eraser_hub.metrics.token_rows import as_eraser_row
 from eraser_hub.records.errors import DataError, DataErrors
-from eraser_hub.records.json_lines import strict_object
+from eraser_hub.records.json_lines import parse_strict_object
 from eraser_hub.records.splits import release_split
 
 from .documents import CorpusDocuments, NamedDocuments
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from eraser_hub.records.rules import Rule
 
 TOKEN_COLUMNS = ("id", "label", "tokens", "rationale_mask")
-Listed = tuple[np.ndarray, np.ndarray]
+DocumentPairs = tuple[np.ndarray, np.ndarray]
 _CHECKED = ("classification", "group_instance", "group", *EVIDENCE_COLUMNS)  # of a run of checked annotations
 
 
@@ -39,14 +39,14 @@ class Gold:
     """The annotations that predictions are scored against.
 
     Attributes:
-        references: flat.
-        documents: theirs.
-        path: the file that they stand in, by which errors are told.
-        lines: the line (or row) of each in it.
-        label_names: the labels there are; None: those that the annotations have.
-        columns: the values of the columns that were asked for, of each annotation.
-        listed: the documents of each annotation, where they were asked for: annotations in ascending order, and numbers
-            of documents, both int64 (d,).
+        references: the annotations as flat arrays.
+        documents: their documents.
+        path: the annotation file, for errors.
+        lines: the line (or row) of each annotation in it.
+        label_names: the valid labels; None: those of the annotations.
+        columns: the values of the requested columns, one per annotation.
+        listed: the documents of each annotation, if requested: annotations in ascending order, and numbers of
+            documents, both int64 (d,).
         note: see `labels.LabelNames`.
     """
 
@@ -57,14 +57,14 @@ class Gold:
     label_names: tuple[str, ...] | None
     columns: dict[str, list[object]] = field(default_factory=dict)
     note: str = ""
-    listed: Listed | None = None
+    listed: DocumentPairs | None = None
 
     def __call__(self, name: str, predicted: bool = False) -> list[object]:
-        """The values of a column that was asked for."""
+        """Return the values of a column in ``columns``."""
         return self.columns[name]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Each annotation's id, documents (where they were asked for) and columns, as metric modules take rows."""
+        """Return each annotation's id, listed documents and columns, as metric modules take rows."""
         rows: list[dict[str, Any]] = [{"annotation_id": name, "documents": []} for name in self.references.ids]
         docids = self.references.docids
         for owner, number in zip(*(column.tolist() for column in self.listed or ()), strict=True):
@@ -76,7 +76,7 @@ class Gold:
         return rows
 
     def clusters(self) -> Clusters:
-        """Annotations that share a document."""
+        """Return the clusters of annotations that share a document."""
         return cluster_by_documents(self.references)
 
 
@@ -84,11 +84,12 @@ def read_gold(source: ScoredSplit, columns: Sequence[str] = (), listed: bool = F
     """Read annotations, of a corpus folder or of a built dataset.
 
     Args:
-        columns: those to break scores down by, or to cluster by.
-        listed: keep which documents each annotation has; a corpus' references only say which its evidence lies in.
+        source: the split.
+        columns: the columns to break scores down by, or to cluster by.
+        listed: keep the documents of each annotation; a corpus only says which documents its evidence is in.
 
     Raises:
-        DataError: a file cannot be read, or something in it is not as it should be; at most ten issues.
+        DataError: a file cannot be read, or is faulty; at most ten faults are named.
     """
     if source.dataset is None:
         return _of_corpus(source, columns, listed)
@@ -96,11 +97,12 @@ def read_gold(source: ScoredSplit, columns: Sequence[str] = (), listed: bool = F
     return replace(gold, listed=(gold.references.document_instance, gold.references.document)) if listed else gold
 
 
-def raise_offences(issues: Issues, files: dict[str, Path]) -> None:
-    """Raise the issues, if there are any.
+def raise_issues(issues: Issues, files: dict[str, Path]) -> None:
+    """Raise the faults that were collected, if there are any.
 
     Args:
-        files: side -> the file that its rows stand in, which issues call by their lines.
+        issues: the faults.
+        files: side -> the file of its rows, whose lines the errors name.
     """
     if not issues.total:
         return
@@ -120,23 +122,23 @@ def raise_offences(issues: Issues, files: dict[str, Path]) -> None:
     raise DataErrors(errors, issues.total)
 
 
-def ids_of_splits(source: ScoredSplit) -> Iterator[tuple[str, set[str]]]:
-    """The other splits there are, each with its annotations' ids; a file that holds none is passed over."""
+def read_split_ids(source: ScoredSplit) -> Iterator[tuple[str, set[str]]]:
+    """Yield the name and the annotation ids of every split. Files without annotations are skipped."""
     if source.dataset is not None:
-        from eraser_hub.records.built import batches
+        from eraser_hub.records.built import read_rows
 
         for split, files in source.built.splits(source.built_config).items():
             name = "id" if source.holds_tokens else "annotation_id"
-            ids = (table.column(name).to_pylist() for table in batches(files, [name]))
+            ids = (table.column(name).to_pylist() for table in read_rows(files, [name]))
             yield split, {str(name) for several in ids for name in several}
         return
     for path in sorted(source.corpus.glob("*.jsonl")):
-        if held := _ids(path):
-            yield path.stem, held
+        if ids_in_file := _ids(path):
+            yield path.stem, ids_in_file
 
 
 def _ids(path: Path) -> set[str]:
-    """The ids of a file of annotations; none of one that holds something else."""
+    """Return the ids of a file of annotations; none for any other file."""
     from eraser_hub.conversion.eraser.format import read_annotations
 
     with suppress(DataError):
@@ -144,28 +146,30 @@ def _ids(path: Path) -> set[str]:
     return set()
 
 
-def backup_said(source: ScoredSplit, unknown: set[str]) -> str:
-    """That ids may stand in the split's backup file alone, and the flag that takes them up; nothing without one."""
+def describe_backup(source: ScoredSplit, unknown: set[str]) -> str:
+    """Return a hint that a backup file may hold the ids and which flag includes it; "" if there is no backup."""
     name, flag = f"{release_split(source.split)}.jsonl.bak", "`build --include-backup-records` takes them up"
     if source.dataset is not None:
         with suppress(DataError, OSError, AttributeError):  # without a sound release.json there is nothing to add
-            release = strict_object((source.built.folder / "release.json").read_bytes(), file="release.json", number=1)
+            release = parse_strict_object(
+                (source.built.folder / "release.json").read_bytes(), file="release.json", number=1
+            )
             skipped = release.get("configs", {}).get(source.built_config, {}).get("skipped", ())
             return f"the release has a backup, {name}: {flag}" if name in str(skipped) else ""
         return ""
-    held = _ids(source.corpus / name) & unknown
-    return f"{len(held):,} of them stand in {name} alone: {flag}" if held else ""
+    ids_in_file = _ids(source.corpus / name) & unknown
+    return f"{len(ids_in_file):,} of them stand in {name} alone: {flag}" if ids_in_file else ""
 
 
 # ------------------------------------------------------------------------------------------------------------- a corpus
 def _of_corpus(source: ScoredSplit, columns: Sequence[str], listed: bool) -> Gold:
-    """Annotations and documents, checked as `build` checks them."""
+    """Read annotations and documents of a corpus folder, checked as `build` checks them."""
     from eraser_hub.conversion.eraser.checked import read_checked
 
     names, path = source.labels.names, source.annotation_file
     documents, numbers = CorpusDocuments(source.corpus), dict[str, int]()
     codes = {name: code for code, name in enumerate(names or ())}
-    values, own, parts = {name: list[object]() for name in columns}, list[Listed](), list[list[np.ndarray]]()
+    values, own, parts = {name: list[object]() for name in columns}, list[DocumentPairs](), list[list[np.ndarray]]()
     first = first_group = 0
     for part in read_checked(path, names, NamedDocuments(documents), numbers):
         sizes, groups, members = np.diff(part.offsets), np.diff(part.groups), np.diff(part.members)
@@ -197,13 +201,13 @@ def _of_corpus(source: ScoredSplit, columns: Sequence[str], listed: bool) -> Gol
 
 
 def _row(run: Annotations, place: int, name: str) -> dict[str, Any]:
-    """A record's further keys, and the one of this name."""
+    """Return the extra keys of a record, and the key of this name."""
     value = getattr(run.records[place], name, UNSET)
     return run.extras.get(place, {}) | ({} if value is UNSET else {name: value})
 
 
 def _value(row: dict[str, Any], name: str, path: Path, line: int) -> object:
-    """A row's value of a column to break scores down by, or to cluster by."""
+    """Return a row's value of a column to break scores down by, or to cluster by."""
     if name not in row:
         message = f"expected the field {name!r} (to break scores down by, or to cluster by), found none"
         raise DataError(message, rule="key-missing", file=path, line=line)
@@ -216,7 +220,9 @@ def _value(row: dict[str, Any], name: str, path: Path, line: int) -> object:
 # ------------------------------------------------------------------------------------------------------ a built dataset
 def _of_dataset(source: ScoredSplit, columns: Sequence[str]) -> Gold:
     from eraser_hub.metrics.arrow_columns import flatten_table
-    from eraser_hub.records.built import batches  # the Arrow libraries are slow to import: only where they are needed
+    from eraser_hub.records.built import (
+        read_rows,  # the Arrow libraries are slow to import: only where they are needed
+    )
 
     labels, files = source.labels, source.built.files(source.built_config, source.split)
     issues, parts = Issues(), list[References]()
@@ -224,7 +230,7 @@ def _of_dataset(source: ScoredSplit, columns: Sequence[str]) -> Gold:
     first = 1
     tokens = source.holds_tokens
     names = {"classification": "label"} if tokens else {}
-    for table in batches(
+    for table in read_rows(
         files, [*dict.fromkeys((*(TOKEN_COLUMNS if tokens else REFERENCE_FIELDS), *(names.get(n, n) for n in columns)))]
     ):
         own = Issues({"reference": RowNames(range(first, first + table.num_rows), table.column(0).to_pylist())})
@@ -244,7 +250,7 @@ def _of_dataset(source: ScoredSplit, columns: Sequence[str]) -> Gold:
     name_labels(references, labels.names, own)
     issues.take(own)
     if "classification" in values:
-        label_of = [*references.labels, None]
-        values["classification"] = [label_of[code] for code in references.classification.tolist()]
-    raise_offences(issues, {"reference": files[0]})
+        names_by_code = [*references.labels, None]
+        values["classification"] = [names_by_code[code] for code in references.classification.tolist()]
+    raise_issues(issues, {"reference": files[0]})
     return Gold(references, DocumentLengths(references), files[0], range(1, first), labels.names, values, labels.note)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from eraser_hub.conversion.download.addresses import is_remote, local_file
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.operators import operator_files, operator_of
+from eraser_hub.records.operators import find_operator_files, read_operator
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,8 @@ class System:
         return "".join(c if c.isalnum() or c in "-_.+" else "_" for c in self.name).lstrip(".") or "system"
 
 
-def system_names(paths: Sequence[Path]) -> list[str]:
-    """Names of prediction files: their stems, or as much of their paths as tells them apart.
+def make_system_names(paths: Sequence[Path]) -> list[str]:
+    """Return names for prediction files: their stems, or as much of their paths as distinguishes them.
 
     Raises:
         DataError: the same file twice.
@@ -45,16 +45,17 @@ def system_names(paths: Sequence[Path]) -> list[str]:
     return [str(path) for path in paths]
 
 
-def named_systems(arguments: Sequence[str], *, ways: bool = False, draws: bool = False) -> list[System]:
-    """The systems and the files of their runs: ``FILE``, ``NAME=FILE``, or ``NAME=FILE,FILE,..`` for several runs of
-    one; a file may be an address (``https://..``, ``hf://..``), which is fetched. A file without a name has its stem,
-    or as much of its path as tells it apart.
+def parse_systems(arguments: Sequence[str], *, several_operators: bool = False, draws: bool = False) -> list[System]:
+    """Return the systems and the files of their runs: ``FILE``, ``NAME=FILE``, or ``NAME=FILE,FILE,..``.
+
+    Several files are runs of one system. A file may be an address (``https://..``, ``hf://..``), which is fetched. A
+    file without a name is named by its stem, or by as much of its path as distinguishes it.
 
     Args:
         arguments: a system each.
-        ways: a file that is not there stands for those that ``explain`` wrote for it by several ways of erasing
-            (``FILE.mask.jsonl``); `by_operator` tells them apart.
-        draws: a name given more than once is of several draws of one system, not a mistake.
+        several_operators: a missing file stands for the files that ``explain`` wrote for several operators
+            (``FILE.mask.jsonl``); `group_by_operator` distinguishes them.
+        draws: a repeated name means several draws of one system, and is no mistake.
 
     Raises:
         DataError: the same file twice, or a name.
@@ -65,13 +66,15 @@ def named_systems(arguments: Sequence[str], *, ways: bool = False, draws: bool =
         if not (equals and name) or is_remote(argument) or Path(argument).exists():
             name, files = "", argument
         own = [files] if Path(files).exists() else [file for file in files.split(",") if file] or [files]
-        asked = [local_file(file) for file in own]
-        runs = [path for file in asked for path in operator_files(file)] if ways else asked
-        named.append((name, asked[0], runs))
+        named_files = [local_file(file) for file in own]
+        runs = (
+            [path for file in named_files for path in find_operator_files(file)] if several_operators else named_files
+        )
+        named.append((name, named_files[0], runs))
     whole = [realpath(path) for _, _, paths in named for path in paths]  # it takes links in a circle as they are
     if len(set(whole)) != len(whole):
         raise DataError("expected different files of predictions, found one twice", rule="file-twice")
-    stems = iter(system_names([asked for name, asked, _ in named if not name]))
+    stems = iter(make_system_names([named_files for name, named_files, _ in named if not name]))
     names = [name or next(stems) for name, _, _ in named]
     if len(set(names)) != len(names) and not draws:
         message = f"expected a name of its own for each system (NAME=FILE), found {', '.join(names)}"
@@ -79,34 +82,35 @@ def named_systems(arguments: Sequence[str], *, ways: bool = False, draws: bool =
     return [System(name, tuple(paths)) for name, (_, _, paths) in zip(names, named, strict=True)]
 
 
-def by_operator(systems: Sequence[System]) -> dict[str, list[System]]:
-    """The systems with the runs of each way of erasing, told by the signatures beside the files.
+def group_by_operator(systems: Sequence[System]) -> dict[str, list[System]]:
+    """Return the systems with the runs of each operator, read from the signatures beside the files.
 
     Returns:
-        Ways in the order of the first system's files; one way "" where no system's files differ in it.
+        The operators in the order of the first system's files; one operator "" if no system's files differ in it.
 
     Raises:
-        DataError: some system has predictions by a way that another has not.
+        DataError: a system has predictions by an operator that another lacks.
     """
-    ways = {system.name: [operator_of(path) for path in system.paths] for system in systems}
-    if all(len(set(own)) <= 1 for own in ways.values()):
+    operators = {system.name: [read_operator(path) for path in system.paths] for system in systems}
+    if all(len(set(own)) <= 1 for own in operators.values()):
         return {"": list(systems)}
-    order = list(dict.fromkeys(way for own in ways.values() for way in own))
-    for name, own in ways.items():
-        lacking = [way or "unknown" for way in order if way not in own]
+    order = list(dict.fromkeys(operator for own in operators.values() for operator in own))
+    for name, own in operators.items():
+        lacking = [operator or "unknown" for operator in order if operator not in own]
         if lacking:
             words = f"expected predictions by each way of erasing ({', '.join(filter(None, order))}), found none by "
             raise DataError(words + ", ".join(lacking), rule="score-missing", field=name)
-    runs = {one.name: list(zip(one.paths, ways[one.name], strict=True)) for one in systems}
+    runs = {one.name: list(zip(one.paths, operators[one.name], strict=True)) for one in systems}
     return {
-        way: [System(name, tuple(path for path, by in own if by == way)) for name, own in runs.items()] for way in order
+        operator: [System(name, tuple(path for path, by in own if by == operator)) for name, own in runs.items()]
+        for operator in order
     }
 
 
-def unlike_ways(systems: Sequence[System]) -> list[str]:
-    """A sentence where systems were erased in different ways, so that their scores say different things."""
-    ways = {system.name: operator_of(system.path) for system in systems}
-    if len({*ways.values()} - {""}) < 2:
+def describe_unlike_operators(systems: Sequence[System]) -> list[str]:
+    """Return a caution if the systems were erased by different operators: their scores are not comparable."""
+    operators = {system.name: read_operator(system.path) for system in systems}
+    if len({*operators.values()} - {""}) < 2:
         return []
-    words = ", ".join(f"{name} by {way}" for name, way in ways.items() if way)
+    words = ", ".join(f"{name} by {operator}" for name, operator in operators.items() if operator)
     return [f"tokens were erased in different ways ({words}): comprehensiveness and sufficiency do not compare"]

@@ -1,7 +1,7 @@
-"""Predictions against a split of a dataset -> scores: `score`, for data of every sort.
+"""Scores of predictions on a split of a dataset: `score`, for data of every sort.
 
-ERASER instances come in parts, and a part's statistics are added to those before it: whether rows per annotation are
-kept or their sums alone, the path is the same. Records of the perturbation benchmark are scored by `pairs`.
+ERASER instances are read in chunks, and the statistics of each chunk are added. The path is the same whether rows per
+annotation or only their sums are kept. Records of the perturbation benchmark are scored by `pairs`.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ from eraser_hub.metrics.statistics_builder import Statistics, StatisticsBuilder
 from eraser_hub.metrics.unknown_fields import UnknownFields
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.predictions import instances
-from eraser_hub.records.predictions import parts as parts_of
-from eraser_hub.records.run_record import signature_of_run
+from eraser_hub.records.predictions import read_chunks as parts_of
+from eraser_hub.records.run_record import read_signature
 from eraser_hub.schema.instance import AOPC_THRESHOLDS, SCORE_FIELDS
 
-from .leaks import Masks
+from .mask_leaks import Masks
 from .modules import module_result, score_records
 from .quotes import BLOCK as QUOTES
 from .quotes import score_quotes
-from .references import Gold, backup_said, ids_of_splits, raise_offences, read_gold
+from .references import Gold, describe_backup, raise_issues, read_gold, read_split_ids
 from .runs import System
 from .scored_split import Row, Rows, ScoredSplit
-from .scores import Scores, mean_of
+from .scores import Scores, average_runs
 from .settings import ScoreSettings
 
 
@@ -79,7 +79,7 @@ def score(source: ScoredSplit, predictions: Path, settings: ScoreSettings | None
 def score_system(source: ScoredSplit, system: System, settings: ScoreSettings) -> Scores:
     """Score a system: the mean of its runs, where it has several; errors as of `score`."""
     runs = [score(source, path, settings) for path in system.paths]
-    return replace(mean_of(runs), name=system.name)
+    return replace(average_runs(runs), name=system.name)
 
 
 class _Instances:
@@ -132,7 +132,7 @@ class _Instances:
             statistics=statistics,
             chance=_chance(self.faithfulness, s),
             leak=leak,
-            run=signature_of_run(self.path),
+            run=read_signature(self.path),
             notes=[note for note in notes if note],
             answered=f"answered:{answered} (the others count as wrong, without a rationale)" if answered else "",
             by=s.by,
@@ -151,7 +151,7 @@ class _Instances:
         return scores
 
     def _read(self, num_proc: int) -> None:
-        """Take up the file, a part at a time.
+        """Read the file, a chunk at a time.
 
         Raises:
             DataError: what is wrong with it.
@@ -173,12 +173,12 @@ class _Instances:
             _check_strict(parts.fields.used, rules["strict"])
         if rules["unknown ids"].total:
             _name_fitting_split(self.source, parts, rules["unknown ids"])
-        raise_offences(rules.collect(), {"reference": self.gold.path, "prediction": self.path})
+        raise_issues(rules.collect(), {"reference": self.gold.path, "prediction": self.path})
 
     def _result(
         self, name: str, statistics: Statistics, made_by: Mapping[str, object], extra: Mapping[str, object]
     ) -> dict[str, object]:
-        """A block's flat result, as the evaluate module returns it."""
+        """Return a block's flat result, as the evaluate module returns it."""
         s, common, scored = self.settings, dict(made_by), self.parts.scored
         by_values = None if s.by is None else self.gold(s.by)
         if by_values is not None and scored is not None:
@@ -200,17 +200,17 @@ class _Instances:
         )
 
     def _notes(self, statistics: Mapping[str, Statistics]) -> list[str]:
-        """Which annotations were scored, and what a breakdown leaves out."""
-        told, scored, by = [], self.parts.scored, self.settings.by
+        """Return notes on annotations that were not scored and on what a breakdown leaves out."""
+        note_lines, scored, by = [], self.parts.scored, self.settings.by
         if scored is not None:
             total = len(self.parts.whole.ids)
-            told.append(f"scored:{scored.size}/{total} (annotations without an instance are left out)")
+            note_lines.append(f"scored:{scored.size}/{total} (annotations without an instance are left out)")
         if by and "faithfulness" in statistics:
-            told += describe_breakdown(by, statistics["faithfulness"])
-        return told
+            note_lines += describe_breakdown(by, statistics["faithfulness"])
+        return note_lines
 
     def _add_fidelity(self, scores: Scores) -> None:
-        """Add normalised fidelity, where it is asked for and the instances have its fields."""
+        """Add normalised fidelity if the settings ask for it and the instances have its fields."""
         s, used = self.settings, self.parts.fields.used
         if not s.fidelity or not used >= {"classification", *SCORE_FIELDS}:
             return
@@ -220,7 +220,7 @@ class _Instances:
         scores.cautions += notes
 
     def _reference_keys(self, scores: Scores) -> dict[str, object]:
-        """The reference scorer's nested keys; a part that the predictions have no fields for is left out."""
+        """Return the reference scorer's nested keys, without sections that the predictions have no fields for."""
         result: dict[str, object] = {}
         s, used = self.settings, self.parts.fields.used
         a, f = scores.blocks.get("agreement", {}), scores.blocks.get("faithfulness", {})
@@ -258,7 +258,7 @@ def _iou(flat: Row, threshold: float, main: float) -> dict[str, object]:
 
 
 def _thresholds(rows: Rows) -> tuple[float, ...]:
-    """The thresholds of most instances; those that are none, or doubled, are for the scorer to name."""
+    """Return the thresholds of most instances. Invalid and repeated ones are left for the scorer to report."""
     counts = Counter(_thresholds_of(row) for row in rows)
     return max(counts, key=counts.__getitem__, default=()) or AOPC_THRESHOLDS
 
@@ -277,7 +277,7 @@ def _statistics(builder: StatisticsBuilder, gold: Gold, settings: ScoreSettings,
 
 
 def _of_quotes(statistics: Statistics, gold: Gold, settings: ScoreSettings) -> Statistics:
-    """The statistics with their clusters: those of all annotations, of which some may have no instance."""
+    """Return the statistics with the clusters of all annotations, including those without an instance."""
     if settings.totals:
         return statistics
     place = {name: row for row, name in enumerate(gold.references.ids)}
@@ -292,14 +292,14 @@ def _of_quotes(statistics: Statistics, gold: Gold, settings: ScoreSettings) -> S
 
 def _name_fitting_split(source: ScoredSplit, parts: Matcher, issues: Issues) -> None:
     """Say which other split has ids of the predictions, or the split's backup file, if one has."""
-    held = {split: len(parts.unknown & ids) for split, ids in ids_of_splits(source)}
-    best = max(held, key=held.__getitem__, default=None)
-    if best is not None and held[best]:
-        told = f"{held[best]:,} of them are those of the split {best}: `split` {best}"
+    shared_ids = {split: len(parts.unknown & ids) for split, ids in read_split_ids(source)}
+    best = max(shared_ids, key=shared_ids.__getitem__, default=None)
+    if best is not None and shared_ids[best]:
+        note_lines = f"{shared_ids[best]:,} of them are those of the split {best}: `split` {best}"
     else:
-        told = backup_said(source, parts.unknown)
-    if told:
-        issues[0] = issues[0]._replace(message=f"{issues[0].message} ({told})")
+        note_lines = describe_backup(source, parts.unknown)
+    if note_lines:
+        issues[0] = issues[0]._replace(message=f"{issues[0].message} ({note_lines})")
 
 
 def _check_strict(used: Set[str], issues: Issues) -> None:

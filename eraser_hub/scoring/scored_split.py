@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.hub import place_of
+from eraser_hub.records.hub import find_place
 from eraser_hub.records.splits import dataset_split, release_split
 
-from .labels import LabelNames, labels_of_corpus
+from .labels import LabelNames, find_corpus_labels
 
 if TYPE_CHECKING:
     from eraser_hub.records.built import BuiltDataset
@@ -46,19 +46,19 @@ class ScoredSplit:
 
     @property
     def holds_tokens(self) -> bool:
-        """Whether the dataset's rows are tokens and their mask (``human_rationales``)."""
+        """True if the dataset's rows are tokens and their mask (``human_rationales``)."""
         return self.dataset is not None and "rationale_mask" in self.built.columns(self.built_config)
 
     @property
     def holds_pairs(self) -> bool:
-        """Whether the dataset's rows are records of the perturbation benchmark."""
+        """True if the dataset's rows are records of the perturbation benchmark."""
         return self.dataset is not None and "sample_type" in self.built.columns(self.built_config)
 
     @property
     def names(self) -> dict[str, str]:
         """The dataset (where it is a built one), config and split, as score files name them."""
         if self.dataset is not None:
-            built = {"dataset": place_of(self.dataset).dataset, "config": self.config or ""}
+            built = {"dataset": find_place(self.dataset).dataset, "config": self.config or ""}
         else:
             built = {"config": self.config or self.corpus.resolve().name}
         return built | {"split": dataset_split(self.split)}
@@ -105,12 +105,12 @@ class ScoredSplit:
 
     @cached_property
     def labels(self) -> LabelNames:
-        """The labels that count: see `labels.labels_of_corpus`; those of a built dataset stand in its card."""
+        """The labels that count, see `labels.find_corpus_labels`; for a built dataset those of its card."""
         if self.label_names is not None:
             return LabelNames(self.label_names)
         if self.dataset is not None:
             return LabelNames(self.built.label_names(self.built_config))
-        return labels_of_corpus(self.corpus, self.config, self.annotation_file)
+        return find_corpus_labels(self.corpus, self.config, self.annotation_file)
 
     # ------------------------------------------------------------------------------------ the rows of a built dataset
     @cached_property
@@ -137,10 +137,10 @@ class ScoredSplit:
         return [str(row[self.id_field]) for row in self.rows]
 
     def label_name(self, label: object, row: Row, field: str) -> str | None:
-        """Return the name of a label of a row, or of its prediction; see `built.label_name`."""
-        from eraser_hub.records.built import label_name
+        """Return the name of a label of a row, or of its prediction; see `built.get_label_name`."""
+        from eraser_hub.records.built import get_label_name
 
-        return label_name(label, self.labels.names, instance=str(row[self.id_field]), field=field)
+        return get_label_name(label, self.labels.names, instance=str(row[self.id_field]), field=field)
 
     @cached_property
     def labelled(self) -> list[dict[str, Any]]:
@@ -162,7 +162,7 @@ def read_split(dataset: Path, config: str | None, split: str) -> ScoredSplit:
     """
     source = ScoredSplit(dataset=dataset, config=config, split=split)
     source = ScoredSplit(dataset=dataset, config=source.built_config, split=dataset_split(split))
-    source.rows  # noqa: B018  # what is wrong with them is told before anything else is read
+    source.rows  # noqa: B018  # report their errors before anything else is read
     return source
 
 

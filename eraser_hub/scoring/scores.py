@@ -17,22 +17,22 @@ from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.tables import Table, Tables
 
-from .leaks import leak_words
-from .tables import BLOCK_TITLES, DIGITS, breakdown, score_cells, shown
+from .mask_leaks import describe_leak
+from .tables import BLOCK_TITLES, DIGITS, format_score, make_breakdown_table, make_score_cells
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# what stands behind a key where its spread over runs is told
+# suffix of a key's spread over runs
 SPREAD = "_spread"
 
 
 @dataclass
 class Scores:
-    """What predictions score on a split.
+    """Scores of predictions on a split.
 
     Attributes:
-        name: the system's, which gave the predictions; "" where nobody names it.
+        name: name of the system; "" for none.
         names: the dataset (of a built one), config and split.
         ids: of the annotations; `per_instance` has their order.
         blocks: metric -> its flat result, as the evaluate module returns it.
@@ -44,13 +44,13 @@ class Scores:
         by_class: gold label -> key -> number.
         spread: of several runs, key -> standard deviation over them; their scores are means then.
         chance: for comprehensiveness and sufficiency the test against random rationales, where there are any.
-        leak: how well masks tell labels, where it was asked for and can be told: see `leaks.mask_leak`.
+        leak: how well masks predict labels, if requested and measurable: see `mask_leaks.compute_mask_leak`.
         reference: the reference scorer's nested keys; None for records of the perturbation benchmark.
         signatures: one per block, and that of the run that wrote the predictions.
         run: the latter; "" where there is none.
-        notes: lines for whoever reads the scores: what was left out, or guessed.
+        notes: notes on what was left out or guessed.
         answered: a line on instances that hold no answer; "" where all do.
-        cautions: lines for whoever reads the intervals.
+        cautions: cautions about the intervals.
         by: the column of the breakdown.
         runs: the statistics of every run.
     """
@@ -82,11 +82,11 @@ class Scores:
 
     @property
     def all_notes(self) -> list[str]:
-        """Everything that whoever reads the scores should know."""
+        """All notes and cautions that a reader of the scores needs."""
         return [*self.notes, *filter(None, [self.answered]), *self.cautions]
 
     def number(self, key: str) -> float | None:
-        """The score; None where there is none, or a list, or a count (a whole number: pairs, documents)."""
+        """Return a score that is a single number; None for a list, a count (pairs, documents) or a missing score."""
         value = self.scores.get(key)
         return value if isinstance(value, float) else None
 
@@ -98,10 +98,10 @@ class Scores:
         """
         if block:
             self.blocks[block] = result
-        taken = set(self.scores)
+        used_keys = set(self.scores)
         for key, value in result.items():
             of, is_bound = key.removesuffix("_ci"), key.endswith("_ci")
-            if of in taken:
+            if of in used_keys:
                 continue
             if key == "signature":
                 self.signatures.append(str(value))
@@ -133,21 +133,23 @@ class Scores:
 
     @property
     def signature(self) -> str:
-        """Of all blocks, in one line."""
+        """The signatures of all blocks, in one line."""
         return "; ".join(self.block_signatures)
 
     def as_json(self) -> dict[str, Any]:
-        """The content of the score file: the reference scorer's keys, and beside them ours, a block each; of the
-        perturbation benchmark `as_flat_json`, which `eraser-hub board` takes as well."""
+        """Return the content of the score file: the reference scorer's keys, and ours in a block each.
+
+        For the perturbation benchmark, return `as_flat_json`, which `eraser-hub board` reads as well.
+        """
         if self.reference is None:
             return self.as_flat_json()
         chance = {"chance": self.chance} if self.chance else {}
-        said = {name: value for name, value in (("system", self.name), ("run", self.run)) if value}
-        facts = {"signature": self.signature, **self.names, **said}
+        source_names = {name: value for name, value in (("system", self.name), ("run", self.run)) if value}
+        facts = {"signature": self.signature, **self.names, **source_names}
         return {**self.reference, **self.blocks, **self.leak, **chance, **facts}
 
     def as_flat_json(self) -> dict[str, Any]:
-        """Flat keys, intervals, names, signatures; NaN is null."""
+        """Return flat keys, intervals, names and signatures; NaN is null."""
         content: dict[str, Any] = {"system": self.name} if self.name else {}
         content.update(self.names)
         bounds = {**self.intervals, **self.point_intervals}
@@ -168,7 +170,7 @@ class Scores:
             DataError: the file cannot be written; nothing half-written stays behind.
         """
         path = Path(path)
-        data = json_bytes(self.as_json())
+        data = to_json_bytes(self.as_json())
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             atomic_write(path, data)
@@ -177,7 +179,7 @@ class Scores:
             raise DataError(words, rule="file-unreadable", file=path) from None
 
     def table(self) -> Tables:
-        """A table of each block, with intervals, and one of its breakdown where there is one."""
+        """Return a table of each block with intervals, and one of its breakdown if there is one."""
         about = ", ".join(self.names.values())
         if self.reference is None:
             return Tables(about, [_table("scores", about, self.as_flat_json(), numbers=True)])
@@ -189,22 +191,22 @@ class Scores:
             title = f"{title}: {about}" if about else title
             tables.tables.append(_table(name, title, flat))
             if isinstance(groups := flat.get("by"), Mapping):
-                tables.tables.append(breakdown(f"{name}_by", f"{title}, by {self.by}", groups, flat))
+                tables.tables.append(make_breakdown_table(f"{name}_by", f"{title}, by {self.by}", groups, flat))
         if tables.tables:
             tables.tables[-1].notes += [
-                f"{side} against {chance['draws']} random rationales: p {shown(chance['p_value'])}, "
-                f"win rate {shown(chance['win_rate'])}, effect size {shown(chance['effect_size'])} "
-                f"(mean win rate per instance {shown(chance['mean_win_rate'])})"
+                f"{side} against {chance['draws']} random rationales: p {format_score(chance['p_value'])}, "
+                f"win rate {format_score(chance['win_rate'])}, effect size {format_score(chance['effect_size'])} "
+                f"(mean win rate per instance {format_score(chance['mean_win_rate'])})"
                 for side, chance in self.chance.items()
             ]
         if self.leak:
             title = "Labels told by the mask's shape" + (f": {about}" if about else "")
             tables.tables.append(_table("scores", title, self.leak, numbers=True))
-            tables.tables[-1].notes.append(leak_words(self.leak))
+            tables.tables[-1].notes.append(describe_leak(self.leak))
         return tables
 
     def to_frame(self) -> pd.DataFrame:
-        """A line for each single score: its value, and the ends of its interval."""
+        """Return a row for each single score: its value, and the ends of its interval."""
         import pandas as pd
 
         keys = [key for key in self.scores if self.number(key) is not None]
@@ -218,9 +220,11 @@ class Scores:
         return str(self.to_frame().to_html(float_format=f"{{:.{DIGITS}f}}".format, na_rep=""))
 
 
-def mean_of(runs: Sequence[Scores]) -> Scores:
-    """Several runs of one system as one: the mean of each score and its spread; what belongs to single instances is the
-    first run's, which is said."""
+def average_runs(runs: Sequence[Scores]) -> Scores:
+    """Average several runs of one system: the mean of each score and its spread.
+
+    Values of single instances are those of the first run, and a caution says so.
+    """
     first = runs[0]
     if len(runs) == 1:
         return first
@@ -247,9 +251,9 @@ def mean_of(runs: Sequence[Scores]) -> Scores:
 
 
 def _table(name: str, title: str, flat: Mapping[str, Any], numbers: bool = False) -> Table:
-    """A line for each score of a flat result; with ``numbers`` those that are none are left out."""
+    """Return a line for each score of a flat result; with ``numbers`` only for scores that are numbers."""
     table = Table(name, title, ("score",), ("value",))
-    for key, cell in score_cells(flat, None if numbers else flat.get("aopc_thresholds")):
+    for key, cell in make_score_cells(flat, None if numbers else flat.get("aopc_thresholds")):
         if cell.number is not None or not numbers:
             table.add(key, value=cell)
     return table
@@ -265,7 +269,7 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def json_bytes(scores: Mapping[str, Any]) -> bytes:
-    """Scores as JSON; NaN and infinity become null."""
+def to_json_bytes(scores: Mapping[str, Any]) -> bytes:
+    """Return scores as JSON; NaN and infinity become null."""
     # orjson writes null for both
     return orjson.dumps(scores, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)

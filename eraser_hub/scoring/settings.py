@@ -1,4 +1,4 @@
-"""How predictions are scored."""
+"""Settings of scoring."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from eraser_hub.schema.instance import AOPC_THRESHOLDS
 
 @dataclass(frozen=True)
 class ScoreSettings:
-    """How predictions are scored.
+    """Settings of scoring.
 
     Attributes:
         iou_thresholds: as asked for; the flat keys of the first (or of 0.5, where it is among them) have no suffix.
@@ -58,36 +58,36 @@ class ScoreSettings:
 
     @property
     def totals(self) -> bool:
-        """Whether sums over all annotations are enough, and no row per annotation need be kept."""
+        """True if sums over all annotations suffice, so that no row per annotation is kept."""
         rows = self.per_instance or self.by is not None
         return self.totals_only and not rows and self.confidence_level is None and self.n_resamples is None
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the annotations that are asked for."""
+        """The columns of the annotations that the settings need."""
         clusters = None if self.cluster_by in (AUTO, NONE) else self.cluster_by
         return tuple(dict.fromkeys(name for name in (self.by, clusters) if name is not None))
 
     @property
     def agreement(self) -> AgreementSettings:
-        """Those of agreement."""
+        """The settings of agreement."""
         thresholds = tuple(dict.fromkeys(self.iou_thresholds))
         main = 0.5 if 0.5 in thresholds else thresholds[0]
         return AgreementSettings(thresholds, main, self.auprc_policy, self.random_baseline, self.sentence_threshold)
 
     def everything(self, pairs: bool = False) -> ScoreSettings:
-        """These settings, asking for all that reports show: per instance, by class, every block there is."""
+        """Return these settings with everything that reports show: per instance, by class, every block."""
         by = None if pairs else "classification"
         return replace(
             self, per_instance=True, by=by, mask_leak=True, fidelity=True, allow_empty=True, aopc_thresholds=None
         )
 
     def plain(self) -> ScoreSettings:
-        """These settings, asking for the scores alone: no intervals, and no values of instances or classes."""
+        """Return these settings for scores alone: no intervals, no values of instances or classes."""
         return replace(self, fidelity=True, aopc_thresholds=None, confidence_level=None, n_resamples=None)
 
     def of_module(self, *names: str) -> dict[str, object]:
-        """The keyword arguments that statistics of a metric module depend on; with further settings by their names."""
+        """Return the keyword arguments of a metric module's statistics, and further settings by name."""
         part = {"only_predicted": True} if self.only_predicted else {}
         return {"cluster_by": self.cluster_by, **part} | {name: getattr(self, name) for name in names}
 

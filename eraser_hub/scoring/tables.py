@@ -8,7 +8,7 @@ from typing import Any
 
 from eraser_hub.records.tables import Cell, Table, Tables
 
-from .operators import better_of
+from .operators import describe_better_system
 
 BLOCK_TITLES = {
     "agreement": "Agreement with human rationales",
@@ -22,17 +22,17 @@ DIGITS = 4
 BESIDE = ("by", "per_instance", "signature", "aopc_thresholds")
 
 
-def shown(value: object) -> str:
-    """A score to four digits; what is undefined is a dash."""
+def format_score(value: object) -> str:
+    """Return a score with four digits, or a dash if it is undefined."""
     if isinstance(value, float):
         return "–" if math.isnan(value) else f"{value:.{DIGITS}f}"
     if isinstance(value, list):
-        return " ".join(shown(part) for part in value)
+        return " ".join(format_score(part) for part in value)
     return str(value)
 
 
-def score_cells(flat: Mapping[str, object], thresholds: object) -> Iterator[tuple[str, Cell]]:
-    """Each score; of a list of points one for each threshold, named ``KEY@THRESHOLD``."""
+def make_score_cells(flat: Mapping[str, object], thresholds: object) -> Iterator[tuple[str, Cell]]:
+    """Yield a cell for each score; for a list of points one for each threshold, named ``KEY@THRESHOLD``."""
     for key, value in flat.items():
         if key in BESIDE or key.endswith("_ci"):
             continue
@@ -46,26 +46,29 @@ def score_cells(flat: Mapping[str, object], thresholds: object) -> Iterator[tupl
 
 def _cell(value: object, bounds: object) -> Cell:
     if not isinstance(value, int | float):
-        return Cell(shown(value))
+        return Cell(format_score(value))
     low, high = bounds if isinstance(bounds, list) else (None, None)
     return Cell(value, digits=DIGITS, low=low, high=high)
 
 
-def breakdown(name: str, title: str, groups: Mapping[str, Mapping[str, object]], flat: Mapping[str, object]) -> Table:
-    """A column for each group of a breakdown."""
+def make_breakdown_table(
+    name: str, title: str, groups: Mapping[str, Mapping[str, object]], flat: Mapping[str, object]
+) -> Table:
+    """Return a table with a column for each group of a breakdown."""
     table = Table(name, title, ("score",), tuple(groups))
     rows: dict[str, dict[str, Cell]] = {}
     for group, scores in groups.items():
-        for key, cell in score_cells(scores, flat.get("aopc_thresholds")):
+        for key, cell in make_score_cells(scores, flat.get("aopc_thresholds")):
             rows.setdefault(key, {})[group] = cell
     for key, cells in rows.items():
         table.add(key, **cells)
     return table
 
 
-def comparison_tables(result: Mapping[str, Any]) -> Tables:
-    """A table for each pair of systems, a line for each score: ``*`` at its difference where the corrected p is at most
-    .05, ``=`` where the systems are equivalent.
+def make_comparison_tables(result: Mapping[str, Any]) -> Tables:
+    """Return a table for each pair of systems, with a line for each score.
+
+    ``*`` marks a difference whose corrected p is at most .05, ``=`` marks equivalent systems.
 
     Args:
         result: what `comparison.compare` gave.
@@ -78,8 +81,9 @@ def comparison_tables(result: Mapping[str, Any]) -> Tables:
     ]
     for one in result.get("against_chance", ()):
         notes.append(
-            f"{one['system']}, {one['score']} against {one['draws']} random rationales: p {shown(one['p_value'])}, "
-            f"p Holm {shown(one['p_holm'])}, win rate {shown(one['win_rate'])}, effect size {shown(one['effect_size'])}"
+            f"{one['system']}, {one['score']} against {one['draws']} random rationales: "
+            f"p {format_score(one['p_value'])}, p Holm {format_score(one['p_holm'])}, "
+            f"win rate {format_score(one['win_rate'])}, effect size {format_score(one['effect_size'])}"
         )
     tables = Tables("compare", pairs or [Table("compare", "Comparison", ("score",), ())])
     if result.get("operators", {}).get("scores"):
@@ -90,17 +94,17 @@ def comparison_tables(result: Mapping[str, Any]) -> Tables:
     return tables
 
 
-def _operator_table(told: Mapping[str, Any]) -> Table:
-    """Differences by way of erasing, a line for each score and pair of systems, and how alike the ways rank these."""
-    table = Table("operators", "By way of erasing", ("score", "pair", "better"), (*told["names"], "W"))
-    for key, score in told["scores"].items():
+def _operator_table(sensitivity: Mapping[str, Any]) -> Table:
+    """Return differences by operator: a line for each score and pair of systems, and the agreement of operators."""
+    table = Table("operators", "By way of erasing", ("score", "pair", "better"), (*sensitivity["names"], "W"))
+    for key, score in sensitivity["scores"].items():
         for pair in score["pairs"]:
             cells = {
                 operator: Cell(one["difference"], digits=DIGITS, low=one["ci"][0], high=one["ci"][1])
                 for operator, one in pair["verdicts"].items()
             }
             words = f"{pair['first']} minus {pair['second']}"
-            table.add(key, words, better_of(pair), **cells, W=Cell(score["kendall_w"], digits=2))
+            table.add(key, words, describe_better_system(pair), **cells, W=Cell(score["kendall_w"], digits=2))
     table.notes.append(
         "better: the system whose interval of the difference leaves 0 out, by each way; "
         "W: Kendall's, 1 where all ways rank the systems alike."
@@ -109,9 +113,9 @@ def _operator_table(told: Mapping[str, Any]) -> Table:
 
 
 def _quote_table(quotes: Mapping[str, Mapping[str, Any]]) -> Table:
-    """The quotes of each system that gives some, whether or not the others do."""
+    """Return the quote scores of each system that has quotes."""
     table = Table("quotes", "Quotes", ("score",), tuple(quotes))
-    columns = {name: dict(score_cells(flat, None)) for name, flat in quotes.items()}
+    columns = {name: dict(make_score_cells(flat, None)) for name, flat in quotes.items()}
     for key in dict.fromkeys(key for cells in columns.values() for key in cells):
         table.add(key, **{name: cells[key] for name, cells in columns.items() if key in cells})
     return table

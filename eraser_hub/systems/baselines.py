@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from eraser_hub.attribution.adapters.scikit_learn import BLANK_SPLIT, Subwords, save_pipeline, subwords_of
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.open import TOKENIZER
-from eraser_hub.papers.presets import preset
-from eraser_hub.records.atomic import replacing
+from eraser_hub.papers.presets import load_preset
+from eraser_hub.records.atomic import replace_file
 from eraser_hub.records.errors import DataError
 
 from .data import Labelled, Training, silent
@@ -44,8 +44,8 @@ def train_baseline(system: Baseline, training: Training) -> None:
         if not data.validation[0]:
             words = f"`paper` {CARTON}: expected a validation split with labels to choose by; `eval_split` names one"
             raise DataError(words, rule="option-missing", file=recipe.dataset)
-        theirs = preset(CARTON).training["tokenizer"]
-        subwords = subwords_of(recipe.tokenizer or theirs, preset(CARTON).training["pieces"])
+        theirs = load_preset(CARTON).training["tokenizer"]
+        subwords = subwords_of(recipe.tokenizer or theirs, load_preset(CARTON).training["pieces"])
         notes = f", the paper's are {theirs}'s" if recipe.tokenizer else ""
         say(f"sub-words by {recipe.tokenizer or theirs}{notes}")
         model, facts = fit_carton(system, data.train, data.validation, subwords, recipe.seed, say)
@@ -56,7 +56,7 @@ def train_baseline(system: Baseline, training: Training) -> None:
     out = training.out
     with saving(out):
         out.mkdir(parents=True, exist_ok=True)
-        with replacing(out / "model.skops") as beside:
+        with replace_file(out / "model.skops") as beside:
             save_pipeline(model, beside)
         write_facts({**training.facts, "baseline": recipe.model, **facts}, out)
         if subwords is not None:
@@ -150,7 +150,7 @@ def fit_carton(
     vars(vectoriser).pop("_stop_words_id", None)  # as above; `transform` sets it, too
     gold, best, size, kept = np.asarray(validation[1]), -1.0, 0.0, None
     with threadpool_limits(1):
-        for value in preset(CARTON).training[system.words]:
+        for value in load_preset(CARTON).training[system.words]:
             estimator = system.paper_estimator(value, seed)
             accuracy = float(np.mean(estimator.fit(seen, np.asarray(train[1])).predict(unseen) == gold))
             say(f"{system.words} {value:g}: {accuracy:.3f} on the validation split")

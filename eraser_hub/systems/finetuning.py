@@ -24,7 +24,7 @@ from eraser_hub.attribution.transformers.multiple_choice import ChoiceModel, Cut
 from eraser_hub.attribution.transformers.pieces import Window
 from eraser_hub.attribution.transformers.sequence_model import SequenceModel
 from eraser_hub.attribution.transformers.words import load_tokenizer, not_opened, silence
-from eraser_hub.papers.presets import preset
+from eraser_hub.papers.presets import load_preset
 
 from .data import Labelled, Training
 from .evaluation import figures_of
@@ -52,7 +52,7 @@ def train_encoder(system: FineTuning, training: Training) -> None:
         chooses = data.uses_query and _all_choices(data.train[0], data.label_names)
         task = MULTIPLE_CHOICE if chooses else CLASSIFICATION
     facts = {**training.facts, "task": task}
-    if preset(recipe.paper).choices.query_last:
+    if load_preset(recipe.paper).choices.query_last:
         facts["query_last"] = True
     finetune(replace(training, recipe=replace(recipe, task=task), facts=facts), system.hyper)
 

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from eraser_hub.attribution.adapter import out_of_memory
 from eraser_hub.attribution.transformers.devices import runs_bf16
-from eraser_hub.records.atomic import replacing
+from eraser_hub.records.atomic import replace_file
 from eraser_hub.records.errors import DataError
 
 from .evaluation import in_words
@@ -217,7 +217,7 @@ class _Fit(Generic[Example]):
         return {name: value for name, value in self.network.state_dict().items() if name not in still}
 
     def _keep(self, name: str, content: Mapping[str, Any]) -> None:
-        with replacing(self.folder / name) as beside:
+        with replace_file(self.folder / name) as beside:
             torch.save(content, beside)
 
     def _checkpoint(self) -> None:

@@ -17,9 +17,9 @@ from typing import Any
 
 from eraser_hub.attribution.open import SAVING, UNFINISHED
 from eraser_hub.attribution.outputs import differences
-from eraser_hub.records.atomic import atomic_write, replacing
+from eraser_hub.records.atomic import atomic_write, replace_file
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.locks import exclusive
+from eraser_hub.records.locks import hold_lock
 from eraser_hub.version import __version__
 
 from .recipe import Say
@@ -44,7 +44,7 @@ def unfinished(out: Path, recipe: dict[str, Any], resume: bool, say: Say) -> Ite
     """
     new, folder = not out.exists(), out / UNFINISHED
     try:
-        with exclusive(out / LOCK, BUSY, out):
+        with hold_lock(out / LOCK, BUSY, out):
             _begin(folder, recipe, resume, out, say)
             try:
                 yield folder
@@ -97,6 +97,6 @@ def saving(out: Path) -> Iterator[None]:
 
 def write_facts(facts: dict[str, Any], out: Path) -> None:
     """Write ``model.json``: how the model was trained, which ``explain`` reads."""
-    with replacing(out / "model.json") as beside:
+    with replace_file(out / "model.json") as beside:
         text = json.dumps({"eraser_hub": __version__, **facts}, indent=2, ensure_ascii=False)
         beside.write_text(text + "\n", "utf-8")

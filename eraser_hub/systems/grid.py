@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from eraser_hub.attribution.work import threads_here
 from eraser_hub.records.atomic import atomic_write
-from eraser_hub.records.errors import DataError, first_line
+from eraser_hub.records.errors import DataError, get_first_line
 from eraser_hub.records.extras import need
 
 from .data import Training, silent
@@ -135,7 +135,7 @@ def side_by_side(jobs: Sequence[Callable[[], object]], workers: int, folder: Pat
         if told.get("error"):
             raise DataError(told["error"], rule=told["rule"])
         if error:
-            raise DataError(f"a Ray worker failed: {first_line(error)}", rule="device")
+            raise DataError(f"a Ray worker failed: {get_first_line(error)}", rule="device")
 
 
 def _share_of_gpu(workers: int) -> float:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 from msgspec import Meta
 
-from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.errors import DataError, show
 
 MOST_TRIALS = 100
 LARGEST = 1e12  # of a number: far above what trains, and far below what float32 cannot multiply
@@ -53,7 +53,7 @@ class Hyper:
         for name, hint in get_type_hints(type(self), include_extras=True).items():
             expected = _broken(hint, getattr(self, name))
             if expected:
-                raise DataError(f"{name}: expected {expected} found {shown(getattr(self, name))}", rule="option-value")
+                raise DataError(f"{name}: expected {expected} found {show(getattr(self, name))}", rule="option-value")
 
     def with_settings(self, settings: Sequence[str]) -> dict[str, Value]:
         """Return hyper-parameters from ``NAME=VALUE``, each of its field's type.
@@ -65,7 +65,7 @@ class Hyper:
         for setting in settings:
             name, _, text = setting.partition("=")
             if name not in names:
-                words = f"expected NAME=VALUE with a name among {', '.join(names)}; found {shown(setting)}"
+                words = f"expected NAME=VALUE with a name among {', '.join(names)}; found {show(setting)}"
                 raise DataError(words, rule="option-value", argument="hyper")
             values[name] = _parsed(name, text, getattr(self, name))
         return values
@@ -115,7 +115,7 @@ def _parsed(name: str, text: str, like: Value) -> Value:
         return type(like)(text)
     except (KeyError, ValueError):
         kind = "true or false" if isinstance(like, bool) else {int: "an integer", float: "a number"}[type(like)]
-        raise DataError(f"`hyper` {name}: expected {kind}, found {shown(text)}", rule="option-value") from None
+        raise DataError(f"`hyper` {name}: expected {kind}, found {show(text)}", rule="option-value") from None
 
 
 def grid_of(grid: Sequence[str]) -> list[tuple[str, ...]]:
@@ -135,7 +135,7 @@ def grid_of(grid: Sequence[str]) -> list[tuple[str, ...]]:
         name, _, text = one.partition("=")
         values = text.split(",")
         if not name or not all(values) or name in names or len(set(values)) < len(values):
-            words = f"expected each NAME=VALUE,VALUE,.. once and different values, found {shown(one)}"
+            words = f"expected each NAME=VALUE,VALUE,.. once and different values, found {show(one)}"
             raise DataError(words, rule="option-value", argument="grid")
         names.add(name)
         rows.append([f"{name}={value}" for value in values])

@@ -17,7 +17,7 @@ from eraser_hub.attribution.instances import Instance, instance_of_perturbation
 from eraser_hub.attribution.open import UNFINISHED, open_model
 from eraser_hub.attribution.settings import preset_of
 from eraser_hub.metrics.answer_f1 import answer_f1
-from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.extras import need
 from eraser_hub.records.splits import dataset_split
 
@@ -47,7 +47,7 @@ def learns_answers(recipe: Recipe, system: TrainedSystem, data: Split) -> bool:
     if recipe.task != ANSWERS and not (recipe.task == "auto" and able and has_answers(data)):
         return False
     if not able:
-        words = f"{', '.join(answering_systems())} alone learns to answer, not {shown(recipe.model)}"
+        words = f"{', '.join(answering_systems())} alone learns to answer, not {show(recipe.model)}"
         raise DataError(f"`task` {ANSWERS}: {words}", rule="unsupported")
     if not has_answers(data):
         words = f"`task` {ANSWERS}: expected questions with answers, found none"
@@ -80,7 +80,7 @@ def has_answers(split: Split) -> bool:
 def _answered(row: Mapping[str, Any], label_names: Sequence[str]) -> tuple[Instance, str | None]:
     one, answer = instance_of_perturbation(row, label_names), row.get("answer")
     if answer is not None and not isinstance(answer, str):
-        raise DataError(f"expected a string, found {shown(answer)}", rule="type", instance=one.id, field="answer")
+        raise DataError(f"expected a string, found {show(answer)}", rule="type", instance=one.id, field="answer")
     return one, answer
 
 
@@ -194,7 +194,7 @@ def _check_folder(recipe: Recipe, out: Path) -> None:
         raise DataError("expected a folder, found a file", rule="file-kind", file=out, argument="out")
     others = [path.name for path in out.iterdir() if path.name[0] != "."] if out.is_dir() else []
     if others and not (out / "model.json").is_file() and not (out / UNFINISHED).is_dir():
-        words = f"expected a new folder, or a model's of `train`, found {shown(sorted(others)[0])} and no model.json"
+        words = f"expected a new folder, or a model's of `train`, found {show(sorted(others)[0])} and no model.json"
         raise DataError(words, rule="file-exists", file=out, argument="out")
 
 

@@ -178,14 +178,14 @@ def spans_of(prediction):
 
 @pytest.mark.parametrize("ending", ["jsonl", "parquet"])
 def test_human_rationales_are_erased_as_they_are(job, hub, tmp_path, ending):
-    from eraser_hub.records.predictions import plain_rows
+    from eraser_hub.records.predictions import read_plain_rows
 
     out = tmp_path / f"human.{ending}"
     report = explain(replace(job, rationales="human"), SPANS_OF_HUMANS, out)
     assert report.signature.startswith("rationales:human|erase:remove") and "bins" not in report.signature
     gold = {one.id: one for one in open_split(hub, "movies", "val").instances()}
     model = open_model(job.model)
-    for _, found in plain_rows(out):
+    for _, found in read_plain_rows(out):
         one = gold[found["annotation_id"]]
         (document,) = found["rationales"]
         places = [at for start, end in spans_of(found) for at in range(start, end)]

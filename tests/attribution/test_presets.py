@@ -17,7 +17,7 @@ from eraser_hub.attribution.methods.integrated_gradients import points_of
 from eraser_hub.attribution.runner import Runner
 from eraser_hub.attribution.settings import GIVEN, SPANS, settings_for
 from eraser_hub.metrics.fidelity import normalized_fidelity
-from eraser_hub.papers.presets import PRESETS, preset
+from eraser_hub.papers.presets import PRESETS, load_preset
 
 from ..refusals import refused
 from .conftest import CountingModel, word_tokenizer
@@ -149,7 +149,7 @@ def test_eraser_s_simple_gradient(number):
 
 def test_the_last_of_equal_scores_wins():
     for case in ERASER["ties"]:
-        hard = top(np.asarray(case["scores"]), case["kd"], preset("eraser").choices.ties)
+        hard = top(np.asarray(case["scores"]), case["kd"], load_preset("eraser").choices.ties)
         assert hard.tolist() == case["expected"]["hard_rationale"]
 
 
@@ -240,7 +240,7 @@ def test_wang_s_reading_comprehension():
 
     facts = WANG["reading_comprehension"]
     weights = {name: torch.tensor(value, dtype=torch.float64) for name, value in facts["model"].items()}
-    reader = SimpleNamespace(choices=preset("wang2022").choices, notes=SimpleNamespace(largest=lambda *_: None))
+    reader = SimpleNamespace(choices=load_preset("wang2022").choices, notes=SimpleNamespace(largest=lambda *_: None))
     for case in facts["cases"]:
         ids, base = (torch.tensor(case[name]) for name in ("token_ids", "baseline_ids"))
         position = weights["position"][: len(ids)]
@@ -445,7 +445,7 @@ def test_carton_s_features_are_tf_idf_of_padded_pieces():
     matrix = model[0].transform(subwords([one.id for one in instances])).toarray()
     np.testing.assert_allclose(matrix, expected["matrix"], rtol=0, atol=1e-9)
     shares = [float(line.split(": ")[1].split(" ")[0]) for line in lines]
-    sizes = preset("carton2020").training["C"]
+    sizes = load_preset("carton2020").training["C"]
     assert len(shares) == 7 and facts["size"] == sizes[shares.index(max(shares))]  # the first of the best
     _, facts = fit_carton(SYSTEMS["random-forest"](), examples, examples, subwords, 1, lines.append)
     assert facts["size"] in (4, 16, 64, 256, 512)

@@ -18,7 +18,7 @@ from eraser_hub import api
 from eraser_hub.__main__ import COMMANDS
 from eraser_hub.attribution.job import ExplainArguments, Job
 from eraser_hub.attribution.settings import ExplainSettings
-from eraser_hub.records.options import merged
+from eraser_hub.records.options import merge_options
 from eraser_hub.scoring.options import CompareArguments
 
 from ..refusals import refused
@@ -62,7 +62,7 @@ def test_each_is_public_and_says_what_it_takes_and_returns(name):
 def test_settings_stand_in_the_signature_with_type_and_default(function, declarations, without):
     parameters, text = inspect.signature(function).parameters, inspect.getdoc(function)
     assert not any(each.kind is each.VAR_KEYWORD for each in parameters.values())
-    for name, option in merged(*declarations).items():
+    for name, option in merge_options(*declarations).items():
         if name not in without:
             assert f"\n    {name}: " in text
             own = parameters[name]

@@ -10,7 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from eraser_hub.cli.usage import add_verb, chosen, say, takes
+from eraser_hub.cli.usage import add_command, print_note, select_options, with_options
 from eraser_hub.records.options import Option, Options
 
 pytestmark = pytest.mark.unit
@@ -34,10 +34,10 @@ class Sizes(Options):
 def test_fields_are_options_and_their_words_the_help():
     seen = []
     app = typer.Typer()
-    app.command()(takes(Sizes)(seen.append))
+    app.command()(with_options(Sizes)(seen.append))
     run = CliRunner().invoke
     assert run(app, ["--width", "2", "--deep"]).exit_code == 0
-    assert seen == [Sizes(2.0, True, "box")] and chosen(seen[0], "width name") == {"width": 2.0, "name": "box"}
+    assert seen == [Sizes(2.0, True, "box")] and select_options(seen[0], "width name") == {"width": 2.0, "name": "box"}
     said = " ".join(run(app, ["--help"], env={"COLUMNS": "120"}).output.split())
     assert all(
         words in said for words in ("In metres: a number of them.", "Whether it is.", "Its name (default: box).")
@@ -77,10 +77,10 @@ def test_options_are_what_their_types_say():
 
     def show(options):
         seen.append(options)
-        say("`width` is large, `price` is not an option, and `marks` may be repeated")
+        print_note("`width` is large, `price` is not an option, and `marks` may be repeated")
 
     app = typer.Typer()
-    app.command()(takes(Crate)(show))
+    app.command()(with_options(Crate)(show))
     run = CliRunner().invoke
     given = "--width 2 --open --mark a --mark b --layers x,y --boards 3 --holes 5,7 --shop there"
     done = run(app, given.split())
@@ -126,7 +126,7 @@ def shelf(words: str) -> tuple[list[Shelf], str, int]:
     """The options that a line gives, what stderr says, and the exit status."""
     seen = []
     app = typer.Typer()
-    add_verb(app, "shelf", takes(Shelf)(seen.append))
+    add_command(app, "shelf", with_options(Shelf)(seen.append))
     done = CliRunner().invoke(app, words.split())
     return seen, done.stderr, done.exit_code
 
@@ -157,7 +157,7 @@ def test_a_wrong_value_of_a_setting_is_bad_usage(words):
 
 def test_earlier_spellings_and_settings_are_not_in_the_help():
     app = typer.Typer()
-    add_verb(app, "shelf", takes(Shelf)(print))
+    add_command(app, "shelf", with_options(Shelf)(print))
     text = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "120"}).output
     assert "--width" in text and "--no-painted" in text
     assert not any(f"--{name}" in text for name in ("breadth", "tall", "steps", "grain", "gaps"))
@@ -182,6 +182,6 @@ def test_an_option_without_help_and_help_without_an_option_are_faults_of_the_cod
         width: float = 1.0
 
     with pytest.raises(AssertionError, match="without help"):
-        takes(Bare)
+        with_options(Bare)
     with pytest.raises(AssertionError, match="height"):
-        takes(Odd)
+        with_options(Odd)

@@ -18,7 +18,7 @@ from eraser_hub.metrics.columns import Level, ObjectColumns, UnsuitedError, find
 from eraser_hub.metrics.flatten import PREDICTION, REFERENCE, SIDES, Side, flatten_rows
 from eraser_hub.metrics.issues import Issues
 from eraser_hub.metrics.unknown_fields import UnknownFields
-from eraser_hub.records.predictions import parts
+from eraser_hub.records.predictions import read_chunks
 
 from .eraser_rows import random_case
 
@@ -58,7 +58,7 @@ def test_typed_lines_are_the_same_arrays(seed: int, tmp_path: Any) -> None:
     rows = random_case(seed, n=12)[0]
     path = tmp_path / "p.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (part,) = parts(path)
+    (part,) = read_chunks(path)
     same(part.predictions, flatten_rows(rows, PREDICTION, Issues())[0])
 
 

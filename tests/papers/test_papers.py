@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eraser_hub.papers import PAPERS, paper
+from eraser_hub.papers import PAPERS, load_paper
 
 pytestmark = pytest.mark.unit
 
@@ -14,14 +14,19 @@ SPLITS = ("train", "validation", "test")
 def test_kd_of_every_config() -> None:
     """ERASER's first version, Table 4; the bilingual benchmark, Table 3."""
     fifths = dict.fromkeys(("evidence_inference", "fever", "multirc"), 0.20)
-    assert paper("eraser_first_version").kd == fifths | {"boolq": 0.10, "movies": 0.10, "cose": 0.30, "esnli": 0.30}
+    assert load_paper("eraser_first_version").kd == fifths | {
+        "boolq": 0.10,
+        "movies": 0.10,
+        "cose": 0.30,
+        "esnli": 0.30,
+    }
     english = {"senti_en": 0.201, "similarity_en": 0.504, "mrc_en": 0.104}
-    assert paper("wang_2022").kd == english | {"senti_ch": 0.276, "similarity_ch": 0.666, "mrc_ch": 0.098}
+    assert load_paper("wang_2022").kd == english | {"senti_ch": 0.276, "similarity_ch": 0.666, "mrc_ch": 0.098}
 
 
 @pytest.mark.parametrize("config", ["movies", "multirc", "fever", "boolq", "evidence_inference", "cose", "esnli"])
 def test_tables_agree_with_each_other(config: str) -> None:
-    tables = paper("eraser_acl_2020").tables
+    tables = load_paper("eraser_acl_2020").tables
     one, six = tables["table_1"].row(config), tables["table_6"].row(config)
     for split in SPLITS:
         assert one[split] == tables["table_5"].row(config, split)["instances"]
@@ -35,5 +40,5 @@ def test_tables_agree_with_each_other(config: str) -> None:
 
 @pytest.mark.parametrize("name", PAPERS)
 def test_a_citation_is_bibtex_in_one_line(name: str) -> None:
-    citation = paper(name).citation
+    citation = load_paper(name).citation
     assert citation.startswith("@") and citation.count("{") == citation.count("}") and "\n" not in citation

@@ -140,10 +140,10 @@ def test_a_card_loads_what_is_published(publish_toy, loopback, toy_hub):
 
 @pytest.fixture
 def board(toy_hub):
-    from eraser_hub.reports.board import board_lines
+    from eraser_hub.reports.board import collect_board_lines
     from eraser_hub.reports.space import write_space
 
-    write_space(toy_hub / "results_board", board_lines())
+    write_space(toy_hub / "results_board", collect_board_lines())
     return toy_hub / "results_board"
 
 

@@ -9,7 +9,7 @@ import pytest
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.publishing.spaces import build_metrics, metric_names, metrics_folder, space_card, space_code
 from eraser_hub.records.errors import BusyError
-from eraser_hub.records.locks import exclusive
+from eraser_hub.records.locks import hold_lock
 
 from ..refusals import refused
 
@@ -172,7 +172,7 @@ def test_unknown_metrics_and_occupied_names(metric_source, tmp_path):
 
 
 def test_two_builds_at_once_do_not_mix(metric_source, tmp_path):
-    with exclusive(tmp_path / ".toy_overlap.lock", ""), refused("busy", file=tmp_path, type=BusyError):
+    with hold_lock(tmp_path / ".toy_overlap.lock", ""), refused("busy", file=tmp_path, type=BusyError):
         build_metrics(tmp_path, source=metric_source)
     assert not (tmp_path / "toy_overlap").exists()
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from eraser_hub.records import atomic
-from eraser_hub.records.atomic import atomic_write, rebuilding, replacing
+from eraser_hub.records.atomic import atomic_write, rebuild_folder, replace_file
 from eraser_hub.records.errors import BusyError
-from eraser_hub.records.locks import exclusive
+from eraser_hub.records.locks import hold_lock
 
 from ..refusals import refused
 
@@ -23,7 +23,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 def test_a_file_changes_all_at_once(tmp_path):
     atomic_write(tmp_path / "a", b"one")
-    with pytest.raises(ValueError, match="no"), replacing(tmp_path / "a") as beside:
+    with pytest.raises(ValueError, match="no"), replace_file(tmp_path / "a") as beside:
         beside.write_bytes(b"half")
         raise ValueError("no")
     assert files(tmp_path) == {"a": b"one"}
@@ -32,10 +32,10 @@ def test_a_file_changes_all_at_once(tmp_path):
 
 
 def test_an_error_of_writing_names_the_file(tmp_path):
-    with pytest.raises(OSError, match="No space") as raised, replacing(tmp_path / "a"):
+    with pytest.raises(OSError, match="No space") as raised, replace_file(tmp_path / "a"):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert raised.value.filename == str(tmp_path / "a")
-    with refused("file-unreadable", "disk is full", file=tmp_path / "x"), rebuilding(tmp_path / "x"):
+    with refused("file-unreadable", "disk is full", file=tmp_path / "x"), rebuild_folder(tmp_path / "x"):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert files(tmp_path) == {}
 
@@ -45,15 +45,15 @@ def test_a_folder_changes_all_at_once(exchange, tmp_path, monkeypatch):
     if not exchange:
         monkeypatch.setattr(atomic, "_exchange", lambda *_: False)
     for number in range(3):
-        with rebuilding(tmp_path / "x") as folder:
+        with rebuild_folder(tmp_path / "x") as folder:
             (folder / "a").write_text(str(number))
         assert files(tmp_path) == {"x/a": str(number).encode()}
-    with pytest.raises(ValueError, match="no"), rebuilding(tmp_path / "x") as folder:
+    with pytest.raises(ValueError, match="no"), rebuild_folder(tmp_path / "x") as folder:
         (folder / "a").write_text("half")
         raise ValueError("no")
     assert files(tmp_path) == {"x/a": b"2"}
     (tmp_path / "x").rename(tmp_path / ".x.old")  # killed between the two renames
-    with rebuilding(tmp_path / "x") as folder:
+    with rebuild_folder(tmp_path / "x") as folder:
         assert (tmp_path / "x" / "a").read_text() == "2"
         (folder / "a").write_text("3")
     assert files(tmp_path) == {"x/a": b"3"}
@@ -61,9 +61,9 @@ def test_a_folder_changes_all_at_once(exchange, tmp_path, monkeypatch):
 
 def test_a_lock_is_held_by_one_and_leaves_nothing(tmp_path):
     lock = tmp_path / "new" / ".x.lock"
-    with exclusive(lock, "busy", tmp_path):
-        with refused("busy", "held", file=tmp_path, type=BusyError), exclusive(lock, "held", tmp_path):
+    with hold_lock(lock, "busy", tmp_path):
+        with refused("busy", "held", file=tmp_path, type=BusyError), hold_lock(lock, "held", tmp_path):
             pass
-    with exclusive(lock, "busy"):
+    with hold_lock(lock, "busy"):
         assert lock.is_file()
     assert not lock.exists()

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from eraser_hub.records.atomic import link_or_copy
-from eraser_hub.records.built import batches, label_name, open_built, read_card
-from eraser_hub.records.hub import place_of
+from eraser_hub.records.built import get_label_name, open_built, read_card, read_rows
+from eraser_hub.records.hub import find_place
 
 from ..refusals import refused
 
@@ -164,17 +164,17 @@ def test_what_is_no_file_in_a_splits_place(folder, make, rule):
     path.unlink()
     make(path)
     with refused(rule, file=path):
-        list(batches([path]))
+        list(read_rows([path]))
 
 
 def test_a_null_is_named_with_its_row_and_its_place(tmp_path):
     rows = [{"a": [[1], [2]]}, {"a": None}, {"a": [[3], [4, None]]}]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "x.parquet")
     with refused("type", "null", file="x.parquet", line=2, field="a"):
-        list(batches([tmp_path / "x.parquet"], rows=1, whole=["a"]))
+        list(read_rows([tmp_path / "x.parquet"], rows=1, whole=["a"]))
     with refused("type", "null", file="x.parquet", line=3, field="a[][]"):
-        list(batches([tmp_path / "x.parquet"], rows=2, whole=["a[]"]))
-    assert sum(table.num_rows for table in batches([tmp_path / "x.parquet"])) == 3
+        list(read_rows([tmp_path / "x.parquet"], rows=2, whole=["a[]"]))
+    assert sum(table.num_rows for table in read_rows([tmp_path / "x.parquet"])) == 3
 
 
 @pytest.mark.parametrize(
@@ -193,9 +193,9 @@ def test_a_null_is_named_with_its_row_and_its_place(tmp_path):
 )
 def test_what_a_dataset_means(dataset, revision, repository, expected, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert place_of(dataset, revision)[1:] == (repository, expected)
+    assert find_place(dataset, revision)[1:] == (repository, expected)
     (tmp_path / "org" / "eraser").mkdir(parents=True)
-    assert place_of("org/eraser") == ("org/eraser", None, None), "a folder that is here goes before the Hub"
+    assert find_place("org/eraser") == ("org/eraser", None, None), "a folder that is here goes before the Hub"
 
 
 def test_a_dataset_of_the_hub_is_fetched_as_far_as_it_is_read(folder, monkeypatch, tmp_path):
@@ -244,9 +244,9 @@ def test_a_card_keeps_its_prose(tmp_path):
 
 def test_rows_come_in_batches_over_files(folder):
     files = open_built(folder).files("movies", "train")
-    parts = list(batches(files, ["classification"], rows=2))
+    parts = list(read_rows(files, ["classification"], rows=2))
     assert [part.num_rows for part in parts] == [2, 1, 2, 1] and parts[0].column_names == ["classification"]
-    assert [row["annotation_id"] for part in batches(files) for row in part.to_pylist()] == ["a", "b", "c"] * 2
+    assert [row["annotation_id"] for part in read_rows(files) for row in part.to_pylist()] == ["a", "b", "c"] * 2
 
 
 @pytest.mark.parametrize(
@@ -264,21 +264,21 @@ def test_rows_come_in_batches_over_files(folder):
 def test_columns_that_are_not_there(folder, columns, kinds, rule, mentions):
     (path,) = open_built(folder).files("movies", "val")
     with refused(rule, *mentions, file=path):
-        list(batches([path], columns, kinds=kinds))
+        list(read_rows([path], columns, kinds=kinds))
 
 
 def test_a_column_that_stands_twice(tmp_path):
     table = pa.table([pa.array([1]), pa.array([2])], names=["a", "a"])
     pq.write_table(table, tmp_path / "x.parquet")
     with refused("key-twice", "column a ", "2 times", file="x.parquet"):
-        list(batches([tmp_path / "x.parquet"], ["a"]))
+        list(read_rows([tmp_path / "x.parquet"], ["a"]))
 
 
 def test_a_damaged_file_is_named(folder):
     (path,) = open_built(folder).files("movies", "val")
     path.write_bytes(path.read_bytes()[:-9])
     with refused("syntax", "Parquet", file=path):
-        list(batches([path]))
+        list(read_rows([path]))
 
 
 @pytest.mark.parametrize(
@@ -293,16 +293,16 @@ def test_a_damaged_file_is_named(folder):
     ],
 )
 def test_a_labels_name(label, names, name):
-    assert label_name(label, names) == name
+    assert get_label_name(label, names) == name
 
 
 @pytest.mark.parametrize(("label", "names"), [(2, ("a", "b")), (-2, ("a",)), (True, ("a", "b")), (0.0, None), (0, ())])
 def test_a_label_without_name(label, names):
     with refused("label-unknown", f"found {label}", instance="i", field="label"):
-        label_name(label, names, instance="i", field="label")
+        get_label_name(label, names, instance="i", field="label")
 
 
 def test_a_split_that_is_a_pipe_is_refused_and_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "validation-00000-of-00001.parquet")
     with refused("file-kind", "a pipe", file="validation-00000-of-00001.parquet"):
-        list(batches(list(tmp_path.iterdir())))
+        list(read_rows(list(tmp_path.iterdir())))

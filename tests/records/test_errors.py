@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from eraser_hub.records.errors import MOST_SHOWN, BusyError, DataError, DataErrors, shown
+from eraser_hub.records.errors import MOST_SHOWN, BusyError, DataError, DataErrors, show
 
 pytestmark = pytest.mark.unit
 
@@ -53,4 +53,4 @@ def test_a_total_beyond_what_was_kept():
 
 
 def test_a_hostile_value_is_cut():
-    assert len(shown("x" * 10**6)) == 80
+    assert len(show("x" * 10**6)) == 80

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from eraser_hub.records.lines import NoFile, batches_of_lines, utf8_file, utf8_lines
+from eraser_hub.records.lines import NoFile, read_line_batches, read_utf8_file, read_utf8_lines
 
 from ..refusals import refused
 
 pytestmark = pytest.mark.unit
 
 
-@pytest.mark.parametrize("lines", [batches_of_lines, utf8_lines])
+@pytest.mark.parametrize("lines", [read_line_batches, read_utf8_lines])
 @pytest.mark.parametrize(
     ("make", "rule", "said"),
     [
@@ -46,11 +46,11 @@ def test_what_is_no_file_is_refused_and_never_waited_for(
 def test_a_document_that_is_no_file_is_told_apart_from_one_that_cannot_be_read(make: Callable, tmp_path: Path):
     make(tmp_path / "x")
     with pytest.raises(NoFile):
-        utf8_file(f"{tmp_path}/x")
+        read_utf8_file(f"{tmp_path}/x")
     with pytest.raises(NoFile):
-        utf8_file(f"{tmp_path}/x/y")
+        read_utf8_file(f"{tmp_path}/x/y")
     with refused("file-unreadable", "File name too long") as caught:
-        utf8_file(f"{tmp_path}/{'x' * 300}")
+        read_utf8_file(f"{tmp_path}/{'x' * 300}")
     assert not isinstance(caught.error, NoFile)
 
 
@@ -58,7 +58,7 @@ def test_a_document_that_is_no_file_is_told_apart_from_one_that_cannot_be_read(m
 def test_a_document_comes_whole(size: int, tmp_path: Path):
     (tmp_path / "x").write_bytes(b"a " * size)
     os.symlink("x", tmp_path / "link")
-    assert utf8_file(f"{tmp_path}/link") == b"a " * size
+    assert read_utf8_file(f"{tmp_path}/link") == b"a " * size
 
 
 @pytest.mark.parametrize("told", [0, 3, 100])
@@ -67,10 +67,10 @@ def test_a_document_whose_size_is_told_wrong_comes_whole(told: int, tmp_path: Pa
     (tmp_path / "x").write_bytes(b"one two")
     stated = os.fstat
     monkeypatch.setattr(os, "fstat", lambda handle: os.stat_result((*stated(handle)[:6], told, *stated(handle)[7:])))
-    assert utf8_file(f"{tmp_path}/x") == b"one two"
+    assert read_utf8_file(f"{tmp_path}/x") == b"one two"
 
 
 def test_a_document_in_broken_utf_8_is_refused_with_its_line(tmp_path: Path):
     (tmp_path / "x").write_bytes(b"one\ntwo \xff")
     with refused("encoding", "0xff", file=f"{tmp_path}/x", line=2):
-        utf8_file(f"{tmp_path}/x")
+        read_utf8_file(f"{tmp_path}/x")

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 import pytest
 
-from eraser_hub.records.options import REQUIRED, Option, Options, UsageError, as_list, keywords, options_of
+from eraser_hub.records.options import REQUIRED, Option, Options, UsageError, as_list, read_options, with_keywords
 
 from ..refusals import refused
 
@@ -48,7 +48,7 @@ class Box(Options):
 
 
 def test_a_field_says_what_it_takes():
-    options = options_of(Box)
+    options = read_options(Box)
     assert list(options) == ["width", "folder", "colour", "deep", "words", "seed"]
     assert options["width"].help == "In metres: a number of them." and options["width"].default is REQUIRED
     assert [each.kind for each in options.values()] == [float, Path, str, bool, str, int]
@@ -86,7 +86,7 @@ def test_values_that_a_field_may_have():
 
 
 def test_a_function_of_options_takes_their_fields():
-    @keywords(Box)
+    @with_keywords(Box)
     def area(box: Box) -> float:
         """Return the area.
 
@@ -96,7 +96,7 @@ def test_a_function_of_options_takes_their_fields():
         return box.width**2
 
     assert area(2, colour="red") == area(width=2) == 4
-    assert list(inspect.signature(area).parameters) == list(options_of(Box))
+    assert list(inspect.signature(area).parameters) == list(read_options(Box))
     assert inspect.signature(area).parameters["colour"].annotation == Literal["red", "blue"] | None
     text = area.__doc__ or ""
     assert text.index("Args:\n    width: In metres: a number of them.") < text.index("Returns:")
@@ -122,7 +122,7 @@ def test_a_field_without_words_and_words_without_a_field_are_faults_of_the_code(
 
     for wrong, mentioned in ((Bare, "without help"), (Odd, "height")):
         with pytest.raises(AssertionError, match=mentioned):
-            options_of(wrong)
+            read_options(wrong)
 
 
 def test_a_subclass_adds_to_the_fields_and_their_words():
@@ -136,6 +136,6 @@ def test_a_subclass_adds_to_the_fields_and_their_words():
 
         layers: int = 1
 
-    assert list(options_of(Painted)) == [*options_of(Box), "layers"]
+    assert list(read_options(Painted)) == [*read_options(Box), "layers"]
     with refused("option-value", argument="width"):
         Painted(width=9)

@@ -20,8 +20,8 @@ from eraser_hub.metrics.flat import Predictions, concatenate
 from eraser_hub.metrics.flatten import PREDICTION, flatten_rows
 from eraser_hub.metrics.issues import Issues
 from eraser_hub.records import predictions as module
-from eraser_hub.records.lines import batches_of_lines
-from eraser_hub.records.predictions import instances, parts, plain_rows
+from eraser_hub.records.lines import read_line_batches
+from eraser_hub.records.predictions import instances, read_chunks, read_plain_rows
 
 from ..metrics.eraser_rows import random_case
 from ..refusals import refused
@@ -60,14 +60,14 @@ def test_parts_are_the_rows_of_the_file(tmp_path: Path, small_parts: None) -> No
     for row in rows[::7]:
         row["annotation_id"] = int(row["annotation_id"][1:])
     path = lines(tmp_path / "p.jsonl", rows)
-    several = list(parts(path))
+    several = list(read_chunks(path))
     assert len(several) > 3 and not any(part.issues.total for part in several)
     assert [line for part in several for line in part.lines] == list(range(1, 41))
     assert columns(concatenate([part.predictions for part in several])) == columns(by_row(rows))
     datasets.Dataset.from_list([{**row, "annotation_id": str(row["annotation_id"])} for row in rows]).to_parquet(
         str(tmp_path / "p.parquet")
     )
-    several = list(parts(tmp_path / "p.parquet"))
+    several = list(read_chunks(tmp_path / "p.parquet"))
     assert len(several) > 3 and [line for part in several for line in part.lines] == list(range(1, 41))
     assert columns(concatenate([part.predictions for part in several])) == columns(by_row(rows))
 
@@ -143,9 +143,9 @@ def test_what_is_wrong_is_told_with_its_line_and_field(
     assert (caught.first.field, caught.first.instance) == (field, of_instance)
     if field is None:
         with refused(rule, *found, file=path, line=3):
-            list(parts(path))
+            list(read_chunks(path))
         return
-    (part,) = parts(path)
+    (part,) = read_chunks(path)
     assert list(part.lines) == [1, 2, 3] and part.issues.total == 1
     (issue,) = part.issues
     assert (issue.row, issue.side, issue.field, issue.rule) == (3, "prediction", field, rule)
@@ -153,11 +153,11 @@ def test_what_is_wrong_is_told_with_its_line_and_field(
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
-    for read in (instances, parts):
+    for read in (instances, read_chunks):
         with refused("file-missing", file="nowhere.jsonl"):
             list(read(tmp_path / "nowhere.jsonl"))
     (tmp_path / "cut.parquet").write_bytes(b"PAR1cut")
-    for read in (instances, parts):
+    for read in (instances, read_chunks):
         with refused("syntax", "Parquet", file="cut.parquet"):
             list(read(tmp_path / "cut.parquet"))
 
@@ -166,7 +166,7 @@ def test_a_column_name_that_is_no_utf8_is_told(tmp_path: Path) -> None:
     path = tmp_path / "p.parquet"
     pq.write_table(pa.table({"annotation_id": ["a"]}), path, store_schema=False)
     path.write_bytes(path.read_bytes().replace(b"annotation_id", b"\x80nnotation_id"))
-    for read in (instances, parts):
+    for read in (instances, read_chunks):
         with refused("syntax", "Parquet", "'utf-8' codec", file="p.parquet"):
             list(read(path))
 
@@ -174,7 +174,7 @@ def test_a_column_name_that_is_no_utf8_is_told(tmp_path: Path) -> None:
 def test_a_column_twice_is_refused(tmp_path: Path) -> None:
     table = pa.Table.from_pylist(random_case(5, n=4)[0])
     pq.write_table(table.append_column("rationales", table.column("rationales")), tmp_path / "p.parquet")
-    for read in (instances, parts, plain_rows):
+    for read in (instances, read_chunks, read_plain_rows):
         with refused("key-twice", "'rationales'", file="p.parquet"):
             list(read(tmp_path / "p.parquet"))
 
@@ -186,11 +186,11 @@ def test_ranges_are_whole_lines_and_the_whole_file(tmp_path_factory: Any, rows: 
     path.write_bytes(b"\n".join(rows) + (b"\n" if ends else b""))
     data = path.read_bytes()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "part_size", lambda size: 50)
+        patch.setattr(module, "compute_chunk_size", lambda size: 50)
         ranges = list(module._ranges(path, len(data)))
     assert b"".join(data[slice(*own)] for own in ranges) == data
     assert all(data[end - 1] == 10 for _, end in ranges[:-1])
-    read = [b"".join(lines.data for lines in batches_of_lines(path, 16, start, end=end)) for start, end in ranges]
+    read = [b"".join(lines.data for lines in read_line_batches(path, 16, start, end=end)) for start, end in ranges]
     assert read == [data[slice(*own)] for own in ranges]
 
 
@@ -200,8 +200,8 @@ def test_other_processes_give_the_same_parts(tmp_path: Path, small_parts: None) 
         row["zebra"] = 1
     path = lines(tmp_path / "p.jsonl", rows)
     # the processes do not know of small parts, but of the ranges they are handed
-    expected = list(parts(path))
-    found = list(parts(path, 2))
+    expected = list(read_chunks(path))
+    found = list(read_chunks(path, 2))
     assert len(found) == len(expected) > 3
     for one, two in zip(found, expected, strict=True):
         assert list(one.lines) == list(two.lines) and columns(one.predictions) == columns(two.predictions)
@@ -212,7 +212,7 @@ def test_other_processes_give_the_same_parts(tmp_path: Path, small_parts: None) 
     told = []
     for num_proc in (1, 2):
         with refused("syntax", "NaN", file="p.jsonl", line=42) as caught:
-            list(parts(path, num_proc))
+            list(read_chunks(path, num_proc))
         told.append(str(caught.error))
     assert told[0] == told[1]
 
@@ -225,19 +225,19 @@ def test_processes_that_cannot_start_cost_time_alone(tmp_path: Path, small_parts
         raise BrokenProcessPool
 
     monkeypatch.setattr(ProcessPoolExecutor, "submit", broken)
-    assert sum(len(part.lines) for part in parts(path, 2)) == 40
+    assert sum(len(part.lines) for part in read_chunks(path, 2)) == 40
 
 
 def test_rows_of_another_kind_come_as_they_stand(tmp_path: Path) -> None:
     several = [{"id": 1, "rationale": [[0, 2]]}, {"id": 2, "rationale": [[1]]}]
     path = lines(tmp_path / "p.jsonl", several)
-    assert list(plain_rows(path)) == [(1, several[0]), (2, several[1])]
+    assert list(read_plain_rows(path)) == [(1, several[0]), (2, several[1])]
     datasets.Dataset.from_list(several).to_parquet(str(tmp_path / "p.parquet"))
-    assert list(plain_rows(tmp_path / "p.parquet")) == [(1, several[0]), (2, several[1])]
+    assert list(read_plain_rows(tmp_path / "p.parquet")) == [(1, several[0]), (2, several[1])]
 
 
 @pytest.mark.parametrize(("text", "rule", "line"), [('{"id": 1}\n[]\n', "type", 2), ("{", "syntax", 1)])
 def test_rows_that_are_none(tmp_path: Path, text: str, rule: str, line: int) -> None:
     (tmp_path / "p.jsonl").write_text(text, "utf-8")
     with refused(rule, file="p.jsonl", line=line):
-        list(plain_rows(tmp_path / "p.jsonl"))
+        list(read_plain_rows(tmp_path / "p.jsonl"))

@@ -12,9 +12,9 @@ pytestmark = pytest.mark.unit
 
 STARTS_A_POOL = """
 import os
-from eraser_hub.records.processes import process_pool
+from eraser_hub.records.processes import make_process_pool
 if __name__ == "__main__":
-    with process_pool(2) as pool:
+    with make_process_pool(2) as pool:
         here = pool.submit(os.getcwd).result()
         print(sorted(pool.map(abs, [-1, -2])), os.getcwd() == here, os.environ.get("PYTHONSAFEPATH"))
 """

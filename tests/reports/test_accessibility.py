@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from eraser_hub.reports.board import board_lines, write_board
+from eraser_hub.reports.board import collect_board_lines, write_board
 from eraser_hub.reports.board_lines import read_score_file
 from eraser_hub.reports.report import make_report
-from eraser_hub.scoring.runs import named_systems
+from eraser_hub.scoring.runs import parse_systems
 from eraser_hub.scoring.settings import ScoreSettings
 from tools.browser import VIEWS, view_as, wait_for
 
@@ -18,13 +18,13 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 def pages(browser, hub, samples, tmp_path_factory):
     """Name -> address: a report of two systems, and a board that has their scores; the window is put back after."""
     out, predictions = tmp_path_factory.mktemp("pages"), samples / "predictions" / "eraser"
-    systems = named_systems(
+    systems = parse_systems(
         [f"ours={predictions / 'movies.val.jsonl'}", f"base={predictions / 'movies.val.baseline.jsonl'}"]
     )
     report = make_report(
         hub / "eraser", config="movies", split="val", systems=systems, out=out, settings=ScoreSettings(n_resamples=20)
     )
-    board, _ = write_board(out / "board", board_lines(map(read_score_file, report.score_files)))
+    board, _ = write_board(out / "board", collect_board_lines(map(read_score_file, report.score_files)))
     yield {"report": report.page.as_uri(), "board": board.as_uri()}
     view_as(browser)
 

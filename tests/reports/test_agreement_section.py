@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eraser_hub.reports.sections import agreement_section
-from eraser_hub.scoring.leaks import interval_over_documents
+from eraser_hub.reports.sections import make_agreement_section
+from eraser_hub.scoring.mask_leaks import compute_document_interval
 from eraser_hub.scoring.settings import ScoreSettings
 
 pytestmark = pytest.mark.unit
@@ -27,7 +27,7 @@ def answers(**scores: list[float]) -> dict[str, dict[str, Any]]:
 def test_cells_are_means_over_shared_instances() -> None:
     first = answers(a=[3.0, 2.0, 1.0], b=[1.0, 2.0, 3.0], c=[1.0, 2.0, 3.0])
     second = answers(a=[3.0, 1.0, 2.0], b=[1.0, 2.0, 3.0], c=[1.0, 1.0, 1.0])
-    section = agreement_section(["x", "y"], [[first], [second]], PLAIN)
+    section = make_agreement_section(["x", "y"], [[first], [second]], PLAIN)
     tau, overlap = section.blocks
     # taus 1/3 and 1; the third is undefined, since a ranking without differences is none
     assert [[cell.text for cell in row.cells] for row in tau.rows] == [["–", "0.667"], ["0.667", "–"]]
@@ -38,13 +38,13 @@ def test_cells_are_means_over_shared_instances() -> None:
 
 def test_runs_of_one_system_stand_on_the_diagonal() -> None:
     runs = [answers(a=[1.0, 2.0, 3.0]), answers(a=[1.0, 2.0, 3.0]), answers(a=[3.0, 2.0, 1.0])]
-    section = agreement_section(["x"], [runs], PLAIN)
+    section = make_agreement_section(["x"], [runs], PLAIN)
     assert section.blocks[0].rows[0].cells[0].text == "-0.333"  # 1, -1, -1
 
 
 def test_what_is_missing_is_said() -> None:
     bare = {"a": {"rationales": [{"docid": "a"}]}}
-    section = agreement_section(["x", "y"], [[answers(a=[1.0])], [bare]], PLAIN)
+    section = make_agreement_section(["x", "y"], [[answers(a=[1.0])], [bare]], PLAIN)
     lacking, too_few = section.missing
     assert not section.blocks and lacking.startswith("y: ") and "soft_rationale_predictions" in lacking
     assert "two methods" in too_few
@@ -53,7 +53,7 @@ def test_what_is_missing_is_said() -> None:
 def test_means_have_intervals_over_documents() -> None:
     first = answers(a=[3.0, 2.0, 1.0], b=[1.0, 2.0, 3.0], c=[2.0, 1.0, 3.0])
     second = answers(a=[3.0, 1.0, 2.0], b=[1.0, 2.0, 3.0], c=[1.0, 3.0, 2.0])
-    section = agreement_section(["x", "y"], [[first], [second]], ScoreSettings(n_resamples=200))
+    section = make_agreement_section(["x", "y"], [[first], [second]], ScoreSettings(n_resamples=200))
     cell = section.blocks[0].rows[0].cells[1]  # taus 1/3, 1 and -1/3
     low, high = map(float, cell.small.removesuffix("] n 3").removeprefix("[").split(", "))
     assert cell.text == "0.333" and -0.34 < low < 1 / 3 < high <= 1
@@ -61,10 +61,10 @@ def test_means_have_intervals_over_documents() -> None:
 
 def test_instances_that_share_documents_are_drawn_together() -> None:
     values, settings = np.array([0.0, 0.0, 1.0, 1.0]), ScoreSettings(confidence_level=0.95)
-    apart = interval_over_documents(values, [("a",), ("b",), ("c",), ("d",)], settings)
+    apart = compute_document_interval(values, [("a",), ("b",), ("c",), ("d",)], settings)
     each = replace(settings, cluster_by="none")
-    assert apart == interval_over_documents(values, [("a",)] * 4, each)
+    assert apart == compute_document_interval(values, [("a",)] * 4, each)
     # two documents, each with both of its values: every draw of them has the mean of all
-    assert interval_over_documents(values, [("a",), ("b",), ("a",), ("b",)], settings) == (0.5, 0.5)
-    assert interval_over_documents(values, [("a",)] * 4, settings) is None
-    assert interval_over_documents(values, [("a",)] * 4, PLAIN) is None
+    assert compute_document_interval(values, [("a",), ("b",), ("a",), ("b",)], settings) == (0.5, 0.5)
+    assert compute_document_interval(values, [("a",)] * 4, settings) is None
+    assert compute_document_interval(values, [("a",)] * 4, PLAIN) is None

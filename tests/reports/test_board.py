@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from eraser_hub.reports.board import as_json, board_lines, published_lines, write_board
-from eraser_hub.reports.board_lines import BoardLine, averaged, flat_scores, read_score_file
-from eraser_hub.reports.catalogue import METRICS, metric, number
+from eraser_hub.reports.board import collect_board_lines, read_published_lines, to_board_json, write_board
+from eraser_hub.reports.board_lines import BoardLine, average_draws, flatten_scores, read_score_file
+from eraser_hub.reports.catalogue import METRICS, format_number, metric
 
 from ..refusals import refused
 
@@ -23,13 +23,13 @@ def write(path, **content):
 
 # ------------------------------------------------------------------------------------------------ published rows
 def find(system, dataset, source):
-    found = [e for e in published_lines() if (e.system, e.dataset, e.source) == (system, dataset, source)]
+    found = [e for e in read_published_lines() if (e.system, e.dataset, e.source) == (system, dataset, source)]
     assert len(found) == 1
     return found[0]
 
 
 def test_published_rows_as_printed():
-    entries = published_lines()
+    entries = read_published_lines()
     counts = {}
     for entry in entries:
         counts[entry.source] = counts.get(entry.source, 0) + 1
@@ -68,7 +68,7 @@ def test_published_rows_as_printed():
 
 
 def test_published_rows_are_known_and_in_range():
-    for entry in published_lines():
+    for entry in read_published_lines():
         assert entry.kind == "published" and entry.detail and entry.source
         for key, value in entry.scores.items():
             assert key in METRICS and -1 <= value <= 1, (entry, key)
@@ -138,7 +138,7 @@ def test_no_such_file(tmp_path):
 
 def test_the_reference_scorers_nested_keys(reference_scores):
     nested = json.loads((reference_scores / "movies" / "scores.json").read_text())
-    flat = dict(flat_scores(nested))
+    flat = dict(flatten_scores(nested))
     assert flat["token_macro_f1"] == nested["token_prf"]["instance_macro"]["f1"]
     assert flat["exact_micro_p"] == nested["rationale_prf"]["instance_micro"]["p"]
     assert flat["iou_macro_f1"] == nested["iou_scores"][1]["macro"]["f1"]
@@ -155,20 +155,20 @@ def entry(system="a", dataset="movies", detail=SIGNATURE, **scores):
 
 def test_draws_are_averaged_and_other_settings_refused():
     draws = [entry(detail=SIGNATURE.replace("seed:1", f"seed:{s}"), auprc=s / 10, map=0.5) for s in range(3)]
-    (mean,) = averaged(draws)
+    (mean,) = average_draws(draws)
     assert mean.spread == {"auprc": pytest.approx(0.1), "map": 0}
     assert mean.scores == {"auprc": pytest.approx(0.1), "map": 0.5}
     assert "mean of 3" in mean.source and "seed:*" in mean.detail
     with refused("constant", "'a'", "movies", "found 2 "):
-        averaged([draws[0], entry(detail=SIGNATURE.replace("0.5", "0.1"), auprc=0.2)])
+        average_draws([draws[0], entry(detail=SIGNATURE.replace("0.5", "0.1"), auprc=0.2)])
 
 
 # ------------------------------------------------------------------------------------------------------ the board
 def test_no_system_is_first_by_merit():
-    lines = board_lines([entry("zzz", auprc=1.0), entry("AAA", auprc=0.0)])
+    lines = collect_board_lines([entry("zzz", auprc=1.0), entry("AAA", auprc=0.0)])
     order = [(line.dataset.lower(), line.system.lower()) for line in lines]
     assert order == sorted(order)
-    data = as_json(lines)
+    data = to_board_json(lines)
     families = [column["family"] for column in data["columns"]]
     assert families == sorted(families), "families in alphabetical order"
     assert {column["key"] for column in data["columns"]} >= {
@@ -180,7 +180,7 @@ def test_no_system_is_first_by_merit():
 
 
 def test_page_and_data_say_the_same(tmp_path):
-    page, data = write_board(tmp_path, board_lines([entry("ours", auprc=0.4321)]))
+    page, data = write_board(tmp_path, collect_board_lines([entry("ours", auprc=0.4321)]))
     text, content = page.read_text(), json.loads(data.read_text())
     shown = re.findall(r'<td class="n" data-key="auprc" data-value="([^"]*)"', text)
     expected = ["" if "auprc" not in row["scores"] else repr(row["scores"]["auprc"]) for row in content["rows"]]
@@ -217,7 +217,7 @@ def test_scores_of_rankings_stand_on_the_page_with_intervals(tmp_path):
         assert metric(key).label in text
         assert (
             f'data-key="{key}" data-value="{value!r}"' in text
-            and f"[{number(value - 0.0625)}, {number(value + 0.0625)}]" in text
+            and f"[{format_number(value - 0.0625)}, {format_number(value + 0.0625)}]" in text
         )
 
 
@@ -228,8 +228,8 @@ def test_hostile_names_are_text(tmp_path):
 
 
 def test_equal_data_give_equal_bytes(tmp_path):
-    one, _ = write_board(tmp_path / "1", board_lines())
-    two, _ = write_board(tmp_path / "2", board_lines())
+    one, _ = write_board(tmp_path / "1", collect_board_lines())
+    two, _ = write_board(tmp_path / "2", collect_board_lines())
     assert one.read_bytes() == two.read_bytes()
 
 
@@ -238,7 +238,7 @@ def test_equal_data_give_equal_bytes(tmp_path):
     [(0.12345, "0.123"), (-0.0001, "0.000"), (float("nan"), "–"), (None, "–"), (float("inf"), "∞"), (-0.25, "-0.250")],
 )
 def test_numbers(value, text):
-    assert number(value) == text
+    assert format_number(value) == text
 
 
 def test_keys_with_thresholds_and_unknown_ones():
@@ -252,12 +252,12 @@ def test_directions_are_those_of_the_modules():
 
     from eraser_hub import metrics
     from eraser_hub.scoring.evaluators import EVALUATED
-    from eraser_hub.scoring.leaks import CHANCE, SHAPE
-    from eraser_hub.scoring.modules import metric_module
+    from eraser_hub.scoring.mask_leaks import CHANCE, SHAPE
+    from eraser_hub.scoring.modules import load_metric_module
 
     better: dict[str, set[str]] = {SHAPE: {"lower"}, CHANCE: {""}, EVALUATED: {"higher"}}  # which a report works out
     for card in sorted((Path(metrics.__path__[0]) / "cards").glob("*.md")):
-        for key, higher in metric_module(card.stem).info.higher_is_better.items():
+        for key, higher in load_metric_module(card.stem).info.higher_is_better.items():
             better.setdefault(key, set()).add({True: "higher", False: "lower", None: ""}[higher])
     for key, presented in METRICS.items():
         assert presented.better in better[key], key

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from eraser_hub.reports.board import board_lines, write_board
+from eraser_hub.reports.board import collect_board_lines, write_board
 from eraser_hub.reports.board_lines import BoardLine
 
 pytestmark = pytest.mark.browser
@@ -38,7 +38,7 @@ def board(browser, tmp_path_factory):
             {"auprc": 0.9, "comprehensiveness": -0.5, "comprehensiveness_entropy": 0.1},
         ),
     ]
-    page, data = write_board(out, board_lines(scored))
+    page, data = write_board(out, collect_board_lines(scored))
     browser.get_log("browser")
     return browser, page.as_uri(), json.loads(data.read_text())
 

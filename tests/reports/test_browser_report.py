@@ -7,11 +7,11 @@ import shutil
 
 import pytest
 
-from eraser_hub.reports.documents import browse
-from eraser_hub.reports.marks import mark
+from eraser_hub.reports.documents import index_documents
+from eraser_hub.reports.marked_instances import mark_instance
 from eraser_hub.reports.page import ReportContent, write_report
 from eraser_hub.reports.report import make_report
-from eraser_hub.scoring.runs import named_systems
+from eraser_hub.scoring.runs import parse_systems
 from eraser_hub.scoring.scored_split import read_split
 from eraser_hub.scoring.settings import ScoreSettings
 
@@ -23,7 +23,7 @@ HOSTILE = "</script><img src=x onerror=\"document.title='run'\"><script>document
 def written(hub, samples, tmp_path_factory):
     out = tmp_path_factory.mktemp("report")
     predictions = samples / "predictions" / "eraser"
-    systems = named_systems(
+    systems = parse_systems(
         [f"ours={predictions / 'movies.val.jsonl'}", f"base={predictions / 'movies.val.baseline.jsonl'}"]
     )
     settings = ScoreSettings(n_resamples=50)
@@ -128,7 +128,7 @@ def test_marks_are_those_of_the_row(opened, hub, samples):
     row = table.rows[0]
     text = (samples / "predictions" / "eraser" / "movies.val.jsonl").read_text()
     output = next(i for i in map(json.loads, text.splitlines()) if i["annotation_id"] == row["annotation_id"])
-    marked = mark(row, output, label_names=table.labels.names).documents[0]
+    marked = mark_instance(row, output, label_names=table.labels.names).documents[0]
     if not opened.find_element("id", "unfold").is_selected():
         press(opened, "u")
     wait(opened, "return document.querySelector('#documents .fold') === null")
@@ -218,7 +218,7 @@ def test_hostile_text_is_shown_and_never_run(browser, row, instance, tmp_path):
     instance["classification_scores"] = {"__proto__": 0.75, HOSTILE: 0.25}
     instance["quotes"] = [{"text": HOSTILE, "status": "not_found"}]
     path = tmp_path / "index.html"
-    browsed = browse([[mark(row, instance, label_names=(HOSTILE, "__proto__"))]], [HOSTILE])
+    browsed = index_documents([[mark_instance(row, instance, label_names=(HOSTILE, "__proto__"))]], [HOSTILE])
     write_report(path, ReportContent(HOSTILE, HOSTILE, [], browsed, [{HOSTILE: [0.5]}], HOSTILE, [HOSTILE]))
     browser.get("about:blank")
     browser.get_log("browser")
@@ -238,14 +238,14 @@ def test_hostile_text_is_shown_and_never_run(browser, row, instance, tmp_path):
 
 def test_ten_thousand_instances_open_at_once(browser, tmp_path):
     """All of them are listed and the last can be reached; how long it takes is measured in benchmarks."""
-    from eraser_hub.reports.marks import MarkedDocument, MarkedInstance
+    from eraser_hub.reports.marked_instances import MarkedDocument, MarkedInstance
 
     words = tuple(tuple(f"w{i}" for i in range(10)) for _ in range(3))
     many = (
         [MarkedInstance(f"i{k}", "", "POS", (MarkedDocument(f"d{k}", words, ((k % 20, k % 20 + 5, 0),)),))]
         for k in range(10_000)
     )
-    write_report(tmp_path / "index.html", ReportContent("t", "", [], browse(many, []), []))
+    write_report(tmp_path / "index.html", ReportContent("t", "", [], index_documents(many, []), []))
     browser.get((tmp_path / "index.html").as_uri())
     wait(browser, "return document.querySelector('#documents .text') !== null")
     assert browser.find_element("id", "found").text == "10000 of 10000"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from eraser_hub.reports.board import board_lines
+from eraser_hub.reports.board import collect_board_lines
 from eraser_hub.reports.space import write_space
 from tools.browser import VIEWS, view_as
 
@@ -28,7 +28,7 @@ def space(hub, tmp_path_factory):
     from eraser_hub.publishing.spaces import build_metrics
 
     folder = tmp_path_factory.mktemp("hub") / "results_board"
-    write_space(folder, board_lines())
+    write_space(folder, collect_board_lines())
     shutil.copytree(hub / "eraser", folder.parent / "eraser")
     build_metrics(folder.parent, ["eraser_agreement", "eraser_faithfulness"])
     with socket.socket() as probe:
@@ -100,6 +100,6 @@ def test_neither_tab_has_a_serious_finding(browser, space, serious_findings, wid
 
 def test_board_json_is_what_the_app_shows(space, tmp_path):
     (tmp_path / "x").mkdir()
-    files = write_space(tmp_path / "x", board_lines())
+    files = write_space(tmp_path / "x", collect_board_lines())
     data = json.loads(next(path for path in files if path.name == "board.json").read_text())
-    assert len(data["rows"]) == len(board_lines())
+    assert len(data["rows"]) == len(collect_board_lines())

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eraser_hub.reports.board import board_lines, write_board
+from eraser_hub.reports.board import collect_board_lines, write_board
 from eraser_hub.reports.board_lines import read_score_file
 from eraser_hub.reports.documents import unpack
 
@@ -93,10 +93,10 @@ def test_gold_alone(hub, tmp_path):
 )
 def test_every_config(hub, tmp_path, config):
     from eraser_hub.reports.report import make_report
-    from eraser_hub.scoring.runs import named_systems
+    from eraser_hub.scoring.runs import parse_systems
     from eraser_hub.scoring.settings import ScoreSettings
 
-    systems = named_systems([str(PREDICTIONS / f"{config}.val.jsonl")])
+    systems = parse_systems([str(PREDICTIONS / f"{config}.val.jsonl")])
     written = make_report(
         hub / "eraser",
         config=config,
@@ -109,15 +109,15 @@ def test_every_config(hub, tmp_path, config):
 
 
 def test_several_runs_of_a_system_are_told_as_mean_and_spread(hub, tmp_path):
-    from eraser_hub.reports.board import as_json
+    from eraser_hub.reports.board import to_board_json
     from eraser_hub.reports.report import make_report
-    from eraser_hub.scoring.runs import named_systems
+    from eraser_hub.scoring.runs import parse_systems
     from eraser_hub.scoring.settings import ScoreSettings
 
     first, second = (PREDICTIONS / f"movies.val{end}.jsonl" for end in ("", ".baseline"))
     third = tmp_path / "third.jsonl"
     third.write_text(second.read_text(encoding="utf-8"), encoding="utf-8")
-    systems = named_systems([f"ours={first},{second}", f"theirs={third}"])
+    systems = parse_systems([f"ours={first},{second}", f"theirs={third}"])
     settings, part = ScoreSettings(n_resamples=20, cluster_by="none"), {"config": "movies", "split": "validation"}
     written = make_report(hub / "eraser", **part, out=tmp_path / "out", systems=systems, settings=settings)
     one, other = map(read_score_file, written.score_files)
@@ -128,9 +128,9 @@ def test_several_runs_of_a_system_are_told_as_mean_and_spread(hub, tmp_path):
     page = written.page.read_text(encoding="utf-8")
     assert "±0.24" in page and "show the first of 2 runs" in page and "|tests:7|" in page
     assert "|cluster:none|clusters:24|" in page and "|cluster:documents|" not in page
-    row = as_json([one])["rows"][0]
+    row = to_board_json([one])["rows"][0]
     assert row["spread"]["token_macro_f1"] == one.spread["token_macro_f1"]
-    assert not any("spread" in column["key"] or column["key"] == "runs" for column in as_json([one])["columns"])
+    assert not any("spread" in column["key"] or column["key"] == "runs" for column in to_board_json([one])["columns"])
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_predictions_that_are_none(hub, tmp_path, text, words):
 def test_a_hostile_instance_is_named(hub, tmp_path, field, value):
     from eraser_hub.records.errors import DataError
     from eraser_hub.reports.report import make_report
-    from eraser_hub.scoring.runs import named_systems
+    from eraser_hub.scoring.runs import parse_systems
     from eraser_hub.scoring.settings import ScoreSettings
 
     instances = [json.loads(line) for line in (PREDICTIONS / "movies.val.jsonl").read_text().splitlines()]
@@ -207,7 +207,7 @@ def test_a_hostile_instance_is_named(hub, tmp_path, field, value):
     path = tmp_path / "p.jsonl"
     path.write_text("".join(json.dumps(instance) + "\n" for instance in instances))
     with pytest.raises(DataError) as caught:
-        systems, settings = named_systems([str(path)]), ScoreSettings(n_resamples=5)
+        systems, settings = parse_systems([str(path)]), ScoreSettings(n_resamples=5)
         part = {"config": "movies", "split": "val"}
         make_report(hub / "eraser", **part, systems=systems, out=tmp_path / "out", settings=settings)
     assert "p.jsonl" in str(caught.value) and caught.value.rule != "input" and not (tmp_path / "out").exists()
@@ -325,7 +325,7 @@ def test_highlight_where_the_locale_has_ascii_alone(hub):
 def test_board_of_published_rows_is_the_default(tmp_path):
     done = run("board", "--out", tmp_path / "cli")
     assert done.returncode == 0, done.stderr
-    page, _ = write_board(tmp_path / "api", board_lines())
+    page, _ = write_board(tmp_path / "api", collect_board_lines())
     assert page.read_bytes() == (tmp_path / "cli" / "index.html").read_bytes()
 
 

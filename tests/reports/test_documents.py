@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eraser_hub.reports.documents import CHUNK_TOKENS, browse, embedded_json, pack, unpack
-from eraser_hub.reports.marks import MarkedDocument, MarkedInstance, mark
+from eraser_hub.reports.documents import CHUNK_TOKENS, index_documents, pack, to_embedded_json, unpack
+from eraser_hub.reports.marked_instances import MarkedDocument, MarkedInstance, mark_instance
 from eraser_hub.reports.page import ReportContent, write_files, write_report
 from eraser_hub.reports.report_tables import Block, Note, Section, ShownCell, ShownRow
 
@@ -28,14 +28,14 @@ json_values = st.recursive(
 @settings(max_examples=80, derandomize=True, deadline=None)
 @given(json_values)
 def test_embedded_json_closes_no_script_and_loses_nothing(value):
-    text = embedded_json(value)
+    text = to_embedded_json(value)
     assert "<" not in text and "\u2028" not in text
     assert json.loads(text) == value
     text.encode("utf-8")
 
 
 def test_nan_is_null():
-    assert embedded_json({"a": [float("nan"), float("inf")]}) == '{"a":[null,null]}'
+    assert to_embedded_json({"a": [float("nan"), float("inf")]}) == '{"a":[null,null]}'
 
 
 @settings(max_examples=40, derandomize=True, deadline=None)
@@ -47,8 +47,8 @@ def test_packing_is_lossless_and_deterministic(value):
 
 
 def test_browse(row, instance):
-    one = mark(row, instance, label_names=("NEG", "POS"))
-    browsed = browse([[one], [one]], ["s"], ("NEG", "POS"))
+    one = mark_instance(row, instance, label_names=("NEG", "POS"))
+    browsed = index_documents([[one], [one]], ["s"], ("NEG", "POS"))
     assert browsed.ids == ["one", "one"] and browsed.gold == [1, 1] and browsed.predicted == [[1, 1]]
     (chunk,) = map(unpack, browsed.packed)
     assert len(chunk["docs"]) == 2, "a document that two annotations share is stored once"
@@ -64,11 +64,11 @@ def test_quotes_stand_with_their_status_and_place(row, instance):
         **instance,
         "quotes": [{"text": "fine film", "status": "exact", **place}, {"text": "a <b>gem", "status": "not_found"}],
     }
-    (chunk,) = map(unpack, browse([[mark(row, said, label_names=("NEG", "POS"))]], ["s"]).packed)
+    (chunk,) = map(unpack, index_documents([[mark_instance(row, said, label_names=("NEG", "POS"))]], ["s"]).packed)
     assert chunk["rows"][0]["systems"][0]["quotes"] == [["fine film", "exact", "d1 1–3"], ["a <b>gem", "not_found", ""]]
     for quote in ("fine film", {"text": "fine film"}, {"text": 3, "status": "exact"}):
         with refused("type", repr(quote), field="quotes[0]"):
-            mark(row, {**instance, "quotes": [quote]}, label_names=("NEG", "POS"))
+            mark_instance(row, {**instance, "quotes": [quote]}, label_names=("NEG", "POS"))
 
 
 def test_chunks_are_bounded():
@@ -76,13 +76,15 @@ def test_chunks_are_bounded():
     many = [
         [MarkedInstance(f"i{k}", "", "l", (MarkedDocument(f"d{k}", long.documents[0].sentences),))] for k in range(7)
     ]
-    browsed = browse(many, [])
+    browsed = index_documents(many, [])
     assert browsed.chunks == [0, 2, 4, 6] and len(browsed.packed) == 4
 
 
 def page_of(tmp_path, marked, systems, sections=(), **more):
     path = tmp_path / "index.html"
-    write_report(path, ReportContent("t", "s", list(sections), browse(marked, systems), [{} for _ in systems], **more))
+    write_report(
+        path, ReportContent("t", "s", list(sections), index_documents(marked, systems), [{} for _ in systems], **more)
+    )
     return path.read_text(encoding="utf-8")
 
 
@@ -101,7 +103,7 @@ def test_hostile_text_stays_text(tmp_path, row, instance):
         [Note(hostile)],
         [hostile],
     )
-    text = page_of(tmp_path, [[mark(row, instance, label_names=("A", "B"))]], [hostile], [section])
+    text = page_of(tmp_path, [[mark_instance(row, instance, label_names=("A", "B"))]], [hostile], [section])
     assert text.count("<script>") == 1 and "alert(1)</script>" not in text
     assert "<!--" not in text
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
@@ -110,7 +112,7 @@ def test_hostile_text_stays_text(tmp_path, row, instance):
 
 def test_missing_parts_say_why(tmp_path, row):
     section = Section("x", "Erasure curves", missing=["No curve: no thresholds."])
-    text = page_of(tmp_path, [[mark(row)]], [], [section], documents_missing=["no shades"])
+    text = page_of(tmp_path, [[mark_instance(row)]], [], [section], documents_missing=["no shades"])
     assert "No curve: no thresholds." in text and "no shades" in text
 
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eraser_hub.reports.curves import aopc_figures, distribution_figures
-from eraser_hub.reports.figures import Figure, Series, histogram, style_of, svg, ticks
-from eraser_hub.reports.sections import fidelity_section
+from eraser_hub.reports.curves import make_aopc_figures, make_distribution_figures
+from eraser_hub.reports.figures import Figure, Series, compute_histogram, compute_ticks, get_series_style, render_svg
+from eraser_hub.reports.sections import make_fidelity_section
 from eraser_hub.scoring.scores import Scores
 
 pytestmark = pytest.mark.unit
@@ -25,17 +25,17 @@ def system(name="a", factor=1.0, **more):
 
 
 def test_aopc_curves_and_chance():
-    (figure,) = aopc_figures([system(), system("b", 2.0)], [system("r0", 0.1), system("r1", 0.3)])
+    (figure,) = make_aopc_figures([system(), system("b", 2.0)], [system("r0", 0.1), system("r1", 0.3)])
     assert figure.series[0].x == (1.0, 10.0, 50.0) and figure.series[0].y == (0.1, 0.2, 0.4)
     chance = figure.series[2]
     assert chance.chance and chance.name == "random (mean of 2 draws)"
     assert chance.y == pytest.approx((0.02, 0.04, 0.08)) and chance.low == pytest.approx((0.01, 0.02, 0.04))
-    assert aopc_figures([Scores("none")], []) == []
+    assert make_aopc_figures([Scores("none")], []) == []
 
 
 def test_series_are_told_apart_without_colour():
     figure = Figure("f", "t", "x", "y", tuple(Series(str(i), (0, 1), (i, i)) for i in range(6)))
-    assert len({style[1:] for style in style_of(figure)}) == 6
+    assert len({style[1:] for style in get_series_style(figure)}) == 6
 
 
 def test_a_system_looks_alike_where_another_is_missing():
@@ -44,16 +44,16 @@ def test_a_system_looks_alike_where_another_is_missing():
     first = Scores("a", per_instance={"token_f1": [0.5]})
     second = system("b", **more, reading="dependency")
     second.per_instance.update(auprc=[0.5], token_f1=[0.25])
-    both, alone = distribution_figures([first, second], ["token_f1", "auprc"])
-    wanted = style_of(both)[1]
-    assert wanted != style_of(both)[0] and style_of(alone) == [wanted]
-    assert [style_of(f) for f in aopc_figures([first, second], [])] == [[wanted]]
-    assert [style_of(f)[0] for f in fidelity_section([first, second]).figures] == [wanted, wanted]
+    both, alone = make_distribution_figures([first, second], ["token_f1", "auprc"])
+    wanted = get_series_style(both)[1]
+    assert wanted != get_series_style(both)[0] and get_series_style(alone) == [wanted]
+    assert [get_series_style(f) for f in make_aopc_figures([first, second], [])] == [[wanted]]
+    assert [get_series_style(f)[0] for f in make_fidelity_section([first, second]).figures] == [wanted, wanted]
 
 
 def test_distribution():
     scores = Scores("a", per_instance={"auprc": [0.0, 0.5, 1.0, None, math.nan]})
-    (figure,) = distribution_figures([scores], ["auprc", "sufficiency"])
+    (figure,) = make_distribution_figures([scores], ["auprc", "sufficiency"])
     assert sum(figure.series[0].y) == pytest.approx(1.0) and len(figure.series[0].x) == 21
     assert "3 instances, median 0.500" in figure.caption
 
@@ -69,7 +69,7 @@ def test_fidelity_with_and_without():
         "comprehensiveness_slope": -0.3,
         "reading": "dependency",
     }
-    section = fidelity_section([system(**more), system("b")])
+    section = make_fidelity_section([system(**more), system("b")])
     assert [figure.name for figure in section.figures] == ["fidelity_sufficiency", "fidelity_comprehensiveness"]
     assert section.figures[0].series[0].high == pytest.approx((0.9, 0.6, 0.0))
     assert section.blocks[0].rows[0].cells[2].text == "dependency: tokens that work together"
@@ -80,7 +80,7 @@ def test_fidelity_of_each_class():
     curves = {f"{key}_curve": [0.9, 0.5, 0.0] for key in ("sufficiency", "comprehensiveness")}
     of_classes = {"POS": curves, "NEG": {**curves, "sufficiency_curve": [0.8, 0.1, None]}}
     split = replace(system(**curves, occlusion_rates=[0.0, 0.5, 1.0], reading="brevity"), name="s", by_class=of_classes)
-    figures = fidelity_section([split]).figures
+    figures = make_fidelity_section([split]).figures
     assert [figure.name for figure in figures][2:] == [
         "fidelity_sufficiency_by_class_1",
         "fidelity_comprehensiveness_by_class_1",
@@ -88,7 +88,7 @@ def test_fidelity_of_each_class():
     assert figures[2].title == "Normalised sufficiency, s by class"
     assert [line.name for line in figures[2].series] == ["NEG", "POS"] and figures[2].series[0].y[1] == 0.1
     one = replace(split, by_class={"POS": curves})
-    assert len(fidelity_section([one]).figures) == 2  # the curves of all say it
+    assert len(make_fidelity_section([one]).figures) == 2  # the curves of all say it
 
 
 floats = st.floats(allow_nan=True, allow_infinity=True, width=32)
@@ -99,8 +99,8 @@ floats = st.floats(allow_nan=True, allow_infinity=True, width=32)
 def test_any_numbers_and_names_make_an_svg(values, name):
     x = tuple(float(i) for i in range(len(values)))
     figure = Figure("f", name, name, name, (Series(name, x, tuple(values), tuple(values), tuple(values)),))
-    drawn = svg(figure)
-    assert drawn == svg(figure) and "nan" not in drawn.lower().replace(name.lower(), "")
+    drawn = render_svg(figure)
+    assert drawn == render_svg(figure) and "nan" not in drawn.lower().replace(name.lower(), "")
     printable = "".join(c for c in drawn if c.isprintable())
     ET.fromstring(printable)
 
@@ -108,22 +108,22 @@ def test_any_numbers_and_names_make_an_svg(values, name):
 @settings(max_examples=60, derandomize=True, deadline=None)
 @given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6))
 def test_ticks_lie_inside(low, width):
-    places = ticks(low, low + width)
+    places = compute_ticks(low, low + width)
     assert len(places) <= 7 and places == sorted(set(places))
     assert all(low - width * 1e-6 <= place <= low + width * (1 + 1e-6) for place in places)
 
 
 def test_histogram_closes_its_last_bin():
-    assert histogram([0.0, 1.0, 1.0], 0.0, 1.0, 2) == pytest.approx((1 / 3, 2 / 3))
-    assert histogram([], 0.0, 1.0, 2) == (0.0, 0.0)
+    assert compute_histogram([0.0, 1.0, 1.0], 0.0, 1.0, 2) == pytest.approx((1 / 3, 2 / 3))
+    assert compute_histogram([], 0.0, 1.0, 2) == (0.0, 0.0)
 
 
 def test_files_for_a_paper_are_deterministic(tmp_path):
     pytest.importorskip("matplotlib", reason="skipped: no matplotlib")
     from eraser_hub.reports.plots import write_figures
 
-    figures = aopc_figures([system("$a_b^", 1.0)], [system("r", 0.1)])
-    figures += distribution_figures([Scores("a", per_instance={"auprc": [0.1, 0.9]})], ["auprc"])
+    figures = make_aopc_figures([system("$a_b^", 1.0)], [system("r", 0.1)])
+    figures += make_distribution_figures([Scores("a", per_instance={"auprc": [0.1, 0.9]})], ["auprc"])
     one, two = write_figures(figures, tmp_path / "1"), write_figures(figures, tmp_path / "2")
     assert [path.name for path in one] == [
         f"{figure}.{kind}"

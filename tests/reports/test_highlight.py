@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 import eraser_hub
-from eraser_hub.records.errors import visible
+from eraser_hub.records.errors import show_controls
 from eraser_hub.reports.highlight import highlight
 
 pytestmark = pytest.mark.unit
@@ -90,11 +90,11 @@ def test_far_sentences_are_folded(row):
 @settings(max_examples=50, derandomize=True, deadline=None)
 @given(st.text(max_size=40))
 def test_visible_text_has_no_control_characters(text):
-    seen = visible(text)
+    seen = show_controls(text)
     assert not any(ord(c) < 32 or 0x7F <= ord(c) < 0xA0 for c in seen)
     seen.encode("utf-8")
 
 
 @pytest.mark.parametrize("text", ["plain", "文字", "a\u200bb"])
 def test_visible_leaves_text_alone(text):
-    assert visible(text) == text
+    assert show_controls(text) == text

@@ -10,7 +10,7 @@ from eraser_hub.metrics.token_rows import as_eraser_row
 from eraser_hub.reports.board_lines import read_score_file
 from eraser_hub.reports.highlight import highlight
 from eraser_hub.reports.report import make_report
-from eraser_hub.scoring.runs import named_systems
+from eraser_hub.scoring.runs import parse_systems
 from eraser_hub.scoring.scored_split import read_split
 from eraser_hub.scoring.settings import ScoreSettings
 
@@ -70,7 +70,7 @@ def test_report_and_comparison(dataset, tmp_path, config):
         dataset,
         config=config,
         split="val",
-        systems=named_systems(paths),
+        systems=parse_systems(paths),
         out=tmp_path / "out",
         settings=ScoreSettings(n_resamples=20),
     )

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from eraser_hub.records.digests import file_digest
+from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.reports.catalogue import metric
 from eraser_hub.reports.report import make_report
-from eraser_hub.reports.sections import distribution_notes
+from eraser_hub.reports.sections import describe_distances
 from eraser_hub.scoring.runs import System
 from eraser_hub.scoring.score import score_system
 from eraser_hub.scoring.scored_split import read_split
@@ -81,7 +81,7 @@ def evaluated(split, rows: list[dict], right: int) -> list[dict]:
 def test_the_page_says_both_in_sentences(hub, split, tmp_path, text_of):
     rows = predictions(split, True)
     ours = write(tmp_path / "ours.jsonl", rows)
-    digest = file_digest(ours, hashlib.blake2b(digest_size=6))
+    digest = compute_file_digest(ours, hashlib.blake2b(digest_size=6))
     judge = write(tmp_path / "judge.jsonl", evaluated(split, rows, 18), f"rationales:{digest}|erase:remove|seed:1")
     made = reported(hub, tmp_path, System("ours", (ours,)), System("ours", (judge,)))
     scores = json.loads(made.score_files[0].read_text())
@@ -120,7 +120,7 @@ def test_evaluators_of_something_else_are_refused(hub, split, tmp_path):
 def test_distances_and_entropies_are_explained_where_there_are_any():
     far = Scores("ours", scores={"distance_whole": 1.0, "entropy_whole": 0.1})
     plain = Scores("theirs", scores={"entropy_whole": 0.1})
-    distance, entropy = distribution_notes([far, plain])
+    distance, entropy = describe_distances([far, plain])
     assert distance.startswith("Distance from training texts") and entropy.startswith("Predictive entropy")
-    assert distribution_notes([plain]) == [entropy] and distribution_notes([Scores("none")]) == []
+    assert describe_distances([plain]) == [entropy] and describe_distances([Scores("none")]) == []
     assert metric("distance_sufficiency").label == "Distance from training texts, rationale alone"

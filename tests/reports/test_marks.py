@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eraser_hub.reports.marks import MarkedDocument, mark
+from eraser_hub.reports.marked_instances import MarkedDocument, mark_instance
 
 from ..refusals import refused
 
@@ -24,7 +24,7 @@ def first_span(instance):
 
 
 def test_marks_of_a_row(row, instance):
-    marked = mark(row, instance, label_names=NAMES)
+    marked = mark_instance(row, instance, label_names=NAMES)
     first, second = marked.documents
     assert (marked.label, marked.predicted_label, marked.right) == ("POS", "POS", True)
     assert first.gold == ((1, 3, 0), (2, 4, 1)) and first.empty_gold == 1
@@ -38,7 +38,7 @@ def test_marks_of_a_row(row, instance):
 
 
 def test_gold_alone(row):
-    marked = mark(row, label_names=NAMES)
+    marked = mark_instance(row, label_names=NAMES)
     assert marked.right is None and marked.documents[0].predicted is None and marked.documents[0].soft is None
 
 
@@ -83,7 +83,7 @@ def test_gold_alone(row):
 def test_an_output_that_does_not_fit(row, instance, change, rule, field, mentions):
     change(instance)
     with refused(rule, *mentions, instance="one", field=field):
-        mark(row, instance, label_names=NAMES)
+        mark_instance(row, instance, label_names=NAMES)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_an_output_that_does_not_fit(row, instance, change, rule, field, mention
 def test_a_row_that_is_none(row, change, rule, field, mentions):
     change(row)
     with refused(rule, *mentions, field=field):
-        mark(row, label_names=NAMES)
+        mark_instance(row, label_names=NAMES)
 
 
 @settings(max_examples=60, derandomize=True, deadline=None)
@@ -115,10 +115,10 @@ def test_shades_keep_the_order(scores, levels):
 
 
 def test_a_label_without_a_name_is_neither_right_nor_wrong(row, instance):
-    assert mark(row, instance).right is None, "a number without its name"
+    assert mark_instance(row, instance).right is None, "a number without its name"
     row["classification"] = -1
-    assert mark(row, instance, label_names=NAMES).right is None, "a split without gold labels"
+    assert mark_instance(row, instance, label_names=NAMES).right is None, "a split without gold labels"
     row["classification"] = None
-    assert mark(row, instance, label_names=NAMES).right is None
+    assert mark_instance(row, instance, label_names=NAMES).right is None
     row["classification"] = "POS"
-    assert mark(row, instance).right is True
+    assert mark_instance(row, instance).right is True

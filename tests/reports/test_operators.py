@@ -7,7 +7,7 @@ import json
 import pytest
 
 from eraser_hub.reports.report import make_report
-from eraser_hub.scoring.runs import named_systems
+from eraser_hub.scoring.runs import parse_systems
 from eraser_hub.scoring.settings import ScoreSettings
 
 from ..refusals import refused
@@ -20,7 +20,7 @@ def page_of(hub, text_of):
     """Makes a report of predictions in a folder: what its page says, and its files."""
 
     def make(folder, *arguments):
-        systems = named_systems([str(argument) for argument in arguments], ways=True)
+        systems = parse_systems([str(argument) for argument in arguments], several_operators=True)
         settings, part = ScoreSettings(n_resamples=50), {"config": "movies", "split": "validation"}
         written = make_report(hub / "eraser", **part, out=folder / "report", settings=settings, systems=systems)
         return text_of(written.page), written

@@ -7,11 +7,11 @@ import json
 import pytest
 
 from eraser_hub.metrics.token_rows import find_runs
-from eraser_hub.reports.documents import browse, unpack
+from eraser_hub.reports.documents import index_documents, unpack
 from eraser_hub.reports.highlight import Highlight, highlight
-from eraser_hub.reports.pair_marks import lost_partners, marked_pair, pairs_of, pairs_with
+from eraser_hub.reports.marked_pairs import find_lost_partners, mark_pair, mark_pairs_with, pair_rows
 from eraser_hub.reports.report import make_report
-from eraser_hub.scoring.runs import named_systems
+from eraser_hub.scoring.runs import parse_systems
 from eraser_hub.scoring.score import score
 from eraser_hub.scoring.scored_split import ScoredSplit, read_split
 from eraser_hub.scoring.settings import ScoreSettings
@@ -59,7 +59,7 @@ def test_report_of_every_config(bilingual, tmp_path, config):
     table = read_split(bilingual, config, "test")
     path = tmp_path / "longest.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in predictions_for(table.rows)))
-    systems = named_systems([str(path)])
+    systems = parse_systems([str(path)])
     written = make_report(
         bilingual,
         config=config,
@@ -70,7 +70,7 @@ def test_report_of_every_config(bilingual, tmp_path, config):
     )
     content = json.loads(written.score_files[0].read_text())
     assert 0 <= content["map"] <= 1 and content["config"] == config and len(content["signature"]) >= 1
-    assert f"{len(pairs_of(table.rows))} pairs" in written.page.read_text()
+    assert f"{len(pair_rows(table.rows))} pairs" in written.page.read_text()
 
 
 def test_sides_ranks_and_shared_tokens():
@@ -86,13 +86,13 @@ def test_sides_ranks_and_shared_tokens():
         },
         "2": {"id": "2", "rationale": [[0]], "rationale_tokens": [["good", "movie"]], "pred_label": 1},
     }
-    ((a, b),) = pairs_of([original, perturbed])
-    marked = marked_pair((a, b), outputs, ("neg", "pos"))
+    ((a, b),) = pair_rows([original, perturbed])
+    marked = mark_pair((a, b), outputs, ("neg", "pos"))
     assert (marked.label, marked.predicted_label, marked.right) == ("pos", "neg", False)
     assert marked.documents[0].gold == ((0, 2, 0), (3, 4, 1))
     assert marked.documents[0].predicted == ((1, 2), (3, 4))
     assert marked.ranks == ({1: 1, 3: 2}, {0: 1}) and marked.tops == (("good", "good"), ("good",))
-    (chunk,) = map(unpack, browse([[marked]], ["s"]).packed)
+    (chunk,) = map(unpack, index_documents([[marked]], ["s"]).packed)
     assert chunk["rows"][0]["pair"] and chunk["rows"][0]["titles"] == ["original", "perturbed"]
     assert chunk["rows"][0]["systems"][0]["shared"] == ["good"] and chunk["docs"][0]["lang"] == "en"
 
@@ -116,7 +116,7 @@ def test_outputs_that_do_not_fit(change, rule, instance, field, mentions):
     outputs = {row["id"]: {"id": row["id"], "rationale": [[0]], "rationale_tokens": [["a", "b"]]} for row in rows}
     change(outputs)
     with refused(rule, *mentions, instance=instance, field=field):
-        marked_pair((rows[0], rows[1]), outputs)
+        mark_pair((rows[0], rows[1]), outputs)
 
 
 def test_a_perturbed_record_that_is_not_there():
@@ -125,7 +125,7 @@ def test_a_perturbed_record_that_is_not_there():
         {"id": "1", "tokens": [["a"]], "sample_type": "ori", "rel_ids": ["2", "3"]},
         {"id": "3", "tokens": [["a"]], "sample_type": "disturb", "rel_ids": []},
     ]
-    assert pairs_of(rows) == [(rows[0], rows[1])] and lost_partners(rows) == ["2"]
+    assert pair_rows(rows) == [(rows[0], rows[1])] and find_lost_partners(rows) == ["2"]
 
 
 def test_runs():
@@ -136,25 +136,25 @@ def test_highlight_of_a_record_and_its_partner(bilingual, tmp_path):
     """In the terminal a pair stands as in the report: both sides, their marks and top tokens; alone in a notebook."""
     table = read_split(bilingual, "senti_en", "test")
     outputs = {str(row["id"]): row for row in predictions_for(table.rows)}
-    pairs = pairs_of(table.rows)
+    pairs = pair_rows(table.rows)
     original, perturbed = pairs[1]
-    (shown,) = pairs_with(table.rows, str(perturbed["id"]), outputs, table.label_names)
+    (shown,) = mark_pairs_with(table.rows, str(perturbed["id"]), outputs, table.label_names)
     text = str(Highlight(shown))
     assert f"original · {original['id']} · " in text and f"perturbed · {perturbed['id']} · " in text
     assert text.count("top tokens: ") == 2 and "⟦" in text
     assert Highlight(shown)._repr_html_().count("top tokens: ") == 2
-    assert pairs_with(table.rows, None, None) == [marked_pair(pairs[0], None)]
+    assert mark_pairs_with(table.rows, None, None) == [mark_pair(pairs[0], None)]
     alone = str(highlight(original, outputs[str(original["id"])], label_names=table.label_names))
     assert "perturbed" not in alone and "top tokens: " in alone
     only = {str(original["id"]): outputs[str(original["id"])]}
-    (partly,) = pairs_with(table.rows, str(perturbed["id"]), only, table.label_names)
+    (partly,) = mark_pairs_with(table.rows, str(perturbed["id"]), only, table.label_names)
     assert partly.titles == ("original", "perturbed, no prediction") and partly.documents[1].predicted is None
     with refused("id-missing", instance=original["id"]):
-        pairs_with(table.rows, str(perturbed["id"]), {"another": only[str(original["id"])]})
+        mark_pairs_with(table.rows, str(perturbed["id"]), {"another": only[str(original["id"])]})
     with refused("id-unknown", "'none'"):
-        pairs_with(table.rows, "none", None)
+        mark_pairs_with(table.rows, "none", None)
     with refused("id-missing", instance=str(original["id"])):
-        pairs_with([original | {"rel_ids": []}], None, {})
+        mark_pairs_with([original | {"rel_ids": []}], None, {})
 
 
 def test_the_command_highlights_pairs(bilingual, capsys):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from eraser_hub.reports.sections import compared
+from eraser_hub.reports.sections import compare_all_pairs
 from eraser_hub.scoring.runs import System
 from eraser_hub.scoring.score import score_system
 from eraser_hub.scoring.scored_split import read_split
@@ -52,7 +52,7 @@ def test_quotes_are_scored_and_compared(movies, tmp_path):
     assert scored[0].intervals["invented"][0] < 0.4 < scored[0].intervals["invented"][1]
     assert any(line.startswith("quote_faithfulness|") for line in scored[0].signatures)
     assert "token_macro_f1" in scores and "comprehensiveness" in scores
-    assert "invented" in json.dumps(compared(scored, SETTINGS)["scores"])
+    assert "invented" in json.dumps(compare_all_pairs(scored, SETTINGS)["scores"])
 
 
 def test_predictions_without_quotes_have_no_such_scores(hub):

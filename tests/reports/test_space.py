@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from eraser_hub.reports.board import board_lines
+from eraser_hub.reports.board import collect_board_lines
 from eraser_hub.reports.board_lines import BoardLine
 from eraser_hub.reports.space import write_space
 
@@ -24,7 +24,7 @@ def app(tmp_path_factory):
         BoardLine("ours", "movies", split, "scored", "scored here", "sig|1", {"auprc": value, "token_macro_p": value})
         for split, value in (("validation", 0.25), ("test", 0.75))
     ]
-    write_space(folder, board_lines(entries))
+    write_space(folder, collect_board_lines(entries))
     spec = importlib.util.spec_from_file_location("board_space", folder / "app.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules["board_space"] = module
@@ -84,7 +84,7 @@ def test_whose_dataset_it_takes(app, tmp_path, monkeypatch):
 
 
 def test_the_folder_is_written_as_a_whole_and_no_other_one_is_replaced(tmp_path):
-    lines = board_lines()
+    lines = collect_board_lines()
     files = write_space(tmp_path / "results_board", lines)
     assert {path.name for path in files} == {path.name for path in (tmp_path / "results_board").iterdir()}
     (tmp_path / "results_board" / "notes.txt").write_text("mine")

@@ -17,22 +17,22 @@ from eraser_hub.metrics.perturbation_map import PerturbationMap
 from eraser_hub.metrics.statistics_builder import Statistics, divide
 from eraser_hub.scoring.comparison import (
     Inference,
-    aligned,
-    chance_over_systems,
+    align_systems,
     compare,
     compare_files,
+    correct_chance_tests,
     from_result,
 )
 from eraser_hub.scoring.runs import System
 from eraser_hub.scoring.scored_split import ScoredSplit
-from eraser_hub.scoring.scores import json_bytes
-from eraser_hub.scoring.tables import comparison_tables
+from eraser_hub.scoring.scores import to_json_bytes
+from eraser_hub.scoring.tables import make_comparison_tables
 
 from ..refusals import refused
 
 
 def text_of(result):
-    return comparison_tables(result).written("text")
+    return make_comparison_tables(result).written("text")
 
 
 def system(values, ids=None, *keys, **more):
@@ -234,7 +234,7 @@ def test_other_instances_are_refused_by_name_and_number():
     with refused("id-missing", "instances of A", "found 2 ", "'i0', 'j0'", field="B"):
         compare(system([1, 2]), system([1, 2], ["j0", "i1"]))
     with refused("id-missing", "instances of x", "found 30 ", ", …", field="y"):
-        aligned({"x": [system(range(31))], "y": [system([1])]})
+        align_systems({"x": [system(range(31))], "y": [system([1])]})
     with refused("length", "found 1 "):
         compare(system([1]))
     with refused("option-value", "2 different names", "['a', 'a']"):
@@ -253,7 +253,7 @@ def test_systems_whose_columns_mean_other_things_are_refused():
 def test_text_and_json_of_undefined_scores():
     found = compare(system([np.nan, 1.0]), system([1.0, 1.0]), n_resamples=20)
     assert "–" in text_of(found)
-    assert json.loads(json_bytes(found))["scores"]["A"]["f1"] is None
+    assert json.loads(to_json_bytes(found))["scores"]["A"]["f1"] is None
 
 
 def test_chance_is_corrected_by_holm_over_systems():
@@ -261,7 +261,7 @@ def test_chance_is_corrected_by_holm_over_systems():
         return {"p_value": p, "win_rate": 1.0, "mean_win_rate": 0.9, "effect_size": 2.0, "draws": 99}
 
     both = {"comprehensiveness": told(0.01), "sufficiency": told(0.5)}
-    rows = chance_over_systems({"a": both, "b": {"comprehensiveness": told(0.03)}, "plain": {}})
+    rows = correct_chance_tests({"a": both, "b": {"comprehensiveness": told(0.03)}, "plain": {}})
     adjusted = {(row["score"], row["system"]): row["p_holm"] for row in rows}
     assert adjusted == {
         ("comprehensiveness", "a"): pytest.approx(0.02),

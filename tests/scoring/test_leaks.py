@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eraser_hub.metrics.tokens import mask, split_tokens
-from eraser_hub.scoring.leaks import document_clusters, leak_words, mask_leak, shape_of, told_by_shape
+from eraser_hub.scoring.mask_leaks import (
+    compute_mask_leak,
+    compute_mask_shape,
+    describe_leak,
+    find_document_clusters,
+    find_leaked_labels,
+)
 from eraser_hub.scoring.score import score
 from eraser_hub.scoring.settings import ScoreSettings
 
@@ -38,26 +44,28 @@ def planted(number: int, leaking: bool, seed: int = 0):
 
 
 def shapes_of(masks):
-    return [shape_of(mask) for mask in masks]
+    return [compute_mask_shape(mask) for mask in masks]
 
 
 def leak_of(masks, labels, *more, **options):
-    return mask_leak(shapes_of(masks), labels, *more, **options)
+    return compute_mask_leak(shapes_of(masks), labels, *more, **options)
 
 
 def test_shapes_in_closed_form():
     mask = np.array([1, 1, 0, 0, 0, 0, 0, 0, 0, 1], dtype=bool)
     expected = [np.log(4), 0.3, np.log(3), 0.05, (0.05 + 0.15 + 0.95) / 3, 0.95, 2 / 3, 0, 0, 0, 1 / 3]
-    np.testing.assert_allclose(shape_of(mask), expected, rtol=0, atol=ROUNDING)
-    assert not shape_of(np.zeros(4, dtype=bool)).any() and not shape_of(np.zeros(0, dtype=bool)).any()
-    assert shape_of(np.ones(7, dtype=bool))[1] == 1
+    np.testing.assert_allclose(compute_mask_shape(mask), expected, rtol=0, atol=ROUNDING)
+    assert (
+        not compute_mask_shape(np.zeros(4, dtype=bool)).any() and not compute_mask_shape(np.zeros(0, dtype=bool)).any()
+    )
+    assert compute_mask_shape(np.ones(7, dtype=bool))[1] == 1
 
 
 def test_a_planted_leak_is_told_and_an_honest_mask_is_not():
     leak = leak_of(*planted(200, True), n_resamples=200)
-    assert leak["mask_leak"] == 1 and GIVEN_AWAY in leak_words(leak) and leak["mask_leak_chance"] == 0.5
+    assert leak["mask_leak"] == 1 and GIVEN_AWAY in describe_leak(leak) and leak["mask_leak_chance"] == 0.5
     honest = leak_of(*planted(200, False), n_resamples=200)
-    assert GIVEN_AWAY not in leak_words(honest)
+    assert GIVEN_AWAY not in describe_leak(honest)
     # of 200 fair throws 4 standard deviations are 0.14
     assert abs(honest["mask_leak"] - 0.5) <= 0.15
 
@@ -67,7 +75,7 @@ def test_the_count_alone_can_leak():
     rolled = [np.roll(mask, 7 * at) for at, mask in enumerate(masks)]
     leak = leak_of(rolled, ["a" if at % 2 else "b" for at in range(60)], confidence_level=None)
     assert leak.keys() == {"mask_leak", "mask_leak_chance"} and leak["mask_leak"] == 1
-    assert GIVEN_AWAY not in leak_words(leak)
+    assert GIVEN_AWAY not in describe_leak(leak)
 
 
 def test_clusters_stay_together():
@@ -80,7 +88,7 @@ def test_clusters_stay_together():
         masks += [mask] * 6
         labels += [label] * 6
         clusters += [document] * 6
-    told = told_by_shape(np.stack(shapes_of(masks)), labels, np.array(clusters))
+    told = find_leaked_labels(np.stack(shapes_of(masks)), labels, np.array(clusters))
     by_document = told.reshape(30, 6)
     assert (by_document.all(axis=1) | ~by_document.any(axis=1)).all(), "equal masks of one fold are guessed alike"
     wide = leak_of(masks, labels, np.array(clusters), n_resamples=300)
@@ -103,16 +111,16 @@ def test_names_of_labels_and_order_of_instances_say_nothing(seed, number):
     masks, labels = planted(24, False, seed)
     shapes = np.stack(shapes_of(masks))
     clusters = np.arange(24) // number
-    told = told_by_shape(shapes, labels, clusters)
+    told = find_leaked_labels(shapes, labels, clusters)
     order = np.random.default_rng(seed).permutation(24)
-    again = told_by_shape(shapes[order], [labels[at] for at in order], clusters[order])
+    again = find_leaked_labels(shapes[order], [labels[at] for at in order], clusters[order])
     assert (again == told[order]).all()
 
 
 def test_clusters_of_documents():
-    groups = document_clusters([["a"], ["b"], ["b", "c"], ["c"], ["d"]])
+    groups = find_document_clusters([["a"], ["b"], ["b", "c"], ["c"], ["d"]])
     assert groups[1] == groups[2] == groups[3] and len({groups[0], groups[1], groups[4]}) == 3
-    assert document_clusters([["a"], ["b"]]).tolist() == [0, 1] and document_clusters([]).tolist() == []
+    assert find_document_clusters([["a"], ["b"]]).tolist() == [0, 1] and find_document_clusters([]).tolist() == []
 
 
 # --- in `score` ---------------------------------------------------------------------------------------------------

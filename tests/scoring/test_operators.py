@@ -14,9 +14,14 @@ from hypothesis.extra.numpy import arrays
 from typer.testing import CliRunner
 
 from eraser_hub.__main__ import _register, app
-from eraser_hub.records.operators import operator_files, operator_of
-from eraser_hub.scoring.operators import better_of, kendalls_w, operator_notes, sensitivity
-from eraser_hub.scoring.runs import System, by_operator, named_systems
+from eraser_hub.records.operators import find_operator_files, read_operator
+from eraser_hub.scoring.operators import (
+    compute_operator_sensitivity,
+    describe_better_system,
+    describe_flips,
+    kendalls_w,
+)
+from eraser_hub.scoring.runs import System, group_by_operator, parse_systems
 
 from ..refusals import refused
 
@@ -58,25 +63,27 @@ def compared(differences: dict[str, tuple[float, float, float]]) -> dict[str, di
 
 
 def test_a_verdict_that_flips():
-    told = sensitivity(compared({"remove": (0.1, 0.2, 0.3), "mask": (-0.3, -0.2, -0.1), "pad": (-0.1, 0.1, 0.3)}))
+    told = compute_operator_sensitivity(
+        compared({"remove": (0.1, 0.2, 0.3), "mask": (-0.3, -0.2, -0.1), "pad": (-0.1, 0.1, 0.3)})
+    )
     assert list(told["scores"]) == ["sufficiency"], "what no way changes is no matter of ways"
     score = told["scores"]["sufficiency"]
     (pair,) = score["pairs"]
     better = {way: one["better"] for way, one in pair["verdicts"].items()}
     assert pair["flips"] and better == {"remove": "b", "mask": "a", "pad": None}
-    assert better_of(pair) == "b by remove; a by mask; – by pad"
+    assert describe_better_system(pair) == "b by remove; a by mask; – by pad"
     assert score["better"] == "lower" and score["kendall_w"] == pytest.approx(1 / 9, abs=ROUNDING)
-    (note,) = operator_notes(told)
+    (note,) = describe_flips(told)
     assert note.startswith("sufficiency flips ") and "b by remove; a by mask" in note
 
 
 def test_a_verdict_that_holds_by_some_and_one_that_holds_by_all():
-    told = sensitivity(compared({"remove": (0.1, 0.2, 0.3), "mask": (-0.1, 0.1, 0.3)}))
+    told = compute_operator_sensitivity(compared({"remove": (0.1, 0.2, 0.3), "mask": (-0.1, 0.1, 0.3)}))
     assert not told["scores"]["sufficiency"]["pairs"][0]["flips"]
-    (note,) = operator_notes(told)
+    (note,) = describe_flips(told)
     assert note.startswith("1 verdicts ") and "flips" not in note
-    told = sensitivity(compared({"remove": (0.1, 0.2, 0.3), "mask": (0.2, 0.3, 0.4)}))
-    assert operator_notes(told) == [] and better_of(told["scores"]["sufficiency"]["pairs"][0]) == "b"
+    told = compute_operator_sensitivity(compared({"remove": (0.1, 0.2, 0.3), "mask": (0.2, 0.3, 0.4)}))
+    assert describe_flips(told) == [] and describe_better_system(told["scores"]["sufficiency"]["pairs"][0]) == "b"
 
 
 def write(path: Path, way: str = "", text: str = "{}\n") -> Path:
@@ -93,27 +100,27 @@ def test_files_of_several_ways_are_told_apart(tmp_path):
         tmp_path / "s",
     )
     write(seed, "mask")
-    assert operator_of(one) == "remove" and operator_files(tmp_path / "a.jsonl") == [one, two]
+    assert read_operator(one) == "remove" and find_operator_files(tmp_path / "a.jsonl") == [one, two]
     a, b = System("a", (one, two, seed)), System("b", (two, one))
     by_way = {
         "remove": [System("a", (one,)), System("b", (one,))],
         "mask": [System("a", (two, seed)), System("b", (two,))],
     }
-    assert by_operator([a, b]) == by_way
+    assert group_by_operator([a, b]) == by_way
     seeds = [System("a", (two, seed)), System("b", (one,))]
-    assert by_operator(seeds) == {"": seeds}, "seeds of one way"
+    assert group_by_operator(seeds) == {"": seeds}, "seeds of one way"
     with refused("score-missing", "(remove, mask)", "none by mask", field="b"):
-        by_operator([System("a", (one, two)), System("b", (one,))])
+        group_by_operator([System("a", (one, two)), System("b", (one,))])
     bare = write(tmp_path / "bare.jsonl")
     with refused("score-missing", "(remove, mask)", "none by unknown", field="a"):
-        by_operator([System("a", (one, two)), System("b", (bare,))])
+        group_by_operator([System("a", (one, two)), System("b", (bare,))])
     asked = [str(tmp_path / "a.jsonl"), f"b={bare}"]
-    assert [system.paths for system in named_systems(asked, ways=True)] == [(one, two), (bare,)]
+    assert [system.paths for system in parse_systems(asked, several_operators=True)] == [(one, two), (bare,)]
     write(tmp_path / "a.jsonl")
-    assert named_systems(asked, ways=True)[0].paths == (tmp_path / "a.jsonl",), "what is there is meant"
+    assert parse_systems(asked, several_operators=True)[0].paths == (tmp_path / "a.jsonl",), "what is there is meant"
     two.with_name("a.mask.jsonl.run.json").write_text("{")
     with refused("syntax", "not JSON", file="a.mask.jsonl.run.json"):
-        operator_of(two)
+        read_operator(two)
 
 
 def test_compare_tells_each_way_and_flags_the_flips(samples, ways):

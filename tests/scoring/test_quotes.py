@@ -14,7 +14,7 @@ from eraser_hub.__main__ import _register, app
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.metrics.quote_faithfulness import QuoteFaithfulness
 from eraser_hub.records.built import open_built
-from eraser_hub.scoring.scores import json_bytes
+from eraser_hub.scoring.scores import to_json_bytes
 
 from ..refusals import refused
 
@@ -85,7 +85,7 @@ def test_score_has_what_the_module_has(hub, rows, tmp_path):
     result = scores(hub, written(tmp_path / "llm.jsonl", rows), "--confidence-level", 0.95, "--n-resamples", 50)
     gold = open_built(hub).rows("movies", "validation")
     expected = QuoteFaithfulness().compute(predictions=rows, references=gold, confidence_level=0.95, n_resamples=50)
-    assert result["quote_faithfulness"] == json.loads(json_bytes(expected))
+    assert result["quote_faithfulness"] == json.loads(to_json_bytes(expected))
     assert expected["signature"] in result["signature"]
     low, high = expected["invented_ci"]
     assert low < expected["invented"] < high

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eraser_hub.scoring.runs import System, named_systems, system_names
+from eraser_hub.scoring.runs import System, make_system_names, parse_systems
 
 from ..refusals import refused
 
@@ -14,35 +14,35 @@ pytestmark = pytest.mark.unit
 
 
 def test_names_of_files():
-    assert system_names([Path("a/x.jsonl"), Path("b/y.jsonl")]) == ["x", "y"]
-    assert system_names([Path("a/x.jsonl"), Path("b/x.jsonl")]) == ["a/x", "b/x"]
+    assert make_system_names([Path("a/x.jsonl"), Path("b/y.jsonl")]) == ["x", "y"]
+    assert make_system_names([Path("a/x.jsonl"), Path("b/x.jsonl")]) == ["a/x", "b/x"]
     with refused("file-twice"):
-        system_names([Path("a.jsonl"), Path("./a.jsonl")])
+        make_system_names([Path("a.jsonl"), Path("./a.jsonl")])
 
 
 def test_names_of_runs(tmp_path):
     odd = tmp_path / "a=b,c.jsonl"
     odd.write_text("")
-    systems = named_systems(["ours=x/1.jsonl,x/2.jsonl", "y/1.jsonl", str(odd)])
+    systems = parse_systems(["ours=x/1.jsonl,x/2.jsonl", "y/1.jsonl", str(odd)])
     ours = System("ours", (Path("x/1.jsonl"), Path("x/2.jsonl")))
     assert systems == [ours, System("1", (Path("y/1.jsonl"),)), System("a=b,c", (odd,))]
-    same = named_systems(["a/x/p.jsonl", "b/x/p.jsonl", "s=y.jsonl,"])
+    same = parse_systems(["a/x/p.jsonl", "b/x/p.jsonl", "s=y.jsonl,"])
     assert [system.name for system in same] == ["a/x/p", "b/x/p", "s"]
     with refused("file-twice"):
-        named_systems(["a=x.jsonl,y.jsonl", "b=x.jsonl"])
+        parse_systems(["a=x.jsonl,y.jsonl", "b=x.jsonl"])
     with refused("option-value", "NAME=FILE", "a, a"):
-        named_systems(["a=x.jsonl", "a=y.jsonl"])
+        parse_systems(["a=x.jsonl", "a=y.jsonl"])
 
 
 def test_a_file_twice_is_refused_and_a_draw_is_not():
     with refused("file-twice"):
-        named_systems(["s=x.jsonl,x.jsonl"])
-    draws = named_systems(["a=x.jsonl", "a=y.jsonl"], draws=True)
+        parse_systems(["s=x.jsonl,x.jsonl"])
+    draws = parse_systems(["a=x.jsonl", "a=y.jsonl"], draws=True)
     assert draws == [System("a", (Path("x.jsonl"),)), System("a", (Path("y.jsonl"),))]
 
 
 def test_a_link_in_a_circle_is_no_file_twice(tmp_path):
     (tmp_path / "loop.jsonl").symlink_to("loop.jsonl")
     (tmp_path / "a.jsonl").write_text("{}\n")
-    systems = named_systems([str(tmp_path / "a.jsonl"), str(tmp_path / "loop.jsonl")])
+    systems = parse_systems([str(tmp_path / "a.jsonl"), str(tmp_path / "loop.jsonl")])
     assert [system.name for system in systems] == ["a", "loop"]

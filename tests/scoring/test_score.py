@@ -13,7 +13,7 @@ import pytest
 
 from eraser_hub.metrics.arrow_columns import count_texts
 from eraser_hub.metrics.tokens import sentence_sizes
-from eraser_hub.records.run_record import signature_of_run
+from eraser_hub.records.run_record import read_signature
 from eraser_hub.scoring.score import score
 from eraser_hub.scoring.scored_split import ScoredSplit
 from eraser_hub.scoring.scores import Scores
@@ -178,9 +178,9 @@ def test_score_file_holds_null_and_is_whole(tmp_path: Path) -> None:
 
 
 def test_the_run_beside_the_predictions_is_told(tmp_path: Path) -> None:
-    assert signature_of_run(tmp_path / "p.jsonl") == ""
+    assert read_signature(tmp_path / "p.jsonl") == ""
     (tmp_path / "p.jsonl.run.json").write_text('{"signature": "method:random"}')
-    assert signature_of_run(tmp_path / "p.jsonl") == "method:random"
+    assert read_signature(tmp_path / "p.jsonl") == "method:random"
 
 
 TEXTS = [

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from eraser_hub.__main__ import _register, app
 from eraser_hub.scoring.comparison import compare
-from eraser_hub.scoring.tables import comparison_tables
+from eraser_hub.scoring.tables import make_comparison_tables
 
 pytestmark = pytest.mark.unit
 
@@ -109,6 +109,6 @@ def test_board_prints_a_papers_table(scored, tmp_path):
 def test_systems_may_be_called_like_columns():
     one = {"f1": 0.75, "per_instance": {"annotation_id": ["a", "b"], "f1": [1.0, 0.5]}}
     two = {"f1": 0.25, "per_instance": {"annotation_id": ["b", "a"], "f1": [0.0, 0.5]}}
-    (table,) = comparison_tables(compare(one, two, names=["p", "difference"], n_resamples=100)).tables
+    (table,) = make_comparison_tables(compare(one, two, names=["p", "difference"], n_resamples=100)).tables
     ((_, cells),) = table.rows
     assert [str(cells[name]) for name in ("p (system)", "difference (system)")] == ["0.7500", "0.2500"]

@@ -6,8 +6,8 @@ import csv
 from collections.abc import Iterator
 
 from eraser_hub.conversion.importing.reader import Reader, SourceRow
-from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.lines import utf8_lines
+from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.lines import read_utf8_lines
 
 LONGEST_CELL = 1 << 27
 
@@ -21,7 +21,7 @@ class Csv(Reader):
         """Read the rows, each with the line that it begins in."""
         path = self.path
         limit = csv.field_size_limit(LONGEST_CELL)  # of the process: it is put back
-        reader = csv.reader(utf8_lines(path), "excel-tab" if path.suffix == ".tsv" else "excel", strict=True)
+        reader = csv.reader(read_utf8_lines(path), "excel-tab" if path.suffix == ".tsv" else "excel", strict=True)
         header: list[str] = []
         before = 0
         try:
@@ -30,7 +30,7 @@ class Csv(Reader):
                 if not header:
                     header = fields
                     if len(set(header)) < len(header):
-                        message = f"expected each column once, found {shown(header, 200)}"
+                        message = f"expected each column once, found {show(header, 200)}"
                         raise DataError(message, rule="key-twice", file=path, line=line)
                 elif len(fields) != len(header):
                     message = f"expected {len(header)} fields, found {len(fields)}"

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from eraser_hub.conversion.importing.reader import Reader, SourceRow
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.json_lines import describe, strict_value
-from eraser_hub.records.lines import reading
+from eraser_hub.records.json_lines import describe_value, parse_strict_value
+from eraser_hub.records.lines import wrap_read_errors
 
 from .json_lines import JsonLines
 
@@ -20,13 +20,13 @@ class Json(Reader):
     def rows(self) -> Iterator[SourceRow]:
         """Read the rows; those of an object have its keys."""
         path = self.path
-        with reading(path):
+        with wrap_read_errors(path):
             data = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
         first, _, rest = data.partition(b"\n")
         if rest.strip() and first.strip().startswith(b"{") and first.strip().endswith(b"}"):
             yield from JsonLines(path).rows()
             return
-        value = strict_value(data, file=path, number=1)
+        value = parse_strict_value(data, file=path, number=1)
         rows: Iterable[tuple[str | None, object]]
         if isinstance(value, dict):
             by_key = all(isinstance(each, dict) for each in value.values())
@@ -34,9 +34,9 @@ class Json(Reader):
         elif isinstance(value, list):
             rows = ((None, each) for each in value)
         else:
-            message = f"expected a list of rows, or an object of rows, found {describe(value)}"
+            message = f"expected a list of rows, or an object of rows, found {describe_value(value)}"
             raise DataError(message, rule="type", file=path)
         for number, (key, row) in enumerate(rows, 1):
             if not isinstance(row, dict):
-                raise DataError(f"expected an object, found {describe(row)}", rule="type", file=path, line=number)
+                raise DataError(f"expected an object, found {describe_value(row)}", rule="type", file=path, line=number)
             yield SourceRow(number, key, row)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eraser_hub.conversion.importing.reader import Reader, SourceRow
-from eraser_hub.records.json_lines import strict_object
-from eraser_hub.records.lines import batches_of_lines
+from eraser_hub.records.json_lines import parse_strict_object
+from eraser_hub.records.lines import read_line_batches
 
 
 class JsonLines(Reader):
@@ -16,6 +16,6 @@ class JsonLines(Reader):
 
     def rows(self) -> Iterator[SourceRow]:
         """Read a row a line."""
-        for batch in batches_of_lines(self.path):
+        for batch in read_line_batches(self.path):
             for number, line in zip(batch.numbers, batch.lines, strict=True):
-                yield SourceRow(number, None, strict_object(line, file=self.path, number=number))
+                yield SourceRow(number, None, parse_strict_object(line, file=self.path, number=number))

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from eraser_hub.conversion.importing.reader import Reader, SourceRow, class_names
-from eraser_hub.records.built import batches
-from eraser_hub.records.errors import DataError, first_line, shown
-from eraser_hub.records.lines import reading
+from eraser_hub.records.built import read_rows
+from eraser_hub.records.errors import DataError, get_first_line, show
+from eraser_hub.records.lines import wrap_read_errors
 
 
 class Parquet(Reader):
@@ -20,7 +20,7 @@ class Parquet(Reader):
 
     def rows(self) -> Iterator[SourceRow]:
         """Read the rows by their numbers."""
-        rows = (row for table in batches([self.path]) for row in table.to_pylist())
+        rows = (row for table in read_rows([self.path]) for row in table.to_pylist())
         return (SourceRow(number, None, row) for number, row in enumerate(rows, 1))
 
     def classes(self) -> Mapping[str, tuple[str, ...]]:
@@ -29,12 +29,12 @@ class Parquet(Reader):
 
         path = self.path
         try:
-            with reading(path):
+            with wrap_read_errors(path):
                 schema = pq.read_schema(path)
         except (pa.ArrowException, OSError) as error:
-            raise DataError(f"cannot be read as Parquet ({first_line(error)})", rule="syntax", file=path) from None
+            raise DataError(f"cannot be read as Parquet ({get_first_line(error)})", rule="syntax", file=path) from None
         if len(set(schema.names)) < len(schema.names):
-            raise DataError(f"expected each column once, found {shown(schema.names, 200)}", rule="key-twice", file=path)
+            raise DataError(f"expected each column once, found {show(schema.names, 200)}", rule="key-twice", file=path)
         if b"huggingface" not in (schema.metadata or {}):
             return {}
         try:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.errors import DataError, show
 
 from ..adapter import Adapter, Encoded, ProbabilityModel, View
 from ..instances import Instance
@@ -66,7 +66,7 @@ class PlainModel(Adapter):
         names: Any = getattr(model, "label_names", None)
         names = getattr(model, "classes_", ()) if names is None else names
         if callable(names) or isinstance(names, str):
-            words = f"{self.description}.label_names: expected a list of names, found {shown(names)}"
+            words = f"{self.description}.label_names: expected a list of names, found {show(names)}"
             raise DataError(words, rule="model")
         self.label_names = tuple(map(str, names))
         self._separate = "queries" in inspect.signature(model.predict_proba).parameters

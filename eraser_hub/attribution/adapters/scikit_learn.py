@@ -19,7 +19,7 @@ from zipfile import ZipFile, ZipInfo
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.records.errors import DataError, first_line
+from eraser_hub.records.errors import DataError, get_first_line
 from eraser_hub.records.extras import need
 
 from ..adapter import Adapter, Encoded, View
@@ -66,7 +66,7 @@ def subwords_of(tokenizer: str | Path, longest: int) -> Subwords:
     try:
         return Subwords(transformers.AutoTokenizer.from_pretrained(tokenizer, trust_remote_code=False), longest)
     except Exception as error:  # transformers raises many kinds; its first line names what is missing
-        words = f"cannot open the tokenizer: {first_line(error)}; without a network name a folder"
+        words = f"cannot open the tokenizer: {get_first_line(error)}; without a network name a folder"
         raise DataError(words, argument="tokenizer", rule="model", file=tokenizer) from error
 
 
@@ -96,7 +96,7 @@ def load_pipeline(path: Path, trust_pickle: bool = False) -> Any:
         except DataError:
             raise
         except Exception as error:  # skops raises many kinds on a broken file
-            words = f"not a readable skops file: {first_line(error)}"
+            words = f"not a readable skops file: {get_first_line(error)}"
             raise DataError(words, rule="file-unreadable", file=path) from error
     elif path.suffix in (".joblib", ".pkl", ".pickle"):
         if not trust_pickle:
@@ -111,7 +111,7 @@ def load_pipeline(path: Path, trust_pickle: bool = False) -> Any:
         try:
             model = joblib.load(path)
         except Exception as error:  # unpickling raises whatever the pickle holds
-            raise DataError(f"cannot be opened: {first_line(error)}", rule="file-unreadable", file=path) from error
+            raise DataError(f"cannot be opened: {get_first_line(error)}", rule="file-unreadable", file=path) from error
     else:
         raise DataError("expected a model file ending in .skops, .joblib or .pkl", rule="file-name", file=path)
     if not hasattr(model, "predict_proba"):

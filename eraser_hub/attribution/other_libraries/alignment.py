@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from eraser_hub.records.built import LABEL_COLUMNS
-from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.errors import DataError, show
 
 from ..instances import READERS, Instance
 
@@ -28,7 +28,7 @@ def instance_of_row(row: Mapping[str, Any]) -> Instance:
     if "documents" in row:
         return READERS["eraser"](row)
     if "tokens" not in row:
-        words = f"expected documents (eraser) or tokens, found the columns {shown(sorted(row))}"
+        words = f"expected documents (eraser) or tokens, found the columns {show(sorted(row))}"
         raise DataError(words, rule="key-missing")
     nested = any(isinstance(each, (list, tuple)) for each in row["tokens"] or ())
     return READERS["perturbation" if nested else "tokens"](row)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.errors import DataError, show
 
 UNKNOWN = ("[UNK]", "<unk>")
 SPECIAL = re.compile(
@@ -69,12 +69,12 @@ def places_of(tokens: Sequence[str], raw: str) -> list[Span]:
     for number, token in enumerate(tokens):
         start = raw.find(token, end)
         if start < 0 or raw[end:start].strip():
-            words = f"expected the text that was scored to go on with token {number}, {shown(token)}, found "
-            raise DataError(words + shown(raw[end : end + SEEN].strip()), rule="span-text")
+            words = f"expected the text that was scored to go on with token {number}, {show(token)}, found "
+            raise DataError(words + show(raw[end : end + SEEN].strip()), rule="span-text")
         end = start + len(token)
         spans.append((start, end))
     if raw[end:].strip():
-        words = f"expected the text that was scored to end with its last token, found {shown(raw[end:][:SEEN])}"
+        words = f"expected the text that was scored to end with its last token, found {show(raw[end:][:SEEN])}"
         raise DataError(words, rule="span-text")
     return spans
 
@@ -142,7 +142,7 @@ def _further_on(piece: str, text: MatchedText, place: int, unknown: int) -> tupl
     if not any(spellings(piece, text.by_bytes)):
         return "", place  # a lone accent or blank: nothing of the text
     rest = text.characters[place : place + SEEN]
-    words = f"expected pieces of the text, found {shown(piece)} where it goes on with {shown(rest)}"
+    words = f"expected pieces of the text, found {show(piece)} where it goes on with {show(rest)}"
     raise DataError(words, rule="span-text")
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.attribution.adapter import array_of
-from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.errors import DataError, show
 
 from .matching import Span
 
@@ -86,7 +86,7 @@ def _of_places(result: Any) -> ForeignScores:
         words = (
             "expected a result of captum, ferret, inseq, interpreto, lime, shap or transformers-interpret for one text"
         )
-        words = f"{words}, found {shown(type(result).__name__)}" + (f" {values.shape}" if values.ndim else "")
+        words = f"{words}, found {show(type(result).__name__)}" + (f" {values.shape}" if values.ndim else "")
         raise DataError(words, rule="type")
     return ForeignScores(values)
 
@@ -99,7 +99,7 @@ def _choice(names: Sequence[Any], count: int | None, label: Label) -> Any:
         place = 0
     if place is None or not 0 <= place < len(known):
         words = "a label, as there are several" if label is None else "one of the labels"
-        words = f"expected {words} ({', '.join(map(shown, known))}), found {'none' if label is None else shown(label)}"
+        words = f"expected {words} ({', '.join(map(show, known))}), found {'none' if label is None else show(label)}"
         raise DataError(words, rule="label-missing" if label is None else "label-unknown")
     return known[place] if names and count is None else place
 

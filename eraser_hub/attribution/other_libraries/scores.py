@@ -16,7 +16,7 @@ from eraser_hub.attribution.given import SOFT, with_scores
 from eraser_hub.attribution.other_libraries.alignment import instance_of_row
 from eraser_hub.metrics.tokens import split_tokens
 from eraser_hub.records.atomic import atomic_write
-from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.errors import DataError, show
 
 from .matching import Span, places_of, places_of_pieces, summed
 from .results import Label, read_result
@@ -82,7 +82,7 @@ def token_scores(
     if bare and missing is None and not scored.whole:
         raise DataError(
             f"expected scores of all {len(tokens)} tokens, found none of {len(bare)}, the first of them token "
-            f"{bare[0]}, {shown(tokens[bare[0]])}: was the text cut off? missing=0.0 says what such tokens have",
+            f"{bare[0]}, {show(tokens[bare[0]])}: was the text cut off? missing=0.0 says what such tokens have",
             rule="score-missing",
         )
     scores = scores[len(before) :]
@@ -142,7 +142,7 @@ def write_scores(
             finite.
     """
     if Path(path).suffix != ".jsonl":
-        raise DataError(f"expected a file ending in .jsonl, found {shown(Path(path).name)}", rule="file-name")
+        raise DataError(f"expected a file ending in .jsonl, found {show(Path(path).name)}", rule="file-name")
     lines = list[bytes]()
     parts = iter(scores)
     for row in rows:

@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 from eraser_hub.attribution.adapter import out_of_memory
 from eraser_hub.attribution.job import Precision
-from eraser_hub.records.errors import DataError, first_line, shown
+from eraser_hub.records.errors import DataError, get_first_line, show
 
 PRECISIONS = get_args(Precision)
 
@@ -25,7 +25,7 @@ def device_for(name: str | None) -> Any:
         device = torch.device(name)
         torch.zeros(1, device=device).cpu()
     except Exception as error:  # torch raises errors of many types, by device
-        words = f"expected a device of this machine, found {shown(name)}: {first_line(error)}"
+        words = f"expected a device of this machine, found {show(name)}: {get_first_line(error)}"
         raise DataError(words, argument="device", rule="device") from error
     return device
 
@@ -52,7 +52,7 @@ def half_type(precision: str, device: Any) -> Any:
     import torch
 
     if precision not in PRECISIONS:
-        words = f"expected one of {', '.join(PRECISIONS)}; found {shown(precision)}"
+        words = f"expected one of {', '.join(PRECISIONS)}; found {show(precision)}"
         raise DataError(words, argument="precision", rule="option-value")
     if precision == "auto":
         return torch.bfloat16 if runs_bf16(device) else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.records.errors import DataError, first_line
+from eraser_hub.records.errors import DataError, get_first_line
 
 
 def silence() -> None:
@@ -38,7 +38,7 @@ def not_opened(error: Exception, name: str) -> DataError:
             rule="option-missing",
             file=name,
         )
-    return DataError(f"cannot open the model: {first_line(error)}", rule="model", file=name)
+    return DataError(f"cannot open the model: {get_first_line(error)}", rule="model", file=name)
 
 
 def open_network(name: str, trust_remote_code: bool, class_of: Callable[[str], str]) -> tuple[Any, Any, str]:

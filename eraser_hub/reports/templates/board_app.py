@@ -33,7 +33,7 @@ Table = dict[str, list[Any]]
 
 
 def table(dataset: str, family: str, parts: bool = False) -> Table:
-    """The board's lines on a dataset ("all" of them) with one family's metrics, those that most lines have first."""
+    """Return the board's lines on a dataset (or "all") with one family's metrics, the most frequent first."""
     rows = [row for row in BOARD["rows"] if dataset in ("all", row["dataset"])]
     filled = Counter(key for row in rows for key in row["scores"])
     columns = [
@@ -62,7 +62,7 @@ def _shown(cell: Any) -> Any:
 
 
 def drawn(dataset: str, family: str, parts: bool = False) -> gr.Dataframe:
-    """`table`, its columns typed: numbers sort as numbers, and text is shown as text, never as markup."""
+    """Return `table` with typed columns: numbers sort as numbers, and text is never markup."""
     value = table(dataset, family, parts)
     numbers = len(value["headers"]) - 4
     kinds: list[Any] = ["str"] * 4 + ["number"] * numbers
@@ -73,7 +73,7 @@ def drawn(dataset: str, family: str, parts: bool = False) -> gr.Dataframe:
 
 
 def details(dataset: str) -> Table:
-    """Where each line of a dataset comes from: the paper's table and settings, or the scorer's signature."""
+    """Return the origin of each line of a dataset: the paper's table and settings, or the scorer's signature."""
     rows = [row for row in BOARD["rows"] if dataset in ("all", row["dataset"])]
     return {
         "headers": ["System", "Dataset", "Split", "Source", "Settings"],
@@ -82,7 +82,7 @@ def details(dataset: str) -> Table:
 
 
 def place_of(name: str, chosen: str | None) -> str:
-    """Where a dataset or metric lies: as chosen, else in the folder beside this one, else in the namespace.
+    """Return the place of a dataset or metric: as chosen, else the folder beside this one, else in the namespace.
 
     Raises:
         gr.Error: none of the three.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from eraser_hub.papers.presets import preset
+from eraser_hub.papers.presets import load_preset
 from eraser_hub.systems.system import CARTON, Baseline
 
 
@@ -24,4 +24,4 @@ class LogisticRegressionSystem(Baseline):
     def paper_estimator(self, size: float, seed: int) -> Any:
         from sklearn.linear_model import LogisticRegression
 
-        return LogisticRegression(C=size, max_iter=preset(CARTON).training["max_iter"], random_state=seed)
+        return LogisticRegression(C=size, max_iter=load_preset(CARTON).training["max_iter"], random_state=seed)

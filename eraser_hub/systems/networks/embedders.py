@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.errors import DataError, show
 
 from .readings import PAD, SPECIAL, Lexicon, PaddedReadings, SubwordLexicon, Vocabulary
 
@@ -68,7 +68,7 @@ def text_vectors(path: Path, wanted: set[bytes]) -> dict[str, NDArray[np.float32
         counts = len(first) == 2 and all(part.isdigit() for part in first)
         width = int(first[1]) if counts else len(first) - 1
         if width < 1:
-            words = f"expected a word and its vector, found {shown(first[:3])}"
+            words = f"expected a word and its vector, found {show(first[:3])}"
             raise DataError(words, rule="syntax", file=path, line=1)
         mapped.seek(0)
         number = 1 if counts else 0

@@ -22,8 +22,8 @@ from safetensors.torch import load_model, save_model
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.open import Opening
 from eraser_hub.attribution.transformers.words import CutWords, load_tokenizer, not_opened, silence
-from eraser_hub.records.atomic import replacing
-from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.atomic import replace_file
+from eraser_hub.records.errors import DataError, show
 from eraser_hub.systems.hyper import Hyper, NetworkHyper
 from eraser_hub.systems.recipe import Recipe, Say
 from eraser_hub.systems.system import SYSTEMS
@@ -86,10 +86,10 @@ def save_network(network: TokenNetwork, config: dict[str, Any], out: Path) -> No
     elif isinstance(embedder.lexicon, Vocabulary):
         words = embedder.lexicon.words[len(SPECIAL) :]
         (out / VOCABULARY).write_text(json.dumps(words, ensure_ascii=False, indent=0) + "\n", "utf-8")
-    with replacing(out / WEIGHTS) as beside:
+    with replace_file(out / WEIGHTS) as beside:
         save_model(network, str(beside))
     whole = {**config, "hyper": asdict(network.hyper), "shape": asdict(network.shape), "width": embedder.width}
-    with replacing(out / CONFIG) as beside:
+    with replace_file(out / CONFIG) as beside:
         beside.write_text(json.dumps(whole, ensure_ascii=False, indent=2) + "\n", "utf-8")
 
 
@@ -112,7 +112,7 @@ def open_network(opening: Opening) -> NetworkModel:
     except DataError as error:
         raise error if error.file else error.at(file=folder / CONFIG) from error
     except (KeyError, TypeError, ValueError, OSError, RuntimeError, SafetensorError) as error:
-        words = f"cannot be opened as a network of `train`: {shown(str(error))}"
+        words = f"cannot be opened as a network of `train`: {show(str(error))}"
         raise DataError(words, rule="model", file=folder) from error
     asks = config.get("uses_query", False) if asks is None else asks
     kind = AnswerNetwork if shape.answers else NetworkModel
@@ -132,7 +132,7 @@ def _hyper(like: Hyper, values: dict[str, Any]) -> NetworkHyper:
     names = [field.name for field in fields(like)]
     strange = [name for name in values if name not in names]
     if strange:
-        words = f"expected hyper-parameters among {', '.join(names)}; found {shown(strange[0])}"
+        words = f"expected hyper-parameters among {', '.join(names)}; found {show(strange[0])}"
         raise DataError(words, rule="key-unknown")
     return type(like)(**values)  # type: ignore[return-value]
 

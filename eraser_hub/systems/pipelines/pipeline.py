@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from eraser_hub.attribution.adapter import Adapter, Encoded, Selection, View, align_labels
 from eraser_hub.attribution.erasure import NONE, ranking, tokens_at, top
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.errors import DataError, show
 from eraser_hub.systems.evaluation import TextProbabilities
 
 OTHER, EVIDENCE = SENTENCE_LABELS = ("other", "evidence")
@@ -243,5 +243,5 @@ def pipeline_of(folder: Path, stages: Mapping[str, Adapter], uses_query: bool | 
         about = f"{config['system']} {folder.name}"
         return RationalePipeline(selector, stages["classifier"], uses_query=asks, description=about)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        words = f"expected a pipeline's config.json, found {shown(str(error))}"
+        words = f"expected a pipeline's config.json, found {show(str(error))}"
         raise DataError(words, rule="model", file=path) from error

@@ -18,7 +18,7 @@ import pytest
 from eraser_hub.conversion.download import fetch
 from eraser_hub.conversion.download import http as downloading
 from eraser_hub.records.errors import BusyError, DataError
-from eraser_hub.records.locks import exclusive
+from eraser_hub.records.locks import hold_lock
 
 from ...refusals import refused
 
@@ -327,7 +327,7 @@ def test_a_full_disk_is_said(server, tmp_path, monkeypatch):
 def test_one_at_a_time(server, tmp_path):
     url, _ = server
     lock = tmp_path / "archives" / ".movies.lock"
-    with exclusive(lock, ""), refused("busy", lock, type=BusyError):
+    with hold_lock(lock, ""), refused("busy", lock, type=BusyError):
         fetched(url, tmp_path)
 
 

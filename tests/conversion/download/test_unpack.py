@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from eraser_hub.conversion.download import fetch
 from eraser_hub.conversion.download.unpack import Limits, NoRoom, unpack
 from eraser_hub.records.errors import BusyError, DataError
-from eraser_hub.records.locks import exclusive
+from eraser_hub.records.locks import hold_lock
 
 from ...refusals import refused
 
@@ -281,7 +281,7 @@ def test_what_a_killed_run_left_is_removed(tmp_path):
 
 def test_two_at_a_time(tmp_path):
     archive = write(tmp_path / "a.tar.gz", *GOOD)
-    with exclusive(tmp_path / ".out.lock", ""), refused("busy", tmp_path / ".out.lock", type=BusyError):
+    with hold_lock(tmp_path / ".out.lock", ""), refused("busy", tmp_path / ".out.lock", type=BusyError):
         unpack(archive, tmp_path / "out")
 
 

@@ -25,8 +25,8 @@ from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.conversion.eraser.export import COLUMNS, write_split
 from eraser_hub.records import lines
 from eraser_hub.records.built import open_built
-from eraser_hub.records.errors import BusyError, DataError, DataErrors, printable
-from eraser_hub.records.locks import exclusive
+from eraser_hub.records.errors import BusyError, DataError, DataErrors, make_printable
+from eraser_hub.records.locks import hold_lock
 
 from ...refusals import refused
 from .corpus_strategies import corpora as arbitrary_corpora
@@ -307,7 +307,7 @@ def test_where_no_other_process_starts_this_one_builds(samples, tmp_path):
 
 
 def test_errors_of_a_later_batch_tell_the_files_line(samples, tmp_path, monkeypatch):
-    monkeypatch.setattr(lines.batches_of_lines, "__defaults__", (1500, *lines.batches_of_lines.__defaults__[1:]))
+    monkeypatch.setattr(lines.read_line_batches, "__defaults__", (1500, *lines.read_line_batches.__defaults__[1:]))
     shutil.copytree(samples / "eraser" / "cose", tmp_path / "in" / "cose")
     documents, split = (tmp_path / "in" / "cose" / name for name in ("docs.jsonl", "train.jsonl"))
     held = split.read_text().splitlines()
@@ -489,7 +489,7 @@ def test_a_name_that_is_no_utf8_is_told_by_its_bytes(samples, tmp_path):
     except OSError:
         pytest.skip("this file system takes names of UTF-8 alone")
     result = ERASER.build(None, source=tmp_path / "in", out=tmp_path / "hub")
-    assert any("x<U+DCFF>: skipped: is no .jsonl file" in printable(note) for note in result.notes)
+    assert any("x<U+DCFF>: skipped: is no .jsonl file" in make_printable(note) for note in result.notes)
     release = json.loads((tmp_path / "hub" / "eraser" / "release.json").read_text("utf-8"))
     assert "x<U+DCFF>" in [each["file"] for each in release["configs"]["movies"]["skipped"]]
 
@@ -528,7 +528,7 @@ def test_export_overwrites_nothing(sample_hub, tmp_path):
 
 def test_a_second_build_says_that_one_is_at_work(samples, tmp_path):
     tmp_path.joinpath("hub").mkdir()
-    with exclusive(tmp_path / "hub" / ".eraser.lock", ""), refused("busy", file=tmp_path / "hub", type=BusyError):
+    with hold_lock(tmp_path / "hub" / ".eraser.lock", ""), refused("busy", file=tmp_path / "hub", type=BusyError):
         ERASER.build(["cose"], source=samples / "eraser", out=tmp_path / "hub")
     ERASER.build(["cose"], source=samples / "eraser", out=tmp_path / "hub")
     assert sorted(p.name for p in (tmp_path / "hub").iterdir()) == ["eraser"]

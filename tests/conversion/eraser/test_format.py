@@ -16,7 +16,7 @@ from eraser_hub.conversion.eraser.documents import read_documents
 from eraser_hub.conversion.eraser.export import DocumentWriter
 from eraser_hub.conversion.eraser.format import Annotation, decode_annotations, json_line, read_annotations, safe_name
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.lines import Lines
+from eraser_hub.records.lines import LineBatch
 
 from ...raw_corpora import annotations as plain_annotations
 from ...refusals import refused
@@ -242,7 +242,7 @@ def test_a_damaged_line_is_a_record_or_an_error_with_its_line(junk, place, gone)
     place %= len(line)
     damaged = (line[:place] + junk + line[place + gone :]).replace(b"\n", b"")
     try:
-        run = decode_annotations(Lines(7, 0, [damaged]), file=Path("f"), double=False)
+        run = decode_annotations(LineBatch(7, 0, [damaged]), file=Path("f"), double=False)
         assert isinstance(run.records[0].query, str)
     except DataError as error:
         assert str(error).startswith("f:7: ")

@@ -17,7 +17,7 @@ from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.conversion.eraser.statistics import eraser_statistics
 from eraser_hub.metrics.tokens import split_sentences, split_tokens
-from eraser_hub.records.built import batches, open_built
+from eraser_hub.records.built import open_built, read_rows
 from eraser_hub.records.tables import Cell, Table, Tables
 
 from ...raw_corpora import annotations, documents, evidences
@@ -74,7 +74,7 @@ def test_figures_over_many_batches_are_those_of_one(sample_folder, monkeypatch):
     from eraser_hub.conversion.eraser import statistics
 
     whole = eraser_statistics(sample_folder).as_dict()
-    monkeypatch.setattr(statistics, "batches", lambda paths, columns, **more: batches(paths, columns, 2, **more))
+    monkeypatch.setattr(statistics, "read_rows", lambda paths, columns, **more: read_rows(paths, columns, 2, **more))
 
     def rounded(value: object) -> object:
         if isinstance(value, dict):

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 from eraser_hub.metrics.tokens import mask, split_sentences
-from eraser_hub.records.built import label_name
-from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.built import get_label_name
+from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.rules import Rule
 from eraser_hub.schema.instance import QUOTES_FIELD
 from eraser_hub.scoring.runs import System
@@ -43,10 +43,11 @@ class MarkedDocument:
 
     @property
     def num_tokens(self) -> int:
+        """The number of tokens in all sentences."""
         return sum(map(len, self.sentences))
 
     def groups_at(self) -> list[tuple[int, ...]]:
-        """For each token the evidence groups that cover it, ascending."""
+        """Return the evidence groups that cover each token, ascending."""
         covering: list[list[int]] = [[] for _ in range(self.num_tokens)]
         for start, end, group in self.gold:
             for token in range(start, end):
@@ -55,11 +56,11 @@ class MarkedDocument:
         return [tuple(sorted(groups)) for groups in covering]
 
     def predicted_at(self) -> list[bool]:
-        """For each token whether a predicted span covers it."""
+        """Return for each token True if a predicted span covers it."""
         return mask(self.predicted or (), self.num_tokens)
 
     def shades(self, levels: int = 100) -> list[int] | None:
-        """Soft scores as whole steps 0 .. levels - 1, linear from the document's lowest to its highest score.
+        """Return soft scores as steps 0 .. levels - 1, linear from the document's lowest to its highest score.
 
         A document whose scores are all equal has no contrast to show: every step is 0.
         """
@@ -106,7 +107,7 @@ class MarkedInstance:
 
     @property
     def right(self) -> bool | None:
-        """Whether the predicted label is the gold one; None where either is unknown."""
+        """True if the predicted label is the gold one; None if either is unknown."""
         return None if self.predicted_label is None or not self.label_known else self.predicted_label == self.label
 
 
@@ -115,7 +116,7 @@ def _span(span: Any, tokens: int, where: str, instance: object, *, may_be_empty:
     for name in ("start_token", "end_token"):
         value = span.get(name) if isinstance(span, Mapping) else None
         if isinstance(value, bool) or not isinstance(value, int):
-            message = f"expected an integer, found {shown(value)}"
+            message = f"expected an integer, found {show(value)}"
             raise DataError(message, rule="type", instance=instance, field=f"{where}.{name}")
         bounds.append(value)
     start, end = bounds
@@ -125,7 +126,7 @@ def _span(span: Any, tokens: int, where: str, instance: object, *, may_be_empty:
     return start, end
 
 
-def mark(
+def mark_instance(
     row: Mapping[str, Any], instance: Mapping[str, Any] | None = None, *, label_names: Sequence[str] | None = None
 ) -> MarkedInstance:
     """Lay a dataset row and a model's output for it over the same tokens.
@@ -152,10 +153,10 @@ def mark(
     gold = _gold(row, identity, lengths)
     predicted, soft = _predicted(instance, identity, lengths)
     value = row.get("classification")
-    label = label_name(value, label_names, instance=identity)
+    label = get_label_name(value, label_names, instance=identity)
     answer = None if instance is None else instance.get("classification")
     if answer is not None and not isinstance(answer, str):
-        message = f"expected a label, found {shown(answer)}"
+        message = f"expected a label, found {show(answer)}"
         raise DataError(message, rule="type", instance=identity, field="classification")
     probabilities = (instance or {}).get("classification_scores") or {}
     return MarkedInstance(
@@ -177,13 +178,13 @@ def mark(
         # a table of Arrow gives every label's key to every row, with null where it had none
         probabilities={str(name): float(p) for name, p in probabilities.items() if p is not None},
         groups=len(row["evidences"]),
-        quotes=quotes_of(instance),
+        quotes=read_marked_quotes(instance),
         label_known=isinstance(value, str) or (label is not None and label_names is not None),
     )
 
 
-def quotes_of(instance: Mapping[str, Any] | None, side: str = "") -> tuple[MarkedQuote, ...]:
-    """The quotes of a model's output, in its order; ``side`` names the record of a pair.
+def read_marked_quotes(instance: Mapping[str, Any] | None, side: str = "") -> tuple[MarkedQuote, ...]:
+    """Return the quotes of a model's output, in its order; ``side`` names the record of a pair.
 
     Raises:
         DataError: a quote without text or status.
@@ -192,7 +193,7 @@ def quotes_of(instance: Mapping[str, Any] | None, side: str = "") -> tuple[Marke
     for at, quote in enumerate((instance or {}).get(QUOTES_FIELD) or ()):
         text, status = (quote.get(name) if isinstance(quote, Mapping) else None for name in ("text", "status"))
         if not isinstance(text, str) or not isinstance(status, str):
-            message = f"expected a quote with text and status, found {shown(quote)}"
+            message = f"expected a quote with text and status, found {show(quote)}"
             raise DataError(message, rule="type", field=f"{QUOTES_FIELD}[{at}]")
         places = [quote.get(name) for name in ("docid", "start_token", "end_token")]
         place = "" if None in places else f"{places[0]} {places[1]}–{places[2]}"
@@ -201,13 +202,13 @@ def quotes_of(instance: Mapping[str, Any] | None, side: str = "") -> tuple[Marke
 
 
 def _gold(row: Mapping[str, Any], identity: str, lengths: Mapping[str, int]) -> dict[str, list[tuple[int, int, int]]]:
-    """Document -> (start, end, group) of each evidence, empty ones among them."""
+    """Return (start, end, group) of each evidence by document, empty ones included."""
     gold: dict[str, list[tuple[int, int, int]]] = {docid: [] for docid in lengths}
     for g, group in enumerate(row["evidences"]):
         for e, evidence in enumerate(group):
             where, docid = f"evidences[{g}][{e}]", evidence["docid"]
             if docid not in lengths:
-                message = f"expected a document of the row, found {shown(docid)}"
+                message = f"expected a document of the row, found {show(docid)}"
                 raise DataError(message, rule="document-unknown", instance=identity, field=where)
             gold[docid].append((*_span(evidence, lengths[docid], where, identity, may_be_empty=True), g))
     return gold
@@ -221,14 +222,14 @@ def _predicted(
     if instance is None:
         return hard, soft
     if str(instance.get("annotation_id")) != identity:
-        message = f"expected the output for {shown(identity)}, found {shown(instance.get('annotation_id'))}"
+        message = f"expected the output for {show(identity)}, found {show(instance.get('annotation_id'))}"
         raise DataError(message, rule="id-unknown", instance=identity, field="annotation_id")
     seen: set[str] = set()
     for r, rationale in enumerate(instance.get("rationales") or ()):
         docid = rationale.get("docid")
         if docid not in lengths or docid in seen:
             expected = "each document once" if docid in seen else "a document of the row"
-            message, field = f"expected {expected}, found {shown(docid)}", f"rationales[{r}].docid"
+            message, field = f"expected {expected}, found {show(docid)}", f"rationales[{r}].docid"
             rule: Rule = "document-twice" if docid in seen else "document-unknown"
             raise DataError(message, rule=rule, instance=identity, field=field)
         seen.add(docid)
@@ -255,24 +256,25 @@ def _soft(scores: Sequence[Any], tokens: int, where: str, identity: str) -> tupl
         raise DataError(message, rule="length", instance=identity, field=where)
     for i, score in enumerate(scores):
         if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
-            message = f"expected a finite number, found {shown(score)}"
+            message = f"expected a finite number, found {show(score)}"
             rule: Rule = "range" if isinstance(score, float) else "type"
             raise DataError(message, rule=rule, instance=identity, field=f"{where}[{i}]")
     return tuple(float(score) for score in scores)
 
 
-def marked_by(
+def mark_for_systems(
     systems: Sequence[System],
     answers: Sequence[A],
     shown: Iterable[T],
     mark_one: Callable[[T, A | None], MarkedInstance],
 ) -> list[list[MarkedInstance]]:
-    """Everything that is shown as each system answers it, and the gold alone where there is no system.
+    """Mark every row or pair with each system's answers, or with the gold alone if there is no system.
 
     Args:
-        systems, answers: the systems, and each one's answers.
+        systems: the systems.
+        answers: each system's answers.
         shown: rows, or pairs of rows.
-        mark_one: lays one of them out with a system's answers, or without any.
+        mark_one: marks one of them with a system's answers, or without any.
 
     Raises:
         DataError: an answer that does not fit its row, with the system's file.

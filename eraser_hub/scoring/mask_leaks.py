@@ -27,16 +27,16 @@ FIFTHS, FOLDS, RIDGE = 5, 5, 1.0
 Mask = NDArray[np.bool_]
 
 
-def leak_words(leak: Mapping[str, Any]) -> str:
-    """What the scores of `mask_leak` mean."""
-    told = f"{SHAPE}: the places and the number of the selected tokens, and no word, tell the model's label that often"
+def describe_leak(leak: Mapping[str, Any]) -> str:
+    """Return a sentence that explains the scores of `compute_mask_leak`."""
+    text = f"{SHAPE}: the places and the number of the selected tokens, and no word, tell the model's label that often"
     leaks = f"{SHAPE}_ci" in leak and leak[f"{SHAPE}_ci"][0] > leak[CHANCE]
     more = " The whole interval lies above: the masks give labels away." if leaks else ""
-    return f"{told}; {CHANCE}: the most frequent label's share.{more}"
+    return f"{text}; {CHANCE}: the most frequent label's share.{more}"
 
 
-def shape_of(mask: Mask) -> NDArray[np.float64]:
-    """What a mask's shape is, float64 (11,).
+def compute_mask_shape(mask: Mask) -> NDArray[np.float64]:
+    """Compute the features of a mask's shape, float64 (11,).
 
     The number selected (its logarithm) and its share of the text; the number of spans (logarithm); the first, mean and
     last selected place, as shares of the text; and the share of the selected that lies in each fifth of the text. Of an
@@ -52,34 +52,37 @@ def shape_of(mask: Mask) -> NDArray[np.float64]:
     return np.concatenate([first, fifths])
 
 
-def told_by_shape(
+def find_leaked_labels(
     shapes: NDArray[np.float64], labels: Sequence[str], clusters: NDArray[np.int64], seed: int = 0
 ) -> NDArray[np.bool_]:
-    """Which instances' labels are told by shape, each by the folds (five, of whole clusters) that it is not in.
+    """Return True for each instance whose label a classifier predicts from the shape of its mask.
+
+    Each instance is classified by the folds (five, of whole clusters) that do not hold it.
 
     The classifier is least squares on one column a label with a ridge of 1, in closed form: ``W = (X'X + I)^-1 X'Y``
     with the columns of X standardised by the training folds, and an intercept that is not shrunk.
 
     Args:
-        shapes: float64 (n, features).
-        clusters: instances of one number are never in different folds, int64 (n,).
-        seed: of the folds.
+        shapes: features of the masks, float64 (n, features).
+        labels: the label of each instance.
+        clusters: int64 (n,); instances of a cluster are always in the same fold.
+        seed: seed of the folds.
     """
     names = sorted(set(labels))
     gold = np.array([names.index(label) for label in labels])
     groups = np.unique(clusters)
-    fold_of = dict(
+    fold_numbers = dict(
         zip(np.random.default_rng(seed).permutation(groups).tolist(), np.arange(len(groups)) % FOLDS, strict=True)
     )
-    folds = np.array([fold_of[number] for number in clusters.tolist()])
-    told = np.zeros(len(gold), dtype=bool)
+    folds = np.array([fold_numbers[number] for number in clusters.tolist()])
+    predicted = np.zeros(len(gold), dtype=bool)
     for fold in range(min(FOLDS, len(groups))):
         test = folds == fold
         if test.all():
             continue
         guesses = _fitted(shapes[~test], np.eye(len(names))[gold[~test]], shapes[test]).argmax(axis=1)
-        told[test] = guesses == gold[test]
-    return told
+        predicted[test] = guesses == gold[test]
+    return predicted
 
 
 def _fitted(x: NDArray[np.float64], y: NDArray[np.float64], unseen: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -90,7 +93,7 @@ def _fitted(x: NDArray[np.float64], y: NDArray[np.float64], unseen: NDArray[np.f
     return np.asarray((unseen - mean) / spread @ weights + level)
 
 
-def mask_leak(
+def compute_mask_leak(
     shapes: Sequence[NDArray[np.float64]],
     labels: Sequence[str],
     clusters: NDArray[np.int64] | None = None,
@@ -99,36 +102,38 @@ def mask_leak(
     n_resamples: int | None = None,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """How well the shapes of masks tell the labels that a model gave beside them.
+    """Measure how well the shapes of masks predict the labels that the model gave.
 
     Args:
-        shapes: of each instance's mask, see `shape_of`.
+        shapes: of each instance's mask, see `compute_mask_shape`.
         labels: the label that the model gave.
         clusters: instances that share documents have one number, int64 (n,); None: each stands for itself.
-        confidence_level, n_resamples, seed: of the interval, see `resampling.intervals`.
+        confidence_level: level of the interval, see `resampling.intervals`; None: no interval.
+        n_resamples: resamples of the bootstrap.
+        seed: seed of the folds and of the bootstrap.
 
     Returns:
-        ``mask_leak``: the share of instances whose label is told, each by folds that its cluster is not in;
+        ``mask_leak``: the share of instances whose label is predicted, by folds without its cluster;
         ``mask_leak_ci``: its interval by the bootstrap over clusters, where one is asked for; ``mask_leak_chance``: the
         share of the most frequent label. Empty where there is nothing to tell: a single label, or a single cluster.
     """
     clusters = np.arange(len(shapes)) if clusters is None else clusters
     if len(set(labels)) < 2 or len(np.unique(clusters)) < 2:
         return {}
-    told = told_by_shape(np.stack(shapes), labels, clusters, seed)
+    predicted = find_leaked_labels(np.stack(shapes), labels, clusters, seed)
     chance = max(map(list(labels).count, set(labels))) / len(labels)
-    bounds = interval_of_share(told, clusters, confidence_level, n_resamples, seed)
-    return {SHAPE: float(told.mean()), **({f"{SHAPE}_ci": list(bounds)} if bounds else {}), CHANCE: chance}
+    bounds = compute_share_interval(predicted, clusters, confidence_level, n_resamples, seed)
+    return {SHAPE: float(predicted.mean()), **({f"{SHAPE}_ci": list(bounds)} if bounds else {}), CHANCE: chance}
 
 
-def interval_of_share(
+def compute_share_interval(
     hits: NDArray[np.bool_] | NDArray[np.float64],
     clusters: NDArray[np.int64],
     confidence_level: float | None,
     n_resamples: int | None,
     seed: int,
 ) -> tuple[float, float] | None:
-    """The interval of a mean over instances, such as a share, over clusters; None as `resampling.intervals` has it."""
+    """Return the interval of a mean over instances, over clusters, or None as `resampling.intervals` has it."""
     builder = StatisticsBuilder(len(hits))
     builder.add_mean("share", hits.astype(np.float64))
     statistics = replace(
@@ -138,8 +143,8 @@ def interval_of_share(
     return (float(bounds["share"][0]), float(bounds["share"][1])) if bounds else None
 
 
-def document_clusters(docids: Sequence[Sequence[str | int]]) -> NDArray[np.int64]:
-    """A number for each instance, the same for those that share documents, directly or through others.
+def find_document_clusters(docids: Sequence[Sequence[str | int]]) -> NDArray[np.int64]:
+    """Return a number for each instance, equal for instances that share documents, directly or through others.
 
     Args:
         docids: names or numbers of each instance's documents.
@@ -148,15 +153,17 @@ def document_clusters(docids: Sequence[Sequence[str | int]]) -> NDArray[np.int64
     return np.arange(len(docids)) if numbers is None else numbers
 
 
-def interval_over_documents(
+def compute_document_interval(
     values: NDArray[np.bool_] | NDArray[np.float64], docids: Sequence[Sequence[str]], settings: ScoreSettings
 ) -> tuple[float, float] | None:
-    """The interval of the values' mean, instances that share documents drawn together unless each stands for itself;
-    None where no interval is asked for, or a single cluster leaves nothing to draw."""
-    clusters = document_clusters(docids) if settings.cluster_by == AUTO else np.arange(len(docids))
+    """Return the interval of the mean of values; instances that share documents are drawn together.
+
+    None if the settings ask for no interval, or if a single cluster leaves nothing to draw.
+    """
+    clusters = find_document_clusters(docids) if settings.cluster_by == AUTO else np.arange(len(docids))
     if len(np.unique(clusters)) < 2:
         return None
-    return interval_of_share(values, clusters, settings.confidence_level, settings.n_resamples, settings.seed)
+    return compute_share_interval(values, clusters, settings.confidence_level, settings.n_resamples, settings.seed)
 
 
 class Masks:
@@ -184,7 +191,7 @@ class Masks:
         self.selected = False
 
     def add(self, part: MatchedChunk) -> None:
-        """Take up instances that have a label; a rationale in a document that its annotation does not list is none."""
+        """Add instances that have a label. Rationales in documents that the annotation does not list are ignored."""
         p, annotation = part.p, part.rows[part.reference]
         labelled = np.flatnonzero(p.classification >= 0).tolist()
         of = {at: self.documents.get(int(annotation[at]), {}) for at in labelled}
@@ -196,13 +203,13 @@ class Masks:
             if place is not None:
                 masks[at][place[0] + start : place[0] + end] = True
         self.selected |= bool(len(rationale))
-        self.shapes += [shape_of(mask) for mask in masks.values()]
+        self.shapes += [compute_mask_shape(mask) for mask in masks.values()]
         codes: list[int] = p.classification[labelled].tolist()
         self.labels += [p.labels[code] for code in codes]
         self.rows += annotation[labelled].tolist()
 
     def leak(self, settings: ScoreSettings) -> tuple[dict[str, Any], str]:
-        """How well they tell the labels, or a line that says why they cannot be asked.
+        """Return how well the masks predict the labels, or a line that says why this cannot be measured.
 
         Args:
             settings: clusters, level, resamples and seed.
@@ -210,7 +217,7 @@ class Masks:
         if not self.selected or not self.labels:
             lacking = "label" if self.selected else "rationale"
             return {}, f"no mask_leak: expected hard rationales and labels, found no {lacking}"
-        leak = mask_leak(
+        leak = compute_mask_leak(
             self.shapes,
             self.labels,
             self._clusters(settings.cluster_by),
@@ -223,7 +230,7 @@ class Masks:
 
     def _clusters(self, cluster_by: str) -> NDArray[np.int64]:
         if cluster_by == AUTO:
-            return document_clusters([list(self.documents.get(row, ())) for row in self.rows])
+            return find_document_clusters([list(self.documents.get(row, ())) for row in self.rows])
         if cluster_by == NONE:
             return np.arange(len(self.rows))
         values = self.gold(cluster_by)

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eraser_hub.metrics.token_rows import escape_whitespace, find_runs
-from eraser_hub.records.built import label_name
-from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.built import get_label_name
+from eraser_hub.records.errors import DataError, show
 
-from .marks import MarkedDocument, MarkedInstance, quotes_of
+from .marked_instances import MarkedDocument, MarkedInstance, read_marked_quotes
 
 MOST_TOP = 10
 
@@ -18,7 +18,7 @@ def _indices(value: Any, tokens: int, where: str, identity: str) -> list[int]:
     out = []
     for index in value:
         if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < tokens:
-            message = f"expected a token's index below {tokens}, found {shown(index)}"
+            message = f"expected a token's index below {tokens}, found {show(index)}"
             raise DataError(message, rule="range", instance=identity, field=where)
         out.append(index)
     return out
@@ -26,15 +26,15 @@ def _indices(value: Any, tokens: int, where: str, identity: str) -> list[int]:
 
 def _sequences(value: Any, count: int, where: str, identity: str) -> list[Any]:
     if not isinstance(value, list) or len(value) != count or any(not isinstance(part, list) for part in value):
-        message = f"expected a list for each of the {count} sequences, found {shown(value)}"
+        message = f"expected a list for each of the {count} sequences, found {show(value)}"
         raise DataError(message, rule="type", instance=identity, field=where)
     return value
 
 
-def side(
+def mark_side(
     row: Mapping[str, Any], instance: Mapping[str, Any] | None
 ) -> tuple[MarkedDocument, tuple[str, ...], dict[int, int]]:
-    """One side of a pair: its marked tokens, its top tokens and the rank of each marked token.
+    """Mark one side of a pair: its marked tokens, its top tokens and the rank of each marked token.
 
     Args:
         row: a row of ``bilingual_perturbation``.
@@ -63,7 +63,7 @@ def side(
 def _answered(
     sequences: Sequence[Sequence[str]], offsets: Sequence[int], instance: Mapping[str, Any], identity: str
 ) -> tuple[list[tuple[int, int]] | None, list[str], dict[int, int]]:
-    """The predicted spans (None without), the top tokens, and the ranks of marked ones."""
+    """Return the predicted spans (None without), the top tokens, and the ranks of marked ones."""
     chosen, ranked = instance.get("rationale"), instance.get("rationale_tokens")
     parts = None if chosen is None else _sequences(chosen, len(sequences), "rationale", identity)
     order = None if ranked is None else _sequences(ranked, len(sequences), "rationale_tokens", identity)
@@ -81,14 +81,14 @@ def _answered(
     return (None if parts is None else predicted), top, ranks
 
 
-def pairs_of(rows: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """Original and perturbed rows, in the originals' order; `lost_partners` are left out."""
+def pair_rows(rows: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """Return original and perturbed rows in the originals' order, without `find_lost_partners`."""
     known = {str(row["id"]): row for row in rows}
     return [(row, known[other]) for row, other in _named(rows) if other in known]
 
 
-def lost_partners(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The perturbed records that originals name and that are not among the rows (parts of a release lack some)."""
+def find_lost_partners(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the perturbed records that originals name but the rows lack, as in parts of a release."""
     known = {str(row["id"]) for row in rows}
     return [other for _, other in _named(rows) if other not in known]
 
@@ -98,17 +98,20 @@ def _named(rows: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], s
     return [(row, str(other)) for row in originals for other in row.get("rel_ids") or ()]
 
 
-def marked_pair(
+def mark_pair(
     pair: tuple[Mapping[str, Any], Mapping[str, Any]],
     outputs: Mapping[str, Mapping[str, Any]] | None,
     label_names: Sequence[str] | None = None,
     *,
     partly: bool = False,
 ) -> MarkedInstance:
-    """A pair laid out for the eye; ``outputs`` holds a model's rows by id, None shows the gold alone.
+    """Mark a pair.
 
     Args:
-        partly: one record of the two may lack an output: its title says so, and its gold is shown.
+        pair: the original and the perturbed row.
+        outputs: a model's rows by id; None shows the gold alone.
+        label_names: the names of the ClassLabel, if the rows hold its number.
+        partly: allow one record without an output; its title says so, and its gold is shown.
 
     Raises:
         DataError: a record without output, or one that does not fit it.
@@ -124,10 +127,10 @@ def marked_pair(
     return _marked(pair, instances, label_names, names, titles)
 
 
-def marked_record(
+def mark_record(
     row: Mapping[str, Any], instance: Mapping[str, Any] | None = None, label_names: Sequence[str] | None = None
 ) -> MarkedInstance:
-    """One record of the benchmark laid out for the eye, without its partner; arguments, errors: as `marked_pair`."""
+    """Mark one record of the benchmark without its partner; arguments and errors as in `mark_pair`."""
     return _marked([row], [instance], label_names)
 
 
@@ -138,50 +141,52 @@ def _marked(
     names: Sequence[str] = ("",),
     titles: tuple[str, ...] = (),
 ) -> MarkedInstance:
-    """Records side by side; ``names`` are those of the sides in front of quotes."""
+    """Mark records side by side; ``names`` are those of the sides in front of quotes."""
     first, answer = rows[0], (instances[0] or {}).get("pred_label")
-    sides = [side(row, instance) for row, instance in zip(rows, instances, strict=True)]
+    sides = [mark_side(row, instance) for row, instance in zip(rows, instances, strict=True)]
     answered = any(instance is not None for instance in instances)
     return MarkedInstance(
         annotation_id=" / ".join(str(row["id"]) for row in rows),
         query=str(first.get("question") or ""),
-        label=label_name(first.get("label"), label_names, instance=first["id"], field="label") or "",
+        label=get_label_name(first.get("label"), label_names, instance=first["id"], field="label") or "",
         documents=tuple(document for document, _, _ in sides),
-        predicted_label=label_name(answer, label_names, instance=first["id"], field="pred_label"),
+        predicted_label=get_label_name(answer, label_names, instance=first["id"], field="pred_label"),
         label_known=first.get("label") is not None,
         tops=tuple(top for _, top, _ in sides) if answered else (),
         ranks=tuple(ranks for _, _, ranks in sides) if answered else (),
         language=str(first.get("language") or ""),
         quotes=tuple(
-            quote for name, instance in zip(names, instances, strict=True) for quote in quotes_of(instance, name)
+            quote
+            for name, instance in zip(names, instances, strict=True)
+            for quote in read_marked_quotes(instance, name)
         ),
         titles=titles,
     )
 
 
-def pairs_with(
+def mark_pairs_with(
     rows: Sequence[Mapping[str, Any]],
     identity: str | None,
     outputs: Mapping[str, Mapping[str, Any]] | None,
     label_names: Sequence[str] | None = None,
 ) -> list[MarkedInstance]:
-    """The pairs that a record stands in, as original or perturbed; the first pair of all where ``identity`` is None.
+    """Mark the pairs that a record is part of; the first pair of all if ``identity`` is None.
 
-    A record that stands in no pair is shown alone.
+    A record without a pair is shown alone.
 
     Raises:
         DataError: no such record; neither record of a pair has an output, or it does not fit.
     """
-    pairs = pairs_of(rows)
+    pairs = pair_rows(rows)
     if identity is None and pairs:
-        return [marked_pair(pairs[0], outputs, label_names, partly=True)]
+        return [mark_pair(pairs[0], outputs, label_names, partly=True)]
     wanted = [row for row in rows if identity is None or str(row["id"]) == identity][:1]
     if not wanted:
-        raise DataError(f"expected the id of a record, found {shown(identity)}", rule="id-unknown")
+        raise DataError(f"expected the id of a record, found {show(identity)}", rule="id-unknown")
     identity = str(wanted[0]["id"])
     holding = [pair for pair in pairs if identity in (str(pair[0]["id"]), str(pair[1]["id"]))]
     if holding:
-        return [marked_pair(pair, outputs, label_names, partly=True) for pair in holding]
+        return [mark_pair(pair, outputs, label_names, partly=True) for pair in holding]
     if outputs is not None and identity not in outputs:
         raise DataError("expected a prediction for this record, found none", rule="id-missing", instance=identity)
-    return [marked_record(wanted[0], None if outputs is None else outputs[identity], label_names)]
+    return [mark_record(wanted[0], None if outputs is None else outputs[identity], label_names)]
