@@ -18,13 +18,19 @@ from typing import Any
 import datasets
 import pyarrow as pa
 
-from eraser_hub.conversion.card import content_version
-from eraser_hub.conversion.eraser.card import words_of
+from eraser_hub.conversion.card import compute_content_version
+from eraser_hub.conversion.eraser.card import describe_config
 from eraser_hub.conversion.eraser.configs import CONFIGS, DEFAULT_CONFIG, EraserConfig
-from eraser_hub.conversion.eraser.corpus import CorpusFolder, config_of, corpus_folder, fingerprint, look_into
+from eraser_hub.conversion.eraser.corpus import (
+    CorpusFolder,
+    compute_fingerprint,
+    find_corpus_folder,
+    get_config,
+    inspect_folder,
+)
+from eraser_hub.conversion.eraser.corpus_yaml import find_custom_corpora
 from eraser_hub.conversion.eraser.documents import read_documents
-from eraser_hub.conversion.eraser.own import own_folders
-from eraser_hub.conversion.eraser.rows import full_rows
+from eraser_hub.conversion.eraser.rows import make_full_rows
 from eraser_hub.conversion.eraser.schema import SCHEMA
 from eraser_hub.conversion.eraser.splits import read_split
 from eraser_hub.records.errors import DataError, shown
@@ -51,7 +57,7 @@ class Eraser(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         # datasets calls builders with keywords; users write Eraser("movies", data_dir=..)
         cache_dir = settings.pop("cache_dir", None)
         name = config_name or DEFAULT_CONFIG
-        own = own_folders(Path(data_dir)) if data_dir is not None else {}
+        own = find_custom_corpora(Path(data_dir)) if data_dir is not None else {}
         if name not in CONFIGS and name not in own:
             message = f"expected one of the configs {', '.join((*CONFIGS, *own))}, found {shown(name)}"
             raise DataError(message, rule="option-value")
@@ -61,20 +67,20 @@ class Eraser(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         version = settings.pop("version", None)
         if data_dir is not None and version is None:
             # the cache goes by the version, not by the files: other files, another version
-            self._corpus = _corpus(name, Path(data_dir))
-            version = content_version([name, fingerprint(self._corpus.folder)])
+            self._corpus = _find_corpus(name, Path(data_dir))
+            version = compute_content_version([name, compute_fingerprint(self._corpus.folder)])
         settings |= {"version": datasets.Version(version)} if isinstance(version, str) else {}
         folder = None if data_dir is None else str(data_dir)
         super().__init__(cache_dir=cache_dir, config_name=name, data_dir=folder, **settings)
 
     def _info(self) -> datasets.DatasetInfo:
         facts = self._corpus.config if self._corpus is not None else CONFIGS[self.config.name]
-        return words_of(facts).dataset_info(SCHEMA, version=self.config.version)
+        return describe_config(facts).make_dataset_info(SCHEMA, version=self.config.version)
 
     def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
         if self._corpus is None:
             source = None if self.config.data_dir is None else Path(self.config.data_dir)
-            self._corpus = _corpus(self.config.name, source)
+            self._corpus = _find_corpus(self.config.name, source)
         return [
             datasets.SplitGenerator(
                 name=file.split,
@@ -88,7 +94,7 @@ class Eraser(datasets.ArrowBasedBuilder):  # type: ignore[misc]
     ) -> Iterator[tuple[int, pa.Table]]:
         documents = read_documents(Path(folder))
         for number, rows in enumerate(read_split(Path(path), config, documents)):
-            yield number, full_rows(rows.table, documents)
+            yield number, make_full_rows(rows.table, documents)
 
     def as_streaming_dataset(self, split: str | None = None, base_path: str | None = None) -> Any:
         """As in datasets; the release's split names (``val``) are understood too."""
@@ -99,6 +105,6 @@ class Eraser(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         return super().as_dataset(dataset_split(split) if isinstance(split, str) else split, **more)
 
 
-def _corpus(name: str, source: Path | None) -> CorpusFolder:
-    folder = corpus_folder(name, source, progress=source is None, say=logging.getLogger(__name__).warning)
-    return look_into(folder, config_of(name, folder))
+def _find_corpus(name: str, source: Path | None) -> CorpusFolder:
+    folder = find_corpus_folder(name, source, progress=source is None, say=logging.getLogger(__name__).warning)
+    return inspect_folder(folder, get_config(name, folder))

@@ -10,7 +10,7 @@ from typing import Any
 import datasets
 import pyarrow as pa
 
-from eraser_hub.conversion.small_dataset import SmallDataset, content_hash
+from eraser_hub.conversion.small_dataset import SmallDataset, compute_content_hash
 
 
 class SmallBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
@@ -36,11 +36,11 @@ class SmallBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         if options.get("hash") is None and name in self.dataset.words:
             # the cache goes by this hash, and must not serve the rows of a file that has changed since
             sources = self.dataset.find(self.source, [name])
-            options["hash"] = content_hash([*sources.files[name].values(), *sources.beside.values()])
+            options["hash"] = compute_content_hash([*sources.files[name].values(), *sources.beside.values()])
         super().__init__(config_name=config_name, data_dir=data_dir, **options)
 
     def _info(self) -> datasets.DatasetInfo:
-        return self.dataset.words[self.config.name].dataset_info(self.dataset.schema)
+        return self.dataset.words[self.config.name].make_dataset_info(self.dataset.schema)
 
     def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
         files = self.dataset.find(self.source, [self.config.name]).files[self.config.name]

@@ -11,7 +11,7 @@ from eraser_hub.records.errors import DataError, shown
 def pairs(
     rows: Iterable[Mapping[str, Any]], predictions: Iterable[Mapping[str, Any]] | None = None
 ) -> list[dict[str, Any]]:
-    """Each original row with each of its perturbed rows, in the originals' order.
+    """Return each original row with each of its perturbed rows, in the originals' order.
 
     Args:
         rows: rows of a configuration of ``bilingual_perturbation`` (a Dataset, or dicts).
@@ -29,8 +29,8 @@ def pairs(
     >>> [(pair["original_id"], pair["perturbed_id"]) for pair in pairs(rows)]
     [('1', '2')]
     """
-    by_id = _by_id(rows, "row")
-    outputs = None if predictions is None else _by_id(predictions, "prediction")
+    by_id = _index_by_id(rows, "row")
+    outputs = None if predictions is None else _index_by_id(predictions, "prediction")
     joined = []
     for identifier, row in by_id.items():
         if row["sample_type"] != "ori":
@@ -64,7 +64,7 @@ def map_references(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     >>> map_references(rows)[0]
     {'id': '1', 'sample_type': 'ori', 'rel_ids': ['2']}
     """
-    by_id = _by_id(rows, "row")
+    by_id = _index_by_id(rows, "row")
     return [
         {
             "id": identifier,
@@ -75,7 +75,7 @@ def map_references(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _by_id(items: Iterable[Mapping[str, Any]], what: str) -> dict[str, Mapping[str, Any]]:
+def _index_by_id(items: Iterable[Mapping[str, Any]], what: str) -> dict[str, Mapping[str, Any]]:
     by_id: dict[str, Mapping[str, Any]] = {}
     for item in items:
         identifier = str(item["id"])

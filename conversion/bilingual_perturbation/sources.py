@@ -30,10 +30,10 @@ def find_sources(folder: Path, configs: Sequence[str] | None = None) -> Sources:
             message names what is expected.
     """
     for place in (folder, *(folder / name for name in _INSIDE)):
-        if place.is_dir() and any(_NAME.match(path.name) for path in _files(place)):
+        if place.is_dir() and any(_NAME.match(path.name) for path in _list_files(place)):
             folder = place
             break
-    kinds, notes = _by_config(folder)
+    kinds, notes = _find_by_config(folder)
     sources = {
         name: {kind: files[name] for kind, files in kinds.items() if name in files}
         for name in CONFIGS
@@ -57,11 +57,11 @@ def find_sources(folder: Path, configs: Sequence[str] | None = None) -> Sources:
     return Sources(chosen, dict.fromkeys(chosen, folder), notes)
 
 
-def _by_config(folder: Path) -> tuple[dict[str, dict[str, Path]], list[str]]:
-    """The public and the gold files by configuration, and a note on each file that is neither."""
+def _find_by_config(folder: Path) -> tuple[dict[str, dict[str, Path]], list[str]]:
+    """Return the public and the gold files by configuration, and a note on each file that is neither."""
     kinds: dict[str, dict[str, Path]] = {"public": {}, "gold": {}}
     notes: list[str] = []
-    for path in _files(folder) if folder.is_dir() else []:
+    for path in _list_files(folder) if folder.is_dir() else []:
         match = _NAME.match(path.name)
         beside = path.parent == folder
         if match is None:
@@ -82,6 +82,6 @@ def _by_config(folder: Path) -> tuple[dict[str, dict[str, Path]], list[str]]:
     return kinds, notes
 
 
-def _files(folder: Path) -> list[Path]:
+def _list_files(folder: Path) -> list[Path]:
     places = [folder, *(folder / name for name in _GOLD_FOLDERS)]
     return [path for place in places if place.is_dir() for path in sorted(place.iterdir()) if path.is_file()]

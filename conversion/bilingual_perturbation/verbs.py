@@ -9,19 +9,19 @@ from typing import Any
 import pyarrow as pa
 
 from eraser_hub.conversion.card import ConfigWords
-from eraser_hub.conversion.dataset import ends_of
+from eraser_hub.conversion.dataset import read_file_ends
 from eraser_hub.conversion.small_dataset import ConfigTables, SmallDataset, Sources
 from eraser_hub.papers import paper
 from eraser_hub.records.built import BuiltDataset
 from eraser_hub.records.errors import DataError
 
 from . import DATASET
-from .check import NOTES, look_at_relations, look_at_row, repeated_texts
+from .check import NOTES, find_repeated_texts, look_at_relations, look_at_row
 from .configs import CONFIGS, PerturbationConfig
 from .format import read_gold, read_public
-from .rows import SCHEMA, WHOLE, Joined, join, row_of
+from .rows import NOT_NULL, SCHEMA, JoinedRecords, join_records, make_row
 from .sources import HOMEPAGE, find_sources
-from .statistics import LANGUAGES, TASKS, card_tables, tables
+from .statistics import LANGUAGES, TASKS, make_card_tables, make_tables
 
 SPLIT = "test"
 
@@ -31,7 +31,7 @@ class BilingualPerturbationVerbs(SmallDataset):
 
     facts = DATASET
     schema = SCHEMA
-    whole = WHOLE
+    whole = NOT_NULL
     wanted = (
         f"DIR, a folder that holds {' '.join(CONFIGS)} (and gold files such as senti_ch_golden.jsonl); "
         f"their authors give them out at {HOMEPAGE}"
@@ -51,9 +51,9 @@ class BilingualPerturbationVerbs(SmallDataset):
     find = staticmethod(find_sources)  # pyright: ignore[reportAssignmentType]
     look_at_row = staticmethod(look_at_row)  # pyright: ignore[reportAssignmentType]
     look_at_rows = staticmethod(look_at_relations)  # pyright: ignore[reportAssignmentType]
-    leaks = staticmethod(repeated_texts)  # pyright: ignore[reportAssignmentType]
-    stats = staticmethod(tables)  # pyright: ignore[reportAssignmentType]
-    card_tables = staticmethod(card_tables)  # pyright: ignore[reportAssignmentType]
+    find_leaks = staticmethod(find_repeated_texts)  # pyright: ignore[reportAssignmentType]
+    stats = staticmethod(make_tables)  # pyright: ignore[reportAssignmentType]
+    card_tables = staticmethod(make_card_tables)  # pyright: ignore[reportAssignmentType]
 
     def splits(self, files: Mapping[str, Path]) -> Iterable[str]:
         """Return the one split; the files are the public and the gold one."""
@@ -69,12 +69,12 @@ class BilingualPerturbationVerbs(SmallDataset):
         for kind, path in paths.items():
             name = path.relative_to(sources.root[config]).as_posix()
             lines = [record for example in joined.examples if (record := getattr(example, kind)) is not None]
-            files.append({"file": name, "kind": kind, **ends_of(path), "lines": len(lines)})
+            files.append({"file": name, "kind": kind, **read_file_ends(path), "lines": len(lines)})
             records += sorted((name, record.line, record.text) for record in lines)
-        rows = [row_of(example, CONFIGS[config]) for example in joined.examples]
+        rows = [make_row(example, CONFIGS[config]) for example in joined.examples]
         return ConfigTables({SPLIT: pa.Table.from_pylist(rows, schema=SCHEMA)}, files, records)
 
-    def exported(self, out: Path, config: str) -> Path:
+    def get_export_folder(self, out: Path, config: str) -> Path:
         """Return ``out``: the files have names of their own."""
         return out
 
@@ -88,7 +88,7 @@ class BilingualPerturbationVerbs(SmallDataset):
         return [kept[number] for number in sorted(kept)]
 
 
-def load_examples(files: Mapping[str, Path], config: PerturbationConfig) -> Joined:
+def load_examples(files: Mapping[str, Path], config: PerturbationConfig) -> JoinedRecords:
     """Return the examples of a configuration out of its files.
 
     Raises:
@@ -99,7 +99,7 @@ def load_examples(files: Mapping[str, Path], config: PerturbationConfig) -> Join
     for kind, path in files.items():
         if not records[kind]:
             raise DataError("expected a record a line, found an empty file", rule="empty", file=path, line=1)
-    return join(records.get("public"), records.get("gold"), config)
+    return join_records(records.get("public"), records.get("gold"), config)
 
 
 VERBS = BilingualPerturbationVerbs()

@@ -15,12 +15,12 @@ from eraser_hub.records.run_record import BESIDE
 
 
 def is_remote(address: str) -> bool:
-    """Whether the file has to be fetched."""
+    """Return True if the file has to be fetched."""
     return address.startswith(("https://", "http://", "hf://"))
 
 
-def local_file(address: str) -> Path:
-    """The file at an address: itself on this machine; else a copy, and beside it its ``.run.json`` where there is one.
+def fetch_file(address: str) -> Path:
+    """Return the file at an address: itself on this machine; else a copy, and beside it its ``.run.json`` where there is one.
 
     Args:
         address: a path, ``https://HOST/FILE``, or ``hf://datasets/ORG/NAME[@REVISION]/FILE`` (``hf://spaces/..``).
@@ -30,23 +30,23 @@ def local_file(address: str) -> Path:
     """
     if not is_remote(address):
         return Path(address)
-    return _of_the_hub(address) if address.startswith("hf://") else _of_the_web(address)
+    return _fetch_from_hub(address) if address.startswith("hf://") else _fetch_from_web(address)
 
 
-def _of_the_web(address: str) -> Path:
-    from .http import NotThere, download  # with ssl, which a file on this machine should not wait for
+def _fetch_from_web(address: str) -> Path:
+    from .http import FileNotOnServer, download  # with ssl, which a file on this machine should not wait for
 
     folder = Path(tempfile.mkdtemp(prefix="eraser-hub-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     path = folder / (Path(unquote(urlsplit(address).path)).name or "file")
     download(address, path, name=path.name)
-    with contextlib.suppress(NotThere):
+    with contextlib.suppress(FileNotOnServer):
         url = urlsplit(address)
         download(url._replace(path=url.path + BESIDE).geturl(), folder / (path.name + BESIDE), name=path.name + BESIDE)
     return path
 
 
-def _of_the_hub(address: str) -> Path:
+def _fetch_from_hub(address: str) -> Path:
     from huggingface_hub import HfFileSystem, hf_hub_download
     from huggingface_hub.errors import EntryNotFoundError
 

@@ -26,8 +26,8 @@ from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import BusyError, DataError, printable
 from eraser_hub.records.locks import exclusive
 
-from .http import NotThere, Retries, download
-from .unpack import BUSY, NoRoom, corpus_folders, unpack
+from .http import FileNotOnServer, Retries, download
+from .unpack import BUSY, DiskFull, find_corpus_folders, unpack
 
 Say = Callable[[str], None]
 
@@ -47,21 +47,21 @@ class Archive:
 
 
 @lru_cache(maxsize=1)
-def sources() -> dict[str, Any]:
+def read_sources() -> dict[str, Any]:
     """`sources.json`: ``configs`` (folder and archives of each) and ``archives`` (url, size, sha256 of each)."""
     path = files("eraser_hub.conversion.download").joinpath("sources.json")
     known: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return known
 
 
-def cache_folder() -> Path:
+def get_cache_folder() -> Path:
     """Where downloads are kept: ``$ERASER_HUB_CACHE``, else ``eraser-hub`` in ``$XDG_CACHE_HOME`` or ``~/.cache``."""
     if named := os.environ.get("ERASER_HUB_CACHE"):
         return Path(named)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "eraser-hub"
 
 
-def corpus_folder(
+def fetch_corpus(
     config: str,
     cache_dir: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
@@ -73,7 +73,7 @@ def corpus_folder(
 
     Args:
         config: a config of ``sources.json``, e.g. ``movies``.
-        cache_dir: where archives and unpacked corpora are kept; by default `cache_folder`.
+        cache_dir: where archives and unpacked corpora are kept; by default `get_cache_folder`.
         progress: a progress bar on stderr; None draws one on a terminal only.
         say: takes one line about each thing worth knowing (a digest that was pinned); by default stderr.
         retries: how often and how patiently to try.
@@ -86,10 +86,10 @@ def corpus_folder(
         DataError: the download failed, its digest is not the expected one, or the archive is refused.
         BusyError: another process fetches the same archive.
     """
-    known = sources()["configs"]
+    known = read_sources()["configs"]
     if config not in known:
         raise DataError(f"no archive is known for {config!r}, expected one of {', '.join(known)}", rule="option-value")
-    cache = Path(cache_dir) if cache_dir is not None else cache_folder()
+    cache = Path(cache_dir) if cache_dir is not None else get_cache_folder()
     missing: list[str] = []
 
     def look(unpacked: Path) -> None:
@@ -99,11 +99,11 @@ def corpus_folder(
 
     for name in known[config]["archives"]:
         try:
-            file = fetch_archive(_archive(name), cache, progress, say, retries, look)
-        except NotThere as error:
+            file = fetch_archive(_get_archive(name), cache, progress, say, retries, look)
+        except FileNotOnServer as error:
             missing.append(str(error))
             continue
-        corpus = find_corpus(archive_folder(file, cache), known[config]["folder"])
+        corpus = find_corpus(unpack_archive(file, cache), known[config]["folder"])
         if corpus is not None:
             return corpus
         missing.append(f"{file} holds no folder {known[config]['folder']!r} with split files")
@@ -122,24 +122,24 @@ def fetch_archive(
     retries: Retries | None = None,
     read: Callable[[Path], object] | None = None,
 ) -> Path:
-    """The verified archive in ``cache_dir/archives``, downloaded unless it is there.
+    """Return the verified archive in ``cache_dir/archives``, downloaded unless it is there.
 
     Args:
         archive: which one.
-        cache_dir, progress, say, retries: as in `corpus_folder`.
+        cache_dir, progress, say, retries: as in `fetch_corpus`.
         read: raises a DataError for an unpacked archive that cannot be read. A digest is recorded only of an archive
             that could be unpacked and read: nobody is held to a page in its place.
 
     Raises:
-        DataError: see `corpus_folder`; a wrong digest removes the download and names both digests; so does an archive
+        DataError: see `fetch_corpus`; a wrong digest removes the download and names both digests; so does an archive
             that cannot be unpacked, unless it is known to be the release's.
     """
-    say = say or to_stderr
+    say = say or print_to_stderr
     folder = Path(cache_dir) / "archives"
     target, pin = folder / f"{archive.name}.tar.gz", folder / f"{archive.name}.tar.gz.sha256"
     lock = folder / f".{archive.name}.lock"
     with exclusive(lock, BUSY.format(lock)):
-        expected = archive.sha256 or _pinned(pin)
+        expected = archive.sha256 or _read_pinned_digest(pin)
         # the archive got its name after it had been verified; its digest is looked at again all the same, since what
         # follows trusts it
         digest = file_digest(target) if target.is_file() else None
@@ -151,7 +151,7 @@ def fetch_archive(
             digest = _download(archive, part, expected, pin, say, progress=progress, retries=retries)
             part.replace(target)
             part.with_name(part.name + ".json").unlink(missing_ok=True)
-        unpacked = _unpacked(target, Path(cache_dir), expected)
+        unpacked = _unpack_verified(target, Path(cache_dir), expected)
         if expected is None:
             try:
                 (read or (lambda _: None))(unpacked)
@@ -162,11 +162,11 @@ def fetch_archive(
     return target
 
 
-def _unpacked(target: Path, cache: Path, expected: str | None) -> Path:
-    """The folder that the archive is unpacked in; one that cannot be unpacked goes, unless its digest is known."""
+def _unpack_verified(target: Path, cache: Path, expected: str | None) -> Path:
+    """Return the folder that the archive is unpacked in; one that cannot be unpacked goes, unless its digest is known."""
     try:
-        return archive_folder(target, cache)
-    except (BusyError, NoRoom):
+        return unpack_archive(target, cache)
+    except (BusyError, DiskFull):
         raise
     except DataError as error:
         if expected is not None:
@@ -193,7 +193,7 @@ def _download(archive: Archive, part: Path, expected: str | None, pin: Path, say
         say(f"{archive.name}: the resumed download is not what was expected, it starts anew")
 
 
-def archive_folder(archive: str | os.PathLike[str], cache_dir: str | os.PathLike[str] | None = None) -> Path:
+def unpack_archive(archive: str | os.PathLike[str], cache_dir: str | os.PathLike[str] | None = None) -> Path:
     """``archive`` unpacked under ``cache_dir/unpacked``, in a folder named by its digest; unpacked once.
 
     For archives that a user holds (``--source DIR`` with ``DIR/movies.tar.gz``) as for downloads.
@@ -201,7 +201,7 @@ def archive_folder(archive: str | os.PathLike[str], cache_dir: str | os.PathLike
     archive = Path(archive)
     if not archive.is_file():
         raise DataError("expected an archive, found no such file", rule="file-missing", file=archive)
-    cache = Path(cache_dir) if cache_dir is not None else cache_folder()
+    cache = Path(cache_dir) if cache_dir is not None else get_cache_folder()
     folder = cache / "unpacked" / file_digest(archive)[:16]
     if not folder.is_dir():
         unpack(archive, folder)
@@ -209,24 +209,24 @@ def archive_folder(archive: str | os.PathLike[str], cache_dir: str | os.PathLike
 
 
 def find_corpus(folder: Path, name: str) -> Path | None:
-    """The corpus ``name`` in an unpacked archive: the folder of that name that holds split files, else the only one."""
-    folders = corpus_folders(Path(folder))
-    known = {facts["folder"] for facts in sources()["configs"].values()}
+    """Return the corpus ``name`` in an unpacked archive: the folder of that name that holds split files, else the only one."""
+    folders = find_corpus_folders(Path(folder))
+    known = {facts["folder"] for facts in read_sources()["configs"].values()}
     for entry in folders:
         if entry.name == name:
             return entry
     return folders[0] if len(folders) == 1 and folders[0].name not in known else None
 
 
-def _archive(name: str) -> Archive:
-    facts = sources()["archives"][name]
+def _get_archive(name: str) -> Archive:
+    facts = read_sources()["archives"][name]
     url = facts["url"]
     if mirror := os.environ.get("ERASER_HUB_ARCHIVES"):
         url = f"{mirror.rstrip('/')}/{name}.tar.gz"
     return Archive(name, url, facts["size"], facts["sha256"])
 
 
-def _pinned(pin: Path) -> str | None:
+def _read_pinned_digest(pin: Path) -> str | None:
     if not pin.is_file():
         return None
     words = pin.read_text(encoding="utf-8", errors="replace").split()
@@ -235,6 +235,6 @@ def _pinned(pin: Path) -> str | None:
     return words[0]
 
 
-def to_stderr(line: str) -> None:
+def print_to_stderr(line: str) -> None:
     """Say a line on stderr."""
     print(printable(line), file=sys.stderr)

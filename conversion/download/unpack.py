@@ -24,12 +24,12 @@ from eraser_hub.records.rules import Rule
 
 APPLE_DOUBLE = b"\x00\x05\x16\x07"  # the first bytes of the ``._NAME`` files that macOS adds to archives
 SPLIT_FILES = ("train.jsonl", "val.jsonl", "test.jsonl")
-MOST_DEEP = 32  # folders in one another; a corpus has three
-_NO_NAME = (errno.ENAMETOOLONG, errno.EILSEQ, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EINVAL)
+MAX_DEPTH = 32  # folders in one another; a corpus has three
+_BAD_NAME_ERRORS = (errno.ENAMETOOLONG, errno.EILSEQ, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EINVAL)
 BUSY = "another run is fetching or unpacking here (it holds {})"
 
 
-class NoRoom(DataError):
+class DiskFull(DataError):
     """The disk is full."""
 
 
@@ -52,7 +52,7 @@ class Limits:
     header_bytes: int = 1 << 20
 
 
-class _Bounded(io.RawIOBase):
+class _BoundedStream(io.RawIOBase):
     """The decompressed tar, which raises as soon as more is read from it than the limits allow."""
 
     def __init__(self, raw: gzip.GzipFile, archive: Path, limits: Limits) -> None:
@@ -125,18 +125,18 @@ def unpack(archive: str | os.PathLike[str], destination: str | os.PathLike[str],
         except BaseException:
             shutil.rmtree(beside, ignore_errors=True)
             raise
-    folders = corpus_folders(destination)
+    folders = find_corpus_folders(destination)
     return folders[0] if len(folders) == 1 else destination
 
 
-def corpus_folders(folder: Path, depth: int = 3) -> list[Path]:
-    """The folders at or below ``folder`` that hold a split file (train, val or test), outermost first."""
+def find_corpus_folders(folder: Path, depth: int = 3) -> list[Path]:
+    """Return the folders at or below ``folder`` that hold a split file (train, val or test), outermost first."""
     if any((folder / name).is_file() for name in SPLIT_FILES):
         return [folder]
     if depth == 0:
         return []
     below = sorted(entry for entry in folder.iterdir() if entry.is_dir())
-    return [corpus for entry in below for corpus in corpus_folders(entry, depth - 1)]
+    return [corpus for entry in below for corpus in find_corpus_folders(entry, depth - 1)]
 
 
 def _unpack_into(archive: Path, folder: Path, limits: Limits) -> None:
@@ -148,7 +148,7 @@ def _unpack_into(archive: Path, folder: Path, limits: Limits) -> None:
         )
     try:
         with gzip.open(archive) as raw:
-            bounded = _Bounded(raw, archive, limits)
+            bounded = _BoundedStream(raw, archive, limits)
             with tarfile.open(fileobj=bounded, mode="r:") as tar:
                 _extract_all(tar, archive, folder, limits)
             if bounded.last != bytes(tarfile.BLOCKSIZE):  # tarfile takes a broken header for the end of the archive
@@ -160,16 +160,16 @@ def _unpack_into(archive: Path, folder: Path, limits: Limits) -> None:
     except DataError:
         raise
     except Exception as error:  # gzip, zlib and tarfile raise many kinds, tarfile also of headers that lie
-        raise (_fault(error, archive, folder) or error) from None
+        raise (_make_archive_error(error, archive, folder) or error) from None
 
 
-def _fault(error: Exception, archive: Path, folder: Path) -> DataError | None:
+def _make_archive_error(error: Exception, archive: Path, folder: Path) -> DataError | None:
     """What an error of unpacking says of the archive; None for one that says nothing of it."""
     number = error.errno if isinstance(error, OSError) else None
     words, reason = first_line(error), getattr(error, "strerror", None)
     if number in (errno.ENOSPC, errno.EDQUOT):
         message = f"the disk is full: no room to unpack into {folder.parent}"
-        return NoRoom(message, rule="file-unreadable", file=archive)
+        return DiskFull(message, rule="file-unreadable", file=archive)
     lies = (ValueError, LookupError, TypeError, ArithmeticError, RecursionError)
     kinds: tuple[tuple[Any, Rule, str], ...] = (
         (gzip.BadGzipFile, "syntax", f"expected a gzip archive, found something else or a damaged one ({words})"),
@@ -178,7 +178,7 @@ def _fault(error: Exception, archive: Path, folder: Path) -> DataError | None:
         (tarfile.TarError, "syntax", f"expected a tar archive, found something else or a damaged one ({words})"),
         (lies, "syntax", f"the archive is damaged: a header cannot be understood ({words})"),
         (
-            OSError if number in _NO_NAME else (),
+            OSError if number in _BAD_NAME_ERRORS else (),
             "archive-member",
             f"a member's name cannot be a file here ({reason})",
         ),
@@ -200,7 +200,7 @@ def _extract_all(tar: tarfile.TarFile, archive: Path, folder: Path, limits: Limi
             raise DataError(message, rule="size-limit", file=archive)
         if total > limits.total_bytes:
             raise DataError(f"unpacks to more than {limits.total_bytes} bytes", rule="size-limit", file=archive)
-        name = _checked_name(member, archive)
+        name = _check_member_name(member, archive)
         if name in names and not member.isdir():
             raise DataError(f"the member {shown(member.name)} stands in it twice", rule="archive-member", file=archive)
         names.add(name)
@@ -214,8 +214,8 @@ def _extract_all(tar: tarfile.TarFile, archive: Path, folder: Path, limits: Limi
         raise DataError("expected a corpus, found an empty archive", rule="empty", file=archive)
 
 
-def _checked_name(member: tarfile.TarInfo, archive: Path) -> str:
-    """The member's path below the folder; the data filter looks at the same things once more, on the file system."""
+def _check_member_name(member: tarfile.TarInfo, archive: Path) -> str:
+    """Return the member's path below the folder; the data filter looks at the same things once more, on the file system."""
     name, path, windows = member.name, PurePosixPath(member.name), PureWindowsPath(member.name)
     for refused, why in (
         (member.issym() or member.islnk(), f"is a link (to {shown(member.linkname)})"),
@@ -224,7 +224,7 @@ def _checked_name(member: tarfile.TarInfo, archive: Path) -> str:
         (not name or "\0" in name, "is no name"),
         (path.is_absolute() or windows.drive or windows.root, "is an absolute path"),
         (".." in path.parts or (os.name == "nt" and ".." in windows.parts), "leads out of the folder"),
-        (len(path.parts) > MOST_DEEP, f"lies {len(path.parts)} folders deep"),
+        (len(path.parts) > MAX_DEPTH, f"lies {len(path.parts)} folders deep"),
     ):
         if refused:
             raise DataError(f"refused: {shown(name)} {why}", rule="archive-member", file=archive)

@@ -3,7 +3,7 @@
     out/eraser/README.md                          the card
     out/eraser/eval.yaml                          what systems are ranked by, see `leaderboard`
     out/eraser/CONFIG/SPLIT-00000-of-000NN.parquet
-    out/eraser/release.json                       per split what a row cannot hold (see `splits.split_facts`)
+    out/eraser/release.json                       per split what a row cannot hold (see `splits.find_split_facts`)
     out/eraser/documents/CONFIG.parquet           documents that no annotation refers to
     out/eraser/documents/CONFIG.order.parquet     where other documents stood in docs.jsonl, if not in the rows' order
     out/eraser/documents/CONFIG.records.parquet   records that differ from what release.json says of their split, if any
@@ -32,14 +32,14 @@ import numpy as np
 import pyarrow as pa
 from tqdm import tqdm
 
-from eraser_hub.conversion.arrays import numbers, numpy_values, strings
-from eraser_hub.conversion.card import content_version
-from eraser_hub.conversion.dataset import FORMAT, RELEASE, BuildOptions, BuildResult, each_of, standing
+from eraser_hub.conversion.arrays import make_numbers, make_strings, to_numpy
+from eraser_hub.conversion.card import compute_content_version
+from eraser_hub.conversion.dataset import FORMAT, RELEASE, BuildOptions, BuildResult, build_each, read_existing_release
 from eraser_hub.conversion.download.fetch import NotReleased
 from eraser_hub.conversion.download.http import Unreachable
 from eraser_hub.conversion.finish import finish_build
-from eraser_hub.conversion.licenses import built_name, license_notes
-from eraser_hub.conversion.offsets import in_first_order
+from eraser_hub.conversion.licenses import describe_license_mismatch, get_license_path
+from eraser_hub.conversion.offsets import drop_repeated
 from eraser_hub.conversion.parquet import FileFacts, write_parquet
 from eraser_hub.records.atomic import atomic_write, link_or_copy, rebuilding
 from eraser_hub.records.built import batches
@@ -49,27 +49,36 @@ from eraser_hub.records.processes import process_pool
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.version import __version__
 
-from .card import eraser_card
-from .configs import CONFIGS, annotators_file
+from .card import make_readme
+from .configs import CONFIGS, get_annotators_path
 from .corpus import (
-    BESIDE,
+    HOST_CONFIGS,
     CorpusFolder,
     Skipped,
     SplitFile,
-    chosen_configs,
-    config_of,
-    corpus_folder,
-    fingerprint,
-    look_into,
+    choose_configs,
+    compute_fingerprint,
+    find_corpus_folder,
+    get_config,
+    inspect_folder,
 )
+from .corpus_yaml import RESERVED_FOLDERS
 from .documents import read_documents
-from .own import BESIDE_CONFIGS
-from .release import ConfigFacts, facts_of
+from .release import ConfigFacts, find_configs
 from .rows import NumberedRows
 from .schema import ANNOTATORS, SCHEMA
-from .splits import BATCH_BYTES, arranged, exceptions, joined, read_split, split_facts, table_five, with_backup
+from .splits import (
+    BATCH_BYTES,
+    add_backup_rows,
+    arrange_rows,
+    compute_table_five,
+    concatenate_rows,
+    find_deviations,
+    find_split_facts,
+    read_split,
+)
 
-PARTS = ".parts"
+PARTS_FOLDER = ".parts"
 DOCUMENTS = pa.schema([("docid", pa.string()), ("text", pa.string()), ("position", pa.int32())])
 ORDER = pa.schema([("position", pa.int32())])
 RECORDS = pa.schema([("split", pa.string()), ("position", pa.int32()), ("record", pa.string())])
@@ -80,14 +89,14 @@ def build_eraser(source: Path | None, configs: Sequence[str] | None, out: Path, 
     ``num_proc`` processes."""
     notes: list[str] = []
     target = out / "eraser"
-    standing(target, ConfigFacts)  # somebody else's folder is not replaced
-    corpora, failed = _corpora(configs, source, options.progress, notes)
+    read_existing_release(target, ConfigFacts)  # somebody else's folder is not replaced
+    corpora, failed = _find_corpora(configs, source, options.progress, notes)
     names = [corpus.config.name for corpus in corpora]
     key = {
         "format": [FORMAT, __version__, pa.__version__],
         "backup": options.include_backup_records,
         "configs": {
-            corpus.config.name: [str(corpus.folder.resolve()), fingerprint(corpus.folder)] for corpus in corpora
+            corpus.config.name: [str(corpus.folder.resolve()), compute_fingerprint(corpus.folder)] for corpus in corpora
         },
     }
     with rebuilding(target, key) as folder:
@@ -95,31 +104,31 @@ def build_eraser(source: Path | None, configs: Sequence[str] | None, out: Path, 
         parts, errors = _build_all(corpora, folder, options)
         failed |= errors
         # under the lock: what stands there now is what is kept
-        kept = {name: entry for name, entry in standing(target, ConfigFacts).items() if name not in parts}
+        kept = {name: entry for name, entry in read_existing_release(target, ConfigFacts).items() if name not in parts}
         _clear(folder, list(parts))
-        _keep(target, folder, kept)
+        _link_configs(target, folder, kept)
         entries = kept | {name: part.entry for name, part in parts.items()}
-        shutil.rmtree(folder / PARTS, ignore_errors=True)
-        entries = {name: entries[name] for name in _in_order(entries)}
-        facts = facts_of(entries, entries, target / RELEASE)
+        shutil.rmtree(folder / PARTS_FOLDER, ignore_errors=True)
+        entries = {name: entries[name] for name in _sort_configs(entries)}
+        facts = find_configs(entries, entries, target / RELEASE)
         digests = {path: digest for part in parts.values() for path, digest in part.digests.items()}
         labels = {name: config.label_names for name, config in facts.items()}
-        folders = (*CONFIGS, *facts, *BESIDE_CONFIGS)
-        finish_build(target, folder, SCHEMA, entries, lambda: eraser_card(entries, facts), folders, labels, digests)
+        folders = (*CONFIGS, *facts, *RESERVED_FOLDERS)
+        finish_build(target, folder, SCHEMA, entries, lambda: make_readme(entries, facts), folders, labels, digests)
     rows = {name: {split: of["num_examples"] for split, of in entries[name]["splits"].items()} for name in parts}
     notes += [note for part in parts.values() for note in part.notes]
-    return BuildResult(target, rows, notes, {name: failed[name] for name in _in_order(failed)})
+    return BuildResult(target, rows, notes, {name: failed[name] for name in _sort_configs(failed)})
 
 
-def _in_order(names: Collection[str]) -> list[str]:
-    """The release's configs in their order, then those of one's own by name."""
+def _sort_configs(names: Collection[str]) -> list[str]:
+    """Return the release's configs in their order, then those of one's own by name."""
     return [*(name for name in CONFIGS if name in names), *sorted(set(names) - CONFIGS.keys())]
 
 
-def _corpora(
+def _find_corpora(
     configs: Sequence[str] | None, source: Path | None, progress: bool, notes: list[str]
 ) -> tuple[list[CorpusFolder], dict[str, DataError]]:
-    """The corpora to build, and the errors of those that cannot be; ``notes`` receives what the user should know."""
+    """Return the corpora to build, and the errors of those that cannot be; ``notes`` receives what the user should know."""
 
     unreachable: list[DataError] = []
 
@@ -127,19 +136,19 @@ def _corpora(
         if unreachable:
             raise DataError("not tried: the server of the release cannot be reached", rule="network", field=name)
         try:
-            folder = corpus_folder(name, source, progress=progress, say=notes.append)
+            folder = find_corpus_folder(name, source, progress=progress, say=notes.append)
         except NotReleased as error:
             # a form that the release may ship beside another one: its absence is an error only where it was asked for
-            if configs or name not in BESIDE:
+            if configs or name not in HOST_CONFIGS:
                 raise
             notes.append(f"{name}: left out: {error}")
             return None
         except Unreachable as error:
             unreachable.append(error)
             raise
-        return look_into(folder, config_of(name, folder))
+        return inspect_folder(folder, get_config(name, folder))
 
-    there, failed = each_of(chosen_configs(configs, source), look)
+    there, failed = build_each(choose_configs(configs, source), look)
     corpora = [corpus for corpus in there.values() if corpus is not None]
     if not corpora:
         raise_all(list(failed.values()))
@@ -149,25 +158,25 @@ def _corpora(
 def _clear(folder: Path, building: Sequence[str]) -> None:
     """Clear away what a stopped run, or a corpus that is not in order, left of other configs than these."""
     for path in folder.iterdir():
-        if path.is_dir() and path.name not in (PARTS, *BESIDE_CONFIGS, *building):
+        if path.is_dir() and path.name not in (PARTS_FOLDER, *RESERVED_FOLDERS, *building):
             shutil.rmtree(path)
-    for beside in BESIDE_CONFIGS:
+    for beside in RESERVED_FOLDERS:
         for path in folder.glob(f"{beside}/*"):
             if path.name.partition(".")[0] not in building:
                 path.unlink()
 
 
-def _keep(target: Path, folder: Path, names: Iterable[str]) -> None:
+def _link_configs(target: Path, folder: Path, names: Iterable[str]) -> None:
     """Take over the files of these configs, which are not built now."""
     for name in names:
         for old in sorted((target / name).glob("*.parquet")):
             link_or_copy(old, folder / name / old.name)
-        for old in sorted(path for beside in BESIDE_CONFIGS for path in (target / beside).glob(f"{name}.*")):
+        for old in sorted(path for beside in RESERVED_FOLDERS for path in (target / beside).glob(f"{name}.*")):
             link_or_copy(old, folder / old.relative_to(target))
 
 
-def _bar(title: str, total: int, unit: str, shown: bool) -> tqdm[Any]:
-    """A progress bar on stderr where that is a terminal, or none."""
+def _make_progress_bar(title: str, total: int, unit: str, shown: bool) -> tqdm[Any]:
+    """Return a progress bar on stderr where that is a terminal, or none."""
     disable = None if shown else True
     return tqdm(total=total, desc=title, unit=unit, unit_scale=True, mininterval=0.3, leave=False, disable=disable)
 
@@ -200,13 +209,13 @@ def _build_all(
         with (
             suppress(BrokenProcessPool),
             process_pool(processes) as pool,
-            _bar("building", len(corpora), "configs", options.progress) as bar,
+            _make_progress_bar("building", len(corpora), "configs", options.progress) as bar,
         ):
             waiting = {name: pool.submit(build, corpus) for name, corpus in by_name.items()}
             for future in waiting.values():
                 future.add_done_callback(lambda _: bar.update(1))
-            return each_of(list(by_name), lambda name: waiting[name].result())
-    return each_of(list(by_name), lambda name: build(by_name[name], progress=options.progress))
+            return build_each(list(by_name), lambda name: waiting[name].result())
+    return build_each(list(by_name), lambda name: build(by_name[name], progress=options.progress))
 
 
 class _ConfigBuild:
@@ -223,11 +232,11 @@ class _ConfigBuild:
 
     def __init__(self, corpus: CorpusFolder, folder: Path, progress: bool) -> None:
         self.corpus, self.config, self.folder = corpus, corpus.config, folder
-        self.bar = partial(_bar, shown=progress)
+        self.make_progress_bar = partial(_make_progress_bar, shown=progress)
         self.digests: dict[str, str] = {}
         lines = corpus.folder / "docs.jsonl"
         size = lines.stat().st_size if lines.is_file() else 0
-        with self.bar(f"{self.config.name}: documents", size, "B") as bar:
+        with self.make_progress_bar(f"{self.config.name}: documents", size, "B") as bar:
             self.documents = read_documents(corpus.folder, bar.update)
         self.entries: dict[str, dict[str, Any]] = {}
         self.file_bytes = 0
@@ -237,7 +246,7 @@ class _ConfigBuild:
 
     def write(self, name: str, schema: pa.Schema, batches: Iterable[pa.Table | pa.RecordBatch]) -> FileFacts:
         """Write a Parquet file, ``name`` being its path in the folder, unless a stopped run has finished it."""
-        path, parts = self.folder / name, self.folder / PARTS / self.config.name
+        path, parts = self.folder / name, self.folder / PARTS_FOLDER / self.config.name
         remembered = parts / f"{path.name}.json"
         with suppress(OSError, ValueError, TypeError):
             facts = FileFacts(**json.loads(remembered.read_bytes()))
@@ -258,7 +267,7 @@ class _ConfigBuild:
         backups = {dataset_split(path.name.removesuffix(".jsonl.bak")): path for path in self.corpus.backups}
         for file in self.corpus.splits:
             backup = backups.get(file.split) if include_backup_records else None
-            self._split(file, backup)
+            self._write_split(file, backup)
             if backup:
                 reason = (
                     f"its {self.entries[file.split]['backup']['records']} records that stand in it alone were taken "
@@ -268,16 +277,16 @@ class _ConfigBuild:
         others = self._write_documents()
         if self.records:
             splits, positions, records = zip(*self.records, strict=True)
-            columns = [strings(splits), numbers(np.array(positions, np.int32)), strings(records)]
+            columns = [make_strings(splits), make_numbers(np.array(positions, np.int32)), make_strings(records)]
             table = pa.Table.from_arrays(columns, schema=RECORDS)
             self.write(f"documents/{self.config.name}.records.parquet", RECORDS, [table])
-        self._keep_files()
-        return BuiltConfig(self._entry(others, skipped), self.digests, [*map(str, skipped), *self.notes])
+        self._copy_files()
+        return BuiltConfig(self._make_entry(others, skipped), self.digests, [*map(str, skipped), *self.notes])
 
-    def _entry(self, others: dict[str, Any], skipped: Sequence[Skipped]) -> dict[str, Any]:
+    def _make_entry(self, others: dict[str, Any], skipped: Sequence[Skipped]) -> dict[str, Any]:
         """What release.json holds of the config; ``others``: of its documents."""
         config, digests = self.config, self.digests
-        version = content_version(
+        version = compute_content_version(
             [
                 str(SCHEMA),
                 *config.label_names,
@@ -300,12 +309,12 @@ class _ConfigBuild:
             **({"licenses": [path.name for path in self.corpus.licenses]} if self.corpus.licenses else {}),
         }
 
-    def _keep_files(self) -> None:
+    def _copy_files(self) -> None:
         """Take over licence files (a note on each that reads otherwise than the card), and the annotators' masks."""
-        copies = {path: built_name(self.config.name, path.name) for path in self.corpus.licenses}
+        copies = {path: get_license_path(self.config.name, path.name) for path in self.corpus.licenses}
         for path in copies:
-            self.notes += license_notes(self.config.name, self.config.license, path)
-        masks = annotators_file(self.config.name)
+            self.notes += describe_license_mismatch(self.config.name, self.config.license, path)
+        masks = get_annotators_path(self.config.name)
         if self.config.corpus_yaml and os.path.lexists(path := self.corpus.folder / masks):
             for _ in batches([path], ANNOTATORS.names, kinds=ANNOTATORS, whole=ANNOTATORS.names):
                 pass  # read to the end, which refuses a damaged file
@@ -314,25 +323,25 @@ class _ConfigBuild:
             (self.folder / name).parent.mkdir(exist_ok=True)
             shutil.copyfile(path, self.folder / name)
 
-    def _split(self, file: SplitFile, backup: Path | None) -> None:
+    def _write_split(self, file: SplitFile, backup: Path | None) -> None:
         """Write a split's files."""
         runs = []
-        with self.bar(f"{self.config.name}/{file.split}: reading", file.path.stat().st_size, "B") as bar:
+        with self.make_progress_bar(f"{self.config.name}/{file.split}: reading", file.path.stat().st_size, "B") as bar:
             for run in read_split(file.path, self.config, self.documents):
                 runs.append(run)
                 bar.update(int(run.sizes.sum()))
-        rows = joined(runs)
+        rows = concatenate_rows(runs)
         lines = len(rows)  # those behind stand in the backup alone
         if backup is not None:
-            rows = with_backup(rows, backup, self.config, self.documents)
-        self.notes += _kept_keys(file.path, rows)
-        facts = split_facts(rows, inclusive=self.config.sentence_end_inclusive)
-        shards = arranged(rows, self.documents)
+            rows = add_backup_rows(rows, backup, self.config, self.documents)
+        self.notes += _describe_unknown_keys(file.path, rows)
+        facts = find_split_facts(rows, inclusive=self.config.sentence_end_inclusive)
+        shards = arrange_rows(rows, self.documents)
         written = []
-        with self.bar(f"{self.config.name}/{file.split}: writing", len(rows), "rows") as bar:
+        with self.make_progress_bar(f"{self.config.name}/{file.split}: writing", len(rows), "rows") as bar:
             for number, shard in enumerate(shards):
                 name = f"{self.config.name}/{file.split}-{number:05d}-of-{len(shards):05d}.parquet"
-                written.append(self.write(name, SCHEMA, shard.tables(rows, self.documents)))
+                written.append(self.write(name, SCHEMA, shard.make_tables(rows, self.documents)))
                 bar.update(len(shard.rows))
         self.entries[file.split] = {
             "num_examples": sum(each.num_rows for each in written),
@@ -342,35 +351,35 @@ class _ConfigBuild:
             "encoding": "json in a json string" if file.double else "json",
             "final_newline": file.final_newline,
             **facts,
-            "statistics": table_five(rows),
+            "statistics": compute_table_five(rows),
             **({"backup": {"file": backup.name, "records": len(rows) - lines}} if backup else {}),
         }
         self.file_bytes += sum(each.file_bytes for each in written)
         order = np.concatenate([shard.rows for shard in shards])
-        in_order = rows.table["documents"].combine_chunks().take(numbers(order)).flatten()
-        self.order.append(in_first_order(numpy_values(in_order)))
-        self.records += [(file.split, *each) for each in exceptions(rows, order, facts, self.documents)]
+        in_order = rows.table["documents"].combine_chunks().take(make_numbers(order)).flatten()
+        self.order.append(drop_repeated(to_numpy(in_order)))
+        self.records += [(file.split, *each) for each in find_deviations(rows, order, facts, self.documents)]
 
     def _write_documents(self) -> dict[str, Any]:
         """documents/CONFIG.parquet, CONFIG.order.parquet beside it where docs.jsonl has another order than rows, and
         what release.json says of them."""
         documents, name = self.documents, self.config.name
-        referenced = in_first_order(np.concatenate(self.order))
+        referenced = drop_repeated(np.concatenate(self.order))
         unused = np.ones(len(documents), bool)
         unused[referenced] = False
         others = np.flatnonzero(unused)
         lines = documents.layout == "docs.jsonl"
 
         def rows() -> Iterator[pa.RecordBatch]:
-            for chosen in _in_batches(others, documents.sizes[others]):
-                positions = numbers((chosen + 1).astype(np.int32)) if lines else pa.nulls(len(chosen), pa.int32())
-                columns = [documents.names.take(numbers(chosen)), documents.texts(chosen), positions]
+            for chosen in _iterate_batches(others, documents.sizes[others]):
+                positions = make_numbers((chosen + 1).astype(np.int32)) if lines else pa.nulls(len(chosen), pa.int32())
+                columns = [documents.names.take(make_numbers(chosen)), documents.texts(chosen), positions]
                 yield pa.RecordBatch.from_arrays(columns, schema=DOCUMENTS)
 
         self.write(f"documents/{name}.parquet", DOCUMENTS, rows())
         in_order = not lines or np.array_equal(np.concatenate([referenced, others]), np.arange(len(documents)))
         if not in_order:
-            table = pa.Table.from_arrays([numbers((referenced + 1).astype(np.int32))], schema=ORDER)
+            table = pa.Table.from_arrays([make_numbers((referenced + 1).astype(np.int32))], schema=ORDER)
             self.write(f"documents/{name}.order.parquet", ORDER, [table])
         return {
             "layout": documents.layout,
@@ -388,15 +397,15 @@ def _build_config(
     return _ConfigBuild(corpus, folder, progress).run(include_backup_records)
 
 
-def _kept_keys(path: Path, rows: NumberedRows) -> list[str]:
-    """A line on the keys that the format does not know, which `export` writes back and no column holds."""
+def _describe_unknown_keys(path: Path, rows: NumberedRows) -> list[str]:
+    """Return a line on the keys that the format does not know, which `export` writes back and no column holds."""
     counts = Counter(key for keys in rows.kept.values() for key in keys if key != "docids")
     words = ", ".join(f"{shown(key)} (in {count})" for key, count in counts.most_common(MOST_SHOWN))
     more = f" and {len(counts) - MOST_SHOWN} more" if len(counts) > MOST_SHOWN else ""
     return [f"{path}: keys beyond the format are kept for export, and are no columns: {words}{more}"] if counts else []
 
 
-def _in_batches(chosen: np.ndarray, sizes: np.ndarray) -> Iterator[np.ndarray]:
+def _iterate_batches(chosen: np.ndarray, sizes: np.ndarray) -> Iterator[np.ndarray]:
     begin = 0
     total = np.cumsum(sizes)
     while begin < len(chosen):

@@ -9,10 +9,10 @@ from typing import Protocol
 
 import numpy as np
 
-from eraser_hub.conversion.offsets import first_places, offsets_of
+from eraser_hub.conversion.offsets import compute_offsets, find_first_places
 from eraser_hub.records.errors import DataError, shown
 
-from .format import Annotation, Annotations, read_annotations, take_up
+from .format import Annotation, Annotations, number_ids, read_annotations
 
 # the objects of so many bytes of lines fit into a processor's cache
 CHECKED_BYTES = 1 << 18
@@ -29,7 +29,7 @@ class DocumentLookup(Protocol):
     def __len__(self) -> int: ...
 
     def find(self, docids: list[str]) -> np.ndarray:
-        """The number of each id, -1 where there is no such document."""
+        """Return the number of each id, -1 where there is no such document."""
         ...
 
     def counts(self, chosen: np.ndarray) -> np.ndarray:
@@ -37,7 +37,7 @@ class DocumentLookup(Protocol):
         ...
 
 
-class Checked:
+class CheckedAnnotations:
     """A run of annotations that are in order, flat; the documents of a row are those of its docids, then those of its
     evidences, each once.
 
@@ -62,8 +62,8 @@ class Checked:
         groups = [group for record in run.records for group in record.evidences]
         sizes = np.fromiter([len(record.evidences) for record in run.records], np.int64, len(run.records))
         self.run, self.evidences = run, [evidence for group in groups for evidence in group]
-        self.groups = offsets_of(sizes)
-        self.members = offsets_of(np.fromiter(map(len, groups), np.int64, len(groups)))
+        self.groups = compute_offsets(sizes)
+        self.members = compute_offsets(np.fromiter(map(len, groups), np.int64, len(groups)))
         self.row = np.repeat(np.repeat(np.arange(len(run.records)), sizes), np.diff(self.members))
         bounds = [
             [evidence.start_token for evidence in self.evidences],
@@ -77,7 +77,7 @@ class Checked:
 
     def _find_documents(self, labels: Collection[str] | None, documents: DocumentLookup) -> None:
         records = self.run.records
-        lists = [record.docids or _named_by_id(record, documents) for record in records]
+        lists = [record.docids or _find_document_by_id(record, documents) for record in records]
         docids = list(chain.from_iterable(lists))
         listed = len(docids)
         docids += [evidence.docid for evidence in self.evidences]
@@ -93,18 +93,18 @@ class Checked:
             if strange and wrong <= nowhere:
                 found = shown(records[wrong].classification)
                 message = f"expected one of {', '.join(map(repr, labels or ()))}, found {found}"
-                raise self.run.error(wrong, message, "classification", "label-unknown")
+                raise self.run.make_error(wrong, message, "classification", "label-unknown")
             at = int(lost[row[lost] == nowhere][0])
             words = f"expected a document of {documents.path}, found {shown(docids[at])}, which is not there"
             if at < listed:
-                raise self.run.error(nowhere, words, "docids", "document-missing")
-            raise self.run.evidence_error(at - listed, words, "docid", "document-missing")
-        first = first_places(row * (len(documents) + 1) + number)
+                raise self.run.make_error(nowhere, words, "docids", "document-missing")
+            raise self.run.make_evidence_error(at - listed, words, "docid", "document-missing")
+        first = find_first_places(row * (len(documents) + 1) + number)
         once = np.flatnonzero(first == np.arange(len(first)))
         order = once[np.argsort(row[once], kind="stable")]
         place = np.empty(len(first), np.int64)
         place[order] = np.arange(len(order))
-        self.offsets = offsets_of(np.bincount(row[once], minlength=len(records)))
+        self.offsets = compute_offsets(np.bincount(row[once], minlength=len(records)))
         self.documents, self.slots = number[order], place[first[listed:]]
         self.counts = documents.counts(self.documents)
 
@@ -117,12 +117,14 @@ class Checked:
         at = int(bad.argmax())
         first, last, name = int(start[at]), int(end[at]), shown(self.evidences[at].docid)
         if first < 0:
-            raise self.run.evidence_error(at, f"expected a token of {name}, found {first}", "start_token", "span-order")
+            raise self.run.make_evidence_error(
+                at, f"expected a token of {name}, found {first}", "start_token", "span-order"
+            )
         if last < first:
             message = f"expected an end at or after the start {first}, found {last}"
-            raise self.run.evidence_error(at, message, "end_token", "span-order")
+            raise self.run.make_evidence_error(at, message, "end_token", "span-order")
         message = f"expected a span inside {name}, which has {length[at]} tokens, found the end {last}"
-        raise self.run.evidence_error(at, message, "end_token", "span-bounds")
+        raise self.run.make_evidence_error(at, message, "end_token", "span-bounds")
 
 
 def read_checked(
@@ -132,8 +134,8 @@ def read_checked(
     numbers: dict[str, int],
     batch_bytes: int = CHECKED_BYTES,
     known: Collection[str] = (),
-) -> Iterator[Checked]:
-    """The annotations of a split file in its order, some at a time.
+) -> Iterator[CheckedAnnotations]:
+    """Yield the annotations of a split file in its order, some at a time.
 
     Args:
         path: the file.
@@ -148,24 +150,24 @@ def read_checked(
     """
     for run in read_annotations(path, batch_bytes):
         if known:
-            run = run.some([place for place, one in enumerate(run.records) if str(one.annotation_id) not in known])
+            run = run.select([place for place, one in enumerate(run.records) if str(one.annotation_id) not in known])
         ids = [str(record.annotation_id) for record in run.records]
-        if again := take_up(ids, numbers):
-            raise _repeated(run, again[0])
-        yield Checked(run, labels, documents)
+        if again := number_ids(ids, numbers):
+            raise _make_repeated_error(run, again[0])
+        yield CheckedAnnotations(run, labels, documents)
 
 
-def _repeated(run: Annotations, place: int) -> DataError:
-    """The error of a record whose id stands before."""
+def _make_repeated_error(run: Annotations, place: int) -> DataError:
+    """Return the error of a record whose id stands before."""
     identity = run.records[place].annotation_id
     earlier = (zip(before.numbers, before.records, strict=True) for before in read_annotations(run.file))
     first = next(line for pairs in earlier for line, one in pairs if str(one.annotation_id) == str(identity))
     message = f"expected each annotation id once, found {shown(identity)} again (first on line {first})"
-    return run.error(place, message, "annotation_id", "id-twice")
+    return run.make_error(place, message, "annotation_id", "id-twice")
 
 
-def _named_by_id(record: Annotation, documents: DocumentLookup) -> list[str]:
-    """The document of a record that names none (no docids, no evidences): the one that has its id (movies' posR_161),
+def _find_document_by_id(record: Annotation, documents: DocumentLookup) -> list[str]:
+    """Return the document of a record that names none (no docids, no evidences): the one that has its id (movies' posR_161),
     or whose id its own begins with (multirc's ``DOCID:QUESTION:ANSWER``); none where there is no such document."""
     if any(record.evidences):
         return []

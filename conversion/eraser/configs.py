@@ -37,7 +37,7 @@ class EraserConfig:
         language: the languages of the texts, as the Hub names them; none where a corpus of one's own names none.
         citation: BibTeX of a corpus of one's own; the papers' stands in ``papers/``.
         kd: the share of a document's tokens in a hard rationale, of a corpus of one's own that names it.
-        corpus_yaml: the text of its corpus.yaml (see `own`); empty for the release's nine.
+        corpus_yaml: the text of its corpus.yaml (see `corpus_yaml`); empty for the release's nine.
     """
 
     name: str
@@ -59,18 +59,18 @@ class EraserConfig:
     corpus_yaml: str = ""
 
 
-def _released() -> Iterator[EraserConfig]:
+def _read_released_configs() -> Iterator[EraserConfig]:
     """Read the release's nine configs."""
     for entry in json.loads(Path(__file__).with_name("configs.json").read_text(encoding="utf-8")):
         facts: dict[str, Any] = {key: tuple(of) if isinstance(of, list) else of for key, of in entry.items()}
         yield EraserConfig(**facts)
 
 
-CONFIGS: dict[str, EraserConfig] = {config.name: config for config in _released()}
+CONFIGS: dict[str, EraserConfig] = {config.name: config for config in _read_released_configs()}
 DEFAULT_CONFIG = "movies"
-CORPUS_YAML = "corpus.yaml"  # of a corpus of one's own, see `own`
+CORPUS_YAML = "corpus.yaml"  # of a corpus of one's own, see `corpus_yaml`
 
 
-def annotators_file(config: str) -> str:
+def get_annotators_path(config: str) -> str:
     """Where the annotators' masks of a config stand, in its corpus folder and in a built dataset."""
     return f"annotators/{config}.parquet"

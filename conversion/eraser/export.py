@@ -15,20 +15,20 @@ import pyarrow as pa
 
 from eraser_hub.conversion.card import verify_folder
 from eraser_hub.conversion.dataset import RELEASE, ExportResult, read_release
-from eraser_hub.conversion.licenses import built_name, check_name
+from eraser_hub.conversion.licenses import check_license_name, get_license_path
 from eraser_hub.records.atomic import rebuilding
 from eraser_hub.records.built import BuiltDataset, batches, label_name, open_built
 from eraser_hub.records.errors import DataError, first_line, shown
 from eraser_hub.records.lines import file_name
 
 from .build import RECORDS
-from .configs import CORPUS_YAML, EraserConfig, annotators_file
-from .format import json_line, safe_name
-from .release import ConfigFacts, configs_of
+from .configs import CORPUS_YAML, EraserConfig, get_annotators_path
+from .format import is_safe_name, to_json_line
+from .release import ConfigFacts, read_configs
 from .schema import SCHEMA
 
 COLUMNS = ["annotation_id", "classification", "query", "query_type", "documents", "evidences", "position"]
-WHOLE = [name for name in COLUMNS if name != "query_type"]
+NOT_NULL = [name for name in COLUMNS if name != "query_type"]
 
 
 class Deviation(msgspec.Struct):
@@ -47,7 +47,7 @@ def export_eraser(dataset: Path, configs: Sequence[str] | None, out: Path) -> Ex
     """
     release = read_release(dataset, ConfigFacts)
     built = open_built(dataset)
-    facts = configs_of(built)
+    facts = read_configs(built)
     verify_folder(dataset, SCHEMA, {name: one.label_names for name, one in facts.items()})
     known = [name for name in release if name in facts]
     for name in configs or release:
@@ -70,14 +70,14 @@ def export_eraser(dataset: Path, configs: Sequence[str] | None, out: Path) -> Ex
 def _export_config(built: BuiltDataset, config: EraserConfig, entry: dict[str, Any], folder: Path) -> list[str]:
     name, names = config.name, list[str]()
     beside = built.folder / "documents"
-    records = _exceptions(beside / f"{name}.records.parquet")
+    records = _read_deviations(beside / f"{name}.records.parquet")
     with closing(DocumentWriter(folder, entry["documents"]["layout"])) as documents:
         for split, facts in entry["splits"].items():
             for file in (facts["file"], (facts.get("backup") or facts)["file"]):
-                if not safe_name(file):
+                if not is_safe_name(file):
                     message = f"expected a file name, found {shown(file)}"
                     raise DataError(message, rule="file-name", file=built.folder / RELEASE)
-            tables = batches(built.files(name, split), COLUMNS, kinds=SCHEMA, whole=WHOLE)
+            tables = batches(built.files(name, split), COLUMNS, kinds=SCHEMA, whole=NOT_NULL)
             names += write_split(tables, folder, facts, config.label_names, records.get(split, {}), documents)
         for table in batches([beside / f"{name}.parquet"], ["docid", "text"], whole=["docid", "text"]):
             for docid, text in zip(table["docid"].to_pylist(), table["text"].to_pylist(), strict=True):
@@ -94,10 +94,10 @@ def _export_config(built: BuiltDataset, config: EraserConfig, entry: dict[str, A
         (folder / CORPUS_YAML).write_bytes(config.corpus_yaml.encode())
         names.append(CORPUS_YAML)
     for license in entry.get("licenses", ()):
-        check_name(license, built.folder / RELEASE)
-        shutil.copyfile(built.folder / built_name(name, license), folder / license)
+        check_license_name(license, built.folder / RELEASE)
+        shutil.copyfile(built.folder / get_license_path(name, license), folder / license)
         names.append(license)
-    masks = annotators_file(name)
+    masks = get_annotators_path(name)
     if (built.folder / masks).is_file():
         (folder / masks).parent.mkdir()
         shutil.copyfile(built.folder / masks, folder / masks)
@@ -105,7 +105,7 @@ def _export_config(built: BuiltDataset, config: EraserConfig, entry: dict[str, A
     return names
 
 
-def _exceptions(path: Path) -> dict[str, dict[int, dict[str, Any]]]:
+def _read_deviations(path: Path) -> dict[str, dict[int, dict[str, Any]]]:
     """split -> position -> the record that differs from the split's facts."""
     records: dict[str, dict[int, dict[str, Any]]] = {}
     if path.is_file():
@@ -146,8 +146,8 @@ def write_split(
     with closing(LineSpool(folder / f".{facts['file']}.rows")) as spool:
         for table in tables:
             for row in table.select(COLUMNS).to_pylist():
-                record = record_of_row(row, facts, label_names, exceptions.get(row["position"]))
-                spool.add(row["position"], json_line(record, double=double).encode())
+                record = make_record(row, facts, label_names, exceptions.get(row["position"]))
+                spool.add(row["position"], to_json_line(record, double=double).encode())
                 if documents is not None:
                     for document in row["documents"]:
                         documents.add(document["docid"], document["text"])
@@ -160,10 +160,10 @@ def write_split(
         return [facts["file"], facts["backup"]["file"]]
 
 
-def record_of_row(
+def make_record(
     row: dict[str, Any], facts: dict[str, Any], label_names: Sequence[str], exception: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-    """The release's record of a dataset row (keys sorted, as the releases have them).
+    """Return the release's record of a dataset row (keys sorted, as the releases have them).
 
     Args:
         row: a row as Python objects.
@@ -183,7 +183,7 @@ def record_of_row(
     record: dict[str, Any] = {
         "annotation_id": identity,
         "classification": label_name(label, label_names, instance=identity),
-        "evidences": [[_evidence_record(evidence, inclusive) for evidence in group] for group in row["evidences"]],
+        "evidences": [[_make_evidence_record(evidence, inclusive) for evidence in group] for group in row["evidences"]],
         "query": row["query"],
     }
     if facts["docids"] != "absent":
@@ -194,7 +194,7 @@ def record_of_row(
     return {key: value for key, value in sorted(record.items()) if key not in exception["absent"]}
 
 
-def _evidence_record(evidence: dict[str, Any], inclusive: bool) -> dict[str, Any]:
+def _make_evidence_record(evidence: dict[str, Any], inclusive: bool) -> dict[str, Any]:
     end = evidence["end_sentence"]
     return dict(sorted({**evidence, "end_sentence": end - (inclusive and end > 0)}.items()))
 
@@ -266,9 +266,9 @@ class DocumentWriter:
             return
         self._seen[docid] = hash(text)
         if self.spool is not None:
-            self.spool.add(len(self.spool) + 1, json_line({"docid": docid, "document": text}).encode())
+            self.spool.add(len(self.spool) + 1, to_json_line({"docid": docid, "document": text}).encode())
             return
-        if not safe_name(docid):
+        if not is_safe_name(docid):
             message = f"expected a document id that can be a file name, found {shown(docid)}"
             raise DataError(message, rule="file-name", file=self.folder)
         (self.folder / "docs" / file_name(docid)).write_bytes(text.encode("utf-8"))

@@ -22,19 +22,19 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from eraser_hub.conversion.typed import refuse_half_characters, typed
+from eraser_hub.conversion.typed import convert_type, refuse_half_characters
 from eraser_hub.metrics.unknown_fields import misspelt, nearly
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.json_lines import quotes_are, strict_value
 from eraser_hub.records.lines import BATCH_BYTES, Lines, batches_of_lines, reading
 from eraser_hub.records.rules import Rule
 
-MOST_INT = 2**31 - 1
+MAX_INT = 2**31 - 1
 
 
 # --------------------------------------------------------------------------------------------------------- the records
 
-_Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=MOST_INT)]
+_Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=MAX_INT)]
 _Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
@@ -92,23 +92,23 @@ class Annotations:
     extras: dict[int, dict[str, Any]]
     sizes: list[int]
 
-    def error(self, place: int, message: str, path: str, rule: Rule) -> DataError:
-        """The error for a record."""
+    def make_error(self, place: int, message: str, path: str, rule: Rule) -> DataError:
+        """Return the error for a record."""
         identity, line = self.records[place].annotation_id, self.numbers[place]
         return DataError(message, rule=rule, file=self.file, line=line, instance=identity, field=path)
 
-    def evidence_error(self, evidence: int, message: str, key: str, rule: Rule) -> DataError:
-        """The error for an evidence, by its place among those of all records."""
+    def make_evidence_error(self, evidence: int, message: str, key: str, rule: Rule) -> DataError:
+        """Return the error for an evidence, by its place among those of all records."""
         before = 0
         for place, record in enumerate(self.records):
             for number, group in enumerate(record.evidences):
                 if evidence < before + len(group):
-                    return self.error(place, message, f"evidences[{number}][{evidence - before}].{key}", rule)
+                    return self.make_error(place, message, f"evidences[{number}][{evidence - before}].{key}", rule)
                 before += len(group)
         raise IndexError(evidence)
 
-    def some(self, places: list[int]) -> Annotations:
-        """Those at ``places``, ascending."""
+    def select(self, places: list[int]) -> Annotations:
+        """Return those at ``places``, ascending."""
         return Annotations(
             self.file,
             [self.numbers[place] for place in places],
@@ -119,7 +119,7 @@ class Annotations:
 
 
 def read_annotations(path: Path, batch_bytes: int = BATCH_BYTES) -> Iterator[Annotations]:
-    """The annotations of a split file in its order, some at a time.
+    """Yield the annotations of a split file in its order, some at a time.
 
     Double-encoded files (evidence_inference's test_exhaustive) are understood.
 
@@ -134,18 +134,18 @@ def read_annotations(path: Path, batch_bytes: int = BATCH_BYTES) -> Iterator[Ann
             yield decode_annotations(batch, file=path, double=double)
 
 
-def first_annotation(line: bytes, file: Path) -> Annotation:
-    """The record of a file's first line; DataError where it is none."""
+def read_first_annotation(line: bytes, file: Path) -> Annotation:
+    """Return the record of a file's first line; DataError where it is none."""
     return _checked_annotation(line, file, 1, is_double_encoded(line))[0]
 
 
 def is_double_encoded(line: bytes) -> bool:
-    """Whether the line is a JSON string (that holds the record's JSON) in place of an object."""
+    """Return True if the line is a JSON string (that holds the record's JSON) in place of an object."""
     return line.lstrip(b" \t").startswith(b'"')
 
 
 def decode_annotations(batch: Lines, *, file: Path, double: bool) -> Annotations:
-    """A run of lines as annotations; ``double``: each line is a JSON string that contains the record's JSON.
+    """Return a run of lines as annotations; ``double``: each line is a JSON string that contains the record's JSON.
 
     Raises:
         DataError: at the first line that is not a record, with file, line and field.
@@ -156,7 +156,7 @@ def decode_annotations(batch: Lines, *, file: Path, double: bool) -> Annotations
         # where this fails, the strict way below finds the line and says what is wrong with it
         plain = [_STRING.decode(line).encode() for line in batch.raw] if double else batch.raw
         records = list(map(_ANNOTATION.decode, plain))
-        if quotes_are(b"\n".join(plain) if double else batch.data, _strings_in(records)):
+        if quotes_are(b"\n".join(plain) if double else batch.data, _count_strings(records)):
             return Annotations(file, numbers, records, {}, sizes)
     pairs = zip(batch.lines, numbers, strict=True)
     checked = [_checked_annotation(line, file, number, double) for line, number in pairs]
@@ -164,7 +164,7 @@ def decode_annotations(batch: Lines, *, file: Path, double: bool) -> Annotations
     return Annotations(file, numbers, [record for record, _ in checked], extras, sizes)
 
 
-def _strings_in(records: list[Annotation]) -> int:
+def _count_strings(records: list[Annotation]) -> int:
     """How many strings, keys included, the JSON of the records holds when no key stands there twice."""
     count = len(records)
     ids = list(map(type, [record.annotation_id for record in records]))
@@ -181,7 +181,7 @@ def _strings_in(records: list[Annotation]) -> int:
 
 
 def decode_documents(batch: Lines, *, file: Path) -> list[DocumentLine]:
-    """A run of docs.jsonl's lines; DataError with file and line at the first that is none."""
+    """Return a run of docs.jsonl's lines; DataError with file and line at the first that is none."""
     with suppress(*_FAILURES):
         documents = list(map(_DOCUMENT.decode, batch.raw))
         if quotes_are(batch.data, 4 * len(documents)):
@@ -192,7 +192,7 @@ def decode_documents(batch: Lines, *, file: Path) -> list[DocumentLine]:
 def read_document_lines(
     path: Path, numbers: dict[str, int], batch_bytes: int = BATCH_BYTES
 ) -> Iterator[tuple[Lines, list[DocumentLine]]]:
-    """The documents of docs.jsonl in its order, some lines at a time.
+    """Yield the documents of docs.jsonl in its order, some lines at a time.
 
     Args:
         path: the file.
@@ -206,7 +206,7 @@ def read_document_lines(
         for batch in batches_of_lines(path, batch_bytes):
             documents = decode_documents(batch, file=path)
             ids = [document.docid for document in documents]
-            again = take_up(ids, numbers)
+            again = number_ids(ids, numbers)
             if again is not None:
                 place, before = again
                 words = f"{shown(ids[place])} again (first on line {before + 1})"
@@ -215,7 +215,7 @@ def read_document_lines(
             yield batch, documents
 
 
-def take_up(ids: Sequence[str], numbers: dict[str, int]) -> tuple[int, int] | None:
+def number_ids(ids: Sequence[str], numbers: dict[str, int]) -> tuple[int, int] | None:
     """Number ids on from those in ``numbers``, and put them there; None where each is new.
 
     Else the place, among them, of the first that was there before, and its number; ``numbers`` is of no use then.
@@ -232,10 +232,10 @@ def take_up(ids: Sequence[str], numbers: dict[str, int]) -> tuple[int, int] | No
 
 
 def _checked_annotation(line: bytes, file: Path, number: int, double: bool) -> tuple[Annotation, dict[str, Any]]:
-    """The record of a line, and its keys beyond the format."""
+    """Return the record of a line, and its keys beyond the format."""
     value = strict_value(line, file=file, number=number)
     if double:
-        text: str = typed(value, str, file=file, line=number)
+        text: str = convert_type(value, str, file=file, line=number)
         refuse_half_characters(text, file=file, line=number)
         value = strict_value(text.encode(), file=file, number=number)
     refuse_half_characters(value, file=file, line=number)
@@ -248,25 +248,25 @@ def _checked_annotation(line: bytes, file: Path, number: int, double: bool) -> t
             message, where = misspelt(suggestion), shown(key)
             raise DataError(message, rule="key-unknown", file=file, line=number, instance=instance, field=where)
     known = {key: held for key, held in value.items() if key in _KEYS} if extra else value
-    return typed(known, Annotation, file=file, line=number, instance=instance), extra
+    return convert_type(known, Annotation, file=file, line=number, instance=instance), extra
 
 
 def _checked_document(line: bytes, file: Path, number: int) -> DocumentLine:
     value = strict_value(line, file=file, number=number)
     refuse_half_characters(value, file=file, line=number)
-    document: DocumentLine = typed(value, DocumentLine, file=file, line=number)
+    document: DocumentLine = convert_type(value, DocumentLine, file=file, line=number)
     return document
 
 
 # ------------------------------------------------------------------------------------------------------------- writing
 
 
-def json_line(record: Mapping[str, Any], *, double: bool = False) -> str:
-    """A record as the releases write it: ASCII, a blank after colon and comma, no newline."""
+def to_json_line(record: Mapping[str, Any], *, double: bool = False) -> str:
+    """Return a record as the releases write it: ASCII, a blank after colon and comma, no newline."""
     line = json.dumps(record)
     return json.dumps(line) if double else line
 
 
-def safe_name(docid: str) -> bool:
-    """Whether an id can be a file's name inside of docs/ and reaches nothing else."""
+def is_safe_name(docid: str) -> bool:
+    """Return True if an id can be a file's name inside of docs/ and reaches nothing else."""
     return docid not in ("", ".", "..") and not {"/", "\0"} & set(docid) and len(docid.encode()) < 256

@@ -70,8 +70,8 @@ class ConfigFacts(msgspec.Struct):
     licenses: list[str] = []  # the licence files that came with it
 
 
-def configs_of(built: BuiltDataset) -> dict[str, EraserConfig]:
-    """The facts of each config of a built ``eraser``, in the card's order.
+def read_configs(built: BuiltDataset) -> dict[str, EraserConfig]:
+    """Return the facts of each config of a built ``eraser``, in the card's order.
 
     Raises:
         DataError: a config that is none of the nine, and of which release.json says nothing.
@@ -80,12 +80,12 @@ def configs_of(built: BuiltDataset) -> dict[str, EraserConfig]:
     if not CONFIGS.keys() >= set(built.configs):
         built.paths(RELEASE)  # fetched, where the dataset is of the Hub
         entries = read_release(built.folder, ConfigFacts)
-    return facts_of(entries, built.configs, built.folder / RELEASE)
+    return find_configs(entries, built.configs, built.folder / RELEASE)
 
 
-def facts_of(entries: Mapping[str, Mapping[str, Any]], names: Iterable[str], path: Path) -> dict[str, EraserConfig]:
-    """The facts of some configs, those of one's own by the entries of the release.json at ``path``."""
-    from .own import own_config  # with YAML, which not every verb should wait for
+def find_configs(entries: Mapping[str, Mapping[str, Any]], names: Iterable[str], path: Path) -> dict[str, EraserConfig]:
+    """Return the facts of some configs, those of one's own by the entries of the release.json at ``path``."""
+    from .corpus_yaml import parse_corpus_yaml  # with YAML, which not every verb should wait for
 
     facts = {}
     for name in names:
@@ -96,7 +96,7 @@ def facts_of(entries: Mapping[str, Mapping[str, Any]], names: Iterable[str], pat
         if text is None:
             expected = f"expected configs of eraser ({', '.join(CONFIGS)}), or with the text of their corpus.yaml"
             raise DataError(f"{expected}, found {shown(name)}", rule="choice", file=path)
-        facts[name] = own_config(text, path)
+        facts[name] = parse_corpus_yaml(text, path)
         if facts[name].name != name:
             message = f"expected the corpus.yaml of {name}, found {facts[name].name}'s"
             raise DataError(message, rule="constant", file=path, field=name)

@@ -6,7 +6,7 @@ with a byte order mark. Brackets in the text are written ``-LRB-`` and ``-RRB-``
 as it likes: nothing here recurses.
 
 The rationale is the one of Carton, Rathore and Tan, "Evaluating and Characterizing Human Rationales", Appendix A: see
-:func:`rationale_phrases`.
+:func:`find_rationale_phrases`.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class TreeLine:
 
 
 def unescape(word: str) -> str:
-    """A word as it is read: bracket escapes and the treebank's ``\\/`` and ``\\*`` undone.
+    """Return a word as it is read: bracket escapes and the treebank's ``\\/`` and ``\\*`` undone.
 
     >>> unescape("-LRB-"), unescape("1\\\\/2")
     ('(', '1/2')
@@ -82,7 +82,7 @@ def unescape(word: str) -> str:
 
 
 def parse_tree(text: str, *, file: str | PathLike[str] | None = None, line: int | None = None) -> SentimentTree:
-    """The tree of one line.
+    """Return the tree of one line.
 
     Raises:
         DataError: unbalanced brackets, a label that is no integer from 0 to 4, a node without a word, a node with
@@ -141,8 +141,8 @@ def parse_tree(text: str, *, file: str | PathLike[str] | None = None, line: int 
     return SentimentTree(tuple(labels), tuple(parents), tuple(starts), tuple(ends), tuple(words))
 
 
-def rationale_phrases(tree: SentimentTree) -> list[Phrase]:
-    """The phrases that explain the tree's sentiment, in the order of the text (Carton et al., Appendix A).
+def find_rationale_phrases(tree: SentimentTree) -> list[Phrase]:
+    """Return the phrases that explain the tree's sentiment, in the order of the text (Carton et al., Appendix A).
 
     Breadth first from the root: a node is a phrase when its magnitude ``|label - 2|`` is greater than that of each of
     its descendants, or when it has none; else its children are looked at. A phrase of magnitude 0 (a neutral
@@ -170,16 +170,16 @@ def rationale_phrases(tree: SentimentTree) -> list[Phrase]:
     return phrases
 
 
-def rationale_scores(tree: SentimentTree) -> list[float]:
-    """One score a token: ``|sentiment| / 2`` of the phrase that holds it (0.5 or 1), 0 outside; a soft rationale."""
+def compute_rationale_scores(tree: SentimentTree) -> list[float]:
+    """Return one score a token: ``|sentiment| / 2`` of the phrase that holds it (0.5 or 1), 0 outside; a soft rationale."""
     scores = [0.0] * len(tree.words)
-    for start, end, sentiment in rationale_phrases(tree):
+    for start, end, sentiment in find_rationale_phrases(tree):
         scores[start:end] = [abs(sentiment - NEUTRAL) / NEUTRAL] * (end - start)
     return scores
 
 
 def read_trees(path: str | PathLike[str]) -> Iterator[TreeLine]:
-    """The lines of a tree file in order; a byte order mark at its start is passed over.
+    """Yield the lines of a tree file in order; a byte order mark at its start is passed over.
 
     Raises:
         DataError: broken UTF-8, or what :func:`parse_tree` refuses, with the file and the line.

@@ -13,9 +13,9 @@ from .wikiattack import (
     ANNOTATIONS_URL,
     COMMENTS_FILE,
     COMMENTS_URL,
-    header_of,
-    holds_annotations,
-    holds_comments,
+    has_annotation_columns,
+    has_comment_columns,
+    read_header,
 )
 
 SST_URL = "https://nlp.stanford.edu/sentiment/trainDevTestTrees_PTB.zip"
@@ -36,7 +36,7 @@ def find_human_rationales(folder: Path, configs: Sequence[str] | None = None) ->
     Raises:
         DataError: neither is there, or one that was asked for is not; the message says where to get the files.
     """
-    places = {name: _first_place(folder, where, names) for name, (names, where, _) in _KNOWN.items()}
+    places = {name: _find_first_folder(folder, where, names) for name, (names, where, _) in _KNOWN.items()}
     missing = {
         name: f"{folder}/{where[0]}/{{{','.join(names.values())}}} ({url})"
         for name, (names, where, url) in _KNOWN.items()
@@ -59,13 +59,13 @@ def find_human_rationales(folder: Path, configs: Sequence[str] | None = None) ->
     if "sst" in root:
         place, inner = root["sst"], folder / "sst"
         root["sst"] = inner if inner in (place, *place.parents) else folder
-        notes += _skipped(place, set(SST_FILES.values()))
+        notes += _describe_skipped(place, set(SST_FILES.values()))
     if "wikiattack" in root:
-        beside = _wikiattack_texts(root["wikiattack"], notes)
+        beside = _find_wikiattack_files(root["wikiattack"], notes)
     return Sources({name: files for name, (files, _) in places.items()}, root, notes, beside)
 
 
-def _first_place(folder: Path, places: Sequence[str], names: dict[str, str]) -> tuple[dict[str, Path], Path]:
+def _find_first_folder(folder: Path, places: Sequence[str], names: dict[str, str]) -> tuple[dict[str, Path], Path]:
     for place in places:
         where = folder / place if place else folder
         files = {split: where / name for split, name in names.items() if (where / name).is_file()}
@@ -74,21 +74,21 @@ def _first_place(folder: Path, places: Sequence[str], names: dict[str, str]) -> 
     return {}, folder / places[0]
 
 
-def _skipped(place: Path, known: set[str]) -> list[str]:
+def _describe_skipped(place: Path, known: set[str]) -> list[str]:
     others = sorted(path for path in place.iterdir() if path.is_file() and path.name not in known)
     return [f"{path}: skipped: no file of this corpus" for path in others if path.suffix == ".txt"]
 
 
-def _wikiattack_texts(place: Path, notes: list[str]) -> dict[str, Path]:
-    """The comments file and the annotations file, known by their columns."""
+def _find_wikiattack_files(place: Path, notes: list[str]) -> dict[str, Path]:
+    """Return the comments file and the annotations file, known by their columns."""
     kinds: dict[str, list[Path]] = {"comments": [], "annotations": []}
     for path in sorted(place.iterdir()):
         if not path.is_file() or path.suffix.lower() not in (".tsv", ".csv") or path.name in WIKIATTACK_FILES.values():
             continue
-        header = header_of(path)
-        if holds_comments(header):
+        header = read_header(path)
+        if has_comment_columns(header):
             kinds["comments"].append(path)
-        elif holds_annotations(header):
+        elif has_annotation_columns(header):
             kinds["annotations"].append(path)
         else:
             notes.append(f"{path}: skipped: its columns are neither those of comments nor of annotations")

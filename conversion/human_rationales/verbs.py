@@ -8,25 +8,25 @@ from typing import Any
 import pyarrow as pa
 
 from eraser_hub.conversion.card import ConfigWords
-from eraser_hub.conversion.checks import Finding, Tally, repeated
-from eraser_hub.conversion.dataset import ends_of
+from eraser_hub.conversion.checks import Finding, Tally, find_repeated
+from eraser_hub.conversion.dataset import read_file_ends
 from eraser_hub.conversion.small_dataset import ConfigTables, Row, SmallDataset, Sources
 from eraser_hub.papers import paper
 from eraser_hub.records.built import BuiltDataset
 from eraser_hub.records.errors import DataError, shown
 
 from . import DATASET
-from .rows import LABEL_NAMES, SCHEMA, tree_rows, wikiattack_rows
-from .sentiment_trees import NEUTRAL, parse_tree, rationale_scores
+from .rows import LABEL_NAMES, SCHEMA, read_tree_rows, read_wikiattack_rows
+from .sentiment_trees import NEUTRAL, compute_rationale_scores, parse_tree
 from .sources import RATIONALES_URL, SST_URL, find_human_rationales
-from .statistics import card_tables, tables
+from .statistics import make_card_tables, make_tables
 from .wikiattack import (
     RATIONALE_COLUMNS,
-    comment_tokens,
     format_rationale,
     read_attacks,
     read_comments,
     read_rationales,
+    tokenize_comment,
 )
 
 
@@ -61,25 +61,25 @@ class HumanRationalesVerbs(SmallDataset):
     }
 
     find = staticmethod(find_human_rationales)  # pyright: ignore[reportAssignmentType]
-    stats = staticmethod(tables)  # pyright: ignore[reportAssignmentType]
-    card_tables = staticmethod(card_tables)  # pyright: ignore[reportAssignmentType]
+    stats = staticmethod(make_tables)  # pyright: ignore[reportAssignmentType]
+    card_tables = staticmethod(make_card_tables)  # pyright: ignore[reportAssignmentType]
 
     def read(self, config: str, sources: Sources, notes: list[str]) -> ConfigTables:
         """Read a configuration; a split whose trees are all neutral has no rows, and a note says so."""
         paths = sources.files[config]
         if config == "sst":
-            parts = {split: tree_rows(path) for split, path in paths.items()}
+            parts = {split: read_tree_rows(path) for split, path in paths.items()}
         else:
             wanted = {record.comment_id for path in paths.values() for record in read_rationales(path)}
             texts, votes = (sources.beside.get(kind) for kind in ("comments", "annotations"))
             comments = None if texts is None else read_comments(texts, wanted)
             attacks = None if votes is None else read_attacks(votes, wanted)
-            parts = {split: wikiattack_rows(path, comments, attacks, texts) for split, path in paths.items()}
+            parts = {split: read_wikiattack_rows(path, comments, attacks, texts) for split, path in paths.items()}
         files: list[dict[str, Any]] = []
         records: list[tuple[str, int, str]] = []
         for split, part in parts.items():
             path, name = paths[split], paths[split].relative_to(sources.root[config]).as_posix()
-            kept = {"split": split if part.rows else None, **ends_of(path), "lines": part.lines}
+            kept = {"split": split if part.rows else None, **read_file_ends(path), "lines": part.lines}
             files.append({"file": name, **kept, "skipped": part.skipped})
             records += [(name, line, text) for line, text in part.records]
             notes += [f"{path}: {count} {reason}" for reason, count in part.skipped.items()]
@@ -107,7 +107,7 @@ class HumanRationalesVerbs(SmallDataset):
             number += text.count("\n") + 1
         return lines
 
-    def export_notes(self, configs: Sequence[str]) -> list[str]:
+    def describe_export(self, configs: Sequence[str]) -> list[str]:
         """Say that WikiAttack's comments, which come from another release, are not written back."""
         note = "wikiattack: masks alone; comments and annotations are files of another release"
         return [note] * ("wikiattack" in configs)
@@ -122,7 +122,7 @@ class HumanRationalesVerbs(SmallDataset):
             tally.add("mask and tokens differ in length", 1, [f"{where}: {len(mask)} and {len(tokens)}"])
         elif "".join(row["text"].split()) != "".join("".join(token.split()) for token in tokens):
             tally.add("tokens do not spell the text", 1, [f"{where}: {shown(' '.join(tokens))}"])
-        elif config == "wikiattack" and comment_tokens(row["text"]) != tokens:
+        elif config == "wikiattack" and tokenize_comment(row["text"]) != tokens:
             tally.add("tokens are not those of the text", 1, [where])
         if [score > 0 for score in row["rationale_scores"]] != mask:
             tally.add("mask and scores differ", 1, [where])
@@ -135,7 +135,7 @@ class HumanRationalesVerbs(SmallDataset):
         if config == "sst":
             _look_at_tree(row, where, tally)
 
-    def leaks(self, built: BuiltDataset, config: str, splits: Iterable[str]) -> list[Finding]:
+    def find_leaks(self, built: BuiltDataset, config: str, splits: Iterable[str]) -> list[Finding]:
         """Return the texts that stand in more than one split, or more than once in one."""
         texts = (
             (row["text"], f"{split} {row['id']}")
@@ -143,7 +143,7 @@ class HumanRationalesVerbs(SmallDataset):
             for row in built.rows(config, split, ("id", "text"))
             if row["text"]
         )
-        return repeated(f"{config}: the same text several times", texts)
+        return find_repeated(f"{config}: the same text several times", texts)
 
 
 def _look_at_tree(row: Row, where: str, tally: Tally) -> None:
@@ -152,7 +152,7 @@ def _look_at_tree(row: Row, where: str, tally: Tally) -> None:
     except DataError as error:
         tally.add("tree", 1, [f"{where}: {error}"])
         return
-    if list(tree.tokens) != row["tokens"] or rationale_scores(tree) != row["rationale_scores"]:
+    if list(tree.tokens) != row["tokens"] or compute_rationale_scores(tree) != row["rationale_scores"]:
         tally.add("tree and row differ", 1, [where])
     if tree.sentiment == NEUTRAL:
         tally.add("neutral root", 1, [where])

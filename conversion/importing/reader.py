@@ -42,13 +42,13 @@ class Reader(ABC):
         return {}
 
 
-def class_names(features: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, tuple[str, ...]]]:
+def find_class_names(features: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield (column, names) of each ClassLabel in datasets.Features; ``a.b`` for a column below another."""
     for name, feature in features.items():
         kind = feature
         while isinstance(kind, list) or getattr(kind, "feature", None) is not None:
             kind = kind[0] if isinstance(kind, list) else kind.feature
         if isinstance(kind, dict):
-            yield from class_names(kind, f"{above}{name}.")
+            yield from find_class_names(kind, f"{above}{name}.")
         elif getattr(kind, "names", None):
             yield f"{above}{name}", tuple(kind.names)

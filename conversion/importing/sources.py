@@ -15,8 +15,8 @@ from eraser_hub.records.hub import place_of
 from eraser_hub.records.lines import reading
 from eraser_hub.records.registry import Registry
 
-from .reader import Reader, SourceRow, class_names
-from .texts import cell
+from .reader import Reader, SourceRow, find_class_names
+from .texts import get_cell
 
 if TYPE_CHECKING:
     from datasets import Dataset, IterableDataset
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 READERS = Registry("eraser_hub.readers", "reader", Reader, "eraser_hub.conversion.importing.readers")  # type: ignore[type-abstract]
 
 
-def suffixes() -> tuple[str, ...]:
+def list_suffixes() -> tuple[str, ...]:
     """Return what the names of files end in that a reader, the package's or a plug-in's, takes."""
     return tuple(suffix for reader in READERS.values() for suffix in reader.suffixes)
 
@@ -44,8 +44,8 @@ class Source:
     classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def source_of_file(path: Path) -> Source:
-    """A file, read by what its name ends in.
+def open_file(path: Path) -> Source:
+    """Return a file, read by what its name ends in.
 
     Raises:
         DataError: another ending; and, while it is read, at the first line that is none of its format.
@@ -55,11 +55,11 @@ def source_of_file(path: Path) -> Source:
             with reading(path):
                 reader = kind(path)
                 return Source(str(path), reader.rows, reader.classes())
-    message = f"expected a file ending in {', '.join(suffixes())}, found {shown(path.name)}"
+    message = f"expected a file ending in {', '.join(list_suffixes())}, found {shown(path.name)}"
     raise DataError(message, rule="file-name", file=path)
 
 
-def parted(source: Source, shares: Mapping[str, float], texts: Sequence[str]) -> dict[str, Source]:
+def split_source(source: Source, shares: Mapping[str, float], texts: Sequence[str]) -> dict[str, Source]:
     """Split -> its rows: of each split as many texts as its share asks for, by their digests; ``train`` the rest.
 
     Equal texts come into one split, and the same rows always into the same.
@@ -80,7 +80,7 @@ def parted(source: Source, shares: Mapping[str, float], texts: Sequence[str]) ->
 
     def digest(row: SourceRow) -> bytes:
         try:
-            content = repr([cell(row.cells, column) for column in texts]).encode("utf-8", "surrogatepass")
+            content = repr([get_cell(row.cells, column) for column in texts]).encode("utf-8", "surrogatepass")
         except DataError as error:
             raise error.at(file=source.name, line=row.number) from None
         return blake2b(content, digest_size=8).digest()
@@ -99,12 +99,12 @@ def parted(source: Source, shares: Mapping[str, float], texts: Sequence[str]) ->
     return {split: of(split) for split in ("train", *shares)}
 
 
-def source_of_rows(rows: Dataset | IterableDataset, name: str) -> Source:
-    """A Dataset in memory, or one that is streamed."""
-    return Source(name, lambda: _of_dataset(rows, name), dict(class_names(rows.features or {})))
+def wrap_dataset(rows: Dataset | IterableDataset, name: str) -> Source:
+    """Return a Dataset in memory, or one that is streamed."""
+    return Source(name, lambda: _iterate_dataset(rows, name), dict(find_class_names(rows.features or {})))
 
 
-def _of_dataset(rows: Dataset | IterableDataset, name: str) -> Iterator[SourceRow]:
+def _iterate_dataset(rows: Dataset | IterableDataset, name: str) -> Iterator[SourceRow]:
     each, number = iter(rows), 0
     while True:
         try:
@@ -118,7 +118,7 @@ def _of_dataset(rows: Dataset | IterableDataset, name: str) -> Iterator[SourceRo
         yield SourceRow(number, None, row)
 
 
-def sources_of_dataset(dataset: str, config: str | None, revision: str | None) -> dict[str, Source]:
+def open_dataset(dataset: str, config: str | None, revision: str | None) -> dict[str, Source]:
     """Split -> its rows, of a folder that `datasets` wrote or loads, or of a dataset of the Hub.
 
     Raises:
@@ -142,4 +142,4 @@ def sources_of_dataset(dataset: str, config: str | None, revision: str | None) -
         raise error.at(file=dataset) from None
     except Exception as error:  # datasets raises many kinds; its words name the config or the file
         raise DataError(f"cannot be opened: {first_line(error)}", rule="file-unreadable", file=dataset) from error
-    return {str(split): source_of_rows(rows, f"{dataset}/{split}") for split, rows in splits.items()}
+    return {str(split): wrap_dataset(rows, f"{dataset}/{split}") for split, rows in splits.items()}

@@ -25,7 +25,7 @@ from eraser_hub.records.json_lines import brackets_nest, has_half_character
 Row = Mapping[str, Any]
 LONGEST_LITERAL = 1 << 20
 Span = tuple[int, int]
-Cut = Callable[[str], list[Span]]
+TokenCutter = Callable[[str], list[Span]]
 """Where the tokens of a line begin and end, in order."""
 
 BLANKS, WHITESPACE, CHARACTERS = "blanks", "whitespace", "characters"
@@ -60,36 +60,36 @@ class Text:
     def _starts(self) -> list[int]:
         return [start for start, _ in self.places]
 
-    def covered(self, start: int, end: int) -> Span:
-        """The tokens that the characters [start, end) touch, as [first, behind the last)."""
+    def find_covered(self, start: int, end: int) -> Span:
+        """Return the tokens that the characters [start, end) touch, as [first, behind the last)."""
         first, behind = bisect_right(self._ends, start), bisect_left(self._starts, end)
         return first, max(first, behind)
 
-    def widened(self, start: int, end: int) -> bool:
-        """Whether the tokens that [start, end) touches hold more than the characters [start, end), blanks apart."""
-        first, behind = self.covered(start, end)
+    def is_widened(self, start: int, end: int) -> bool:
+        """Return True if the tokens that [start, end) touches hold more than the characters [start, end), blanks apart."""
+        first, behind = self.find_covered(start, end)
         return first < behind and (self._starts[first] < start or self._ends[behind - 1] > end)
 
-    def sentences(self, start: int, end: int) -> Span:
-        """The sentences that the tokens [start, end) lie in, as [first, behind the last)."""
+    def find_sentences(self, start: int, end: int) -> Span:
+        """Return the sentences that the tokens [start, end) lie in, as [first, behind the last)."""
         return bisect_right(self.lines, start) - 1, bisect_left(self.lines, end)
 
-    def sentence(self, number: int) -> Span:
-        """The tokens of a sentence."""
+    def get_sentence(self, number: int) -> Span:
+        """Return the tokens of a sentence."""
         return self.lines[number], (*self.lines[1:], len(self.tokens))[number]
 
 
-def by_blanks(line: str) -> list[Span]:
+def split_at_blanks(line: str) -> list[Span]:
     """At U+0020 alone."""
     return [match.span() for match in re.finditer("[^ ]+", line)]
 
 
-def by_whitespace(line: str) -> list[Span]:
+def split_at_whitespace(line: str) -> list[Span]:
     """At every blank that Unicode has."""
     return [match.span() for match in re.finditer(r"\S+", line)]
 
 
-def by_characters(line: str) -> list[Span]:
+def split_into_characters(line: str) -> list[Span]:
     """Every character that is no blank, with the marks that belong to it."""
     spans: list[Span] = []
     for place, sign in enumerate(line):
@@ -101,18 +101,18 @@ def by_characters(line: str) -> list[Span]:
     return spans
 
 
-def tokenizer_of(name: str) -> Cut:
-    """The tokenizer of that name: blanks, whitespace, characters, or a folder with a tokenizer.json.
+def get_tokenizer(name: str) -> TokenCutter:
+    """Return the tokenizer of that name: blanks, whitespace, characters, or a folder with a tokenizer.json.
 
     Raises:
         DataError: none of these.
     """
-    cuts = {BLANKS: by_blanks, WHITESPACE: by_whitespace, CHARACTERS: by_characters}
-    return cuts[name] if name in cuts else _of_folder(Path(name))
+    cuts = {BLANKS: split_at_blanks, WHITESPACE: split_at_whitespace, CHARACTERS: split_into_characters}
+    return cuts[name] if name in cuts else _load_tokenizer(Path(name))
 
 
-def _of_folder(folder: Path) -> Cut:
-    """The sub-words of a tokenizer; what it passes over (signs that it does not know of) becomes a token of its own."""
+def _load_tokenizer(folder: Path) -> TokenCutter:
+    """Return the sub-words of a tokenizer; what it passes over (signs that it does not know of) becomes a token of its own."""
     path = folder if folder.is_file() else folder / "tokenizer.json"
     if not path.is_file():
         expected = f"{WHITESPACE}, {CHARACTERS}, or a folder with a tokenizer.json"
@@ -128,28 +128,28 @@ def _of_folder(folder: Path) -> Cut:
         raise DataError(f"cannot be read as a tokenizer ({first_line(error)})", rule="model", file=path) from None
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    return lambda line: list(_whole(line, tokenizer.encode(line, add_special_tokens=False).offsets))
+    return lambda line: list(_merge_pieces(line, tokenizer.encode(line, add_special_tokens=False).offsets))
 
 
-def _whole(line: str, offsets: list[Span]) -> Iterator[Span]:
+def _merge_pieces(line: str, offsets: list[Span]) -> Iterator[Span]:
     """Sub-words without blanks at their ends, pieces of one character together, and what lies between them."""
     place = 0
     for start, end in [*offsets, (len(line), len(line))]:
         start = max(start, place)
-        yield from ((place + first, place + last) for first, last in by_whitespace(line[place:start]))
+        yield from ((place + first, place + last) for first, last in split_at_whitespace(line[place:start]))
         part = line[start:end]
         if part.strip():
             yield start + len(part) - len(part.lstrip()), start + len(part.rstrip())
         place = max(place, end)
 
 
-def text_of(value: Any, cut: Cut, column: str) -> Text:
-    """A cell of running text, or of sentences as a list.
+def parse_text(value: Any, cut: TokenCutter, column: str) -> Text:
+    """Return a cell of running text, or of sentences as a list.
 
     Raises:
         DataError: it is something else, or a token holds a blank.
     """
-    sentences = literal(value) if isinstance(value, str) else value
+    sentences = parse_literal(value) if isinstance(value, str) else value
     if not isinstance(sentences, list) or not all(isinstance(sentence, str) for sentence in sentences):
         sentences = [value]
     if not all(isinstance(sentence, str) for sentence in sentences) or has_half_character(sentences):
@@ -159,10 +159,10 @@ def text_of(value: Any, cut: Cut, column: str) -> Text:
             if "\n" in sentence or not sentence.strip():
                 found = f"expected a sentence of one line, found {shown(sentence)}"
                 raise DataError(found, rule="text", field=f"{column}[{number}]")
-    return _cut(str("\n".join(sentences)), cut, column)
+    return _make_text(str("\n".join(sentences)), cut, column)
 
 
-def _cut(source: str, cut: Cut, column: str) -> Text:
+def _make_text(source: str, cut: TokenCutter, column: str) -> Text:
     tokens: list[str] = []
     places: list[Span] = []
     lines: list[int] = []
@@ -175,20 +175,20 @@ def _cut(source: str, cut: Cut, column: str) -> Text:
             if " " in one:
                 raise DataError(f"expected tokens without a blank, found {shown(one)}", rule="text", field=column)
         lines += [len(tokens)] if words else []
-        written.append(line if cut is by_blanks else " ".join(words))
+        written.append(line if cut is split_at_blanks else " ".join(words))
         tokens += words
         places += [(place + start, place + end) for start, end in spans]
         place += len(line) + 1
     return Text(source, tokens, places, lines, "\n".join(written))
 
 
-def text_of_tokens(value: Any, column: str) -> Text:
-    """A cell of tokens, or of sentences as lists of tokens.
+def parse_tokens(value: Any, column: str) -> Text:
+    """Return a cell of tokens, or of sentences as lists of tokens.
 
     Raises:
         DataError: it is something else; a token that is empty, or holds a blank.
     """
-    tokens = literal(value) if isinstance(value, str) else value
+    tokens = parse_literal(value) if isinstance(value, str) else value
     if not isinstance(tokens, list):
         message = f"expected a list of tokens (`text` takes running text), found {shown(value)}"
         raise DataError(message, rule="type", field=column)
@@ -200,14 +200,14 @@ def text_of_tokens(value: Any, column: str) -> Text:
             if odd or has_half_character(token):
                 place = f"{column}[{number}][{at}]" if nested else f"{column}[{at}]"
                 raise DataError(f"expected a token without a blank, found {shown(token)}", rule="text", field=place)
-    return _cut("\n".join(" ".join(sentence) for sentence in sentences), by_blanks, column)
+    return _make_text("\n".join(" ".join(sentence) for sentence in sentences), split_at_blanks, column)
 
 
 # -- cells ------------------------------------------------------------------------------------------------------------
 
 
-def cell(row: Row, column: str) -> Any:
-    """The value of a column; ``a.b`` is the field b of the column a, or of each of its elements where it is a list.
+def get_cell(row: Row, column: str) -> Any:
+    """Return the value of a column; ``a.b`` is the field b of the column a, or of each of its elements where it is a list.
 
     Raises:
         DataError: there is no such column.
@@ -216,20 +216,20 @@ def cell(row: Row, column: str) -> Any:
         return row[column]
     value: Any = row
     for name in column.split("."):
-        value = _member(value, name, row, column)
+        value = _get_member(value, name, row, column)
     return value
 
 
-def _member(value: Any, name: str, row: Row, column: str) -> Any:
+def _get_member(value: Any, name: str, row: Row, column: str) -> Any:
     if isinstance(value, list):
-        return [_member(each, name, row, column) for each in value]
+        return [_get_member(each, name, row, column) for each in value]
     if not isinstance(value, Mapping) or name not in value:
         raise DataError(f"expected the column, found {shown(list(row), 200)}", rule="key-missing", field=column)
     return value[name]
 
 
-def literal(text: str) -> Any:
-    """The list that a cell of text holds, as JSON or as Python writes it (pandas does); else the text itself."""
+def parse_literal(text: str) -> Any:
+    """Return the list that a cell of text holds, as JSON or as Python writes it (pandas does); else the text itself."""
     if not text.lstrip().startswith(("[", "{")) or len(text) > LONGEST_LITERAL:
         return text
     if brackets_nest(text):
@@ -244,8 +244,8 @@ def literal(text: str) -> Any:
         return text
 
 
-def word(value: Any, column: str) -> str:
-    """A cell that is one string, or a whole number.
+def parse_word(value: Any, column: str) -> str:
+    """Return a cell that is one string, or a whole number.
 
     Raises:
         DataError: it is something else.
@@ -257,8 +257,8 @@ def word(value: Any, column: str) -> str:
     return value
 
 
-def labels_of(value: Any, names: Sequence[str] | None, column: str) -> list[str]:
-    """The label of a cell, or the labels where it holds several.
+def parse_labels(value: Any, names: Sequence[str] | None, column: str) -> list[str]:
+    """Return the label of a cell, or the labels where it holds several.
 
     Args:
         value: a name, a number, or a list of them.
@@ -268,15 +268,15 @@ def labels_of(value: Any, names: Sequence[str] | None, column: str) -> list[str]
     Raises:
         DataError: a cell without a label, or with something else.
     """
-    value = literal(value) if isinstance(value, str) else value
+    value = parse_literal(value) if isinstance(value, str) else value
     if isinstance(value, list):
         if not value:
             raise DataError("expected a label, found an empty list", rule="label-missing", field=column)
-        return [_label(each, names, f"{column}[{at}]") for at, each in enumerate(value)]
-    return [_label(value, names, column)]
+        return [_parse_label(each, names, f"{column}[{at}]") for at, each in enumerate(value)]
+    return [_parse_label(value, names, column)]
 
 
-def _label(value: Any, names: Sequence[str] | None, place: str) -> str:
+def _parse_label(value: Any, names: Sequence[str] | None, place: str) -> str:
     if isinstance(value, float) and value.is_integer():
         value = int(value)  # a column of numbers with a gap is one of floats
     if names is not None and isinstance(value, int) and not isinstance(value, bool):
@@ -291,16 +291,16 @@ def _label(value: Any, names: Sequence[str] | None, place: str) -> str:
         return str(value)
     if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
         raise DataError(f"expected a label, found {shown(value)}", rule="label-missing", field=place)
-    return word(value, place)
+    return parse_word(value, place)
 
 
-def majority_label(labels: Sequence[str]) -> str | None:
-    """The label that more annotators gave than any other; None where several tie."""
+def find_majority_label(labels: Sequence[str]) -> str | None:
+    """Return the label that more annotators gave than any other; None where several tie."""
     counts = Counter(labels).most_common(2)
     return None if len(counts) == 2 and counts[0][1] == counts[1][1] else counts[0][0]
 
 
-def in_order(labels: set[str]) -> list[str]:
+def sort_labels(labels: set[str]) -> list[str]:
     """Sorted by value: by number where all are whole numbers, else as text."""
     try:
         return sorted(labels, key=lambda label: (int(label), label))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from os.path import realpath
 from pathlib import Path
 
-from eraser_hub.conversion.download.addresses import is_remote, local_file
+from eraser_hub.conversion.download.addresses import is_remote, fetch_file
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.operators import operator_files, operator_of
 
@@ -65,7 +65,7 @@ def named_systems(arguments: Sequence[str], *, ways: bool = False, draws: bool =
         if not (equals and name) or is_remote(argument) or Path(argument).exists():
             name, files = "", argument
         own = [files] if Path(files).exists() else [file for file in files.split(",") if file] or [files]
-        asked = [local_file(file) for file in own]
+        asked = [fetch_file(file) for file in own]
         runs = [path for file in asked for path in operator_files(file)] if ways else asked
         named.append((name, asked[0], runs))
     whole = [realpath(path) for _, _, paths in named for path in paths]  # it takes links in a circle as they are

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from eraser_hub.conversion.importing.reader import Reader, SourceRow, class_names
+from eraser_hub.conversion.importing.reader import Reader, SourceRow, find_class_names
 from eraser_hub.records.built import batches
 from eraser_hub.records.errors import DataError, first_line, shown
 from eraser_hub.records.lines import reading
@@ -38,6 +38,6 @@ class Parquet(Reader):
         if b"huggingface" not in (schema.metadata or {}):
             return {}
         try:
-            return dict(class_names(Features.from_arrow_schema(schema)))
+            return dict(find_class_names(Features.from_arrow_schema(schema)))
         except Exception:  # what another version of datasets wrote; the numbers are then labels by themselves
             return {}

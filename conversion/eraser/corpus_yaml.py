@@ -23,7 +23,7 @@ import msgspec
 import yaml
 
 from eraser_hub.conversion.dataset import LICENSES
-from eraser_hub.conversion.typed import refuse_half_characters, typed
+from eraser_hub.conversion.typed import convert_type, refuse_half_characters
 from eraser_hub.metrics.unknown_fields import nearly
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.json_lines import brackets_nest
@@ -33,15 +33,15 @@ from eraser_hub.records.rules import Rule
 from .configs import CONFIGS, CORPUS_YAML, EraserConfig
 
 # folders of a built dataset that are no configs
-BESIDE_CONFIGS = ("documents", "annotators", LICENSES)
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,95}")
+RESERVED_FOLDERS = ("documents", "annotators", LICENSES)
+NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,95}")
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]+)*")
 _LICENSE = re.compile(r"[a-z0-9][a-z0-9.-]*")
 _Words = Annotated[str, msgspec.Meta(pattern=r"\S")]
-_TAKEN = (*CONFIGS, *BESIDE_CONFIGS)
+_RESERVED_NAMES = (*CONFIGS, *RESERVED_FOLDERS)
 
 
-def own_config_of(folder: Path) -> EraserConfig:
+def read_corpus_yaml(folder: Path) -> EraserConfig:
     """What the corpus.yaml of a corpus folder says.
 
     Raises:
@@ -49,7 +49,7 @@ def own_config_of(folder: Path) -> EraserConfig:
     """
     path = folder / CORPUS_YAML
     with reading(path):
-        return own_config(utf8_file(str(path)).decode("utf-8"), path)
+        return parse_corpus_yaml(utf8_file(str(path)).decode("utf-8"), path)
 
 
 class CorpusYaml(msgspec.Struct):
@@ -63,14 +63,14 @@ class CorpusYaml(msgspec.Struct):
     kd: Annotated[float, msgspec.Meta(gt=0, le=1)] | msgspec.UnsetType = msgspec.UNSET
 
 
-def own_config(text: str, path: Path) -> EraserConfig:
-    """The config that the text of a corpus.yaml describes; ``path`` is where it stands, for errors."""
-    values, lines = _values(text, path)
-    said = _checked(values, lines, path)
+def parse_corpus_yaml(text: str, path: Path) -> EraserConfig:
+    """Return the config that the text of a corpus.yaml describes; ``path`` is where it stands, for errors."""
+    values, lines = _load_values(text, path)
+    said = _validate_values(values, lines, path)
     languages = [said.language] if isinstance(said.language, str) else said.language or ()
     rules: tuple[tuple[str, object, str, Rule], ...] = (
-        ("name", NAME.fullmatch(said.name), "a name of letters, digits, '_' and '-'", "file-name"),
-        ("name", said.name not in _TAKEN, f"another name than {', '.join(_TAKEN)}", "file-name"),
+        ("name", NAME_PATTERN.fullmatch(said.name), "a name of letters, digits, '_' and '-'", "file-name"),
+        ("name", said.name not in _RESERVED_NAMES, f"another name than {', '.join(_RESERVED_NAMES)}", "file-name"),
         ("labels", len(set(said.labels)) == len(said.labels), "each once", "id-twice"),
         (
             "language",
@@ -99,7 +99,7 @@ def own_config(text: str, path: Path) -> EraserConfig:
     )
 
 
-def _checked(values: dict[str, Any], lines: Mapping[str, int], path: Path) -> CorpusYaml:
+def _validate_values(values: dict[str, Any], lines: Mapping[str, int], path: Path) -> CorpusYaml:
     """What the values of a corpus.yaml say, each of which is of the declared type."""
     known = CorpusYaml.__struct_fields__
     for key in values:
@@ -113,7 +113,7 @@ def _checked(values: dict[str, Any], lines: Mapping[str, int], path: Path) -> Co
             raise DataError(message, rule="key-missing", file=path, field=key)
     try:
         refuse_half_characters(values)
-        said: CorpusYaml = typed(values, CorpusYaml)
+        said: CorpusYaml = convert_type(values, CorpusYaml)
         return said
     except DataError as error:
         key = re.split(r"[.\[]", error.field or "")[0]
@@ -133,8 +133,8 @@ class _Loader(yaml.SafeLoader):
         return super().compose_node(parent, index)
 
 
-def _values(text: str, path: Path) -> tuple[dict[str, Any], dict[str, int]]:
-    """The value of each key, and its line; each key stands once."""
+def _load_values(text: str, path: Path) -> tuple[dict[str, Any], dict[str, int]]:
+    """Return the value of each key, and its line; each key stands once."""
     values: dict[str, Any] = {}
     lines: dict[str, int] = {}
     if brackets_nest(text):
@@ -161,10 +161,10 @@ def _values(text: str, path: Path) -> tuple[dict[str, Any], dict[str, int]]:
     return values, lines
 
 
-def own_folders(source: Path) -> dict[str, Path]:
+def find_custom_corpora(source: Path) -> dict[str, Path]:
     """Config -> folder, of the corpora of one's own in ``source``, or of ``source`` itself where it is one.
 
-    A folder whose corpus.yaml is not in order stands under its own name: `own_config_of` says what is wrong with it.
+    A folder whose corpus.yaml is not in order stands under its own name: `read_corpus_yaml` says what is wrong with it.
 
     Raises:
         DataError: two folders have one name.
@@ -174,7 +174,7 @@ def own_folders(source: Path) -> dict[str, Path]:
     for place in places:
         folder = place if place == source else place.parent
         try:
-            name = own_config_of(folder).name
+            name = read_corpus_yaml(folder).name
         except DataError:
             name = folder.resolve().name
         if name in folders:

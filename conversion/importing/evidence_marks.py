@@ -14,12 +14,12 @@ from eraser_hub.metrics.token_rows import runs_of_mask
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.rules import Rule
 
-from .texts import Span, Text, literal
+from .texts import Span, Text, parse_literal
 
 MASK, SPANS, QUOTES = "mask", "spans", "quotes"
 TOKENS, CHARACTERS, SENTENCES = "tokens", "characters", "sentences"
 OFFSETS = (TOKENS, CHARACTERS, SENTENCES)
-SIGN = "*"
+STAR = "*"
 _PAIR = re.compile(r"\s*(\d+)\s*[-:,]\s*(\d+)\s*")
 _NAMES = (("start", "end"), ("start_token", "end_token"), ("start_offset", "end_offset"), ("begin", "end"))
 
@@ -41,7 +41,7 @@ class RowTally(Tally):
         self.add(check, count, [f"{self.place}{words}"])
 
 
-class Marks(NamedTuple):
+class MarkReader(NamedTuple):
     """How a source says what was marked.
 
     Attributes:
@@ -54,8 +54,8 @@ class Marks(NamedTuple):
     offsets: str
     tally: RowTally
 
-    def annotators(self, value: Any, text: Text, column: str) -> Annotators:
-        """The annotators of a cell; none where it is null or empty.
+    def read_annotators(self, value: Any, text: Text, column: str) -> Annotators:
+        """Return the annotators of a cell; none where it is null or empty.
 
         Args:
             value: the cell.
@@ -65,26 +65,26 @@ class Marks(NamedTuple):
         Raises:
             DataError: the cell does not fit the text, or is something else.
         """
-        if self.kind == MASK and isinstance(value, str) and isinstance(literal(value), str):
-            return [runs_of_mask(_marked_tokens(value, text, column))] if value.strip() else []
-        value = literal(value) if isinstance(value, str) else value
+        if self.kind == MASK and isinstance(value, str) and isinstance(parse_literal(value), str):
+            return [runs_of_mask(_read_starred_text(value, text, column))] if value.strip() else []
+        value = parse_literal(value) if isinstance(value, str) else value
         if value is None or value == [] or value == "":
             return []
         reader: Callable[[Any, Text, str], list[Span]]
         several: Callable[[Any], bool]
         several, reader = {
-            MASK: (lambda each: each is None or isinstance(each, list | str), self._of_mask),
-            SPANS: (self._is_list_of_spans, self._of_spans),
-            QUOTES: (lambda each: each is None or isinstance(each, list), self._of_quotes),
+            MASK: (lambda each: each is None or isinstance(each, list | str), self._read_mask),
+            SPANS: (self._is_list_of_spans, self._read_spans),
+            QUOTES: (lambda each: each is None or isinstance(each, list), self._read_quotes),
         }[self.kind]
         if not isinstance(value, list) or not all(map(several, value)):
             return [reader(value, text, column)]
         return [reader(each, text, f"{column}[{number}]") for number, each in enumerate(value)]
 
-    def _of_mask(self, value: Any, text: Text, column: str) -> list[Span]:
-        value = literal(value) if isinstance(value, str) else value
+    def _read_mask(self, value: Any, text: Text, column: str) -> list[Span]:
+        value = parse_literal(value) if isinstance(value, str) else value
         if isinstance(value, str):
-            return runs_of_mask(_marked_tokens(value, text, column))
+            return runs_of_mask(_read_starred_text(value, text, column))
         if value is None or value == []:
             return []
         if not isinstance(value, list):
@@ -99,22 +99,22 @@ class Marks(NamedTuple):
     def _is_list_of_spans(self, each: Any) -> bool:
         return isinstance(each, list) and (self.offsets == SENTENCES or not _is_pair(each))
 
-    def _of_spans(self, value: Any, text: Text, column: str) -> list[Span]:
-        spans = [self._tokens(span, text, field) for span, field in self._pairs(value, column)]
+    def _read_spans(self, value: Any, text: Text, column: str) -> list[Span]:
+        spans = [self._to_token_span(span, text, field) for span, field in self._parse_spans(value, column)]
         self.tally.note("empty spans", sum(start == end for start, end in spans))
         return sorted({span for span in spans if span[0] < span[1]})
 
-    def _pairs(self, value: Any, column: str) -> Iterator[tuple[Span, str]]:
+    def _parse_spans(self, value: Any, column: str) -> Iterator[tuple[Span, str]]:
         """(the span as the source counts, its place) of each span of a cell."""
         if isinstance(value, str):
-            value = _pairs_of_text(value, column)
+            value = _parse_span_text(value, column)
         if isinstance(value, dict):
-            value = _pairs_of_columns(value, column)
+            value = _parse_span_lists(value, column)
         if not isinstance(value, list):
             raise DataError(f"expected a list of spans [start, end], found {shown(value)}", rule="type", field=column)
         for at, each in enumerate(value):
             field = f"{column}[{at}]"
-            if self.offsets == SENTENCES and _whole(each):
+            if self.offsets == SENTENCES and _is_integer(each):
                 each = [each, each + 1]
             if isinstance(each, dict):
                 names = next((names for names in _NAMES if each.keys() >= set(names)), ("start", "end"))
@@ -124,8 +124,8 @@ class Marks(NamedTuple):
                 raise DataError(f"expected {expected}, found {shown(each)}", rule="type", field=field)
             yield (each[0], each[1]), field
 
-    def _tokens(self, span: Span, text: Text, field: str) -> Span:
-        """The tokens of a span, which is counted as the source counts."""
+    def _to_token_span(self, span: Span, text: Text, field: str) -> Span:
+        """Return the tokens of a span, which is counted as the source counts."""
         start, end = span
         size = {TOKENS: len(text), CHARACTERS: len(text.source), SENTENCES: len(text.lines)}[self.offsets]
         if not 0 <= start <= end <= size:
@@ -134,11 +134,11 @@ class Marks(NamedTuple):
         if self.offsets == TOKENS or start == end:
             return (start, end) if self.offsets == TOKENS else (0, 0)
         if self.offsets == SENTENCES:
-            return text.sentence(start)[0], text.sentence(end - 1)[1]
-        self.tally.note("widened", int(text.widened(start, end)))
-        return text.covered(start, end)
+            return text.get_sentence(start)[0], text.get_sentence(end - 1)[1]
+        self.tally.note("widened", int(text.is_widened(start, end)))
+        return text.find_covered(start, end)
 
-    def _of_quotes(self, value: Any, text: Text, column: str) -> list[Span]:
+    def _read_quotes(self, value: Any, text: Text, column: str) -> list[Span]:
         quotes = [value] if isinstance(value, str) else value
         if quotes is None:
             return []
@@ -146,10 +146,10 @@ class Marks(NamedTuple):
         for number, quote in enumerate(quotes if isinstance(quotes, list) else [None]):
             if not isinstance(quote, str):
                 raise DataError(f"expected a quote, found {shown(quotes)}", rule="type", field=f"{column}[{number}]")
-            found = _places(quote, text)
+            found = _find_quote(quote, text)
             if len(found) == 1:
-                self.tally.note("widened", int(text.widened(*found[0])))
-                spans.add(text.covered(*found[0]))
+                self.tally.note("widened", int(text.is_widened(*found[0])))
+                spans.add(text.find_covered(*found[0]))
             elif found:
                 self.tally.note("quotes twice", words=f": {shown(quote, 40)} {len(found)} times")
             else:
@@ -157,15 +157,15 @@ class Marks(NamedTuple):
         return sorted(spans)
 
 
-def _whole(value: Any) -> bool:
+def _is_integer(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _is_pair(value: Any) -> TypeGuard[tuple[int, int]]:
-    return isinstance(value, list | tuple) and len(value) == 2 and all(map(_whole, value))
+    return isinstance(value, list | tuple) and len(value) == 2 and all(map(_is_integer, value))
 
 
-def _pairs_of_text(text: str, column: str) -> list[list[int]]:
+def _parse_span_text(text: str, column: str) -> list[list[int]]:
     """``3-7; 12-15``: numbers in pairs, with ";" between the pairs."""
     pairs = []
     for part in filter(str.strip, text.split(";")):
@@ -177,8 +177,8 @@ def _pairs_of_text(text: str, column: str) -> list[list[int]]:
     return pairs
 
 
-def _pairs_of_columns(value: dict[str, Any], column: str) -> list[Any]:
-    """One span as an object, or lists of starts and ends, as `datasets` gives a list of objects."""
+def _parse_span_lists(value: dict[str, Any], column: str) -> list[Any]:
+    """Return one span as an object, or lists of starts and ends, as `datasets` gives a list of objects."""
     for names in _NAMES:
         if value.keys() >= set(names):
             starts, ends = (value[name] for name in names)
@@ -189,7 +189,7 @@ def _pairs_of_columns(value: dict[str, Any], column: str) -> list[Any]:
     raise DataError(f"expected a list of spans [start, end], found {shown(value)}", rule="type", field=column)
 
 
-def _places(quote: str, text: Text) -> list[Span]:
+def _find_quote(quote: str, text: Text) -> list[Span]:
     """Where a quote stands in the source, blanks of any length being equal; as whole words, if it does so anywhere
     ("bad" is not meant in "badly" where "bad" stands too)."""
     words = quote.split()
@@ -197,17 +197,17 @@ def _places(quote: str, text: Text) -> list[Span]:
         return []
     pattern = re.compile("(?=(" + r"\s+".join(map(re.escape, words)) + "))")  # also places that overlap
     spans = [match.span(1) for match in pattern.finditer(text.source)]
-    whole = [(start, end) for start, end in spans if not _within_word(text.source, start, end)]
+    whole = [(start, end) for start, end in spans if not _is_within_word(text.source, start, end)]
     return whole or spans
 
 
-def _within_word(source: str, start: int, end: int) -> bool:
+def _is_within_word(source: str, start: int, end: int) -> bool:
     before, behind = source[max(0, start - 1) : start + 1], source[end - 1 : end + 1]
     return any(len(pair) == 2 and all(sign.isalnum() for sign in pair) for pair in (before, behind))
 
 
-def _marked_tokens(marked: str, text: Text, column: str) -> list[bool]:
-    """The tokens that lie between asterisks in a copy of the text (``a *fine* film``).
+def _read_starred_text(marked: str, text: Text, column: str) -> list[bool]:
+    """Return the tokens that lie between asterisks in a copy of the text (``a *fine* film``).
 
     Raises:
         DataError: the copy is another text, or its asterisks are no pairs.
@@ -217,10 +217,10 @@ def _marked_tokens(marked: str, text: Text, column: str) -> list[bool]:
         same = text.source[place : place + 1]
         if sign == same:
             if inside:
-                first, behind = text.covered(place, place + 1)
+                first, behind = text.find_covered(place, place + 1)
                 mask[first:behind] = [True] * (behind - first)
             place += 1
-        elif sign == SIGN:
+        elif sign == STAR:
             inside = not inside
         else:
             found = f"found {shown(marked[at : at + 20])} in place of {shown(text.source[place : place + 20])}"
