@@ -1,4 +1,4 @@
-"""What `check` looks at in ``bilingual_perturbation``: related ids, indices, tokens and texts, gold sets."""
+"""Integrity checks of ``bilingual_perturbation``: related ids, indices, tokens and texts, gold sets."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ NOTES = {
 
 
 def drop_blanks(text: str) -> str:
-    """Return a text without its whitespace: what its tokens have to spell."""
+    """Return a text without its whitespace, to compare it with the joined tokens."""
     return "".join(text.split())
 
 
 def is_spelled_by_tokens(row: Mapping[str, Any], config: PerturbationConfig) -> bool:
-    """Return True if each sequence's tokens spell its text, whitespace aside.
+    """Return True if each sequence's tokens spell its text, ignoring whitespace.
 
-    The reading task's tokens cover passage and title, in either order.
+    The tokens of the reading task cover passage and title, in either order.
     """
     for tokens, columns in zip(row["tokens"], config.text_columns, strict=False):
         spelling = drop_blanks("".join(tokens))
@@ -41,7 +41,7 @@ def is_spelled_by_tokens(row: Mapping[str, Any], config: PerturbationConfig) -> 
 
 
 def look_at_row(row: Mapping[str, Any], config: str, tally: Tally) -> None:
-    """Check what one row shows."""
+    """Check one row by itself."""
     where, facts = f"id {row['id']}", CONFIGS[config]
     if (row["task"], row["language"]) != (facts.task, facts.language):
         tally.add("task or language", 1, [f"{where}: {row['task']}, {row['language']}"])
@@ -71,7 +71,7 @@ def look_at_row(row: Mapping[str, Any], config: str, tally: Tally) -> None:
 
 
 def look_at_relations(rows: Sequence[Mapping[str, Any]], tally: Tally) -> None:
-    """Check what relates rows: rel_ids resolve to perturbed rows, original_id is their inverse."""
+    """Check the relations between rows: rel_ids resolve to perturbed rows, and original_id is their inverse."""
     kinds = {row["id"]: row["sample_type"] for row in rows}
     partial_gold = any(row["has_gold"] for row in rows) and not all(row["has_gold"] for row in rows)
     inverse: dict[str, list[str]] = {}
@@ -102,7 +102,7 @@ def look_at_relations(rows: Sequence[Mapping[str, Any]], tally: Tally) -> None:
 
 
 def find_repeated_texts(built: BuiltDataset, config: str, splits: Iterable[str]) -> list[Finding]:
-    """Return the originals of a configuration whose input is the same, whitespace aside."""
+    """Return a note on the originals of a configuration with equal inputs, ignoring whitespace."""
     inputs = (
         (
             (*(drop_blanks("".join(tokens)) for tokens in row["tokens"]), drop_blanks(row["question"] or "")),

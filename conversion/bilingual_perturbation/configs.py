@@ -1,4 +1,4 @@
-"""What is fixed for each of the six files of the bilingual perturbation benchmark: task, language, fields."""
+"""Constants of the six files of the bilingual perturbation benchmark: task, language, fields."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class PerturbationConfig:
         language: ``en`` or ``zh`` (the files say ``ch``).
         label_names: the names of labels 0 and 1.
         texts: column of the dataset -> field of the public file.
-        sequences: the fields that hold the tokens, one a sequence.
-        text_columns: per sequence the columns whose text its tokens spell, in this order or another.
+        sequences: the fields with the tokens, one per sequence.
+        text_columns: per sequence, the columns whose text its tokens spell, in any order.
     """
 
     name: str

@@ -1,8 +1,8 @@
-"""Read the files of the bilingual perturbation benchmark: public files, gold files, and the two joined by id.
+"""Reader of the bilingual perturbation benchmark's public files and gold files.
 
 A public file (``senti_en senti_ch similarity_en similarity_ch mrc_en mrc_ch``, JSON lines without extension) holds
-texts, tokens and which record perturbs which; a gold file holds labels and rationale sets. The gold has been released
-in several spellings, and each is understood::
+texts, tokens and the relation of perturbed to original records; a gold file holds labels and rationale sets. The gold
+has been released in several forms; all of them are read::
 
     rationale_ids                    [sequence][set][index], indices as strings         senti, and any task
     rationales                       [set][index] (senti), [index] (mrc), or all three levels
@@ -51,18 +51,20 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """What a public record, a gold record, or both of one id say; what they do not say is None.
+    """Content of a public record, a gold record, or both of one id; missing values are None.
 
     Attributes:
-        id: ids are strings throughout.
-        texts: the columns of `TEXT_COLUMNS` that the task has -> text.
-        tokens: of each sequence.
+        id: the id, always as a string.
+        texts: column -> text, of the task's columns of `TEXT_COLUMNS`.
+        tokens: the tokens of each sequence.
         sample_type: ``ori`` or ``disturb``.
-        rel_ids: the perturbed records of an original; ``original_id`` is their inverse.
+        rel_ids: ids of an original's perturbed records.
+        original_id: id of a perturbed record's original.
         label: 0 or 1.
-        answer: the reading task's, "" for none.
+        answer: answer of the reading task; "" if there is none.
         rationale_ids: [sequence][set][index].
-        public, gold: the records.
+        public: the public record.
+        gold: the gold record.
     """
 
     id: str
@@ -79,10 +81,11 @@ class Example:
 
 
 def read_records(path: PathType) -> Iterator[Record]:
-    """Yield the JSON objects of a file, a line each; a byte order mark at its start is passed over.
+    """Yield the JSON object of each line of a file; a byte order mark at its start is skipped.
 
     Raises:
-        DataError: broken UTF-8, no JSON, no object, a field twice, NaN, half a surrogate pair, an empty line.
+        DataError: a line is broken UTF-8, no JSON, no object or empty, or has a repeated field, NaN, or half a surrogate
+            pair.
     """
     for lines in batches_of_lines(Path(path)):
         for number, raw in zip(lines.numbers, lines.lines, strict=True):
@@ -94,7 +97,7 @@ def read_records(path: PathType) -> Iterator[Record]:
 
 
 class _Reader:
-    """Typed access to one record; every complaint names the file, the line, the record's id and the field."""
+    """Typed access to one record; every error names the file, the line, the record's id and the field."""
 
     def __init__(self, record: Record, id_field: str, seen: dict[str, int]) -> None:
         self.fields, self.path, self.line = record.fields, record.file, record.line
@@ -108,19 +111,23 @@ class _Reader:
         seen[self.id] = self.line
 
     def fail(self, message: str, name: str | None = None, rule: Rule = "type") -> DataError:
+        """Return an error about the field ``name`` of the record."""
         return DataError(message, rule=rule, file=self.path, line=self.line, instance=self.id or None, field=name)
 
     def parse_id(self, value: Any, name: str) -> str:
+        """Return an id, given as a string or an integer, as a string."""
         if type(value) is int or (isinstance(value, str) and value):
             return str(value)
         raise self.fail(f"expected an id, found {shown(value)}", name)
 
     def read(self, name: str, kind: Any) -> Any:
+        """Return the field ``name`` as a value of type ``kind``."""
         if name not in self.fields:
             raise self.fail("expected a value, found no such field", name, "key-missing")
         return convert_type(self.fields[name], kind, name, file=self.path, line=self.line, instance=self.id)
 
     def parse_rel_ids(self) -> tuple[str, ...] | None:
+        """Return the ids of the perturbed records; None if the field is absent."""
         if self.fields.get("rel_ids") is None:
             return None
         ids = tuple(
@@ -134,6 +141,7 @@ class _Reader:
         return ids
 
     def parse_sample_type(self, required: bool = False) -> str | None:
+        """Return ``ori`` or ``disturb``; None if the field is absent and not required."""
         value = self.fields.get("sample_type")
         if required and value is None:
             raise self.fail("expected 'ori' or 'disturb', found no such field", "sample_type", "key-missing")
@@ -142,6 +150,7 @@ class _Reader:
         return value
 
     def parse_label(self, names: Sequence[str]) -> int | None:
+        """Return the label, given as a number or a name, as 0 or 1; None if it is absent."""
         name = next((name for name in _LABEL_FIELDS if self.fields.get(name) is not None), None)
         if name is None:
             return None
@@ -153,7 +162,7 @@ class _Reader:
         raise self.fail(f"expected 0 ({names[0]}) or 1 ({names[1]}), found {shown(value)}", name, "choice")
 
     def parse_answer(self) -> str | None:
-        """Return the first answer; "" where the gold says that there is none."""
+        """Return the first answer; "" if the gold has an empty one; None without the field."""
         for name in _ANSWER_FIELDS:
             value = self.fields.get(name)
             if isinstance(value, str):
@@ -163,7 +172,7 @@ class _Reader:
         return None
 
     def parse_sets(self, name: str, sequences: int) -> RationaleSets:
-        """Rationale sets per sequence out of one, two or three levels of lists."""
+        """Return the rationale sets per sequence, from one, two or three levels of lists."""
         value = self.fields[name]
         depth = self._compute_depth(value, name)
         if depth == 1:
@@ -181,7 +190,7 @@ class _Reader:
         )
 
     def _compute_depth(self, value: Any, name: str) -> int:
-        """Levels of lists above the indices; the same on every branch that reaches an index."""
+        """Return the number of list levels above the indices, which must be equal on every branch."""
         level, depth = [value], 0
         while any(isinstance(item, list) for item in level):
             if not all(isinstance(item, list) for item in level):
@@ -204,7 +213,7 @@ def read_public(path: PathType, config: PerturbationConfig) -> Iterator[Example]
     """Yield the records of a public file.
 
     Raises:
-        DataError: what :func:`read_records` refuses; a field missing or of another type; an id twice; a record whose
+        DataError: see :func:`read_records`; also a missing field, another type, a repeated id, or a record whose
             ``rel_ids`` name itself.
     """
     seen: dict[str, int] = {}
@@ -238,11 +247,11 @@ def _parse_gold_texts(reader: _Reader, config: PerturbationConfig) -> dict[str, 
 
 
 def read_gold(path: PathType, config: PerturbationConfig) -> Iterator[Example]:
-    """Yield the records of a gold file, in any of its released spellings.
+    """Yield the records of a gold file in any of its released forms.
 
     Raises:
-        DataError: what :func:`read_records` refuses; no rationales; a label other than 0 and 1; an index that is
-            negative or lies outside the tokens (where the record holds them); an id twice; a record that names itself.
+        DataError: see :func:`read_records`; also missing rationales, a label other than 0 and 1, an index that is
+            negative or outside the record's tokens (if it has them), a repeated id, or a record that names itself.
     """
     seen: dict[str, int] = {}
     for record in read_records(path):

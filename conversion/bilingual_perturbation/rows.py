@@ -1,4 +1,4 @@
-"""Public and gold records of the bilingual perturbation benchmark, joined by id, as rows of its one schema."""
+"""Public and gold records of the bilingual perturbation benchmark, joined by id, as rows of one schema."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SCHEMA = pa.schema(
         ("position", pa.int32()),
     ]
 )
-# the columns that `check` and `stats` read and that hold no null
+# the columns of `check` and `stats` without nulls
 NOT_NULL = ("id", "tokens", "sample_type", "rel_ids[]", "rationale_ids[]", "has_gold")
 
 
@@ -65,34 +65,34 @@ def make_row(example: Example, config: PerturbationConfig) -> dict[str, Any]:
 
 
 class JoinedRecords(NamedTuple):
-    """The examples of a configuration in file order, and what the join has to report (one sentence each)."""
+    """The examples of a configuration in file order, and notes on the join (one sentence each)."""
 
     examples: list[Example]
     reports: list[str]
 
 
-OPTIONAL_COLUMNS = ("title", "question")  # gold files of the reading task hold the passage alone
+OPTIONAL_COLUMNS = ("title", "question")  # gold files of the reading task have the passage alone
 
 
 def join_records(
     public: Iterable[Example] | None, gold: Iterable[Example] | None, config: PerturbationConfig
 ) -> JoinedRecords:
-    """Join public and gold records by id: the public file's order, then what the gold alone has.
+    """Join public and gold records by id, in the order of the public file, then of the remaining gold records.
 
-    Where both give ``rel_ids`` and they differ the gold's win, and a report says so.
+    If their ``rel_ids`` differ, those of the gold are used, and a note says so.
 
     Raises:
-        DataError: a record of the same id whose tokens differ (the rationale would mark other tokens), an index outside
-            the tokens, a gold record without a public one that lacks tokens, text or sample type.
+        DataError: tokens of the same id differ (the rationale would mark other tokens), an index lies outside the
+            tokens, or a gold record without a public one lacks tokens, text or sample type.
     """
     golds = {example.id: example for example in gold or ()}
     examples: list[Example] = []
     disagreeing: list[str] = []
-    offences: list[DataError] = []
+    issues: list[DataError] = []
     for record in public or ():
         match = golds.pop(record.id, None)
         if match is not None and match.tokens is not None and match.tokens != record.tokens:
-            offences.append(_make_tokens_error(record, match))
+            issues.append(_make_tokens_error(record, match))
             continue
         if match is not None:
             check_inside(match.rationale_ids or (), record.tokens or (), _get_record(match), match.id, "rationale")
@@ -107,7 +107,7 @@ def join_records(
                 public=record.public,
             )
         examples.append(record)
-    raise_all(offences)
+    raise_all(issues)
     for match in golds.values():
         _refuse_lacking(match, config)
         examples.append(match)
@@ -133,7 +133,7 @@ def _get_record(example: Example) -> Record:
 
 
 def _refuse_lacking(match: Example, config: PerturbationConfig) -> None:
-    """Refuse a gold record alone that does not hold what a row needs."""
+    """Raise a DataError if a gold record without a public one lacks fields of a row."""
     lacking = [name for name in ("tokens", "sample_type") if getattr(match, name) is None]
     lacking += [column for column in config.texts if column not in match.texts and column not in OPTIONAL_COLUMNS]
     if lacking:

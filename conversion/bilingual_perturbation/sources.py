@@ -1,4 +1,4 @@
-"""Where the benchmark's files lie in a user's folder: public files under their own names, gold files beside them."""
+"""Search for the benchmark's files in a user's folder: public files by name, gold files beside them."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _NAME = re.compile(rf"({'|'.join(CONFIGS)})(?![A-Za-z0-9])(.*)")
 
 
 def find_sources(folder: Path, configs: Sequence[str] | None = None) -> Sources:
-    """Look for the six public files and their gold files.
+    """Find the six public files and their gold files.
 
-    A public file is ``senti_en`` or, say, ``senti_en.jsonl``; a gold file has a name that goes on
-    (``senti_en_golden.jsonl``) or lies in a folder ``gold`` or ``golden``, and its records hold rationales.
+    A public file is ``senti_en``, with or without a suffix such as ``.jsonl``. A gold file has a longer name
+    (``senti_en_golden.jsonl``) or is in a folder ``gold`` or ``golden``, and its records have rationales.
 
     Raises:
-        DataError: none of the files is there, one that was asked for is missing, or two claim to be the same; the
-            message names what is expected.
+        DataError: there is no file, a requested one is missing, or two files have the same role; the message names the
+            expected files.
     """
     for place in (folder, *(folder / name for name in _INSIDE)):
         if place.is_dir() and any(_NAME.match(path.name) for path in _list_files(place)):
@@ -58,7 +58,7 @@ def find_sources(folder: Path, configs: Sequence[str] | None = None) -> Sources:
 
 
 def _find_by_config(folder: Path) -> tuple[dict[str, dict[str, Path]], list[str]]:
-    """Return the public and the gold files by configuration, and a note on each file that is neither."""
+    """Return kind -> configuration -> file for public and gold files, and a note on each other file."""
     kinds: dict[str, dict[str, Path]] = {"public": {}, "gold": {}}
     notes: list[str] = []
     for path in _list_files(folder) if folder.is_dir() else []:

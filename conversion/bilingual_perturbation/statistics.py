@@ -19,12 +19,12 @@ TASKS = {"senti": "sentiment analysis", "similarity": "textual similarity", "mrc
 
 
 def compute_overview(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
-    """Return what Table 3 says of rows of one configuration, and the counts behind it.
+    """Compute the figures of Table 3 for rows of one configuration, and the counts behind them.
 
-    ``rows``, ``originals``, ``perturbed``, ``with_rationales``: numbers of rows. ``pairs``: (original, perturbed) of
-    which both rows are there, the paper's Size. ``tokens``: mean number of an input. ``rationale_percent``: mean over
+    ``rows``, ``originals``, ``perturbed``, ``with_rationales``: numbers of rows. ``pairs``: number of
+    (original, perturbed) with both rows present, the paper's Size. ``tokens``: mean number per input. ``rationale_percent``: mean over
     rows of (tokens in any set) / (tokens), the paper's RLR; None without gold. ``rationale_percent_of_one_set``: the
-    same for the mean set. ``sets``: mean number of sets a sequence, those without any left out, the paper's RSN.
+    same for the mean set. ``sets``: mean number of sets per sequence with a set, the paper's RSN.
     """
     ids = {row["id"] for row in rows}
     ratios: list[float] = []
@@ -78,7 +78,7 @@ def _make_table_three(overviews: Mapping[str, Mapping[str, float | None]]) -> Ta
 
 
 def make_tables(folder: Path, configs: Sequence[str] | None = None, raw: Path | None = None) -> Tables:
-    """Return Table 3 of a built folder, and the numbers of rows; ``raw`` tells no more."""
+    """Return Table 3 of a built folder, and the numbers of rows; ``raw`` is not used."""
     overviews = _read_overviews(folder, configs)
     columns = ("rows", "originals", "perturbed", "with_rationales", "tokens")
     counts = Table("rows", "Rows", ("config", "language", "task"), columns, "no paper counts them")

@@ -1,4 +1,4 @@
-"""``bilingual_perturbation``: the benchmark's files -> a Hub dataset folder -> the files again."""
+"""Verbs of ``bilingual_perturbation``: the benchmark's files -> a Hub dataset folder -> the files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SPLIT = "test"
 
 
 class BilingualPerturbationVerbs(SmallDataset):
-    """Six public files and their gold files."""
+    """The verbs, on six public files and their gold files."""
 
     facts = DATASET
     schema = SCHEMA
@@ -56,11 +56,11 @@ class BilingualPerturbationVerbs(SmallDataset):
     card_tables = staticmethod(make_card_tables)  # pyright: ignore[reportAssignmentType]
 
     def splits(self, files: Mapping[str, Path]) -> Iterable[str]:
-        """Return the one split; the files are the public and the gold one."""
+        """Return the single split; the files are the public and the gold one."""
         return (SPLIT,)
 
     def read(self, config: str, sources: Sources, notes: list[str]) -> ConfigTables:
-        """Read rows, and the files' lines as released: the same facts are spelled in many ways."""
+        """Read rows, and the files' lines as released, because rows cannot restore their many forms."""
         paths = sources.files[config]
         joined = load_examples(paths, CONFIGS[config])
         notes += [f"{config}: {report}" for report in joined.reports]
@@ -75,13 +75,13 @@ class BilingualPerturbationVerbs(SmallDataset):
         return ConfigTables({SPLIT: pa.Table.from_pylist(rows, schema=SCHEMA)}, files, records)
 
     def get_export_folder(self, out: Path, config: str) -> Path:
-        """Return ``out``: the files have names of their own."""
+        """Return ``out``, because the names of the files differ between configurations."""
         return out
 
     def lines(
         self, config: str, file: Mapping[str, Any], kept: Mapping[int, str], built: Callable[[], BuiltDataset]
     ) -> list[str]:
-        """Return the released lines, all of which are kept."""
+        """Return the stored lines of a released file."""
         if sorted(kept) != list(range(1, file["lines"] + 1)):
             message = f"expected the {file['lines']} lines of {file['file']}, found {len(kept)}"
             raise DataError(message, rule="length")
@@ -89,10 +89,10 @@ class BilingualPerturbationVerbs(SmallDataset):
 
 
 def load_examples(files: Mapping[str, Path], config: PerturbationConfig) -> JoinedRecords:
-    """Return the examples of a configuration out of its files.
+    """Read and join the examples of a configuration.
 
     Raises:
-        DataError: an offence in a file, with its line; a file without a record.
+        DataError: a file is invalid, with the line, or has no record.
     """
     readers = {"public": read_public, "gold": read_gold}
     records: dict[str, Any] = {kind: list(readers[kind](path, config)) for kind, path in files.items()}

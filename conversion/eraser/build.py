@@ -1,17 +1,17 @@
-"""Build ``out/eraser``: raw ERASER corpora -> Parquet in one schema, release.json, the other documents, and the card.
+"""Build of ``out/eraser``: raw ERASER corpora -> Parquet in one schema, release.json, unused documents, and the card.
 
     out/eraser/README.md                          the card
-    out/eraser/eval.yaml                          what systems are ranked by, see `leaderboard`
+    out/eraser/eval.yaml                          the scores that rank systems, see `leaderboard`
     out/eraser/CONFIG/SPLIT-00000-of-000NN.parquet
-    out/eraser/release.json                       per split what a row cannot hold (see `splits.find_split_facts`)
+    out/eraser/release.json                       facts of each split that a row cannot hold (see `splits.find_split_facts`)
     out/eraser/documents/CONFIG.parquet           documents that no annotation refers to
-    out/eraser/documents/CONFIG.order.parquet     where other documents stood in docs.jsonl, if not in the rows' order
-    out/eraser/documents/CONFIG.records.parquet   records that differ from what release.json says of their split, if any
-    out/eraser/annotators/CONFIG.parquet          the annotators' masks, of a corpus of one's own that has them
-    out/eraser/licenses/CONFIG.LICENSE            the licence files that the release ships with the corpus, as they are
+    out/eraser/documents/CONFIG.order.parquet     order of the other documents in docs.jsonl, if it differs from the rows'
+    out/eraser/documents/CONFIG.records.parquet   records that deviate from their split's entry in release.json, if any
+    out/eraser/annotators/CONFIG.parquet          the annotators' masks of a custom corpus that has them
+    out/eraser/licenses/CONFIG.LICENSE            the licence files of the release, unchanged
 
-All of it appears at once (see `atomic`): a kill leaves what stood there, and a rerun takes up the finished files.
-A split's rows are in memory while it is built, its documents where they stand in docs.jsonl.
+The folder is replaced at once (see `atomic`): after a kill the earlier one is intact, and a rerun uses the finished
+files. The rows of one split are in memory while it is built, and so are the documents of a docs.jsonl.
 """
 
 from __future__ import annotations
@@ -85,11 +85,13 @@ RECORDS = pa.schema([("split", pa.string()), ("position", pa.int32()), ("record"
 
 
 def build_eraser(source: Path | None, configs: Sequence[str] | None, out: Path, options: BuildOptions) -> BuildResult:
-    """Build the configs into ``out/eraser``; see `HubDataset.build`. Several configs are shared out between
-    ``num_proc`` processes."""
+    """Build the configs into ``out/eraser``; see `HubDataset.build`.
+
+    Several configs are built in parallel, in up to ``num_proc`` processes.
+    """
     notes: list[str] = []
     target = out / "eraser"
-    read_existing_release(target, ConfigFacts)  # somebody else's folder is not replaced
+    read_existing_release(target, ConfigFacts)  # refuses a folder that no build wrote
     corpora, failed = _find_corpora(configs, source, options.progress, notes)
     names = [corpus.config.name for corpus in corpora]
     key = {
@@ -103,7 +105,7 @@ def build_eraser(source: Path | None, configs: Sequence[str] | None, out: Path, 
         _clear(folder, names)
         parts, errors = _build_all(corpora, folder, options)
         failed |= errors
-        # under the lock: what stands there now is what is kept
+        # read again under the lock: another build may have finished meanwhile
         kept = {name: entry for name, entry in read_existing_release(target, ConfigFacts).items() if name not in parts}
         _clear(folder, list(parts))
         _link_configs(target, folder, kept)
@@ -121,14 +123,14 @@ def build_eraser(source: Path | None, configs: Sequence[str] | None, out: Path, 
 
 
 def _sort_configs(names: Collection[str]) -> list[str]:
-    """Return the release's configs in their order, then those of one's own by name."""
+    """Return the configs in order: the release's first, then custom ones by name."""
     return [*(name for name in CONFIGS if name in names), *sorted(set(names) - CONFIGS.keys())]
 
 
 def _find_corpora(
     configs: Sequence[str] | None, source: Path | None, progress: bool, notes: list[str]
 ) -> tuple[list[CorpusFolder], dict[str, DataError]]:
-    """Return the corpora to build, and the errors of those that cannot be; ``notes`` receives what the user should know."""
+    """Return the corpora to build, and config -> error of those that cannot be built; ``notes`` receives lines for the user."""
 
     unreachable: list[DataError] = []
 
@@ -138,7 +140,7 @@ def _find_corpora(
         try:
             folder = find_corpus_folder(name, source, progress=progress, say=notes.append)
         except NotReleased as error:
-            # a form that the release may ship beside another one: its absence is an error only where it was asked for
+            # the release may ship it inside another archive: its absence is an error only if it was requested
             if configs or name not in HOST_CONFIGS:
                 raise
             notes.append(f"{name}: left out: {error}")
@@ -156,7 +158,7 @@ def _find_corpora(
 
 
 def _clear(folder: Path, building: Sequence[str]) -> None:
-    """Clear away what a stopped run, or a corpus that is not in order, left of other configs than these."""
+    """Remove files of configs that are not being built; stopped runs and failed corpora leave them."""
     for path in folder.iterdir():
         if path.is_dir() and path.name not in (PARTS_FOLDER, *RESERVED_FOLDERS, *building):
             shutil.rmtree(path)
@@ -167,7 +169,7 @@ def _clear(folder: Path, building: Sequence[str]) -> None:
 
 
 def _link_configs(target: Path, folder: Path, names: Iterable[str]) -> None:
-    """Take over the files of these configs, which are not built now."""
+    """Link or copy the files of configs that are not built now."""
     for name in names:
         for old in sorted((target / name).glob("*.parquet")):
             link_or_copy(old, folder / name / old.name)
@@ -176,7 +178,7 @@ def _link_configs(target: Path, folder: Path, names: Iterable[str]) -> None:
 
 
 def _make_progress_bar(title: str, total: int, unit: str, shown: bool) -> tqdm[Any]:
-    """Return a progress bar on stderr where that is a terminal, or none."""
+    """Return a progress bar on stderr; it is silent without ``shown``, or if stderr is no terminal."""
     disable = None if shown else True
     return tqdm(total=total, desc=title, unit=unit, unit_scale=True, mininterval=0.3, leave=False, disable=disable)
 
@@ -186,7 +188,7 @@ def _make_progress_bar(title: str, total: int, unit: str, shown: bool) -> tqdm[A
 
 @dataclass(frozen=True, slots=True)
 class BuiltConfig:
-    """A config that has been built: its entry in release.json, the SHA-256 of its files, lines for the user."""
+    """Result for one config: its entry in release.json, path -> SHA-256 of its files, and lines for the user."""
 
     entry: dict[str, Any]
     digests: dict[str, str]
@@ -196,16 +198,16 @@ class BuiltConfig:
 def _build_all(
     corpora: Sequence[CorpusFolder], folder: Path, options: BuildOptions
 ) -> tuple[dict[str, BuiltConfig], dict[str, DataError]]:
-    """Build each corpus, several at a time where ``num_proc`` allows it; what was built, and the errors of the others.
+    """Build the corpora in up to ``num_proc`` processes; return the results and the errors by config.
 
     Raises:
-        DataError: none could be built.
+        DataError: every corpus failed.
     """
     build = partial(_build_config, folder=folder, include_backup_records=options.include_backup_records)
     by_name = {corpus.config.name: corpus for corpus in corpora}
     processes = min(options.num_proc, len(corpora))
     if processes > 1:
-        # where others cannot start (a script without `if __name__ == "__main__"`) or are killed, this one does it all
+        # if processes cannot start (a script without `if __name__ == "__main__"`) or are killed, this one builds all
         with (
             suppress(BrokenProcessPool),
             process_pool(processes) as pool,
@@ -219,14 +221,14 @@ def _build_all(
 
 
 class _ConfigBuild:
-    """A config on its way: its files, and what its splits give.
+    """State of one config's build.
 
     Attributes:
-        digests: the SHA-256 of the files.
-        entries: the splits' entries in release.json.
-        file_bytes: the bytes of their files.
-        order: how each split's rows first name the documents.
-        records: (split, position, record) of those that need more than their row.
+        digests: path -> SHA-256 of the written files.
+        entries: split -> its entry in release.json.
+        file_bytes: bytes of the splits' files.
+        order: per split, the documents in the order in which rows first name them.
+        records: (split, position, record) of records that deviate from their split's facts.
         notes: lines for the user.
     """
 
@@ -245,12 +247,12 @@ class _ConfigBuild:
         self.notes: list[str] = []
 
     def write(self, name: str, schema: pa.Schema, batches: Iterable[pa.Table | pa.RecordBatch]) -> FileFacts:
-        """Write a Parquet file, ``name`` being its path in the folder, unless a stopped run has finished it."""
+        """Write the Parquet file at the path ``name`` in the folder, unless a stopped run has finished it."""
         path, parts = self.folder / name, self.folder / PARTS_FOLDER / self.config.name
         remembered = parts / f"{path.name}.json"
         with suppress(OSError, ValueError, TypeError):
             facts = FileFacts(**json.loads(remembered.read_bytes()))
-            # a machine that went down may have kept the size and lost the contents
+            # after a crash of the machine a file may have its size but not its contents
             if path.stat().st_size == facts.file_bytes and file_digest(path) == facts.sha256:
                 self.digests[name] = facts.sha256
                 return facts
@@ -284,7 +286,7 @@ class _ConfigBuild:
         return BuiltConfig(self._make_entry(others, skipped), self.digests, [*map(str, skipped), *self.notes])
 
     def _make_entry(self, others: dict[str, Any], skipped: Sequence[Skipped]) -> dict[str, Any]:
-        """What release.json holds of the config; ``others``: of its documents."""
+        """Return the config's entry in release.json; ``others`` is the entry of its documents."""
         config, digests = self.config, self.digests
         version = compute_content_version(
             [
@@ -301,7 +303,7 @@ class _ConfigBuild:
             "documents": others,
             "splits": self.entries,
             "skipped": [
-                # a name that is no UTF-8 is written with its bytes' numbers
+                # bytes that are no UTF-8 are written as escapes
                 {"file": printable(str(each.path.relative_to(self.corpus.folder))), "reason": each.reason}
                 for each in skipped
             ],
@@ -310,14 +312,14 @@ class _ConfigBuild:
         }
 
     def _copy_files(self) -> None:
-        """Take over licence files (a note on each that reads otherwise than the card), and the annotators' masks."""
+        """Copy the licence files, with a note if one differs from the card, and the annotators' masks."""
         copies = {path: get_license_path(self.config.name, path.name) for path in self.corpus.licenses}
         for path in copies:
             self.notes += describe_license_mismatch(self.config.name, self.config.license, path)
         masks = get_annotators_path(self.config.name)
         if self.config.corpus_yaml and os.path.lexists(path := self.corpus.folder / masks):
             for _ in batches([path], ANNOTATORS.names, kinds=ANNOTATORS, whole=ANNOTATORS.names):
-                pass  # read to the end, which refuses a damaged file
+                pass  # reading to the end detects a damaged file
             copies[path], self.digests[masks] = masks, file_digest(path)
         for path, name in copies.items():
             (self.folder / name).parent.mkdir(exist_ok=True)
@@ -331,7 +333,7 @@ class _ConfigBuild:
                 runs.append(run)
                 bar.update(int(run.sizes.sum()))
         rows = concatenate_rows(runs)
-        lines = len(rows)  # those behind stand in the backup alone
+        lines = len(rows)  # later rows come from the backup alone
         if backup is not None:
             rows = add_backup_rows(rows, backup, self.config, self.documents)
         self.notes += _describe_unknown_keys(file.path, rows)
@@ -361,8 +363,10 @@ class _ConfigBuild:
         self.records += [(file.split, *each) for each in find_deviations(rows, order, facts, self.documents)]
 
     def _write_documents(self) -> dict[str, Any]:
-        """documents/CONFIG.parquet, CONFIG.order.parquet beside it where docs.jsonl has another order than rows, and
-        what release.json says of them."""
+        """Write documents/CONFIG.parquet, and return the entry of the documents in release.json.
+
+        If docs.jsonl has another order than the rows, CONFIG.order.parquet records it.
+        """
         documents, name = self.documents, self.config.name
         referenced = drop_repeated(np.concatenate(self.order))
         unused = np.ones(len(documents), bool)
@@ -398,7 +402,7 @@ def _build_config(
 
 
 def _describe_unknown_keys(path: Path, rows: NumberedRows) -> list[str]:
-    """Return a line on the keys that the format does not know, which `export` writes back and no column holds."""
+    """Return a note about keys that the format does not know; `export` restores them, and no column holds them."""
     counts = Counter(key for keys in rows.kept.values() for key in keys if key != "docids")
     words = ", ".join(f"{shown(key)} (in {count})" for key, count in counts.most_common(MOST_SHOWN))
     more = f" and {len(counts) - MOST_SHOWN} more" if len(counts) > MOST_SHOWN else ""

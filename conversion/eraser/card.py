@@ -1,5 +1,7 @@
-"""The card of ``hub/eraser``: YAML from release.json, prose from ``datasets_scripts/cards/eraser.md``, or from
-``own_corpora.md`` where there are corpora of one's own alone."""
+"""The card of ``hub/eraser``: YAML from release.json, prose from ``datasets_scripts/cards/eraser.md``.
+
+A folder of custom corpora alone takes its prose from ``own_corpora.md``.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +24,14 @@ CUSTOM_TITLE = "A corpus in ERASER's format"
 
 
 def make_readme(release: dict[str, Any], facts: Mapping[str, EraserConfig]) -> str:
-    """Return the text of README.md for the configs of a ``release.json``, of which these are the ``facts``."""
+    """Return the text of README.md for the configs of a ``release.json``; ``facts`` has their descriptions."""
     infos = []
     for name, config in facts.items():
         entry = release[name]
         splits = {split: (of["num_bytes"], of["num_examples"]) for split, of in entry["splits"].items()}
         infos.append(describe_config(config).make_entry(name, SCHEMA, entry["version"], splits, entry["download_size"]))
     prose = (CARDS / "eraser.md").read_text(encoding="utf-8")
-    if CONFIGS.keys().isdisjoint(facts):  # of corpora of one's own the card shares the columns alone
+    if CONFIGS.keys().isdisjoint(facts):  # the card of custom corpora has only the section of columns in common
         columns = prose[prose.index("## Columns") : prose.index("## Statistics")].strip()
         own = (CARDS / "own_corpora.md").read_text(encoding="utf-8")
         prose = own.replace("<!-- columns -->", columns).replace('"CONFIG"', f'"{next(iter(facts))}"')
@@ -38,7 +40,7 @@ def make_readme(release: dict[str, Any], facts: Mapping[str, EraserConfig]) -> s
 
 
 def describe_config(config: EraserConfig) -> ConfigWords:
-    """Return what is said of a config, of the release's or of one's own."""
+    """Return the description of a config, released or custom, for the card."""
     released = config.name in CONFIGS
     return ConfigWords(
         f"{'ERASER' if released else CUSTOM_TITLE}: {config.title}. {config.license_note}",
@@ -50,7 +52,7 @@ def describe_config(config: EraserConfig) -> ConfigWords:
 
 
 def _make_metadata(facts: Mapping[str, EraserConfig]) -> dict[str, Any]:
-    """What the card says of the whole dataset; what nobody said of a corpus of one's own is left out."""
+    """Return the card's metadata of the whole dataset, without the keys that custom corpora leave open."""
     released = [config for name, config in facts.items() if name in CONFIGS]
     languages = sorted({code for config in facts.values() for code in config.language})
     sources = {f"extended|{config.source}" for config in released}
@@ -73,15 +75,15 @@ def _make_metadata(facts: Mapping[str, EraserConfig]) -> dict[str, Any]:
 
 
 def fill_prose(prose: str, release: Mapping[str, Any], facts: Mapping[str, EraserConfig]) -> str:
-    """Return the prose with its marks, as ``<!-- splits -->``, replaced by tables.
+    """Return the prose with its placeholders, such as ``<!-- splits -->``, replaced by tables.
 
     Args:
-        prose: the card's text below the YAML, with each of `PLACEHOLDERS`.
+        prose: the card's text below the YAML, with all of `PLACEHOLDERS`.
         release: config -> its entry in ``release.json``, with splits and their numbers of rows.
         facts: config -> its facts, in the card's order.
 
     Raises:
-        DataError: a mark is missing.
+        DataError: a placeholder is missing.
     """
     tables = (
         _make_splits_table(release, facts),
@@ -98,7 +100,7 @@ def fill_prose(prose: str, release: Mapping[str, Any], facts: Mapping[str, Erase
 
 
 def _make_custom_table(facts: Mapping[str, EraserConfig]) -> str:
-    """Return the corpora of one's own: labels, languages and citations; nothing where there are none."""
+    """Return labels, languages and citations of the custom corpora; an empty string without such corpora."""
     own = [config for name, config in facts.items() if name not in CONFIGS]
     if not own:
         return ""
@@ -112,7 +114,7 @@ def _make_custom_table(facts: Mapping[str, EraserConfig]) -> str:
 
 
 def _escape_cell(text: str) -> str:
-    """Words that neither a table's cell nor a fenced block ends at."""
+    """Replace the characters that end a table cell or a fenced block."""
     return visible(text).replace("|", "\\|").replace("`", "'")
 
 
@@ -137,7 +139,7 @@ def _make_table_five(release: Mapping[str, Any], facts: Mapping[str, EraserConfi
     for name in facts:
         of_paper = [split for config, split in printed.rows if config == name]
         built = release[name]["splits"]
-        # what the paper prints of a split that this folder lacks stands in brackets alone
+        # for a split that this folder lacks, the printed figures stand alone in brackets
         for split in dict.fromkeys([*of_paper, *built]):
             figures, row = built.get(split, {}).get("statistics", {}), printed.row(name, split)
             digits = {"rationale_percent": 2}

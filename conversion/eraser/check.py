@@ -1,8 +1,8 @@
-"""The integrity of a built ``eraser``: what must hold in every configuration, and what the releases are known for.
+"""Integrity checks of a built ``eraser``, and the known quirks of the releases.
 
-Looked at in every split, a batch of rows at a time: ids unique; labels known; spans inside their documents; evidence
-text equal to its tokens; derived columns equal to what they are derived from. Looked at across splits: train,
-validation and test share no document; one id names one text; the card tells the truth about the Parquet files.
+Checks of each split, batch by batch: ids are unique, labels are known, spans lie inside their documents, evidence text
+equals its tokens, derived columns can be derived again. Checks across splits: train, validation and test share no
+document, one id names one text, and the card agrees with the Parquet files.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ pc: Any = pyarrow.compute  # its functions are made when it is imported, unseen 
 MAX_LISTED = 1000  # documents or spans that a leakage list names; all are counted
 MAIN_SPLITS = ("train", "validation", "test")
 
-# (config, split, check) -> what is known about it; FORMATS: the releases' own quirks, none of them repaired
+# (config, split, check) -> explanation of a quirk of the release; none of them is repaired
 QUIRKS = {
     ("movies", "train", "no evidence"): "the release gives one review no evidence",
     ("movies", "test", "empty spans"): "the comprehensive annotation of the test split holds empty spans",
@@ -52,7 +52,7 @@ NOTES = {
 
 
 class EraserSplitCheck:
-    """Looks at one split of a configuration; keeps ids, positions, and the name and a hash of every document."""
+    """Checks of one split; keeps ids, positions, and the name and a hash of every document."""
 
     def __init__(self, labels: int, leakage: bool) -> None:
         self.labels, self.leakage = labels, leakage
@@ -67,7 +67,7 @@ class EraserSplitCheck:
         self._hashes: list[np.ndarray] = []
 
     def batch(self, rows: pa.Table, tally: Tally) -> None:
-        """Look at the next rows."""
+        """Check the next rows, in order."""
         self.rows += rows.num_rows
         self._ids.add(rows["annotation_id"])
         for name in EraserRules.columns:
@@ -85,7 +85,7 @@ class EraserSplitCheck:
             self._count_occurrences(flat, spans)
 
     def finish(self, tally: Tally) -> None:
-        """What only the whole split shows."""
+        """Run the checks that need the whole split."""
         repeated = self._ids.find_repeated()
         tally.add("ids", len(repeated), (f"{shown(name)} stands {count} times" for name, count in repeated))
         if self._positions:
@@ -117,7 +117,7 @@ class EraserSplitCheck:
         tally.add("labels", len(bad), (f"{shown(ids[int(i)].as_py())}: label {labels[i]}" for i in bad))
 
     def _remember_documents(self, flat: FlatRows) -> None:
-        # sentences apart, texts of the same tokens are the same
+        # texts with the same tokens are equal, whatever their sentences
         data = (text.replace("\n", " ").encode() for text in flat.texts)
         digests = [int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") for text in data]
         per_document = np.array(digests, np.uint64)[flat.doc_text]
@@ -128,7 +128,7 @@ class EraserSplitCheck:
         self._hashes.append(per_document[first])
 
     def _check_spans(self, flat: FlatRows, tally: Tally) -> np.ndarray:
-        """Return the spans that lie inside a document of their row; those that do not are tallied."""
+        """Return the indices of spans that lie inside a document of their row, and count the others."""
         there, inside = flat.span_doc >= 0, flat.find_inside()
         lost = np.flatnonzero(~there)
         tally.add(
@@ -154,7 +154,7 @@ class EraserSplitCheck:
 
     @staticmethod
     def _check_sentences(flat: FlatRows, spans: np.ndarray, tally: Tally) -> None:
-        """Sentence offsets are both -1, or lie inside of the document."""
+        """Check that sentence offsets are both -1, or lie inside the document."""
         first, behind = flat.start_sentence[spans], flat.end_sentence[spans]
         count = flat.doc_counts[flat.span_doc[spans], 1]
         fits = ((first == -1) & (behind == -1)) | ((first >= 0) & (first <= behind) & (behind <= count))
@@ -165,7 +165,7 @@ class EraserSplitCheck:
 
     @staticmethod
     def _check_texts(flat: FlatRows, spans: np.ndarray, tally: Tally) -> None:
-        """Evidence text equals its tokens joined by blanks."""
+        """Check that evidence text equals its tokens joined by blanks."""
         off = [i for i in spans.tolist() if " ".join(flat.get_evidence_tokens(i)) != flat.span_texts[i]]
         words = (
             f"{shown(flat.ids[flat.span_row[i]], 40)}: text {shown(flat.span_texts[i], 50)}, tokens "
@@ -175,8 +175,7 @@ class EraserSplitCheck:
         tally.add("evidence text", len(off), words)
 
     def _check_derived(self, rows: pa.Table, flat: FlatRows, spans: np.ndarray, tally: Tally) -> None:
-        """rationale, rationale_positions, num_tokens, num_sentences, rationale_ratio are what documents and evidences
-        make them."""
+        """Check the columns that are derived from documents and evidences."""
         offsets = compute_offsets(np.bincount(flat.doc_row, minlength=rows.num_rows))
         texts = [flat.span_texts[i] for i in spans.tolist()]
         expected = derive(flat.span_doc[spans], flat.start[spans], flat.end[spans], texts, offsets, flat.doc_counts)
@@ -186,7 +185,7 @@ class EraserSplitCheck:
         for name in ("num_tokens", "num_sentences", "rationale_ratio"):
             column, slack = rows[name].fill_null(0).to_numpy(), 1e-6 if name == "rationale_ratio" else 0.0
             near = np.abs(column - expected[name].to_numpy()) <= slack
-            # a NaN is no number that anything equals
+            # a NaN equals nothing, so it counts as wrong
             self._tally_rows(name, rows[name].is_valid().to_numpy() & ~near, flat, tally)
         self._positions.append(rows["position"].drop_null().to_numpy())
 
@@ -210,7 +209,7 @@ class EraserSplitCheck:
         tally.add(check, len(places), (shown(flat.ids[i], 40) for i in places))
 
     def _count_occurrences(self, flat: FlatRows, spans: np.ndarray) -> None:
-        """Evidence whose text stands in its document more than once, and that a search from the left would misplace."""
+        """Count evidence whose text occurs several times in its document, and evidence that a search would misplace."""
         self.spans += len(flat.span_row)
         joined = {text: " ".join(flat.tokens[text]) for text in set(flat.doc_text[flat.span_doc[spans]].tolist())}
         for i in spans[flat.start[spans] < flat.end[spans]].tolist():
@@ -226,7 +225,7 @@ class EraserSplitCheck:
 
 
 def _describe(flat: FlatRows, spans: np.ndarray) -> Iterator[str]:
-    """Yield the spans in words."""
+    """Yield a description of each span."""
     for i in spans.tolist():
         where = f"{shown(flat.names[i].as_py(), 40)} [{flat.start[i]}, {flat.end[i]})"
         yield f"{shown(flat.ids[flat.span_row[i]], 40)}: {where}"
@@ -258,7 +257,7 @@ def _find_common(one: pa.Array, other: pa.Array) -> pa.Array:
 
 
 def _check_unreferenced(folder: Path, config: str, checks: Mapping[str, EraserSplitCheck], tally: Tally) -> None:
-    """Return the documents that no annotation refers to: each once, and none of them referred to."""
+    """Check the documents beside the rows: each occurs once, and no row refers to it."""
     path = folder / "documents" / f"{config}.parquet"
     names = UniqueStrings()
     for batch in batches([path] if path.is_file() else [], ("docid",)):
@@ -272,7 +271,7 @@ def _check_unreferenced(folder: Path, config: str, checks: Mapping[str, EraserSp
 
 
 def _find_renamed_documents(config: str, checks: Mapping[str, EraserSplitCheck]) -> Iterator[Finding]:
-    """Documents that stand under several names, within and across splits."""
+    """Yield notes on documents with several names, within and across splits."""
     names = pa.chunked_array([check.doc_names for check in checks.values()], pa.string())
     hashes = np.concatenate([check.doc_hashes for check in checks.values()])
     split_of = np.repeat(np.arange(len(checks)), [len(check.doc_names) for check in checks.values()])
@@ -283,7 +282,9 @@ def _find_renamed_documents(config: str, checks: Mapping[str, EraserSplitCheck])
         if len(group) < 2:
             continue
         members = sorted({(names[i].as_py(), int(split_of[i])) for i in group.tolist()}, key=lambda m: m[::-1])
-        if len({name for name, _ in members}) > 1:  # one document in two splits: the check of shared documents tells
+        if (
+            len({name for name, _ in members}) > 1
+        ):  # one name in two splits is a matter of the check of shared documents
             groups["within" if len({split for _, split in members}) == 1 else "across"].append(members)
     for kind, several in groups.items():
         if several:
@@ -292,7 +293,7 @@ def _find_renamed_documents(config: str, checks: Mapping[str, EraserSplitCheck])
 
 
 def _find_misplaced_evidence(config: str, checks: Mapping[str, EraserSplitCheck]) -> Iterator[Finding]:
-    """Evidence that a search by text misplaces."""
+    """Yield a note on evidence that a search by text would misplace."""
     misplaced = sum(check.misplaced for check in checks.values())
     if misplaced:
         spans, ambiguous = (sum(getattr(check, name) for check in checks.values()) for name in ("spans", "ambiguous"))
@@ -302,8 +303,10 @@ def _find_misplaced_evidence(config: str, checks: Mapping[str, EraserSplitCheck]
 
 
 class EraserRules(CheckRules):
-    """The `check` of a built ``eraser``; leaks are documents under several names, and evidence that a search by text
-    would misplace."""
+    """The `check` of a built ``eraser``.
+
+    Its leaks are documents with several names, and evidence that a search by text would misplace.
+    """
 
     schema = SCHEMA
     columns = tuple(name for name in SCHEMA.names if name not in ("query", "query_type"))
@@ -311,16 +314,16 @@ class EraserRules(CheckRules):
     notes = NOTES
 
     def make_split_check(self, built: BuiltDataset, config: str, leakage: bool) -> EraserSplitCheck:
-        """Return what looks at one split."""
+        """Return the checks of one split."""
         return EraserSplitCheck(len(read_configs(built)[config].label_names), leakage)
 
     def check_splits(
         self, built: BuiltDataset, config: str, checks: Mapping[str, EraserSplitCheck], tally: Tally
     ) -> None:
-        """Look at the documents that splits share, and at those beside."""
+        """Check the documents that splits share, and those beside the rows."""
         _check_shared_documents(checks, tally)
         _check_unreferenced(built.folder, config, checks, tally)
 
     def find_leaks(self, built: BuiltDataset, config: str, splits: Mapping[str, EraserSplitCheck]) -> Iterable[Finding]:
-        """Return the documents and the evidence."""
+        """Return the notes on documents and on evidence."""
         return (*_find_renamed_documents(config, splits), *_find_misplaced_evidence(config, splits))

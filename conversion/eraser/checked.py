@@ -1,4 +1,4 @@
-"""Annotations read and checked, a run at a time: what `build` and `score` refuse alike. Arrow is not needed."""
+"""Checked annotations, one run of lines at a time; `build` and `score` refuse the same faults. Needs no Arrow."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from eraser_hub.records.errors import DataError, shown
 
 from .format import Annotation, Annotations, number_ids, read_annotations
 
-# the objects of so many bytes of lines fit into a processor's cache
+# the objects of so many bytes of lines fit into the cache of a processor
 CHECKED_BYTES = 1 << 18
 
 
 class DocumentLookup(Protocol):
-    """What a check asks of a corpus' documents."""
+    """Interface of a corpus' documents for the checks."""
 
     @property
     def path(self) -> Path:
-        """Where they stand."""
+        """The file or folder of the documents."""
         ...
 
     def __len__(self) -> int: ...
@@ -33,29 +33,30 @@ class DocumentLookup(Protocol):
         ...
 
     def counts(self, chosen: np.ndarray) -> np.ndarray:
-        """(chosen, 2): the tokens and the sentences of each, by their numbers."""
+        """Return (chosen, 2): the tokens and the sentences of each document, by their numbers."""
         ...
 
 
 class CheckedAnnotations:
-    """A run of annotations that are in order, flat; the documents of a row are those of its docids, then those of its
-    evidences, each once.
+    """A run of valid annotations as flat arrays.
+
+    The documents of a row are those of its docids, then those of its evidences, each once.
 
     Attributes:
         run: the annotations.
-        evidences: those of all records.
-        groups: int64 (records + 1,), where each record's groups begin.
-        members: int64 (groups + 1,), where each group's evidences begin.
-        row: int64 (evidences,), the place of each one's record.
+        evidences: the evidences of all records.
+        groups: int64 (records + 1,), the offset of each record's groups.
+        members: int64 (groups + 1,), the offset of each group's evidences.
+        row: int64 (evidences,), the index of each one's record.
         bounds: int32 (evidences, 4): start_token, end_token, start_sentence, end_sentence, as in the file.
-        offsets: int64 (records + 1,), where each row's documents begin.
+        offsets: int64 (records + 1,), the offset of each row's documents.
         documents: int32, the number of each document of each row.
-        slots: int64 (evidences,), the place of each evidence's document in ``documents``.
+        slots: int64 (evidences,), the index of each evidence's document in ``documents``.
         counts: int32, the tokens and sentences of each document.
 
     Raises:
-        DataError: an unknown label; a document that does not exist; a span that is reversed, negative or past its
-            document's end.
+        DataError: a label is unknown, a document is missing, or a span is reversed, negative or past its document's
+            end.
     """
 
     def __init__(self, run: Annotations, labels: Collection[str] | None, documents: DocumentLookup) -> None:
@@ -135,18 +136,18 @@ def read_checked(
     batch_bytes: int = CHECKED_BYTES,
     known: Collection[str] = (),
 ) -> Iterator[CheckedAnnotations]:
-    """Yield the annotations of a split file in its order, some at a time.
+    """Yield the annotations of a split file in its order, one run of lines at a time.
 
     Args:
         path: the file.
-        labels: those that a record may have; None allows any.
-        documents: those that the annotations may name.
-        numbers: takes up each record's id, with its place in the file from 0.
-        batch_bytes: how many bytes of lines are read at a time.
-        known: ids of records that are passed over.
+        labels: the valid labels; None allows any.
+        documents: the documents that annotations may name.
+        numbers: receives id -> index in the file from 0, of each record.
+        batch_bytes: bytes of lines to read at a time.
+        known: ids of records to skip.
 
     Raises:
-        DataError: at the first record that is not in order, or whose id stands twice.
+        DataError: at the first record that is invalid or repeats an id.
     """
     for run in read_annotations(path, batch_bytes):
         if known:
@@ -158,7 +159,7 @@ def read_checked(
 
 
 def _make_repeated_error(run: Annotations, place: int) -> DataError:
-    """Return the error of a record whose id stands before."""
+    """Return the error of a record that repeats an earlier id."""
     identity = run.records[place].annotation_id
     earlier = (zip(before.numbers, before.records, strict=True) for before in read_annotations(run.file))
     first = next(line for pairs in earlier for line, one in pairs if str(one.annotation_id) == str(identity))
@@ -167,8 +168,11 @@ def _make_repeated_error(run: Annotations, place: int) -> DataError:
 
 
 def _find_document_by_id(record: Annotation, documents: DocumentLookup) -> list[str]:
-    """Return the document of a record that names none (no docids, no evidences): the one that has its id (movies' posR_161),
-    or whose id its own begins with (multirc's ``DOCID:QUESTION:ANSWER``); none where there is no such document."""
+    """Return the document of a record without docids and evidences, as a list of at most one id.
+
+    It is the document with the record's id (movies' posR_161), or with the id at its start (multirc's
+    ``DOCID:QUESTION:ANSWER``).
+    """
     if any(record.evidences):
         return []
     identity = str(record.annotation_id)

@@ -1,7 +1,6 @@
-"""Where a corpus comes from (a folder, an archive that the user holds, or the release's download), and what lies in its
-folder: its split files, its documents, and what else is there and why it is left out.
+"""Raw corpora: their location (a folder, the user's archive, or a download), and an inventory of their files.
 
-Only first lines are read here.
+The inventory lists split files, licences, and skipped files with the reason. It reads only the first line of a file.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ BACKUP = "is a backup; `--include-backup-records` takes up the records that stan
 
 @dataclass(frozen=True, slots=True)
 class SplitFile:
-    """A file of annotations: the dataset's name of the split, and how its lines are encoded."""
+    """A file of annotations: the dataset's name of its split, its path and its encoding."""
 
     split: str
     path: Path
@@ -40,7 +39,7 @@ class SplitFile:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file that is left out, and why."""
+    """A skipped file and the reason."""
 
     path: Path
     reason: str
@@ -51,7 +50,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class CorpusFolder:
-    """A corpus on disk: its split files (train, validation, test, then others by name), licences, what is skipped."""
+    """A corpus on disk: split files (train, validation, test, then others by name), skipped files, licences."""
 
     config: EraserConfig
     folder: Path
@@ -65,7 +64,7 @@ _ORDER = {"train": 0, "validation": 1, "test": 2}
 
 
 def inspect_folder(folder: Path, config: EraserConfig) -> CorpusFolder:
-    """Return the corpus that lies in ``folder``; only first lines are read.
+    """Return the inventory of a corpus folder.
 
     Raises:
         DataError: there is no annotation file, a split has two files, or a split file is empty.
@@ -115,10 +114,10 @@ def _read_first_line(path: Path) -> bytes | None:
 
 
 def _find_skip_reason(entry: os.DirEntry[str], path: Path, config: EraserConfig) -> str | None:
-    """Why an entry of the folder is left out; None for a file of annotations."""
+    """Return the reason to skip an entry of the folder; None for a file of annotations."""
     surely = path.stem in {"train", "val", "validation", "test", *config.extra_splits}
     if surely and path.suffix == ".jsonl" and not entry.is_file():
-        with reading(path):  # a folder, a pipe, a link that leads nowhere in the place of a split
+        with reading(path):  # raises if a folder, a pipe or a broken link has the name of a split file
             return None
     if entry.is_dir():
         beside = entry.name == "docs"
@@ -137,8 +136,10 @@ def _find_skip_reason(entry: os.DirEntry[str], path: Path, config: EraserConfig)
 
 
 def _find_content_skip_reason(path: Path, surely: bool) -> str | None:
-    """Why a .jsonl file is no split file, told by its first line; a file of a split's name is one unless it is readable
-    as something else."""
+    """Return the reason to skip a .jsonl file, by its first line; None for a split file.
+
+    With ``surely`` the file has a split's name: it is a split file unless it clearly has another format.
+    """
     line = _read_first_line(path)
     if line is None:
         return None if surely else "is empty"
@@ -163,26 +164,26 @@ def _find_content_skip_reason(path: Path, surely: bool) -> str | None:
     return None
 
 
-# -- where it lies ----------------------------------------------------------------------------------------------------
+# -- location -------------------------------------------------------------------------------------------------
 
-# configs that the release may ship inside of another one's archive
+# config -> the config whose archive may contain it
 HOST_CONFIGS = {"cose_simplified": "cose", "esnli_flat": "esnli"}
 
 
 def find_corpus_folder(config: str, source: Path | None, *, progress: bool, say: Callable[[str], None]) -> Path:
-    """Return the raw folder of a config.
+    """Return the raw folder of a config; download or unpack it if necessary.
 
     Args:
         config: e.g. ``movies``.
-        source: holds ``movies/`` or ``movies.tar.gz``, or is one of these; for a corpus of one's own a folder with its
-            corpus.yaml, or the folder that holds it. None downloads the release.
-        progress: a progress bar while downloading.
-        say: receives what the user should know, e.g. a digest that was recorded.
+        source: contains ``movies/`` or ``movies.tar.gz``, or is one of these. For a custom corpus: the folder with its
+            corpus.yaml, or the parent of that folder. None downloads the release.
+        progress: show a progress bar while downloading.
+        say: receives lines for the user, e.g. about a recorded digest.
 
     Raises:
-        DataError: it is not there, or the archive is refused.
+        DataError: the corpus is missing, or the archive is refused.
     """
-    from eraser_hub.conversion.download import fetch  # with ssl, which a corpus on this machine should not wait for
+    from eraser_hub.conversion.download import fetch  # imports ssl, which a local corpus does not need
 
     if source is None:
 
@@ -206,16 +207,16 @@ def find_corpus_folder(config: str, source: Path | None, *, progress: bool, say:
 
 
 def get_config(name: str, folder: Path) -> EraserConfig:
-    """Return the facts of a corpus: those of the corpus.yaml in its folder, else those of the release's config.
+    """Return the config of a corpus: from the corpus.yaml in its folder, else the release's config ``name``.
 
     Raises:
-        DataError: the corpus.yaml is not in order.
+        DataError: the corpus.yaml is invalid.
     """
     return read_corpus_yaml(folder) if os.path.lexists(folder / CORPUS_YAML) else CONFIGS[name]
 
 
 def _find_released(config: str, source: Path, exact: bool = False) -> Path | None:
-    """Where a config of the release lies; a folder with a corpus.yaml is none."""
+    """Return the folder or archive of a released config; None if it is missing or has a corpus.yaml."""
     if (source / CORPUS_YAML).is_file():
         return None
     if source.is_file():
@@ -236,7 +237,7 @@ def _find_released(config: str, source: Path, exact: bool = False) -> Path | Non
 
 
 def is_raw(folder: Path) -> bool:
-    """Return True if a folder holds raw corpora (folders with split files, or archives, named like configs), or is one."""
+    """Return True if a folder is a raw corpus, or contains some (as folders or archives named like configs)."""
     if _has_splits(folder) or find_custom_corpora(folder):
         return True
     return any((folder / f"{name}.tar.gz").is_file() or any((folder / name).glob("*.jsonl")) for name in CONFIGS)
@@ -247,7 +248,7 @@ def _has_splits(folder: Path) -> bool:
 
 
 def compute_fingerprint(folder: Path) -> str:
-    """Return a digest of the names, sizes and times of a corpus folder's files: another one when a file was changed."""
+    """Return a digest of the names, sizes and times of a corpus folder's files, which changes if a file changes."""
     digest = hashlib.sha256()
     for place in (folder, folder / "docs", folder / "annotators"):
         if not place.is_dir():
@@ -257,7 +258,7 @@ def compute_fingerprint(folder: Path) -> str:
             for entry in entries:
                 try:
                     status = entry.stat()
-                except OSError:  # a link that leads nowhere: named later among the skipped files
+                except OSError:  # a broken link is listed later among the skipped files
                     continue
                 if not entry.is_dir():
                     rows.append((os.fsencode(entry.name), status.st_size, status.st_mtime_ns))
@@ -267,7 +268,7 @@ def compute_fingerprint(folder: Path) -> str:
 
 
 def choose_configs(configs: Sequence[str] | None, source: Path | None) -> list[str]:
-    """Return the configs to build: those asked for, else those that ``source`` holds, else all."""
+    """Return the configs to build: the requested ones, else those in ``source``, else all."""
     own = find_custom_corpora(source) if source is not None else {}
     known = [*(name for name in CONFIGS if name not in own), *own]
     if configs:

@@ -1,4 +1,4 @@
-"""The documents of a corpus folder, numbered: found by their ids, counted, and read when a row needs them."""
+"""The documents of a corpus folder by number: lookup by id, counts of tokens, and texts on demand."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class Documents(ABC):
     """A corpus's documents by number.
 
     Attributes:
-        path: where they stand: the folder docs/, or docs.jsonl.
+        path: the folder docs/, or the file docs.jsonl.
         layout: ``docs/`` or ``docs.jsonl``.
-        final_newline: whether docs.jsonl ends in one.
+        final_newline: True if docs.jsonl ends with a newline.
         names: the ids, in the order of the numbers.
         sizes: int64, the bytes of each text.
-        folders: what else lies in docs/.
+        folders: entries of docs/ that are no files.
     """
 
     layout: str
@@ -51,15 +51,15 @@ class Documents(ABC):
         return len(self.sizes)
 
     def find(self, docids: list[str]) -> np.ndarray:
-        """int32: the number of each id, -1 where there is none."""
+        """Return the number of each id, int32; -1 for an unknown id."""
         return np.fromiter(map(self._numbers.get, docids, repeat(-1)), np.int32, len(docids))
 
     @abstractmethod
     def texts(self, chosen: np.ndarray) -> pa.StringArray:
-        """Return the texts of some, by their numbers."""
+        """Return the texts of the documents with the numbers ``chosen``."""
 
     def counts(self, chosen: np.ndarray) -> np.ndarray:
-        """int32 (chosen, 2): the tokens and the sentences of each; a document is counted when first asked for."""
+        """Return the numbers of tokens and sentences, int32 (chosen, 2); each document is counted on first use."""
         new = sort_distinct(chosen[self._counts[chosen, 0] < 0])
         if len(new):
             self._counts[new] = count_tokens(self.texts(new))
@@ -68,16 +68,19 @@ class Documents(ABC):
 
 
 def count_tokens(texts: pa.StringArray) -> np.ndarray:
-    """int64 (texts, 2): the tokens and the sentences of each text (at once: four times as fast as text by text)."""
+    """Return the numbers of tokens and sentences of each text, int64 (texts, 2).
+
+    Counting all texts together is four times as fast as text by text.
+    """
     starts = token_starts(get_string_bytes(texts), compute_offsets(get_string_sizes(texts)))
     sentences = compute_offsets(starts.opens_sentence)[starts.first_token]
     return np.diff(np.stack([starts.first_token, sentences], axis=1), axis=0)
 
 
 class DocumentFiles(Documents):
-    """docs/: one file each, numbered by name; texts are read from the files.
+    """Documents in docs/, one file each, numbered in the order of names; texts are read from the files.
 
-    Ids are looked up among the folder's entries and never joined to a path: one with "/" or ".." names nothing.
+    Ids are looked up among the folder's entries and never joined to a path: an id with "/" or ".." is unknown.
     """
 
     layout = "docs/"
@@ -104,17 +107,17 @@ class DocumentFiles(Documents):
         super().__init__(folder, numbered, np.array([sizes[name] for name in names], np.int64), tuple(folders))
 
     def texts(self, chosen: np.ndarray) -> pa.StringArray:
-        """Return the texts of some, by their numbers."""
+        """Return the texts of the documents with the numbers ``chosen``."""
         folder = str(self.path)
         names = self.names.take(make_numbers(chosen)).to_pylist()
         return make_byte_strings([utf8_file(f"{folder}/{file_name(name)}") for name in names])
 
 
 class DocumentLines(Documents):
-    """docs.jsonl, numbered by line; the texts are in memory.
+    """Documents of docs.jsonl, numbered by line; the texts are in memory.
 
     Raises:
-        DataError: at the first line that is no document, or whose id stands twice.
+        DataError: at the first line that is no document, or repeats an id.
     """
 
     layout = "docs.jsonl"
@@ -134,19 +137,19 @@ class DocumentLines(Documents):
         )
 
     def texts(self, chosen: np.ndarray) -> pa.StringArray:
-        """Return the texts of some, by their numbers."""
+        """Return the texts of the documents with the numbers ``chosen``."""
         return self._texts.take(make_numbers(chosen)).cast(pa.string())
 
 
 def read_documents(folder: Path, advance: Callable[[int], object] = lambda _: None) -> Documents:
-    """Return the documents of a corpus folder.
+    """Open the documents of a corpus folder.
 
     Args:
-        folder: holds docs.jsonl or docs/.
-        advance: told how many bytes of docs.jsonl have been read.
+        folder: contains docs.jsonl or docs/.
+        advance: called with the bytes of each batch of docs.jsonl that has been read.
 
     Raises:
-        DataError: there is neither; a line of docs.jsonl is no document, or an id stands twice.
+        DataError: the folder has neither; a line of docs.jsonl is no document, or repeats an id.
     """
     if (folder / "docs.jsonl").is_file():
         return DocumentLines(folder / "docs.jsonl", advance)

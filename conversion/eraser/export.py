@@ -1,4 +1,4 @@
-"""The raw files of a built ``eraser`` folder, written back: every record and document equal to what went in."""
+"""Export of a built ``eraser`` folder to raw files: every record and document equals that of the source."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NOT_NULL = [name for name in COLUMNS if name != "query_type"]
 
 
 class Deviation(msgspec.Struct):
-    """How a record differs from what release.json says of its split."""
+    """Deviation of a record from its split's entry in release.json: keys to set, and absent keys."""
 
     set: dict[str, Any]
     absent: list[str]
@@ -42,8 +42,8 @@ def export_eraser(dataset: Path, configs: Sequence[str] | None, out: Path) -> Ex
     """Write ``out/CONFIG`` for each config of a built folder; see `HubDataset.export`.
 
     Raises:
-        DataError: the folder is not a built ``eraser``, its card and Parquet disagree, a config is not in it, or
-            something stands in ``out/CONFIG`` already.
+        DataError: the folder is not a built ``eraser``, its card and Parquet disagree, a config is missing, or
+            ``out/CONFIG`` is not empty.
     """
     release = read_release(dataset, ConfigFacts)
     built = open_built(dataset)
@@ -106,7 +106,7 @@ def _export_config(built: BuiltDataset, config: EraserConfig, entry: dict[str, A
 
 
 def _read_deviations(path: Path) -> dict[str, dict[int, dict[str, Any]]]:
-    """split -> position -> the record that differs from the split's facts."""
+    """Return split -> position -> deviation, of records that deviate from the split's facts."""
     records: dict[str, dict[int, dict[str, Any]]] = {}
     if path.is_file():
         columns = ["split", "position", "record"]
@@ -129,14 +129,14 @@ def write_split(
     exceptions: dict[int, dict[str, Any]],
     documents: DocumentWriter | None = None,
 ) -> list[str]:
-    """Write a split's file (and its backup's records, where some were taken up) from rows in any order.
+    """Write a split's file, and the backup file of its records if there is one, from rows in any order.
 
     Args:
-        tables: rows of the one schema; the columns `COLUMNS` are needed.
+        tables: the rows, with the columns `COLUMNS`.
         folder: receives the files.
         facts: the split's entry in release.json.
-        label_names: of ``classification``.
-        exceptions: by line, what documents/CONFIG.records.parquet says of the split.
+        label_names: names of the values of ``classification``.
+        exceptions: position -> deviation, from documents/CONFIG.records.parquet.
         documents: receives the rows' documents.
 
     Returns:
@@ -163,13 +163,13 @@ def write_split(
 def make_record(
     row: dict[str, Any], facts: dict[str, Any], label_names: Sequence[str], exception: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return the release's record of a dataset row (keys sorted, as the releases have them).
+    """Return the release's record of a dataset row, with sorted keys as in the releases.
 
     Args:
         row: a row as Python objects.
         facts: the split's entry in release.json.
-        label_names: of ``classification``.
-        exception: ``{"set": {..}, "absent": [..]}`` of a record that differs from the split's facts.
+        label_names: names of the values of ``classification``.
+        exception: ``{"set": {..}, "absent": [..]}`` of a record that deviates from the split's facts.
     """
     exception = exception or {"set": {}, "absent": []}
     identity: str | int = row["annotation_id"]
@@ -200,7 +200,7 @@ def _make_evidence_record(evidence: dict[str, Any], inclusive: bool) -> dict[str
 
 
 class LineSpool:
-    """Lines that come in any order and are written in that of their positions, without meeting in memory."""
+    """Lines that are added in any order and written in the order of their positions; a temporary file holds them."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -211,13 +211,13 @@ class LineSpool:
         return len(self.positions)
 
     def add(self, position: int, line: bytes) -> None:
-        """Take a line (without its newline)."""
+        """Add a line (without its newline)."""
         self._file.write(line)
         self._starts.append(self._starts[-1] + len(line))
         self.positions.append(position)
 
     def write(self, path: Path, final_newline: bool, least: int = 1, most: int | None = None) -> None:
-        """Write those of ``least <= position <= most`` in order."""
+        """Write the lines with ``least <= position <= most`` in order."""
         positions = np.frombuffer(self.positions, np.int64) if self.positions else np.zeros(0, np.int64)
         order = np.argsort(positions, kind="stable")
         chosen = [int(n) for n in order if positions[n] >= least and (most is None or positions[n] <= most)]
@@ -235,13 +235,13 @@ class LineSpool:
         self._file.seek(0, 2)
 
     def close(self) -> None:
-        """Remove what was gathered."""
+        """Remove the temporary file."""
         self._file.close()
         self._path.unlink(missing_ok=True)
 
 
 class DocumentWriter:
-    """Writes each document once: a file in docs/, or a line of docs.jsonl."""
+    """Writer of each document once: as a file in docs/, or as a line of docs.jsonl."""
 
     def __init__(self, folder: Path, layout: str) -> None:
         self.folder = folder
@@ -253,10 +253,10 @@ class DocumentWriter:
             (folder / "docs").mkdir(exist_ok=True)
 
     def add(self, docid: str, text: str) -> None:
-        """Take a document; the same one again is left.
+        """Add a document, unless it has been added before.
 
         Raises:
-            DataError: another text under the same id, or an id that cannot be a file name.
+            DataError: the id has another text already, or cannot be a file name.
         """
         before = self._seen.get(docid)
         if before is not None:
@@ -274,7 +274,7 @@ class DocumentWriter:
         (self.folder / "docs" / file_name(docid)).write_bytes(text.encode("utf-8"))
 
     def finish(self, positions: np.ndarray | None, final_newline: bool) -> None:
-        """Write docs.jsonl, line n at ``positions[n]``; None leaves them in their order."""
+        """Write docs.jsonl with line n at ``positions[n]``; None keeps the order of `add`."""
         if self.spool is None:
             return
         if positions is not None:
@@ -285,6 +285,6 @@ class DocumentWriter:
         self.spool.write(self.folder / "docs.jsonl", final_newline)
 
     def close(self) -> None:
-        """Remove what was gathered."""
+        """Remove the temporary file."""
         if self.spool is not None:
             self.spool.close()

@@ -1,4 +1,4 @@
-"""The nested columns of a batch of built ``eraser`` rows, flat: documents, spans, and the row of each."""
+"""Flat arrays of the nested columns of built ``eraser`` rows: documents, spans, and the row of each."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class FlatRows:
         ids: the annotation ids.
         doc_row: int64 (documents,), the row of each.
         doc_text: int64 (documents,), the index of its text among ``texts``.
-        doc_twice: the rows that hold a document of one name twice.
+        doc_twice: the rows with two documents of the same name.
         docids: the documents' ids.
         texts: the distinct texts.
         counts: int64 (texts, 2), the tokens and sentences of each.
         span_row: int64 (spans,), the row of each span of all evidence groups.
-        span_doc: int64 (spans,), the index of its document; -1 where the row holds none of that name.
-        span_code: int64 (spans,), a number that is the same where spans name the same document.
+        span_doc: int64 (spans,), the index of its document; -1 if the row has none of that name.
+        span_code: int64 (spans,), a code of the document's name; spans of the same name have the same code.
         start, end, start_sentence, end_sentence: int64 (spans,); -2**31 for null.
         span_texts: the spans' texts.
         names: the documents that the spans name.
@@ -56,7 +56,7 @@ class FlatRows:
         self._find_documents()
 
     def _find_documents(self) -> None:
-        """Look for the document of each span in its row."""
+        """Find the document of each span in its row."""
         codes = pa.concat_arrays([names.cast(pa.string()) for names in (self.docids, self.names)]).dictionary_encode()
         numbers, kinds = _to_integers(codes.indices), max(1, len(codes.dictionary))
         self.span_code = numbers[len(self.docids) :]
@@ -82,19 +82,19 @@ class FlatRows:
         return counts
 
     def find_inside(self) -> np.ndarray:
-        """bool (spans,): whether the span lies inside of a document of its row."""
+        """Return bool (spans,): True if the span lies inside a document of its row."""
         there = self.span_doc >= 0
         length = np.zeros(len(there), np.int64)
         length[there] = self.doc_counts[self.span_doc[there], 0]
         return there & (self.start >= 0) & (self.start <= self.end) & (self.end <= length)
 
     def get_evidence_tokens(self, span: int) -> list[str]:
-        """Return the tokens of a span that lies inside."""
+        """Return the tokens of a span that lies inside its document."""
         return self.tokens[self.doc_text[self.span_doc[span]]][self.start[span] : self.end[span]]
 
 
 def get_list_lengths(lists: pa.Array) -> np.ndarray:
-    """int64: the length of each list of an array; 0 for null."""
+    """Return the length of each list of an array, int64; 0 for null."""
     lengths: np.ndarray = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
     return lengths.astype(np.int64)
 

@@ -1,10 +1,10 @@
-"""The records of an ERASER corpus: annotations and documents, decoded and checked, and written as lines.
+"""Records of an ERASER corpus: annotations and documents, decoded, checked, and written as lines.
 
     NAME/{train,val,test}.jsonl      one annotation a line
     NAME/docs/DOCID                  one document a file            (all but cose, e-SNLI)
     NAME/docs.jsonl                  {"docid", "document"} a line   (cose, e-SNLI)
 
-A document is sentences separated by "\\n", tokens by " ". ``start_token`` is inclusive, ``end_token`` exclusive, over
+A document consists of sentences separated by "\\n", tokens by " ". ``start_token`` is inclusive, ``end_token`` exclusive, over
 the document's flattened tokens. A group of evidences is jointly sufficient; groups are alternatives. Values are those
 of the file: an integer id stays an integer, and in BoolQ ``end_sentence`` is inclusive here, as the release has it
 (dataset rows carry the exclusive end).
@@ -50,7 +50,7 @@ class Evidence(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 class Annotation(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """One annotated instance; a key that is not there is UNSET, which is not the same as null."""
+    """One annotated instance; an absent key is UNSET, which differs from null."""
 
     annotation_id: str | _Int64
     classification: str
@@ -79,11 +79,11 @@ class Annotations:
     """A run of a split file's annotations.
 
     Attributes:
-        file: where they stand.
-        numbers: the 1-based line of each.
+        file: the split file.
+        numbers: the 1-based line of each record.
         records: the annotations.
-        extras: by place in the run, the keys that the format does not know, as they were.
-        sizes: the bytes of each line.
+        extras: index in the run -> unknown keys of the record, with their values.
+        sizes: bytes of each line.
     """
 
     file: Path
@@ -93,12 +93,12 @@ class Annotations:
     sizes: list[int]
 
     def make_error(self, place: int, message: str, path: str, rule: Rule) -> DataError:
-        """Return the error for a record."""
+        """Return the error for a record, by its index."""
         identity, line = self.records[place].annotation_id, self.numbers[place]
         return DataError(message, rule=rule, file=self.file, line=line, instance=identity, field=path)
 
     def make_evidence_error(self, evidence: int, message: str, key: str, rule: Rule) -> DataError:
-        """Return the error for an evidence, by its place among those of all records."""
+        """Return the error for an evidence, by its index among the evidences of all records."""
         before = 0
         for place, record in enumerate(self.records):
             for number, group in enumerate(record.evidences):
@@ -108,7 +108,7 @@ class Annotations:
         raise IndexError(evidence)
 
     def select(self, places: list[int]) -> Annotations:
-        """Return those at ``places``, ascending."""
+        """Return the annotations at ``places``, which ascend."""
         return Annotations(
             self.file,
             [self.numbers[place] for place in places],
@@ -119,9 +119,9 @@ class Annotations:
 
 
 def read_annotations(path: Path, batch_bytes: int = BATCH_BYTES) -> Iterator[Annotations]:
-    """Yield the annotations of a split file in its order, some at a time.
+    """Yield the annotations of a split file in its order, one run of lines at a time.
 
-    Double-encoded files (evidence_inference's test_exhaustive) are understood.
+    The file may be double-encoded (evidence_inference's test_exhaustive).
 
     Raises:
         DataError: at the first line that is no annotation, with file, line and field.
@@ -135,17 +135,17 @@ def read_annotations(path: Path, batch_bytes: int = BATCH_BYTES) -> Iterator[Ann
 
 
 def read_first_annotation(line: bytes, file: Path) -> Annotation:
-    """Return the record of a file's first line; DataError where it is none."""
+    """Return the record of a file's first line; raise a DataError if it is no annotation."""
     return _checked_annotation(line, file, 1, is_double_encoded(line))[0]
 
 
 def is_double_encoded(line: bytes) -> bool:
-    """Return True if the line is a JSON string (that holds the record's JSON) in place of an object."""
+    """Return True if the line is a JSON string that contains the record's JSON."""
     return line.lstrip(b" \t").startswith(b'"')
 
 
 def decode_annotations(batch: Lines, *, file: Path, double: bool) -> Annotations:
-    """Return a run of lines as annotations; ``double``: each line is a JSON string that contains the record's JSON.
+    """Decode a run of lines; ``double``: each line is a JSON string that contains the record's JSON.
 
     Raises:
         DataError: at the first line that is not a record, with file, line and field.
@@ -153,7 +153,7 @@ def decode_annotations(batch: Lines, *, file: Path, double: bool) -> Annotations
     numbers, sizes = list(batch.numbers), list(map(len, batch.raw))
     sizes[-1] += not batch.ends_with_newline
     with suppress(*_FAILURES):
-        # where this fails, the strict way below finds the line and says what is wrong with it
+        # if this fails, the strict decoder below finds the line and the fault
         plain = [_STRING.decode(line).encode() for line in batch.raw] if double else batch.raw
         records = list(map(_ANNOTATION.decode, plain))
         if quotes_are(b"\n".join(plain) if double else batch.data, _count_strings(records)):
@@ -165,7 +165,7 @@ def decode_annotations(batch: Lines, *, file: Path, double: bool) -> Annotations
 
 
 def _count_strings(records: list[Annotation]) -> int:
-    """How many strings, keys included, the JSON of the records holds when no key stands there twice."""
+    """Count the strings, keys included, in the JSON of records without repeated keys."""
     count = len(records)
     ids = list(map(type, [record.annotation_id for record in records]))
     docids = [record.docids for record in records]
@@ -181,7 +181,7 @@ def _count_strings(records: list[Annotation]) -> int:
 
 
 def decode_documents(batch: Lines, *, file: Path) -> list[DocumentLine]:
-    """Return a run of docs.jsonl's lines; DataError with file and line at the first that is none."""
+    """Decode a run of docs.jsonl's lines; raise a DataError at the first that is no document."""
     with suppress(*_FAILURES):
         documents = list(map(_DOCUMENT.decode, batch.raw))
         if quotes_are(batch.data, 4 * len(documents)):
@@ -192,15 +192,15 @@ def decode_documents(batch: Lines, *, file: Path) -> list[DocumentLine]:
 def read_document_lines(
     path: Path, numbers: dict[str, int], batch_bytes: int = BATCH_BYTES
 ) -> Iterator[tuple[Lines, list[DocumentLine]]]:
-    """Yield the documents of docs.jsonl in its order, some lines at a time.
+    """Yield the documents of docs.jsonl in its order, one run of lines at a time.
 
     Args:
         path: the file.
-        numbers: takes up the id of each document, with the number of its line from 0.
-        batch_bytes: how many bytes of lines are read at a time.
+        numbers: receives id -> index of the line from 0, of each document.
+        batch_bytes: bytes of lines to read at a time.
 
     Raises:
-        DataError: at the first line that is no document, or whose id stands twice.
+        DataError: at the first line that is no document, or repeats an id.
     """
     with reading(path):
         for batch in batches_of_lines(path, batch_bytes):
@@ -216,9 +216,11 @@ def read_document_lines(
 
 
 def number_ids(ids: Sequence[str], numbers: dict[str, int]) -> tuple[int, int] | None:
-    """Number ids on from those in ``numbers``, and put them there; None where each is new.
+    """Add ids to ``numbers`` with consecutive numbers.
 
-    Else the place, among them, of the first that was there before, and its number; ``numbers`` is of no use then.
+    Returns:
+        None if each id is new; else the index of the first repeated id and its earlier number (``numbers`` is then
+        invalid).
     """
     before = len(numbers)
     numbers.update(zip(ids, range(before, before + len(ids)), strict=True))
@@ -228,11 +230,11 @@ def number_ids(ids: Sequence[str], numbers: dict[str, int]) -> tuple[int, int] |
     return next((at, first[each]) for at, each in enumerate(ids) if first[each] < before + at)
 
 
-# ----------------------------------------------------------------------------------------------------- the strict way
+# -------------------------------------------------------------------------------------------------- the strict decoder
 
 
 def _checked_annotation(line: bytes, file: Path, number: int, double: bool) -> tuple[Annotation, dict[str, Any]]:
-    """Return the record of a line, and its keys beyond the format."""
+    """Return the record of a line, and its unknown keys."""
     value = strict_value(line, file=file, number=number)
     if double:
         text: str = convert_type(value, str, file=file, line=number)
@@ -262,11 +264,11 @@ def _checked_document(line: bytes, file: Path, number: int) -> DocumentLine:
 
 
 def to_json_line(record: Mapping[str, Any], *, double: bool = False) -> str:
-    """Return a record as the releases write it: ASCII, a blank after colon and comma, no newline."""
+    """Return a record in the form of the releases: ASCII, a blank after colon and comma, no newline."""
     line = json.dumps(record)
     return json.dumps(line) if double else line
 
 
 def is_safe_name(docid: str) -> bool:
-    """Return True if an id can be a file's name inside of docs/ and reaches nothing else."""
+    """Return True if an id can be the name of a file in docs/, and of nothing else."""
     return docid not in ("", ".", "..") and not {"/", "\0"} & set(docid) and len(docid.encode()) < 256

@@ -1,8 +1,8 @@
-"""ERASER's Table 2 from the releases' human-performance files: how far annotators agree on rationales.
+"""ERASER's Table 2 from the releases' human-performance files: agreement of annotators on rationales.
 
-Movies and BoolQ: each annotator against the majority of the annotators, per token; elsewhere each annotator against the
-release's rationale (DeYoung et al., 2020, Table 2). A text is all documents of an annotation that anybody marked, or
-that hold its evidence. Means and standard deviations over (text, annotator).
+Movies and BoolQ compare each annotator with the majority of the annotators, per token; the others compare each annotator
+with the release's rationale (DeYoung et al., 2020, Table 2). A text is all documents of an annotation with marks or
+evidence. Figures are means and standard deviations over (text, annotator).
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ Spans = dict[str, list[tuple[int, int]]]
 
 
 def human_agreement(built: BuiltDataset, config: str, corpus: Path | None) -> tuple[dict[str, Cell], str]:
-    """Return a config's row of Table 2, and a sentence about it; nothing where there are no such files.
+    """Return a config's row of Table 2 and a note; both are empty without human-performance files.
 
     Args:
         built: the built dataset, which has the texts.
         config: the config.
-        corpus: the raw folder that may hold the files; None where there is none.
+        corpus: the raw folder that may contain the files, or None.
 
     Raises:
-        DataError: a file that cannot be read, with its line.
+        DataError: a file cannot be read, with its line.
     """
     paths = sorted(corpus.glob(PATTERN)) if corpus is not None and corpus.is_dir() else []
     if not paths:
@@ -60,10 +60,10 @@ def _make_table_cells(scores: Sequence[Mapping[str, np.ndarray]]) -> dict[str, C
 
 
 def compute_mask_agreement(path: Path) -> tuple[dict[str, Cell], str]:
-    """Return the row of Table 2 of a corpus of one's own, from the masks of its annotators; nothing without a file.
+    """Return a custom corpus' row of Table 2 from the masks of its annotators, and a note; both are empty without a file.
 
     Raises:
-        DataError: a file that cannot be read, or masks of several lengths for one text.
+        DataError: the file cannot be read, or masks of one text differ in length.
     """
     if not path.is_file():
         return {}, ""
@@ -88,7 +88,7 @@ def _get_spans(instance: Any) -> Spans:
 def _compute_scores(
     built: BuiltDataset, config: str, marked: list[dict[str, Spans]]
 ) -> tuple[list[dict[str, np.ndarray]], int, int]:
-    """Return the scores of each text's annotators; how many texts there are, and how many annotations in no split."""
+    """Return the scores of each text's annotators, the number of texts, and of annotations in no split."""
     left = set().union(*marked)
     scores = []
     for row in _read_rows(built, config, left):
@@ -97,7 +97,7 @@ def _compute_scores(
         gold = _get_gold_spans(row)
         masks = np.stack([_make_mask(row, spans) for spans in (gold, *people)])
         if config not in AMONG_THEMSELVES:
-            # of two golds and a person, the golds are the majority
+            # with the gold mask twice, the gold is the majority of three
             each = [agreement(masks[[0, 0, place]]) for place in range(1, len(masks))]
             scores.append({key: np.concatenate([one[key][2:] for one in each]) for key in KEYS})
         elif len(people) > 1:
@@ -121,7 +121,7 @@ def _get_gold_spans(row: Mapping[str, Any]) -> Spans:
 
 
 def _make_mask(row: Mapping[str, Any], spans: Spans) -> np.ndarray:
-    """bool: the tokens of the row's documents that the spans cover; what lies outside of a document covers nothing."""
+    """Return a bool mask over the tokens of the row's documents; parts of spans outside a document are ignored."""
     parts = []
     for document in row["documents"]:
         size = len(tokens_of(document["text"]))

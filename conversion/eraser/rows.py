@@ -1,7 +1,7 @@
-"""Annotations -> Arrow rows of the one schema, a run at a time, on flat arrays with offsets.
+"""Annotations -> Arrow rows of the schema, one run at a time, on flat arrays with offsets.
 
-A row is made in two steps. A *numbered* row has all columns, but names its documents by number, and holds none of their
-texts: a split's numbered rows fit into memory, and are put in order there. `make_full_rows` gives them their documents.
+A row is made in two steps. A *numbered* row has all columns, but refers to its documents by number instead of holding
+their texts: the numbered rows of a split fit into memory and are ordered there. `make_full_rows` adds the documents.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .schema import DOCUMENT, EVIDENCE, SCHEMA
 
 SEPARATOR = " … "  # between the evidence texts of `rationale`
 
-# a record's state: how its id and its optional keys stand in the file
+# bits of a record's state: the form of its id and of its optional keys in the file
 INTEGER_ID, DOCIDS_NULL, DOCIDS_LIST, TYPE_ABSENT = 1, 2, 4, 8
 
 NUMBERED_EVIDENCE = pa.struct([pa.field("docid", pa.int32()), *list(EVIDENCE)[1:]])
@@ -36,16 +36,16 @@ NUMBERED = pa.schema([column.with_type(_BY_NUMBER.get(column.name, column.type))
 
 @dataclass(frozen=True, slots=True)
 class NumberedRows:
-    """A run of rows, and what is known of their records besides.
+    """A run of numbered rows, with facts of their records that the rows cannot hold.
 
     Attributes:
-        table: the rows, documents by number.
+        table: the rows, with documents by number.
         states: uint8 (rows,), the bits above.
         sizes: int64 (rows,), the bytes of each record's line.
-        kept: by place, the keys that do not follow from the row, as they were: those the format does not know, and
-            docids that are not the row's documents in order.
-        pairs: the number of (row, document with evidence).
-        shares: the sum over them of the share of the document's tokens that the row's evidences cover.
+        kept: index -> keys of the record that do not follow from the row: unknown keys, and docids that are not the
+            row's documents in order.
+        pairs: number of (row, document with evidence).
+        shares: sum, over these pairs, of the share of the document's tokens that evidences cover.
     """
 
     table: pa.Table
@@ -60,12 +60,12 @@ class NumberedRows:
 
 
 def number_rows(checked: CheckedAnnotations, label_numbers: Mapping[str, int], *, inclusive: bool) -> NumberedRows:
-    """Return the rows of a run of annotations.
+    """Return the numbered rows of a run of annotations.
 
     Args:
         checked: the annotations.
-        label_numbers: label -> its number.
-        inclusive: whether the file counts ``end_sentence`` inclusively; rows carry the exclusive end.
+        label_numbers: label -> number.
+        inclusive: True if ``end_sentence`` is inclusive in the file; in rows it is exclusive.
     """
     run, records = checked.run, checked.run.records
     labels = np.fromiter([label_numbers[record.classification] for record in records], np.int64, len(records))
@@ -94,7 +94,7 @@ def _make_lists(offsets: np.ndarray, values: pa.Array) -> pa.ListArray:
 
 
 def _find_states(records: list[Annotation]) -> tuple[np.ndarray, pa.StringArray]:
-    """(the bits of each record, query_type with null where it is null or absent)."""
+    """Return the state bits of each record, and query_type with null for null or absent."""
     types = [record.query_type for record in records]
     states = np.zeros(len(records), np.uint8)
     for bit, holds in (
@@ -109,7 +109,7 @@ def _find_states(records: list[Annotation]) -> tuple[np.ndarray, pa.StringArray]
 
 
 def _find_extra_keys(run: Annotations, sizes: np.ndarray) -> dict[int, dict[str, Any]]:
-    """`NumberedRows.kept`; ``sizes`` are the numbers of each row's documents."""
+    """Return `NumberedRows.kept`; ``sizes`` has the number of documents of each row."""
     kept = {place: dict(extra) for place, extra in run.extras.items()}
     lists = [record.docids for record in run.records]
     pairs = enumerate(zip(lists, sizes.tolist(), strict=True))
@@ -142,11 +142,12 @@ def derive(
     """Return the columns that follow from documents and evidences.
 
     Args:
-        slots: the document of each span, numbered through all rows.
-        start, end: its tokens, [start, end), which lie inside of the document.
-        texts: its text.
+        slots: (spans,), the document of each span, numbered across rows.
+        start: (spans,), the first token of each span.
+        end: (spans,), the token behind its last one; spans lie inside their documents.
+        texts: the text of each span.
         offsets: int64 (rows + 1,), the number of each row's first document.
-        counts: (documents, 2), the tokens and sentences of each.
+        counts: (documents, 2), the numbers of tokens and sentences of each document.
     """
     positions, marked = find_covered_tokens(slots, start, end, counts[:, 0])
     num_tokens, num_sentences = (np.diff(compute_offsets(counts[:, k])[offsets]) for k in (0, 1))
@@ -163,11 +164,11 @@ def derive(
 def find_covered_tokens(
     slots: np.ndarray, start: np.ndarray, end: np.ndarray, lengths: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the tokens that spans cover, of documents of these lengths; the spans as in `derive`.
+    """Return the tokens that spans cover, in documents of these lengths; spans are those of `derive`.
 
     Returns:
-        the positions in their document, ascending, of one document after the other; int64 (documents + 1,), where each
-        document's begin.
+        the positions of covered tokens in their document, ascending, document by document; and int64 (documents + 1,),
+        the offset of each document's positions.
     """
     token_offsets = compute_offsets(lengths)
     places = np.flatnonzero(masks(slots, start, end, token_offsets))
@@ -178,7 +179,7 @@ def find_covered_tokens(
 def _join_rationales(
     slots: np.ndarray, start: np.ndarray, end: np.ndarray, texts: Sequence[str], offsets: np.ndarray
 ) -> list[str]:
-    """Return the texts of each row's distinct spans by document, then start_token, joined by `SEPARATOR`; no empty spans."""
+    """Return the joined texts of each row's distinct nonempty spans, by document, then start_token."""
     order = np.lexsort((end, start, slots))
     slots, start, end = slots[order], start[order], end[order]
     new = np.ones(len(order), bool)
@@ -191,12 +192,12 @@ def _join_rationales(
 
 
 def make_full_rows(numbered: pa.Table, documents: Documents, *, shared: bool = False) -> pa.Table:
-    """Numbered rows with their documents' ids and texts.
+    """Return numbered rows with the ids and texts of their documents.
 
     Args:
-        numbered: of one chunk.
-        documents: those that the numbers mean.
-        shared: give the documents' ids and texts as dictionaries, so that one that many rows share is there once.
+        numbered: the rows, in one chunk.
+        documents: the documents with these numbers.
+        shared: encode ids and texts as dictionaries, which store a document of many rows once.
     """
     lists = numbered["documents"].combine_chunks()
     groups = numbered["evidences"].combine_chunks()

@@ -1,6 +1,6 @@
-"""A split file as rows: read in its order, then arranged so that rows of one document stand together.
+"""A split file as rows: read in its order, then arranged to place rows of one document together.
 
-The arrangement is what makes the Parquet small. It depends on the files alone, and so does every byte that is written.
+The arrangement makes the Parquet small. It depends on the files alone, and so does every byte that is written.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ BATCH_BYTES = 8 << 20
 def read_split(
     path: Path, config: EraserConfig, documents: Documents, known: Collection[str] = ()
 ) -> Iterator[NumberedRows]:
-    """Yield the rows of a split file in its order, some at a time, but those whose ids are ``known``.
+    """Yield the rows of a split file in its order, one run at a time, without ids in ``known``.
 
     Raises:
-        DataError: at the first record that is not in order, or whose id stands twice.
+        DataError: at the first record that is invalid or repeats an id.
     """
     labels = {name: number for number, name in enumerate(config.label_names)}
     for checked in read_checked(path, labels, documents, {}, LINE_BYTES, known):
@@ -42,7 +42,7 @@ def read_split(
 
 
 def add_backup_rows(rows: NumberedRows, path: Path, config: EraserConfig, documents: Documents) -> NumberedRows:
-    """Return a split's rows and, behind these, those of a backup file's records whose ids the split does not have."""
+    """Return a split's rows, followed by rows of a backup file whose ids the split does not have."""
     known = set(rows.table["annotation_id"].to_pylist())
     rows = concatenate_rows([rows, *read_split(path, config, documents, known)])
     column = rows.table.schema.get_field_index("position")
@@ -51,7 +51,7 @@ def add_backup_rows(rows: NumberedRows, path: Path, config: EraserConfig, docume
 
 
 def concatenate_rows(runs: Sequence[NumberedRows]) -> NumberedRows:
-    """Return the rows of all runs, one after the other."""
+    """Return the rows of all runs in one."""
     before = compute_offsets(np.array([len(run) for run in runs], np.int64)).tolist()
     return NumberedRows(
         pa.concat_tables([run.table for run in runs]).combine_chunks(),
@@ -63,11 +63,11 @@ def concatenate_rows(runs: Sequence[NumberedRows]) -> NumberedRows:
     )
 
 
-# -- what a row cannot hold -------------------------------------------------------------------------------------------
+# -- facts that a row cannot hold -------------------------------------------------------------------------------------
 
 
 def find_split_facts(rows: NumberedRows, *, inclusive: bool) -> dict[str, str]:
-    """What most records of a split do, as release.json has it; those that do otherwise are `find_deviations`."""
+    """Return the form of most records of a split, for release.json; `find_deviations` lists the others."""
     count, states = len(rows), rows.states
     lists, nulls = (int(np.count_nonzero(states & bit)) for bit in (DOCIDS_LIST, DOCIDS_NULL))
     docids = {"absent": count - lists - nulls, "null": nulls, "list": lists}
@@ -82,8 +82,10 @@ def find_split_facts(rows: NumberedRows, *, inclusive: bool) -> dict[str, str]:
 def find_deviations(
     rows: NumberedRows, order: np.ndarray, facts: dict[str, str], documents: Documents
 ) -> list[tuple[int, str]]:
-    """(position, JSON of the keys to set or take away) of each record that cannot be told from its row and the split's
-    facts alone, in the order of the rows: ``{"set": the keys as they were, "absent": those that it lacks}``."""
+    """Return (position, deviation) of each record that its row and the split's facts cannot restore.
+
+    A deviation is JSON, ``{"set": keys with their values, "absent": names of missing keys}``; the order is that of rows.
+    """
     usual = {"absent": 0, "null": DOCIDS_NULL, "list": DOCIDS_LIST}[facts["docids"]]
     usual |= INTEGER_ID if facts["annotation_id"] == "integer" else 0
     usual |= TYPE_ABSENT if facts["query_type"] == "absent" else 0
@@ -101,7 +103,7 @@ def find_deviations(
 def _find_deviation(
     rows: NumberedRows, place: int, differing: int, documents: Documents
 ) -> tuple[dict[str, Any], list[str]]:
-    """(the keys to set, the keys to take away); ``differing`` are the bits in which the record's state is unusual."""
+    """Return the keys to set and those to remove; ``differing`` has the bits in which the record is unusual."""
     state, kept = int(rows.states[place]), rows.kept.get(place, {})
     keys: dict[str, Any] = {}
     absent: list[str] = []
@@ -128,7 +130,7 @@ def _find_deviation(
 
 
 def compute_table_five(rows: NumberedRows) -> dict[str, Any]:
-    """Return the split's row of the paper's Table 5, as `statistics.SplitStatistics` has it; null without evidence."""
+    """Return the split's row of the paper's Table 5, as `statistics.SplitStatistics` computes it; None without evidence."""
     evidences = rows.table["evidences"].combine_chunks().flatten().flatten()
     tokens = to_numpy(evidences.field("end_token")) - to_numpy(evidences.field("start_token"))
     return {
@@ -148,9 +150,9 @@ class Shard:
     """The rows of one Parquet file.
 
     Attributes:
-        rows: which rows of the split, in order.
-        batches: where one row group ends and the next begins.
-        shared: whether rows share documents, so that each text is worth storing once in a row group.
+        rows: indices of the split's rows, in order.
+        batches: bounds of the row groups.
+        shared: True if rows share documents; a row group then stores each text once.
     """
 
     rows: np.ndarray
@@ -158,14 +160,16 @@ class Shard:
     shared: bool
 
     def make_tables(self, rows: NumberedRows, documents: Documents) -> Iterator[pa.Table]:
-        """Yield the row groups."""
+        """Yield the tables of the row groups."""
         for begin, end in pairwise(self.batches):
             yield make_full_rows(rows.table.take(make_numbers(self.rows[begin:end])), documents, shared=self.shared)
 
 
 def arrange_rows(rows: NumberedRows, documents: Documents) -> list[Shard]:
-    """Return the split's rows by their first document, in the order in which the file first names the documents, cut into
-    files of about `SHARD_BYTES` and row groups of about `BATCH_BYTES`."""
+    """Return the split's rows in shards of about `SHARD_BYTES`, with row groups of about `BATCH_BYTES`.
+
+    Rows are ordered by their first document, and documents by their first occurrence in the file.
+    """
     lists = rows.table["documents"].combine_chunks()
     offsets, named = to_numpy(lists.offsets), to_numpy(lists.flatten())
     lengths = np.diff(offsets)
@@ -185,7 +189,7 @@ def arrange_rows(rows: NumberedRows, documents: Documents) -> list[Shard]:
 
 
 def _find_cuts(weight: np.ndarray, most: int) -> list[tuple[int, int]]:
-    """Runs of rows of about ``most`` bytes each, none empty."""
+    """Return (begin, end) of nonempty runs of rows of about ``most`` bytes each."""
     if not len(weight):
         return []
     total = np.cumsum(weight)

@@ -1,4 +1,4 @@
-"""The papers' tables of ``eraser``, recomputed from a built folder and set beside what is printed.
+"""The papers' tables of ``eraser``, recomputed from a built folder and compared with the printed figures.
 
 Definitions, as they reproduce the printed figures:
 
@@ -34,18 +34,18 @@ from .release import read_configs
 from .rows import find_covered_tokens
 from .schema import SCHEMA
 
-# config -> whether the query counts, by what the printed lengths come to
+# config -> True if the query counts, as the printed lengths imply
 COUNTS_QUERY = {"movies": False, "multirc": True, "fever": True, "esnli": False}
 COLUMNS = ("annotation_id", "query", "classification", "documents", "evidences")
 
 
 class SplitStatistics:
-    """The sums behind a split's figures; fed a batch of rows at a time.
+    """Sums for a split's figures, fed batch by batch.
 
     Attributes:
-        instances, evidences, evidence_tokens: numbers of annotations, of spans, and the spans' tokens.
+        instances, evidences, evidence_tokens: numbers of annotations, of spans, and of the spans' tokens.
         pairs, shares: number of (annotation, document with evidence), and the sum of their rationale shares.
-        shares_with_query: the same sum with the query's tokens counted to the document (CoS-E, see the notes).
+        shares_with_query: the same sum, with the query's tokens as part of the document (CoS-E, see the notes).
         lengths: float64 (labels, 4): annotations, tokens, rationale tokens, and the sum of their shares.
     """
 
@@ -60,7 +60,7 @@ class SplitStatistics:
         self._counts: list[np.ndarray] = []
 
     def add(self, rows: pa.Table) -> None:
-        """Take up the next rows."""
+        """Add the next rows."""
         flat = FlatRows(rows)
         inside = flat.find_inside()
         if not inside.all():
@@ -124,13 +124,15 @@ def _find_distinct_documents(names: Sequence[pa.Array], counts: Sequence[np.ndar
 
 
 def compute_statistics(folder: Path, configs: Sequence[str] | None = None, raw: Path | None = None) -> Tables:
-    """Tables 1, 5 and 6 of the ERASER paper for a built ``hub/eraser``, and Table 2, from the human-performance files
-    where they are there, as printed elsewhere; Table 2 and Figure 1 of Carton, Rathore and Tan (2020).
+    """Compute the tables of a built ``hub/eraser``.
+
+    These are Tables 1, 2, 5 and 6 of the ERASER paper, and Table 2 and Figure 1 of Carton, Rathore and Tan (2020). Table 2
+    of ERASER needs the human-performance files; without them it has the printed figures only.
 
     Args:
         folder: the built folder.
-        configs: which configurations; all by default.
-        raw: the folder of raw corpora that it was built from, where it is at hand.
+        configs: names of configurations; all by default.
+        raw: the folder of raw corpora from which it was built, if available.
 
     Raises:
         DataError: the folder cannot be read; an unknown configuration.
@@ -157,7 +159,7 @@ def make_tables(
     agreement: Mapping[str, tuple[dict[str, Cell], str]],
     facts: Mapping[str, EraserConfig],
 ) -> Tables:
-    """Return the tables, from the sums of each configuration's splits, its people's agreement and its facts."""
+    """Return the tables from the sums of each configuration's splits, its annotators' agreement and its facts."""
     printed = paper("eraser_acl_2020").tables
     one, five, six, two = (
         Table(name, printed[name].title, left, columns, printed[name].source)
@@ -200,7 +202,7 @@ def make_tables(
 
 
 def _add_sizes(facts: EraserConfig, main: Mapping[str, SplitStatistics], one: Table, six: Table) -> None:
-    """Return a config's rows of Tables 1 and 6, from its train, validation and test as far as they are there."""
+    """Add a config's rows of Tables 1 and 6, from its available train, validation and test splits."""
     config, printed = facts.name, paper("eraser_acl_2020").tables
     first, sixth = printed["table_1"].row(config), printed["table_6"].row(config)
     names, counts = _find_distinct_documents(
@@ -231,7 +233,7 @@ def _describe_cose(splits: Mapping[str, SplitStatistics]) -> str:
 
 
 def make_length_tables(by_config: Mapping[str, Sequence[np.ndarray]]) -> list[Table]:
-    """Return the paper's Table 2 and Figure 1 over the splits of each config that it has; none without such a config."""
+    """Return Table 2 and Figure 1 of Carton et al. over the splits of each config in the paper; empty without one."""
     carton = paper("carton_2020").tables
     lengths, classes = carton["table_2"], carton["figure_1"]
     columns = ("rows", "text_length", "rationale_length", "rationale_percent")
