@@ -1,12 +1,12 @@
-"""Download a corpus of the ERASER release: resumable, verified, and in plain words about what went wrong.
+"""Download of a corpus of the ERASER release: resumable, and verified by digest.
 
-`sources.json` says where each archive lies, its size and its SHA-256. Where the release publishes no digest, the first
-download pins one: ``NAME.tar.gz.sha256`` beside the archive, in the form that ``sha256sum --check`` reads.
+`sources.json` has the address, size and SHA-256 of each archive. If the release publishes no digest, the first download
+records one: ``NAME.tar.gz.sha256`` beside the archive, in the form that ``sha256sum --check`` reads.
 
     corpus_folder("movies", cache) -> cache/unpacked/66e18d4e6c9df9e9/movies
 
-The cache is ``$ERASER_HUB_CACHE``, else ``~/.cache/eraser-hub``; ``$ERASER_HUB_ARCHIVES`` names another place that
-holds the archives (a mirror's address, to which ``/NAME.tar.gz`` is added).
+The cache is ``$ERASER_HUB_CACHE``, else ``~/.cache/eraser-hub``; ``$ERASER_HUB_ARCHIVES`` is the address of
+a mirror of the archives, to which ``/NAME.tar.gz`` is added.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ Say = Callable[[str], None]
 
 
 class NotReleased(DataError):
-    """The servers answer, and none of the archives that may hold the corpus does."""
+    """Error: the servers answer, but no archive contains the corpus."""
 
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """One archive of the release: its name, address, and, where they are known, size in bytes and SHA-256."""
+    """One archive of the release: name, address, and, if known, size in bytes and SHA-256."""
 
     name: str
     url: str
@@ -48,14 +48,14 @@ class Archive:
 
 @lru_cache(maxsize=1)
 def read_sources() -> dict[str, Any]:
-    """`sources.json`: ``configs`` (folder and archives of each) and ``archives`` (url, size, sha256 of each)."""
+    """Return the content of `sources.json`: ``configs`` (folder and archives of each) and ``archives`` (url, size, sha256)."""
     path = files("eraser_hub.conversion.download").joinpath("sources.json")
     known: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return known
 
 
 def get_cache_folder() -> Path:
-    """Where downloads are kept: ``$ERASER_HUB_CACHE``, else ``eraser-hub`` in ``$XDG_CACHE_HOME`` or ``~/.cache``."""
+    """Return the download cache: ``$ERASER_HUB_CACHE``, else ``eraser-hub`` in ``$XDG_CACHE_HOME`` or ``~/.cache``."""
     if named := os.environ.get("ERASER_HUB_CACHE"):
         return Path(named)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "eraser-hub"
@@ -69,22 +69,22 @@ def fetch_corpus(
     retries: Retries | None = None,
     read: Callable[[Path], object] | None = None,
 ) -> Path:
-    """Download, verify and unpack the release's archive of ``config``; what is there already is not fetched again.
+    """Download, verify and unpack the release's archive of ``config``; files in the cache are not downloaded again.
 
     Args:
         config: a config of ``sources.json``, e.g. ``movies``.
-        cache_dir: where archives and unpacked corpora are kept; by default `get_cache_folder`.
-        progress: a progress bar on stderr; None draws one on a terminal only.
-        say: takes one line about each thing worth knowing (a digest that was pinned); by default stderr.
-        retries: how often and how patiently to try.
-        read: raises a DataError for a corpus folder that cannot be read; the archive's digest is then not recorded.
+        cache_dir: folder of archives and unpacked corpora; by default `get_cache_folder`.
+        progress: show a progress bar on stderr; None shows one on a terminal only.
+        say: receives lines for the user (e.g. a recorded digest); by default they go to stderr.
+        retries: number of tries and waiting times.
+        read: raises a DataError for an unreadable corpus folder; the archive's digest is then not recorded.
 
     Returns:
-        the folder that holds the corpus's split files.
+        the folder of the corpus' split files.
 
     Raises:
-        DataError: the download failed, its digest is not the expected one, or the archive is refused.
-        BusyError: another process fetches the same archive.
+        DataError: the download failed, the digest is wrong, or the archive is refused.
+        BusyError: another process downloads the same archive.
     """
     known = read_sources()["configs"]
     if config not in known:
@@ -122,17 +122,20 @@ def fetch_archive(
     retries: Retries | None = None,
     read: Callable[[Path], object] | None = None,
 ) -> Path:
-    """Return the verified archive in ``cache_dir/archives``, downloaded unless it is there.
+    """Return the verified archive in ``cache_dir/archives``, downloaded if it is missing.
 
     Args:
-        archive: which one.
-        cache_dir, progress, say, retries: as in `fetch_corpus`.
-        read: raises a DataError for an unpacked archive that cannot be read. A digest is recorded only of an archive
-            that could be unpacked and read: nobody is held to a page in its place.
+        archive: the archive.
+        cache_dir: as in `fetch_corpus`.
+        progress: as in `fetch_corpus`.
+        say: as in `fetch_corpus`.
+        retries: as in `fetch_corpus`.
+        read: raises a DataError for an unreadable unpacked archive. A digest is recorded only after this: an error page
+            in place of the archive must not become the reference.
 
     Raises:
-        DataError: see `fetch_corpus`; a wrong digest removes the download and names both digests; so does an archive
-            that cannot be unpacked, unless it is known to be the release's.
+        DataError: see `fetch_corpus`. A download with a wrong digest is removed, and so is an archive of unknown digest
+            that cannot be unpacked.
     """
     say = say or print_to_stderr
     folder = Path(cache_dir) / "archives"
@@ -140,8 +143,7 @@ def fetch_archive(
     lock = folder / f".{archive.name}.lock"
     with exclusive(lock, BUSY.format(lock)):
         expected = archive.sha256 or _read_pinned_digest(pin)
-        # the archive got its name after it had been verified; its digest is looked at again all the same, since what
-        # follows trusts it
+        # the archive was verified before it got its name; it is verified again because the next steps trust it
         digest = file_digest(target) if target.is_file() else None
         if digest is None or expected not in (None, digest):
             if digest is not None:
@@ -163,7 +165,7 @@ def fetch_archive(
 
 
 def _unpack_verified(target: Path, cache: Path, expected: str | None) -> Path:
-    """Return the folder that the archive is unpacked in; one that cannot be unpacked goes, unless its digest is known."""
+    """Return the folder of the unpacked archive; remove a broken archive, unless its digest is known."""
     try:
         return unpack_archive(target, cache)
     except (BusyError, DiskFull):
@@ -177,7 +179,7 @@ def _unpack_verified(target: Path, cache: Path, expected: str | None) -> Path:
 
 
 def _download(archive: Archive, part: Path, expected: str | None, pin: Path, say: Say, **how: Any) -> str:
-    """Download into ``part``, anew where a resumed download is not as expected; its digest."""
+    """Download into ``part`` and return the digest; start again if a resumed download has a wrong one."""
     while True:
         resumed = download(archive.url, part, name=archive.name, size=archive.size, say=say, **how)
         digest = file_digest(part)
@@ -194,9 +196,9 @@ def _download(archive: Archive, part: Path, expected: str | None, pin: Path, say
 
 
 def unpack_archive(archive: str | os.PathLike[str], cache_dir: str | os.PathLike[str] | None = None) -> Path:
-    """``archive`` unpacked under ``cache_dir/unpacked``, in a folder named by its digest; unpacked once.
+    """Unpack an archive once under ``cache_dir/unpacked``, in a folder named by its digest, and return that folder.
 
-    For archives that a user holds (``--source DIR`` with ``DIR/movies.tar.gz``) as for downloads.
+    This serves the user's archives (``--source DIR`` with ``DIR/movies.tar.gz``) and downloads.
     """
     archive = Path(archive)
     if not archive.is_file():
@@ -209,7 +211,7 @@ def unpack_archive(archive: str | os.PathLike[str], cache_dir: str | os.PathLike
 
 
 def find_corpus(folder: Path, name: str) -> Path | None:
-    """Return the corpus ``name`` in an unpacked archive: the folder of that name that holds split files, else the only one."""
+    """Return the folder of a corpus in an unpacked archive: the one with its name, else the only one, else None."""
     folders = find_corpus_folders(Path(folder))
     known = {facts["folder"] for facts in read_sources()["configs"].values()}
     for entry in folders:
@@ -236,5 +238,5 @@ def _read_pinned_digest(pin: Path) -> str | None:
 
 
 def print_to_stderr(line: str) -> None:
-    """Say a line on stderr."""
+    """Print a line on stderr."""
     print(printable(line), file=sys.stderr)

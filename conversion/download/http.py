@@ -1,4 +1,4 @@
-"""One file over HTTP: resumed where it stopped, tried again where that may help, explained where it does not."""
+"""Download of one file over HTTP: resumable, with retries, and with plain error messages."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from eraser_hub.records.errors import DataError, shown
 from eraser_hub.version import __version__
 
 BLOCK = 1 << 16
-MAX_TRIES = 100  # a server that cuts after every few bytes is given up on, too
-MAX_BYTES = 4 << 30  # no archive of the release comes near
+MAX_TRIES = 100  # also limits tries with a server that cuts after every few bytes
+MAX_BYTES = 4 << 30  # the archives of the release are much smaller
 
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """How patiently to download.
+    """Number of tries and waiting times of a download.
 
-    Args:
-        attempts: tries in a row that bring nothing new before giving up.
+    Attributes:
+        attempts: consecutive tries without new bytes before giving up.
         wait: seconds before the second try; doubled each time, up to ``most_wait``.
-        most_wait: longest wait, also for a server's ``Retry-After``.
-        timeout: seconds without a byte after which a connection counts as cut.
+        most_wait: longest wait in seconds, also for a server's ``Retry-After``.
+        timeout: seconds without a byte after which a connection counts as broken.
     """
 
     attempts: int = 4
@@ -47,21 +47,21 @@ class Retries:
 
 
 class FileNotOnServer(DataError):
-    """The server says that there is no such file (404 or 410)."""
+    """Error: the server has no such file (404 or 410)."""
 
 
 class _RetryableError(Exception):
-    """A failure that a further try may mend; ``wait`` is what the server asks for."""
+    """A failure after which a further try may succeed; ``wait`` has the seconds that the server asks for."""
 
     wait: float | None = None
 
 
 class _Unanswered(_RetryableError):
-    """The server cannot be reached."""
+    """A failure to reach the server."""
 
 
 class _FileChangedError(_RetryableError):
-    """The file on the server is not the one whose first bytes lie here."""
+    """A failure: the file on the server is not the one whose first bytes are stored."""
 
     wait = 0.0
 
@@ -70,11 +70,11 @@ CHANGED = "the file on the server has changed, the download starts anew"
 
 
 class Unreachable(DataError):
-    """No server answers under the address, also after several tries."""
+    """Error: no server answers under the address after several tries."""
 
 
 class _NoDowngrade(urllib.request.HTTPRedirectHandler):
-    """Redirects are followed to http and https alone, and from https to https alone, which nobody else can read."""
+    """Handler that follows redirects to http and https only, and from https to https only."""
 
     def redirect_request(self, req, fp, code, msg, headers, newurl):  # type: ignore[no-untyped-def]
         target, authorization = _remove_password(newurl)
@@ -88,10 +88,12 @@ class _NoDowngrade(urllib.request.HTTPRedirectHandler):
 
 
 def _remove_password(url: str) -> tuple[str, str | None]:
-    """Return the address without user and password, which no message and no file may show, and what to send in their place.
+    """Return an address without user and password, and the Authorization header in their place.
+
+    Messages and files must not show the password.
 
     Raises:
-        ValueError: no address.
+        ValueError: the text is no address.
     """
     parts = urlsplit(url)
     user, at, host = parts.netloc.rpartition("@")
@@ -109,26 +111,25 @@ def download(
     say: Callable[[str], None] = print,
     retries: Retries | None = None,
 ) -> bool:
-    """Download ``url`` into ``part``; bytes that lie there already are kept where the server can go on after them.
+    """Download ``url`` into ``part``, and continue an earlier download if the server allows it.
 
-    What the server said about the file (length, ETag, date) is kept in ``part.json``, so that two versions of it are
-    never joined.
+    ``part.json`` stores the server's facts of the file (length, ETag, date), to avoid joining two versions of it.
 
     Args:
         url: http or https.
-        part: the file to fill. It is whole when this returns.
+        part: the file to fill. It is complete when this returns.
         name: for the progress bar.
-        size: the expected size in bytes, where it is known.
-        progress: None draws a bar on a terminal only.
-        say: takes a line about each further try.
+        size: the expected size in bytes, if known.
+        progress: show a progress bar; None shows one on a terminal only.
+        say: receives a line about each further try.
         retries: see `Retries`.
 
     Returns:
-        whether a part of the file stems from an earlier call.
+        True if a part of the file is from an earlier call.
 
     Raises:
-        NotThere: 404 or 410.
-        DataError: everything else; the message names the address and the reason, and the part is kept for next time.
+        FileNotOnServer: 404 or 410.
+        DataError: another failure, with the address and the reason; the part is kept for the next call.
     """
     retries = retries or Retries()
     known, authorization = False, None
@@ -143,13 +144,13 @@ def download(
     except OSError as error:
         raise DataError(f"cannot make the folder {part.parent} ({error.strerror})", rule="file-unreadable") from None
     transfer = _Transfer(url, authorization, part, name, size, None if progress is None else not progress)
-    had = now = transfer.size
+    bytes_before = now = transfer.size
     failures = tries = 0
     while True:
         tries, before = tries + 1, now
         try:
             transfer.run(retries.timeout)
-            return had > 0
+            return bytes_before > 0
         except _RetryableError as failure:
             if isinstance(failure, _FileChangedError):
                 part.unlink(missing_ok=True)
@@ -167,13 +168,17 @@ def download(
 
 @dataclass(slots=True)
 class _Transfer:
-    """A file on its way.
+    """State of one download.
 
     Attributes:
-        authorization: what is sent in place of user and password.
-        quiet: whether to draw no bar; None draws one on a terminal.
-        known: what the server said of the file when the bytes that lie here came.
-        offset: how many bytes there are to go on after.
+        url: address without user and password.
+        authorization: the Authorization header in their place.
+        part: the file to write.
+        name: name for the progress bar.
+        expected: expected size in bytes, if known.
+        quiet: True hides the progress bar; None shows it on a terminal.
+        known: the server's facts of the file at the time of the stored bytes.
+        offset: number of stored bytes to continue after.
     """
 
     url: str
@@ -190,7 +195,7 @@ class _Transfer:
         return self.part.stat().st_size if self.part.exists() else 0
 
     def run(self, timeout: float) -> None:
-        """Fetch what is not there yet; see `download`. `_RetryableError` where a further try may help."""
+        """Download the missing bytes; raise a `_RetryableError` if a further try may succeed."""
         self._resume()
         headers = {"User-Agent": f"eraser-hub/{__version__}", "Accept-Encoding": "identity"}
         if self.offset:
@@ -207,14 +212,14 @@ class _Transfer:
         except urllib.error.HTTPError as error:
             error.close()
             if error.code != 416 or not self.offset or self.known.get("length") != self.offset:
-                raise self._make_status_error(error) from None  # else all of it had come before
+                raise self._make_status_error(error) from None  # else the stored bytes were complete
         except (OSError, http.client.HTTPException, ValueError) as error:
             if isinstance(error, DataError):
                 raise
             raise self._make_connection_error(error) from None
 
     def _resume(self) -> None:
-        """Look for bytes to go on after; those of unknown origin are removed."""
+        """Find stored bytes to continue after, and remove those of unknown origin."""
         self.offset, self.known = 0, {}
         if not self.part.exists():
             return
@@ -231,49 +236,49 @@ class _Transfer:
         return self.part.with_name(self.part.name + ".json")
 
     def _receive(self, response: Any) -> None:
-        said = self._read_headers(response.status, response.headers)
-        total = said["length"]
+        facts = self._read_headers(response.status, response.headers)
+        total = facts["length"]
         if total is not None and self.expected not in (None, total):
             raise DataError(f"{self.url}: expected {self.expected} bytes, the server announces {total}", rule="network")
         if total is not None and total > MAX_BYTES:
             message = f"{self.url}: the server announces {total} bytes, which no archive of the release has"
             raise DataError(message, rule="size-limit")
-        self._facts_path.write_text(json.dumps({"url": self.url, **said}), encoding="utf-8")
+        self._facts_path.write_text(json.dumps({"url": self.url, **facts}), encoding="utf-8")
         _write(response, self, self.expected if total is None else total)
 
     def _read_headers(self, status: int, headers: Message) -> dict[str, Any]:
-        """What the server says of the file; ``offset`` is then where the answer's bytes belong."""
-        said: dict[str, Any] = {"length": None, "etag": headers.get("ETag"), "modified": headers.get("Last-Modified")}
-        if status != 206:  # the whole file, whether or not a part of it was asked for
+        """Return the server's facts of the file, and set ``offset`` to the position of the answer's bytes."""
+        facts: dict[str, Any] = {"length": None, "etag": headers.get("ETag"), "modified": headers.get("Last-Modified")}
+        if status != 206:  # the server sends the whole file
             self.offset = 0
-            return said | {"length": _parse_whole_number(headers.get("Content-Length", ""))}
+            return facts | {"length": _parse_whole_number(headers.get("Content-Length", ""))}
         unit, _, rest = headers.get("Content-Range", "").partition(" ")
         span, _, total = rest.partition("/")
         if unit != "bytes" or _parse_whole_number(span.partition("-")[0]) != self.offset:
             sent = f"asked for the bytes from {self.offset} on, the server sent {headers.get('Content-Range')!r}"
             raise DataError(f"{self.url}: {sent}", rule="network")
-        said["length"] = _parse_whole_number(total)
-        if any(None not in (value, self.known.get(key)) and self.known[key] != value for key, value in said.items()):
+        facts["length"] = _parse_whole_number(total)
+        if any(None not in (value, self.known.get(key)) and self.known[key] != value for key, value in facts.items()):
             raise _FileChangedError(CHANGED)
-        return said
+        return facts
 
     def _make_status_error(self, error: urllib.error.HTTPError) -> Exception:
-        """Return a server's answer that is no file, in plain words, or `_RetryableError`."""
-        said = f"{error.code} {error.reason}"
+        """Return the error for a server's answer without a file; a `_RetryableError` if a further try may succeed."""
+        status = f"{error.code} {error.reason}"
         if error.code == 416 and self.offset:
             return _FileChangedError(CHANGED)
         if error.code in (404, 410):
             return FileNotOnServer(f"{self.url}: the server has no such file ({error.code})", rule="file-missing")
         if error.code in (401, 403, 407):
-            return DataError(f"{self.url}: the server refuses to hand it out ({said})", rule="network")
+            return DataError(f"{self.url}: the server refuses to hand it out ({status})", rule="network")
         if error.code in (408, 425, 429) or error.code >= 500:
-            again = _RetryableError(f"the server answered {said}")
-            again.wait = _parse_whole_number((error.headers or Message()).get("Retry-After", ""))
-            return again
-        return DataError(f"{self.url}: the server answered {said}", rule="network")
+            retryable = _RetryableError(f"the server answered {status}")
+            retryable.wait = _parse_whole_number((error.headers or Message()).get("Retry-After", ""))
+            return retryable
+        return DataError(f"{self.url}: the server answered {status}", rule="network")
 
     def _make_connection_error(self, error: Exception) -> Exception:
-        """Return an error on the way in plain words, or `_RetryableError`."""
+        """Return the error for a failed connection; a `_RetryableError` if a further try may succeed."""
         number = error.errno if isinstance(error, OSError) else None
         if isinstance(error, urllib.error.URLError):
             reason = error.reason
@@ -314,7 +319,7 @@ def _write(response: Any, transfer: _Transfer, total: int | None) -> None:
 
 
 def _parse_whole_number(digits: str) -> int | None:
-    """Return a header's number; None for anything else, and for one of more than 64 bits."""
+    """Return the number in a header; None for other text, and for more than 64 bits."""
     return int(digits) if digits.isdecimal() and digits.isascii() and len(digits) < 19 else None
 
 

@@ -25,7 +25,7 @@ class Backup(msgspec.Struct):
 
 
 class SplitFacts(msgspec.Struct):
-    """A split file's manner; see `splits.split_facts`."""
+    """Format of a split file; see `splits.split_facts`."""
 
     num_examples: int
     num_bytes: int

@@ -37,13 +37,19 @@ LABEL_NAMES: dict[str, dict[str, Sequence[str]]] = {
     "sst": {"label": ("negative", "positive"), "sentiment": SENTIMENTS},
     "wikiattack": {"label": ("no-attack", "personal-attack"), "sentiment": SENTIMENTS},
 }
-ATTACK_SHARE = 0.5  # a comment is an attack when at least half of its annotators say so
+ATTACK_SHARE = 0.5  # a comment is an attack if at least half of its annotators say so
 
 
 @dataclass(slots=True)
 class SplitRows:
-    """Rows of a split; ``records`` are (line, text) of lines that rows do not give back, ``lines`` how many there are;
-    ``skipped`` counts lines that make no row, by the reason."""
+    """Rows of a split, and facts of its file.
+
+    Attributes:
+        rows: the rows.
+        records: (line, text) of lines that rows cannot restore.
+        lines: number of lines.
+        skipped: reason -> number of lines without a row.
+    """
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     records: list[tuple[int, str]] = field(default_factory=list)
@@ -51,15 +57,15 @@ class SplitRows:
     skipped: dict[str, int] = field(default_factory=dict)
 
     def skip(self, reason: str) -> None:
-        """Count a line that makes no row."""
+        """Count a line without a row."""
         self.skipped[reason] = self.skipped.get(reason, 0) + 1
 
 
 def read_tree_rows(path: Path) -> SplitRows:
-    """Return the rows of a tree file: a row for each tree whose root is not neutral.
+    """Return the rows of a tree file, one for each tree whose root is not neutral.
 
     Raises:
-        DataError: see `sentiment_trees.read_trees`; a file without a tree.
+        DataError: see `sentiment_trees.read_trees`; also a file without a tree.
     """
     split = SplitRows()
     for line in read_trees(path):
@@ -96,13 +102,13 @@ def read_tree_rows(path: Path) -> SplitRows:
 def read_wikiattack_rows(
     path: Path, comments: dict[str, Comment] | None, attacks: dict[str, float] | None, comments_file: Path | None
 ) -> SplitRows:
-    """Return the rows of a rationale CSV, with texts and labels where they are at hand.
+    """Return the rows of a rationale CSV, with texts and labels if available.
 
     Raises:
-        DataError: see `wikiattack.read_rationales`; a mask that is longer or shorter than its comment's tokens.
+        DataError: see `wikiattack.read_rationales`; also a mask whose length differs from its comment's tokens.
     """
     split = SplitRows()
-    offences: list[DataError] = []
+    issues: list[DataError] = []
     with path.open("rb") as file:
         header = file.readline().decode("utf-8", "replace").removeprefix("\ufeff").removesuffix("\n")
     if header != ",".join(RATIONALE_COLUMNS):  # quoted, or with a carriage return
@@ -117,7 +123,7 @@ def read_wikiattack_rows(
             message = f"expected a mask of {len(tokens)} tokens, those of {other}, found one of {len(record.mask)}"
             of = record.comment_id
             error = DataError(message, rule="length", file=path, line=record.line, instance=of, field="rationale")
-            offences.append(error)
+            issues.append(error)
             continue
         share = None if attacks is None else attacks.get(record.comment_id)
         if attacks is not None and share is None:
@@ -138,7 +144,7 @@ def read_wikiattack_rows(
         )
         if format_rationale(record.comment_id, record.mask) != record.text:
             split.records.append((record.line, record.text))
-    raise_all(offences)
+    raise_all(issues)
     if not split.rows:
         raise DataError("expected a record a line, found the header alone", rule="empty", file=path, line=1)
     return split

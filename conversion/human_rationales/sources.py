@@ -1,4 +1,4 @@
-"""Where the files of ``human_rationales`` lie in a user's folder, and what is said of those that are missing."""
+"""Search for the files of ``human_rationales`` in a user's folder, with notes on missing files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SST_URL = "https://nlp.stanford.edu/sentiment/trainDevTestTrees_PTB.zip"
 RATIONALES_URL = "https://github.com/shcarton/rcnn/tree/master/deliberativeness/data/processed/wiki/personal_attacks"
 SST_FILES = {"train": "train.txt", "validation": "dev.txt", "test": "test.txt"}
 WIKIATTACK_FILES = {"validation": "wiki_attack_dev_rationale.csv", "test": "wiki_attack_test_rationale.csv"}
-# config -> (split -> file, the folders that may hold them, where they come from)
+# config -> (split -> file, the folders that may contain them, their address)
 _KNOWN = {
     "sst": (SST_FILES, ("sst/trees", "sst", "trees", ""), SST_URL),
     "wikiattack": (WIKIATTACK_FILES, ("wikiattack", ""), RATIONALES_URL),
@@ -30,11 +30,13 @@ _KNOWN = {
 
 
 def find_human_rationales(folder: Path, configs: Sequence[str] | None = None) -> Sources:
-    """Look for tree files (``train.txt dev.txt test.txt``, in ``sst/trees``, ``sst``, ``trees`` or the folder itself)
-    and for WikiAttack's CSV files (in ``wikiattack`` or the folder itself).
+    """Find the tree files and WikiAttack's CSV files.
+
+    Tree files are ``train.txt dev.txt test.txt`` in ``sst/trees``, ``sst``, ``trees`` or the folder itself; the CSV files
+    are in ``wikiattack`` or the folder itself.
 
     Raises:
-        DataError: neither is there, or one that was asked for is not; the message says where to get the files.
+        DataError: neither is there, or a requested one is missing; the message has the address of the files.
     """
     places = {name: _find_first_folder(folder, where, names) for name, (names, where, _) in _KNOWN.items()}
     missing = {
@@ -51,7 +53,7 @@ def find_human_rationales(folder: Path, configs: Sequence[str] | None = None) ->
         for name, (files, _) in places.items()
         if configs is None and not files
     ]
-    places = {name: found for name, found in places.items() if found[0] and (configs is None or name in configs)}
+    places = {name: pair for name, pair in places.items() if pair[0] and (configs is None or name in configs)}
     for name, (files, place) in places.items():
         names = _KNOWN[name][0]
         notes += [f"{place / file}: not there; no {split} split" for split, file in names.items() if split not in files]
@@ -80,7 +82,7 @@ def _describe_skipped(place: Path, known: set[str]) -> list[str]:
 
 
 def _find_wikiattack_files(place: Path, notes: list[str]) -> dict[str, Path]:
-    """Return the comments file and the annotations file, known by their columns."""
+    """Return kind -> path of the comments file and the annotations file, which are identified by their columns."""
     kinds: dict[str, list[Path]] = {"comments": [], "annotations": []}
     for path in sorted(place.iterdir()):
         if not path.is_file() or path.suffix.lower() not in (".tsv", ".csv") or path.name in WIKIATTACK_FILES.values():

@@ -19,7 +19,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def compute_lengths(rows: Rows) -> dict[str, float]:
-    """Return the means over rows (at least one); a row without tokens counts with the share 0.
+    """Compute means over rows (at least one); a row without tokens counts with the share 0.
 
     ``text_length``: tokens. ``rationale_length``, ``rationale_percent``: tokens in the mask, and their share.
     ``score_length``, ``score_percent``: sum and mean of the scores, of a tree token ``|sentiment| / 2`` of its phrase.
@@ -34,7 +34,7 @@ def compute_lengths(rows: Rows) -> dict[str, float]:
 
 
 def read_rows_by_split(folder: Path, configs: Sequence[str] | None = None) -> dict[tuple[str, str], Rows]:
-    """Return (configuration, split) -> rows; the split ``all`` has all of them, as in the paper."""
+    """Read (configuration, split) -> rows; the split ``all`` has the rows of all splits, as in the paper."""
     built = open_built(folder)
     rows: dict[tuple[str, str], Rows] = {}
     for config in built.chosen(configs):
@@ -45,13 +45,13 @@ def read_rows_by_split(folder: Path, configs: Sequence[str] | None = None) -> di
 
 
 def make_table_two(rows: Mapping[tuple[str, str], Rows]) -> Table:
-    """Return the lengths beside the paper's Table 2, which is over all splits."""
+    """Return the lengths with those of the paper's Table 2, which is over all splits."""
     printed = paper("carton_2020").tables["table_2"]
     columns = ("rows", "text_length", "rationale_length", "rationale_percent", "score_length", "score_percent")
     table = Table("table_2", printed.title, ("config", "split"), columns, printed.source)
     for (config, split), part in rows.items():
         row = printed.row(config) if split == "all" else {}
-        # what the paper prints of the trees follows the scores; of the masks the two are the same
+        # the paper's figures for trees match the scores; for masks, scores and mask are equal
         follows = "score" if config == "sst" else "rationale"
         about = {f"{follows}_{what}": row.get(f"rationale_{what}") for what in ("length", "percent")}
         about["text_length"] = row.get("text_length")
@@ -66,7 +66,7 @@ def make_table_two(rows: Mapping[tuple[str, str], Rows]) -> Table:
 
 
 def make_figure_one(rows: Mapping[tuple[str, str], Rows]) -> Table:
-    """Return the mean share of the text in the mask by label, beside the paper's Figure 1."""
+    """Return the mean share of the text in the mask by label, with that of the paper's Figure 1."""
     printed = paper("carton_2020").tables["figure_1"]
     figure = Table("figure_1", printed.title, ("config", "label"), ("rows", "rationale_percent"), printed.source)
     for (config, split), part in rows.items():
@@ -80,7 +80,7 @@ def make_figure_one(rows: Mapping[tuple[str, str], Rows]) -> Table:
 
 
 def make_tables(folder: Path, configs: Sequence[str] | None = None, raw: Path | None = None) -> Tables:
-    """Return Table 2 and Figure 1 of a built folder; ``raw`` tells no more."""
+    """Return Table 2 and Figure 1 of a built folder; ``raw`` is not used."""
     rows = read_rows_by_split(folder, configs)
     return Tables("human_rationales", [each for each in (make_table_two(rows), make_figure_one(rows)) if each.rows])
 

@@ -1,4 +1,4 @@
-"""``human_rationales``: sentiment trees and WikiAttack's masks -> a Hub dataset folder -> the files again."""
+"""Verbs of ``human_rationales``: sentiment trees and WikiAttack's masks -> a Hub dataset folder -> the files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .wikiattack import (
 
 
 class HumanRationalesVerbs(SmallDataset):
-    """SST's trees and WikiAttack's CSVs."""
+    """The verbs, on SST's trees and WikiAttack's CSVs."""
 
     facts = DATASET
     schema = SCHEMA
@@ -65,7 +65,7 @@ class HumanRationalesVerbs(SmallDataset):
     card_tables = staticmethod(make_card_tables)  # pyright: ignore[reportAssignmentType]
 
     def read(self, config: str, sources: Sources, notes: list[str]) -> ConfigTables:
-        """Read a configuration; a split whose trees are all neutral has no rows, and a note says so."""
+        """Read a configuration; a split with neutral trees only has no rows but a note."""
         paths = sources.files[config]
         if config == "sst":
             parts = {split: read_tree_rows(path) for split, path in paths.items()}
@@ -93,7 +93,7 @@ class HumanRationalesVerbs(SmallDataset):
     def lines(
         self, config: str, file: Mapping[str, Any], kept: Mapping[int, str], built: Callable[[], BuiltDataset]
     ) -> list[str]:
-        """Return the lines of a tree file or a CSV; a line that was written otherwise is kept whole, at its number."""
+        """Return the lines of a tree file or a CSV; lines in another form are stored as released."""
         rows = built().rows(config, file["split"]) if file["split"] else []
         if config == "sst":
             trees = iter(rows)  # the lines between them are neutral trees
@@ -108,12 +108,12 @@ class HumanRationalesVerbs(SmallDataset):
         return lines
 
     def describe_export(self, configs: Sequence[str]) -> list[str]:
-        """Say that WikiAttack's comments, which come from another release, are not written back."""
+        """Return a note that WikiAttack's comments, which belong to another release, are not exported."""
         note = "wikiattack: masks alone; comments and annotations are files of another release"
         return [note] * ("wikiattack" in configs)
 
     def look_at_row(self, row: Row, config: str, tally: Tally) -> None:
-        """Check that masks fit tokens, trees fit rows, derived columns are derived."""
+        """Check one row: mask against tokens, tree against columns, and derived columns."""
         where = f"id {row['id']}"
         mask, tokens = row["rationale_mask"], row["tokens"]
         if tokens is None or row["text"] is None:
@@ -136,7 +136,7 @@ class HumanRationalesVerbs(SmallDataset):
             _look_at_tree(row, where, tally)
 
     def find_leaks(self, built: BuiltDataset, config: str, splits: Iterable[str]) -> list[Finding]:
-        """Return the texts that stand in more than one split, or more than once in one."""
+        """Return a note on texts that occur more than once, in one split or several."""
         texts = (
             (row["text"], f"{split} {row['id']}")
             for split in splits

@@ -1,9 +1,9 @@
-"""Rationales of personal attacks in Wikipedia comments: a CSV of masks, and the comments that come apart from it.
+"""Rationales of personal attacks in Wikipedia comments: a CSV of masks, and separate files of comments.
 
 The release of the rationales (Carton, Mei and Resnick, 2018) is ``wiki_attack_{dev,test}_rationale.csv`` with the
 columns ``platform_comment_id,rationale``; a rationale is a JSON list of 0 and 1 in a string, one a token. The comments
-are in ``attack_annotated_comments.tsv`` (Wulczyn, Thain and Dixon, 2017: ``rev_id``, ``comment``, ..), and what ten
-workers each said of them in ``attack_annotations.tsv`` (``rev_id``, ``attack``, ..).
+are in ``attack_annotated_comments.tsv`` (Wulczyn, Thain and Dixon, 2017: ``rev_id``, ``comment``, ..), and the
+judgements of ten workers per comment in ``attack_annotations.tsv`` (``rev_id``, ``attack``, ..).
 
 The masks count the tokens of :func:`tokenize_comment`.
 """
@@ -51,7 +51,7 @@ class Comment:
 
 
 def restore_comment(released: str) -> str:
-    """Return a comment as it is read: ``NEWLINE_TOKEN`` and ``TAB_TOKEN`` restored, blanks at both ends cut.
+    """Return a comment with ``NEWLINE_TOKEN`` and ``TAB_TOKEN`` replaced, and without blanks at its ends.
 
     >>> comment_text("NEWLINE_TOKENhello TAB_TOKENthere ")
     'hello \\tthere'
@@ -60,7 +60,7 @@ def restore_comment(released: str) -> str:
 
 
 def tokenize_comment(text: str) -> list[str]:
-    """Return the tokens that a mask counts: runs of letters, digits and ``_``, and runs of other signs without blanks.
+    """Return the tokens of a mask: runs of letters, digits and ``_``, and runs of other signs without blanks.
 
     >>> comment_tokens("who's there?!")
     ['who', "'", 's', 'there', '?!']
@@ -117,15 +117,15 @@ def read_rationales(path: str | PathLike[str]) -> Iterator[AttackRationale]:
 
 
 def _read_csv_records(path: str | PathLike[str]) -> Iterator[tuple[int, list[str], str]]:
-    """(1-based line, fields, text as it stands) of each record of a CSV file; a record may span lines."""
+    """Yield (1-based line, fields, released text) of each record of a CSV file; a record may span lines."""
     read: list[str] = []
 
-    def remembered() -> Iterator[str]:
+    def read_lines() -> Iterator[str]:
         for text in utf8_lines(path):
             read.append(text)
             yield text
 
-    reader = csv.reader(remembered(), strict=True)
+    reader = csv.reader(read_lines(), strict=True)
     while True:
         line = reader.line_num + 1
         read.clear()
@@ -144,7 +144,7 @@ def _make_repeated_error(comment_id: str, before: int, path: str | PathLike[str]
 
 
 def format_rationale(comment_id: str, mask: Collection[bool]) -> str:
-    """Return the line of one record as the release writes it.
+    """Return the line of one record in the form of the release.
 
     >>> format_rationale("7", [True, False])
     '7,"[1, 0]"'
@@ -153,7 +153,7 @@ def format_rationale(comment_id: str, mask: Collection[bool]) -> str:
 
 
 def _read_table(path: str | PathLike[str]) -> Iterator[tuple[int, list[str]]]:
-    """(line, fields) of a comments or annotations file: tabs without quoting in a .tsv, CSV else."""
+    """Yield (line, fields) of a comments or annotations file: a .csv, or tabs without quoting."""
     if Path(path).suffix.lower() == ".csv":
         yield from ((line, fields) for line, fields, _ in _read_csv_records(path))
         return
@@ -172,17 +172,17 @@ def read_header(path: str | PathLike[str]) -> list[str]:
 
 
 def has_comment_columns(header: list[str]) -> bool:
-    """Return True if a header is a comments file's: an id column and a text column."""
+    """Return True if a header is that of a comments file: an id column and a text column."""
     return _find_column(header, _ID_COLUMNS) is not None and _find_column(header, _TEXT_COLUMNS) is not None
 
 
 def has_annotation_columns(header: list[str]) -> bool:
-    """Return True if a header is an annotations file's: an id column and ``attack``, one line a worker."""
+    """Return True if a header is that of an annotations file: an id column and ``attack``."""
     return _find_column(header, _ID_COLUMNS) is not None and "attack" in header and not has_comment_columns(header)
 
 
 def read_comments(path: str | PathLike[str], wanted: Collection[str]) -> dict[str, Comment]:
-    """Return the comments of the ids wanted, out of a file that may hold many more (it is streamed).
+    """Read the comments with the wanted ids from a file that may have many more (it is streamed).
 
     Raises:
         DataError: no id or text column, a line with another number of fields, a wanted comment twice, broken UTF-8.
@@ -196,7 +196,7 @@ def read_comments(path: str | PathLike[str], wanted: Collection[str]) -> dict[st
 
 
 def read_attacks(path: str | PathLike[str], wanted: Collection[str]) -> dict[str, float]:
-    """Per wanted comment the share of workers, 0 to 1, who saw a personal attack in it.
+    """Read the share of workers, 0 to 1, who saw a personal attack in each wanted comment.
 
     Raises:
         DataError: no id or attack column, a line with another number of fields, a judgement other than 0 and 1.
@@ -213,7 +213,7 @@ def read_attacks(path: str | PathLike[str], wanted: Collection[str]) -> dict[str
 def _read_values(
     path: str | PathLike[str], columns: tuple[str, ...], wanted: Collection[str]
 ) -> Iterator[tuple[int, str, str]]:
-    """(line, id, value in the first of the columns that is there) of the ids wanted."""
+    """Yield (line, id, value in the first existing column of ``columns``) for the wanted ids."""
     wanted = frozenset(wanted)
     rows = _read_table(path)
     _, header = next(rows, (1, []))
