@@ -13,8 +13,8 @@ from eraser_hub.conversion.dataset import HubDataset
 
 
 def _find_datasets() -> Iterator[HubDataset]:
-    for found in pkgutil.iter_modules(__path__):
-        if found.ispkg and (dataset := getattr(importlib.import_module(f"{__name__}.{found.name}"), "DATASET", None)):
+    for module in pkgutil.iter_modules(__path__):
+        if module.ispkg and (dataset := getattr(importlib.import_module(f"{__name__}.{module.name}"), "DATASET", None)):
             yield dataset
 
 

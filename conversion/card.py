@@ -136,8 +136,8 @@ class ConfigWords(NamedTuple):
         from datasets import DatasetInfo, Features
 
         features = Features._from_yaml_list(to_yaml_features(schema, self.label_names))
-        of = {"homepage": self.homepage, "license": self.license, "citation": self.citation}
-        return DatasetInfo(description=self.description, features=features, **of, **more)
+        source = {"homepage": self.homepage, "license": self.license, "citation": self.citation}
+        return DatasetInfo(description=self.description, features=features, **source, **more)
 
     def make_entry(
         self, name: str, schema: pa.Schema, version: str, splits: Mapping[str, tuple[int, int]], download_size: int
@@ -224,29 +224,29 @@ def find_card_issues(built: BuiltDataset, config: str, schema: pa.Schema) -> Ite
         for path in paths:
             try:
                 with reading(path), pq.ParquetFile(path) as file:
-                    there, count = file.schema_arrow, file.metadata.num_rows
+                    actual, count = file.schema_arrow, file.metadata.num_rows
             except (pa.ArrowException, OSError, UnicodeError, OverflowError) as error:
                 message = f"cannot be read as Parquet ({first_line(error)})"
                 raise DataError(message, rule="syntax", file=path) from None
             rows += count
-            for difference in _find_schema_differences(schema, there):
+            for difference in _find_schema_differences(schema, actual):
                 yield DataError(difference, rule="check", file=path)
-            if b"huggingface" in (there.metadata or {}):
+            if b"huggingface" in (actual.metadata or {}):
                 message = "expected no `huggingface` key in the metadata (datasets 3.6 cannot read it)"
                 yield DataError(message, rule="check", file=path)
         if split in declared and declared[split] != rows:
             yield DataError(f"expected {declared[split]} rows, found {rows}", rule="check", field=split)
 
 
-def _find_schema_differences(expected: pa.Schema, there: pa.Schema) -> Iterator[str]:
+def _find_schema_differences(expected: pa.Schema, actual: pa.Schema) -> Iterator[str]:
     for name in expected.names:
-        if name not in there.names:
+        if name not in actual.names:
             yield f"expected the column {name}, found none"
-        elif there.names.count(name) > 1:
-            yield f"expected the column {name} once, found it {there.names.count(name)} times"
-        elif not same_type(expected.field(name).type, there.field(name).type):
-            yield f"column {name}: expected {expected.field(name).type}, found {there.field(name).type}"
-    for name in there.names:
+        elif actual.names.count(name) > 1:
+            yield f"expected the column {name} once, found it {actual.names.count(name)} times"
+        elif not same_type(expected.field(name).type, actual.field(name).type):
+            yield f"column {name}: expected {expected.field(name).type}, found {actual.field(name).type}"
+    for name in actual.names:
         if name not in expected.names:
             yield f"the column {name} is not in the card"
 

@@ -96,7 +96,7 @@ class Report:
         ]
 
     def table(self) -> Table:
-        """Return the report as a table: one row per split with its findings; notes list the findings of ``--leakage``."""
+        """Return the report as a table, one row per split; notes list the findings of ``--leakage``."""
         table = Table("check", f"{self.dataset}: {self.folder}", ("config", "split"), ("rows", "documents", "found"))
         for split in self.splits:
             words = "; ".join(f"{finding.level} {finding.check}: {finding.count:,}" for finding in split.findings)

@@ -45,8 +45,8 @@ def write_croissant(folder: Path, name: str, digests: Mapping[str, str] | None =
     built = open_built(folder)
     card = built.card
     url = card.get("homepage") or f"https://huggingface.co/datasets/{name}"
-    named = card.get("license")
-    licenses = [name for name in (named if isinstance(named, list) else [named]) if isinstance(name, str)]
+    declared = card.get("license")
+    licenses = [name for name in (declared if isinstance(declared, list) else [declared]) if isinstance(name, str)]
     known = [name for name in licenses if name not in ("other", "unknown")]
     facts = {
         # licences as addresses: the card names them by the Hub's short names
@@ -137,8 +137,8 @@ def _make_distribution(built: BuiltDataset, url: str, digests: Mapping[str, str]
             sha256=digests.get(path) or file_digest(built.folder / path),
         )
     for config in built.configs:
-        held = {"containedIn": {"@id": "repo"}, "encodingFormat": PARQUET, "includes": f"{config}/*.parquet"}
-        yield _make_node("FileSet", f"parquet-files-of-{config}", **held)
+        attributes = {"containedIn": {"@id": "repo"}, "encodingFormat": PARQUET, "includes": f"{config}/*.parquet"}
+        yield _make_node("FileSet", f"parquet-files-of-{config}", **attributes)
 
 
 def _make_record_sets(built: BuiltDataset, config: str, name: str) -> Iterator[dict[str, Any]]:

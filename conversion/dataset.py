@@ -329,18 +329,18 @@ def read_release(folder: Path, entry: type[msgspec.Struct]) -> dict[str, Any]:
     if release.get("format") != FORMAT:
         message = f"expected the format {FORMAT}, found {shown(release.get('format'))}, which another version wrote"
         raise DataError(f"{message}; remove the folder and build it anew", rule="file-version", file=path)
-    for name, held in configs.items():
-        convert_type(held, entry, name, file=path)
+    for name, facts in configs.items():
+        convert_type(facts, entry, name, file=path)
     return configs
 
 
 def read_file_ends(path: Path) -> dict[str, bool]:
     """Return True or False for ``byte_order_mark`` (at the start of a file) and ``final_newline`` (at its end)."""
     with path.open("rb") as file:
-        mark = file.read(3) == b"\xef\xbb\xbf"
+        has_mark = file.read(3) == b"\xef\xbb\xbf"
         size = file.seek(0, 2)
         file.seek(max(size - 1, 0))
-        return {"byte_order_mark": mark, "final_newline": not size or file.read(1) == b"\n"}
+        return {"byte_order_mark": has_mark, "final_newline": not size or file.read(1) == b"\n"}
 
 
 ends_of = read_file_ends  # its name in 2.0

@@ -52,7 +52,7 @@ def detect_license(path: Path) -> str | None:
     return named[0] if len(named) == 1 else None
 
 
-def describe_license_mismatch(config: str, said: str, path: Path) -> list[str]:
+def describe_license_mismatch(config: str, declared: str, path: Path) -> list[str]:
     """Return a line for the user if a licence file and the card name different licences.
 
     Args:
@@ -61,11 +61,11 @@ def describe_license_mismatch(config: str, said: str, path: Path) -> list[str]:
         path: the file.
     """
     named = detect_license(path)
-    if named == said:
+    if named == declared:
         return []
     if named is None:
-        return [f"{path}: carried over; its words are no licence known here, the card says {said} of {config}"]
-    return [f"{path}: carried over; it reads as {named}, the card says {said} of {config}"]
+        return [f"{path}: carried over; its words are no licence known here, the card says {declared} of {config}"]
+    return [f"{path}: carried over; it reads as {named}, the card says {declared} of {config}"]
 
 
 def check_license_name(file: str, release: Path) -> None:

@@ -65,10 +65,10 @@ def refuse_half_characters(value: Any, at: str = "", **place: Any) -> None:
         return
     members: list[tuple[str, Any]] = []
     if isinstance(value, dict):
-        members = [(f"{at}.{key}", held) for key, held in value.items() if not has_half_character(key)]
+        members = [(f"{at}.{key}", item) for key, item in value.items() if not has_half_character(key)]
     elif isinstance(value, list):
-        members = [(f"{at}[{number}]", held) for number, held in enumerate(value)]
-    for field, held in members:
-        refuse_half_characters(held, field, **place)
+        members = [(f"{at}[{number}]", item) for number, item in enumerate(value)]
+    for field, item in members:
+        refuse_half_characters(item, field, **place)
     message = "expected characters, found half of a surrogate pair"
     raise DataError(message, rule="text", field=at.lstrip(".") or None, **place)

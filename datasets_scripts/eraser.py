@@ -1,9 +1,9 @@
-"""ERASER as builder classes: raw files in, datasets out, by the classes of the datasets library.
+"""Builder class of ERASER for the datasets library: from raw files to datasets.
 
     Eraser("movies", data_dir="corpora").as_streaming_dataset("train")
     builder = Eraser("cose", data_dir="corpora"); builder.download_and_prepare(); builder.as_dataset("validation")
 
-``data_dir`` holds the corpus's folder (or archive), or is it; without it the release is downloaded. With datasets
+``data_dir`` contains the corpus folder (or archive), or is it; without it the release is downloaded. With datasets
 before version 4, which still runs scripts, this file is also one: ``load_dataset("eraser.py", "movies", data_dir=...,
 trust_remote_code=True)``, where eraser-hub is installed. Published folders hold Parquet and no script.
 """
@@ -39,12 +39,12 @@ from eraser_hub.version import __version__
 
 
 class Eraser(datasets.ArrowBasedBuilder):  # type: ignore[misc]
-    """Builds one configuration of ERASER from its raw files; rows as in the published Parquet, in the files' order.
+    """Builder of one configuration of ERASER; rows are those of the published Parquet, in the order of the raw files.
 
     Args:
-        config_name: one of `CONFIGS`, or a corpus of one's own in ``data_dir`` (a folder with a corpus.yaml).
-        data_dir: a folder with the corpus's folder or archive, or the corpus's folder; None downloads the release.
-        cache_dir: where datasets keeps what `download_and_prepare` makes.
+        config_name: one of `CONFIGS`, or a custom corpus in ``data_dir`` (a folder with a corpus.yaml).
+        data_dir: a folder with the corpus folder or archive, or the corpus folder; None downloads the release.
+        cache_dir: the cache of datasets for the results of `download_and_prepare`.
     """
 
     BUILDER_CONFIGS = [  # noqa: RUF012 - datasets wants a plain list here
@@ -54,19 +54,19 @@ class Eraser(datasets.ArrowBasedBuilder):  # type: ignore[misc]
     DEFAULT_CONFIG_NAME = DEFAULT_CONFIG
 
     def __init__(self, config_name: str | None = None, data_dir: str | None = None, **settings: Any) -> None:
-        # datasets calls builders with keywords; users write Eraser("movies", data_dir=..)
+        # datasets passes keywords; users call Eraser("movies", data_dir=..)
         cache_dir = settings.pop("cache_dir", None)
         name = config_name or DEFAULT_CONFIG
-        own = find_custom_corpora(Path(data_dir)) if data_dir is not None else {}
-        if name not in CONFIGS and name not in own:
-            message = f"expected one of the configs {', '.join((*CONFIGS, *own))}, found {shown(name)}"
+        custom = find_custom_corpora(Path(data_dir)) if data_dir is not None else {}
+        if name not in CONFIGS and name not in custom:
+            message = f"expected one of the configs {', '.join((*CONFIGS, *custom))}, found {shown(name)}"
             raise DataError(message, rule="option-value")
         if name not in CONFIGS:
-            self.BUILDER_CONFIGS = []  # then datasets makes a configuration of any name
+            self.BUILDER_CONFIGS = []  # without this list datasets accepts any name
         self._corpus: CorpusFolder | None = None
         version = settings.pop("version", None)
         if data_dir is not None and version is None:
-            # the cache goes by the version, not by the files: other files, another version
+            # the cache depends on the version, not on the files: changed files need another version
             self._corpus = _find_corpus(name, Path(data_dir))
             version = compute_content_version([name, compute_fingerprint(self._corpus.folder)])
         settings |= {"version": datasets.Version(version)} if isinstance(version, str) else {}
@@ -97,11 +97,11 @@ class Eraser(datasets.ArrowBasedBuilder):  # type: ignore[misc]
             yield number, make_full_rows(rows.table, documents)
 
     def as_streaming_dataset(self, split: str | None = None, base_path: str | None = None) -> Any:
-        """As in datasets; the release's split names (``val``) are understood too."""
+        """Return the split as in datasets; the release's split names (``val``) are accepted too."""
         return super().as_streaming_dataset(None if split is None else dataset_split(split), base_path)
 
     def as_dataset(self, split: Any = None, **more: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """As in datasets; the release's split names (``val``) are understood too."""
+        """Return the split as in datasets; the release's split names (``val``) are accepted too."""
         return super().as_dataset(dataset_split(split) if isinstance(split, str) else split, **more)
 
 

@@ -1,4 +1,4 @@
-"""What the builders of datasets that fit in memory have in common."""
+"""Base class of the builders of datasets that fit in memory."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from eraser_hub.conversion.small_dataset import SmallDataset, compute_content_ha
 
 
 class SmallBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
-    """The builder of a `SmallDataset`, which a subclass names; the splits are those whose files are there.
+    """Builder of a `SmallDataset`, which a subclass sets; its splits are those with files.
 
     Raises:
-        DataError: on construction where ``data_dir`` lacks the configuration's files, on preparation at the first
-            offence in a file.
+        DataError: on construction if ``data_dir`` lacks the configuration's files, on preparation at the first fault in
+            a file.
     """
 
     dataset: SmallDataset
@@ -26,7 +26,9 @@ class SmallBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         words = cls.dataset.words.items()
-        cls.BUILDER_CONFIGS = [datasets.BuilderConfig(name=name, description=of.description) for name, of in words]
+        cls.BUILDER_CONFIGS = [
+            datasets.BuilderConfig(name=name, description=config.description) for name, config in words
+        ]
         cls.DEFAULT_CONFIG_NAME = cls.dataset.facts.default_config
 
     def __init__(self, config_name: str | None = None, *, data_dir: str | None = None, **options: Any) -> None:
@@ -34,7 +36,7 @@ class SmallBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         self.source = Path(data_dir) if data_dir else samples
         name = config_name or self.dataset.facts.default_config
         if options.get("hash") is None and name in self.dataset.words:
-            # the cache goes by this hash, and must not serve the rows of a file that has changed since
+            # the cache depends on this hash: a changed file needs another one
             sources = self.dataset.find(self.source, [name])
             options["hash"] = compute_content_hash([*sources.files[name].values(), *sources.beside.values()])
         super().__init__(config_name=config_name, data_dir=data_dir, **options)

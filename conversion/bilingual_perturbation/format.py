@@ -84,8 +84,8 @@ def read_records(path: PathType) -> Iterator[Record]:
     """Yield the JSON object of each line of a file; a byte order mark at its start is skipped.
 
     Raises:
-        DataError: a line is broken UTF-8, no JSON, no object or empty, or has a repeated field, NaN, or half a surrogate
-            pair.
+        DataError: a line is empty, broken UTF-8, no JSON or no object, or has a repeated field, NaN, or half a
+            surrogate pair.
     """
     for lines in batches_of_lines(Path(path)):
         for number, raw in zip(lines.numbers, lines.lines, strict=True):
@@ -103,8 +103,8 @@ class _Reader:
         self.fields, self.path, self.line = record.fields, record.file, record.line
         self.id = ""
         if id_field not in self.fields:
-            found = shown(", ".join(self.fields))
-            raise self.fail(f"expected {id_field}, found the fields {found}", None, "key-missing")
+            names = shown(", ".join(self.fields))
+            raise self.fail(f"expected {id_field}, found the fields {names}", None, "key-missing")
         self.id = self.parse_id(self.fields[id_field], id_field)
         if self.id in seen:
             raise self.fail(f"expected each id once, found it on line {seen[self.id]} as well", "id", "id-twice")
@@ -286,5 +286,7 @@ def check_inside(
         for number, chosen in enumerate(sets):
             if outside := [index for index in chosen if index >= length]:
                 message = f"expected an index below {length}, the number of tokens, found {outside[0]}"
-                where, of = f"{field}[{sequence}][{number}]", record
-                raise DataError(message, rule="span-bounds", file=of.file, line=of.line, instance=instance, field=where)
+                where, line = f"{field}[{sequence}][{number}]", record.line
+                raise DataError(
+                    message, rule="span-bounds", file=record.file, line=line, instance=instance, field=where
+                )

@@ -145,10 +145,10 @@ def _refuse_lacking(match: Example, config: PerturbationConfig) -> None:
 def _make_tokens_error(record: Example, match: Example) -> DataError:
     sequences: zip_longest[tuple[Sequence[str], Sequence[str]]]
     sequences = zip_longest(record.tokens or (), match.tokens or (), fillvalue=())
-    wanted, there = (shown(" ".join(each)) for each in next(pair for pair in sequences if pair[0] != pair[1]))
+    wanted, actual = (shown(" ".join(each)) for each in next(pair for pair in sequences if pair[0] != pair[1]))
     public, gold = _get_record(record), _get_record(match)
     message = (
-        f"expected the tokens of {public.file}:{public.line}, which has the same id, {wanted}, found {there} "
+        f"expected the tokens of {public.file}:{public.line}, which has the same id, {wanted}, found {actual} "
         "(the gold file alone builds too, if the two number their examples differently)"
     )
     return DataError(message, rule="constant", file=gold.file, line=gold.line, instance=match.id)

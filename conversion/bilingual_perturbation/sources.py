@@ -63,13 +63,13 @@ def _find_by_config(folder: Path) -> tuple[dict[str, dict[str, Path]], list[str]
     notes: list[str] = []
     for path in _list_files(folder) if folder.is_dir() else []:
         match = _NAME.match(path.name)
-        beside = path.parent == folder
+        is_top_level = path.parent == folder
         if match is None:
-            if beside and not path.name.startswith("."):
+            if is_top_level and not path.name.startswith("."):
                 notes.append(f"{path}: skipped: no file of this benchmark by its name")
             continue
         config, rest = match.groups()
-        kind = "public" if beside and rest in _SUFFIXES else "gold"
+        kind = "public" if is_top_level and rest in _SUFFIXES else "gold"
         record = None if kind == "public" else next(read_records(path), None)
         if kind == "gold" and (record is None or record.fields.keys().isdisjoint(GOLD_FIELDS)):
             fields = ", ".join(GOLD_FIELDS)

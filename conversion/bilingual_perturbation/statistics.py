@@ -21,10 +21,15 @@ TASKS = {"senti": "sentiment analysis", "similarity": "textual similarity", "mrc
 def compute_overview(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
     """Compute the figures of Table 3 for rows of one configuration, and the counts behind them.
 
-    ``rows``, ``originals``, ``perturbed``, ``with_rationales``: numbers of rows. ``pairs``: number of
-    (original, perturbed) with both rows present, the paper's Size. ``tokens``: mean number per input. ``rationale_percent``: mean over
-    rows of (tokens in any set) / (tokens), the paper's RLR; None without gold. ``rationale_percent_of_one_set``: the
-    same for the mean set. ``sets``: mean number of sets per sequence with a set, the paper's RSN.
+    Args:
+        rows: the rows of the configuration.
+
+    Returns:
+        ``rows``, ``originals``, ``perturbed``, ``with_rationales``: numbers of rows. ``pairs``: number of (original,
+        perturbed) with both rows present, the paper's Size. ``tokens``: mean number per input. ``rationale_percent``:
+        mean over rows of (tokens in any set) / (tokens), the paper's RLR; None without gold.
+        ``rationale_percent_of_one_set``: the same for the mean set. ``sets``: mean number of sets per sequence with a
+        set, the paper's RSN.
     """
     ids = {row["id"] for row in rows}
     ratios: list[float] = []

@@ -48,7 +48,7 @@ class Archive:
 
 @lru_cache(maxsize=1)
 def read_sources() -> dict[str, Any]:
-    """Return the content of `sources.json`: ``configs`` (folder and archives of each) and ``archives`` (url, size, sha256)."""
+    """Return `sources.json`: ``configs`` (folder and archives of each) and ``archives`` (url, size, sha256 of each)."""
     path = files("eraser_hub.conversion.download").joinpath("sources.json")
     known: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return known
@@ -190,8 +190,8 @@ def _download(archive: Archive, part: Path, expected: str | None, pin: Path, say
             known, remedy = str(pin), f"if the release has really changed, remove {pin} and try again"
             if archive.sha256:
                 known, remedy = "sources.json", "the release or the way to it has changed"
-            found = f"expected the sha256 {expected} (of {known}), found {digest}"
-            raise DataError(f"{archive.url}: {found}. The download is removed; {remedy}", rule="file-changed")
+            mismatch = f"expected the sha256 {expected} (of {known}), found {digest}"
+            raise DataError(f"{archive.url}: {mismatch}. The download is removed; {remedy}", rule="file-changed")
         say(f"{archive.name}: the resumed download is not what was expected, it starts anew")
 
 

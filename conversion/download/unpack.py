@@ -114,15 +114,15 @@ def unpack(archive: str | os.PathLike[str], destination: str | os.PathLike[str],
                 message = "expected no such folder, found one: nothing is unpacked over it"
                 raise DataError(message, rule="file-exists", file=destination)
             destination.rmdir()
-        beside = destination.with_name(f".{destination.name}.unpacking")
-        if beside.exists():
-            shutil.rmtree(beside)  # left by a killed run: the lock shows that no other is active
-        beside.mkdir()
+        staging = destination.with_name(f".{destination.name}.unpacking")
+        if staging.exists():
+            shutil.rmtree(staging)  # left by a killed run: the lock shows that no other is active
+        staging.mkdir()
         try:
-            _unpack_into(archive, beside, limits or Limits())
-            beside.rename(destination)
+            _unpack_into(archive, staging, limits or Limits())
+            staging.rename(destination)
         except BaseException:
-            shutil.rmtree(beside, ignore_errors=True)
+            shutil.rmtree(staging, ignore_errors=True)
             raise
     folders = find_corpus_folders(destination)
     return folders[0] if len(folders) == 1 else destination

@@ -7,5 +7,5 @@ from eraser_hub.conversion.dataset import SPAN_HEADLINES, HubDataset
 from .configs import CONFIGS, DEFAULT_CONFIG
 
 DATASET = HubDataset(
-    "eraser", tuple(CONFIGS), DEFAULT_CONFIG, SPAN_HEADLINES, {name: of.task for name, of in CONFIGS.items()}
+    "eraser", tuple(CONFIGS), DEFAULT_CONFIG, SPAN_HEADLINES, {name: config.task for name, config in CONFIGS.items()}
 )

@@ -3,9 +3,9 @@
     out/eraser/README.md                          the card
     out/eraser/eval.yaml                          the scores that rank systems, see `leaderboard`
     out/eraser/CONFIG/SPLIT-00000-of-000NN.parquet
-    out/eraser/release.json                       facts of each split that a row cannot hold (see `splits.find_split_facts`)
+    out/eraser/release.json                       split facts that rows cannot hold (see `splits.find_split_facts`)
     out/eraser/documents/CONFIG.parquet           documents that no annotation refers to
-    out/eraser/documents/CONFIG.order.parquet     order of the other documents in docs.jsonl, if it differs from the rows'
+    out/eraser/documents/CONFIG.order.parquet     order of documents in docs.jsonl, if it differs from that of rows
     out/eraser/documents/CONFIG.records.parquet   records that deviate from their split's entry in release.json, if any
     out/eraser/annotators/CONFIG.parquet          the annotators' masks of a custom corpus that has them
     out/eraser/licenses/CONFIG.LICENSE            the licence files of the release, unchanged
@@ -117,7 +117,7 @@ def build_eraser(source: Path | None, configs: Sequence[str] | None, out: Path, 
         labels = {name: config.label_names for name, config in facts.items()}
         folders = (*CONFIGS, *facts, *RESERVED_FOLDERS)
         finish_build(target, folder, SCHEMA, entries, lambda: make_readme(entries, facts), folders, labels, digests)
-    rows = {name: {split: of["num_examples"] for split, of in entries[name]["splits"].items()} for name in parts}
+    rows = {name: {split: facts["num_examples"] for split, facts in entries[name]["splits"].items()} for name in parts}
     notes += [note for part in parts.values() for note in part.notes]
     return BuildResult(target, rows, notes, {name: failed[name] for name in _sort_configs(failed)})
 
@@ -130,8 +130,7 @@ def _sort_configs(names: Collection[str]) -> list[str]:
 def _find_corpora(
     configs: Sequence[str] | None, source: Path | None, progress: bool, notes: list[str]
 ) -> tuple[list[CorpusFolder], dict[str, DataError]]:
-    """Return the corpora to build, and config -> error of those that cannot be built; ``notes`` receives lines for the user."""
-
+    """Return the corpora to build, and config -> error of the others; ``notes`` receives lines for the user."""
     unreachable: list[DataError] = []
 
     def look(name: str) -> CorpusFolder | None:
@@ -150,8 +149,8 @@ def _find_corpora(
             raise
         return inspect_folder(folder, get_config(name, folder))
 
-    there, failed = build_each(choose_configs(configs, source), look)
-    corpora = [corpus for corpus in there.values() if corpus is not None]
+    located, failed = build_each(choose_configs(configs, source), look)
+    corpora = [corpus for corpus in located.values() if corpus is not None]
     if not corpora:
         raise_all(list(failed.values()))
     return corpora, failed
@@ -213,10 +212,10 @@ def _build_all(
             process_pool(processes) as pool,
             _make_progress_bar("building", len(corpora), "configs", options.progress) as bar,
         ):
-            waiting = {name: pool.submit(build, corpus) for name, corpus in by_name.items()}
-            for future in waiting.values():
+            futures = {name: pool.submit(build, corpus) for name, corpus in by_name.items()}
+            for future in futures.values():
                 future.add_done_callback(lambda _: bar.update(1))
-            return build_each(list(by_name), lambda name: waiting[name].result())
+            return build_each(list(by_name), lambda name: futures[name].result())
     return build_each(list(by_name), lambda name: build(by_name[name], progress=options.progress))
 
 
@@ -249,9 +248,9 @@ class _ConfigBuild:
     def write(self, name: str, schema: pa.Schema, batches: Iterable[pa.Table | pa.RecordBatch]) -> FileFacts:
         """Write the Parquet file at the path ``name`` in the folder, unless a stopped run has finished it."""
         path, parts = self.folder / name, self.folder / PARTS_FOLDER / self.config.name
-        remembered = parts / f"{path.name}.json"
+        facts_path = parts / f"{path.name}.json"
         with suppress(OSError, ValueError, TypeError):
-            facts = FileFacts(**json.loads(remembered.read_bytes()))
+            facts = FileFacts(**json.loads(facts_path.read_bytes()))
             # after a crash of the machine a file may have its size but not its contents
             if path.stat().st_size == facts.file_bytes and file_digest(path) == facts.sha256:
                 self.digests[name] = facts.sha256
@@ -259,7 +258,7 @@ class _ConfigBuild:
         facts = write_parquet(parts / path.name, schema, batches)
         path.parent.mkdir(exist_ok=True)
         (parts / path.name).replace(path)
-        atomic_write(remembered, json.dumps(asdict(facts)).encode())
+        atomic_write(facts_path, json.dumps(asdict(facts)).encode())
         self.digests[name] = facts.sha256
         return facts
 

@@ -33,8 +33,8 @@ def make_readme(release: dict[str, Any], facts: Mapping[str, EraserConfig]) -> s
     prose = (CARDS / "eraser.md").read_text(encoding="utf-8")
     if CONFIGS.keys().isdisjoint(facts):  # the card of custom corpora has only the section of columns in common
         columns = prose[prose.index("## Columns") : prose.index("## Statistics")].strip()
-        own = (CARDS / "own_corpora.md").read_text(encoding="utf-8")
-        prose = own.replace("<!-- columns -->", columns).replace('"CONFIG"', f'"{next(iter(facts))}"')
+        custom = (CARDS / "own_corpora.md").read_text(encoding="utf-8")
+        prose = custom.replace("<!-- columns -->", columns).replace('"CONFIG"', f'"{next(iter(facts))}"')
     metadata = add_configs(_make_metadata(facts), infos, DEFAULT_CONFIG, "{config}/{split}-*-of-*.parquet")
     return make_card_text(metadata, fill_prose(prose, release, facts))
 
@@ -101,14 +101,14 @@ def fill_prose(prose: str, release: Mapping[str, Any], facts: Mapping[str, Erase
 
 def _make_custom_table(facts: Mapping[str, EraserConfig]) -> str:
     """Return labels, languages and citations of the custom corpora; an empty string without such corpora."""
-    own = [config for name, config in facts.items() if name not in CONFIGS]
-    if not own:
+    custom = [config for name, config in facts.items() if name not in CONFIGS]
+    if not custom:
         return ""
     lines = ["Corpora of this folder's own:", "", "| config | labels | languages |", "|---|---|---|"]
-    for config in own:
+    for config in custom:
         labels = " ".join(f"`{_escape_cell(label)}`" for label in config.label_names)
         lines.append(f"| `{config.name}` | {labels} | {', '.join(config.language) or '–'} |")
-    for config in own:
+    for config in custom:
         lines += ["", "```bibtex", *map(_escape_cell, config.citation.splitlines()), "```"] if config.citation else []
     return "\n".join(lines)
 

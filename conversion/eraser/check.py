@@ -130,11 +130,11 @@ class EraserSplitCheck:
     def _check_spans(self, flat: FlatRows, tally: Tally) -> np.ndarray:
         """Return the indices of spans that lie inside a document of their row, and count the others."""
         there, inside = flat.span_doc >= 0, flat.find_inside()
-        lost = np.flatnonzero(~there)
+        unmatched = np.flatnonzero(~there)
         tally.add(
             "evidence documents",
-            len(lost),
-            (f"{line} lies in no document of the row" for line in _describe(flat, lost)),
+            len(unmatched),
+            (f"{line} lies in no document of the row" for line in _describe(flat, unmatched)),
         )
         outside = np.flatnonzero(there & ~inside)
         lengths = flat.doc_counts[flat.span_doc[outside], 0]
@@ -144,8 +144,8 @@ class EraserSplitCheck:
         tally.add("empty spans", len(empty), _describe(flat, empty))
         order = np.lexsort((flat.end, flat.start, flat.span_code, flat.span_row))
         keys = np.stack([flat.span_row, flat.span_code, flat.start, flat.end])[:, order]
-        again = order[1:][(keys[:, 1:] == keys[:, :-1]).all(axis=0)]
-        tally.add("repeated spans", len(again), _describe(flat, again))
+        repeats = order[1:][(keys[:, 1:] == keys[:, :-1]).all(axis=0)]
+        tally.add("repeated spans", len(repeats), _describe(flat, repeats))
         marked = np.zeros(len(flat.ids), bool)
         marked[flat.span_row] = True
         tally.add("no evidence", int((~marked).sum()), (shown(flat.ids[i], 40) for i in np.flatnonzero(~marked)))
@@ -155,24 +155,24 @@ class EraserSplitCheck:
     @staticmethod
     def _check_sentences(flat: FlatRows, spans: np.ndarray, tally: Tally) -> None:
         """Check that sentence offsets are both -1, or lie inside the document."""
-        first, behind = flat.start_sentence[spans], flat.end_sentence[spans]
+        first, stop = flat.start_sentence[spans], flat.end_sentence[spans]
         count = flat.doc_counts[flat.span_doc[spans], 1]
-        fits = ((first == -1) & (behind == -1)) | ((first >= 0) & (first <= behind) & (behind <= count))
-        off = np.flatnonzero(~fits)
-        lines = zip(_describe(flat, spans[off]), off, strict=True)
-        words = (f"{line}: sentences [{first[i]}, {behind[i]}) of {count[i]}" for line, i in lines)
-        tally.add("sentence offsets", len(off), words)
+        fits = ((first == -1) & (stop == -1)) | ((first >= 0) & (first <= stop) & (stop <= count))
+        differing = np.flatnonzero(~fits)
+        lines = zip(_describe(flat, spans[differing]), differing, strict=True)
+        words = (f"{line}: sentences [{first[i]}, {stop[i]}) of {count[i]}" for line, i in lines)
+        tally.add("sentence offsets", len(differing), words)
 
     @staticmethod
     def _check_texts(flat: FlatRows, spans: np.ndarray, tally: Tally) -> None:
         """Check that evidence text equals its tokens joined by blanks."""
-        off = [i for i in spans.tolist() if " ".join(flat.get_evidence_tokens(i)) != flat.span_texts[i]]
+        differing = [i for i in spans.tolist() if " ".join(flat.get_evidence_tokens(i)) != flat.span_texts[i]]
         words = (
             f"{shown(flat.ids[flat.span_row[i]], 40)}: text {shown(flat.span_texts[i], 50)}, tokens "
             + shown(" ".join(flat.get_evidence_tokens(i)), 50)
-            for i in off
+            for i in differing
         )
-        tally.add("evidence text", len(off), words)
+        tally.add("evidence text", len(differing), words)
 
     def _check_derived(self, rows: pa.Table, flat: FlatRows, spans: np.ndarray, tally: Tally) -> None:
         """Check the columns that are derived from documents and evidences."""
@@ -248,8 +248,8 @@ def _check_shared_documents(checks: Mapping[str, EraserSplitCheck], tally: Tally
                 checks[name].doc_hashes[pc.index_in(common, checks[name].doc_names).to_numpy(zero_copy_only=False)]
                 for name in (one, other)
             )
-            odd = np.flatnonzero(left != right)
-            tally.add("document texts", len(odd), (f"{shown(common[int(i)].as_py())} differs" for i in odd))
+            differing = np.flatnonzero(left != right)
+            tally.add("document texts", len(differing), (f"{shown(common[int(i)].as_py())} differs" for i in differing))
 
 
 def _find_common(one: pa.Array, other: pa.Array) -> pa.Array:

@@ -85,20 +85,20 @@ class CheckedAnnotations:
         number = documents.find(docids)
         sizes = np.fromiter(map(len, lists), np.int64, len(records))
         row = np.concatenate([np.repeat(np.arange(len(records)), sizes), self.row])
-        there = {record.classification for record in records}
-        strange = there.difference(there if labels is None else labels)
-        if strange or (number < 0).any():
-            lost = np.flatnonzero(number < 0)
-            nowhere = int(row[lost].min()) if len(lost) else len(records)
-            wrong = next((at for at, record in enumerate(records) if record.classification in strange), len(records))
-            if strange and wrong <= nowhere:
-                found = shown(records[wrong].classification)
-                message = f"expected one of {', '.join(map(repr, labels or ()))}, found {found}"
+        present = {record.classification for record in records}
+        unknown = present.difference(present if labels is None else labels)
+        if unknown or (number < 0).any():
+            missing = np.flatnonzero(number < 0)
+            missing_row = int(row[missing].min()) if len(missing) else len(records)
+            wrong = next((at for at, record in enumerate(records) if record.classification in unknown), len(records))
+            if unknown and wrong <= missing_row:
+                value = shown(records[wrong].classification)
+                message = f"expected one of {', '.join(map(repr, labels or ()))}, found {value}"
                 raise self.run.make_error(wrong, message, "classification", "label-unknown")
-            at = int(lost[row[lost] == nowhere][0])
+            at = int(missing[row[missing] == missing_row][0])
             words = f"expected a document of {documents.path}, found {shown(docids[at])}, which is not there"
             if at < listed:
-                raise self.run.make_error(nowhere, words, "docids", "document-missing")
+                raise self.run.make_error(missing_row, words, "docids", "document-missing")
             raise self.run.make_evidence_error(at - listed, words, "docid", "document-missing")
         first = find_first_places(row * (len(documents) + 1) + number)
         once = np.flatnonzero(first == np.arange(len(first)))
@@ -153,8 +153,8 @@ def read_checked(
         if known:
             run = run.select([place for place, one in enumerate(run.records) if str(one.annotation_id) not in known])
         ids = [str(record.annotation_id) for record in run.records]
-        if again := number_ids(ids, numbers):
-            raise _make_repeated_error(run, again[0])
+        if repeat := number_ids(ids, numbers):
+            raise _make_repeated_error(run, repeat[0])
         yield CheckedAnnotations(run, labels, documents)
 
 

@@ -62,7 +62,9 @@ class EraserConfig:
 def _read_released_configs() -> Iterator[EraserConfig]:
     """Read the release's nine configs."""
     for entry in json.loads(Path(__file__).with_name("configs.json").read_text(encoding="utf-8")):
-        facts: dict[str, Any] = {key: tuple(of) if isinstance(of, list) else of for key, of in entry.items()}
+        facts: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()
+        }
         yield EraserConfig(**facts)
 
 

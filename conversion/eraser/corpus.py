@@ -120,8 +120,8 @@ def _find_skip_reason(entry: os.DirEntry[str], path: Path, config: EraserConfig)
         with reading(path):  # raises if a folder, a pipe or a broken link has the name of a split file
             return None
     if entry.is_dir():
-        beside = entry.name == "docs"
-        return "docs.jsonl beside it holds the documents" if beside else "is a folder that the release does not have"
+        is_docs = entry.name == "docs"
+        return "docs.jsonl beside it holds the documents" if is_docs else "is a folder that the release does not have"
     if not entry.is_file():
         return "is no file, or a link that leads nowhere"
     if entry.name.endswith(".jsonl.bak"):
@@ -269,8 +269,8 @@ def compute_fingerprint(folder: Path) -> str:
 
 def choose_configs(configs: Sequence[str] | None, source: Path | None) -> list[str]:
     """Return the configs to build: the requested ones, else those in ``source``, else all."""
-    own = find_custom_corpora(source) if source is not None else {}
-    known = [*(name for name in CONFIGS if name not in own), *own]
+    custom = find_custom_corpora(source) if source is not None else {}
+    known = [*(name for name in CONFIGS if name not in custom), *custom]
     if configs:
         unknown = [name for name in configs if name not in known]
         if unknown:
@@ -278,7 +278,7 @@ def choose_configs(configs: Sequence[str] | None, source: Path | None) -> list[s
         return [name for name in known if name in configs]
     if source is None:
         return known
-    names = [name for name in known if name in own or _find_released(name, source, exact=True) is not None]
+    names = [name for name in known if name in custom or _find_released(name, source, exact=True) is not None]
     if not names:
         expected = f"folders or archives named {', '.join(CONFIGS)}, or folders with a {CORPUS_YAML}"
         raise DataError(f"expected {expected}, found none", rule="file-missing", file=source)

@@ -97,8 +97,8 @@ class DocumentFiles(Documents):
                     else:
                         folders.append(folder / entry.name)
         except UnicodeDecodeError as error:
-            found = shown(os.fsdecode(error.object))
-            raise DataError(f"expected file names in UTF-8, found {found}", rule="encoding", file=folder) from None
+            name = shown(os.fsdecode(error.object))
+            raise DataError(f"expected file names in UTF-8, found {name}", rule="encoding", file=folder) from None
         except OSError as error:
             message = f"cannot be read: {error.strerror}"
             raise DataError(message, rule="file-unreadable", file=error.filename or folder) from None

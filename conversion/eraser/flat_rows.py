@@ -83,10 +83,10 @@ class FlatRows:
 
     def find_inside(self) -> np.ndarray:
         """Return bool (spans,): True if the span lies inside a document of its row."""
-        there = self.span_doc >= 0
-        length = np.zeros(len(there), np.int64)
-        length[there] = self.doc_counts[self.span_doc[there], 0]
-        return there & (self.start >= 0) & (self.start <= self.end) & (self.end <= length)
+        has_document = self.span_doc >= 0
+        length = np.zeros(len(has_document), np.int64)
+        length[has_document] = self.doc_counts[self.span_doc[has_document], 0]
+        return has_document & (self.start >= 0) & (self.start <= self.end) & (self.end <= length)
 
     def get_evidence_tokens(self, span: int) -> list[str]:
         """Return the tokens of a span that lies inside its document."""

@@ -4,7 +4,7 @@
     NAME/docs/DOCID                  one document a file            (all but cose, e-SNLI)
     NAME/docs.jsonl                  {"docid", "document"} a line   (cose, e-SNLI)
 
-A document consists of sentences separated by "\\n", tokens by " ". ``start_token`` is inclusive, ``end_token`` exclusive, over
+A document has sentences separated by "\\n", tokens by " ". ``start_token`` is inclusive, ``end_token`` exclusive, over
 the document's flattened tokens. A group of evidences is jointly sufficient; groups are alternatives. Values are those
 of the file: an integer id stays an integer, and in BoolQ ``end_sentence`` is inclusive here, as the release has it
 (dataset rows carry the exclusive end).
@@ -206,9 +206,9 @@ def read_document_lines(
         for batch in batches_of_lines(path, batch_bytes):
             documents = decode_documents(batch, file=path)
             ids = [document.docid for document in documents]
-            again = number_ids(ids, numbers)
-            if again is not None:
-                place, before = again
+            repeat = number_ids(ids, numbers)
+            if repeat is not None:
+                place, before = repeat
                 words = f"{shown(ids[place])} again (first on line {before + 1})"
                 message = f"expected each document once, found {words}"
                 raise DataError(message, rule="document-twice", file=path, line=batch.numbers[place])
@@ -244,12 +244,12 @@ def _checked_annotation(line: bytes, file: Path, number: int, double: bool) -> t
     keys = value if isinstance(value, dict) else {}
     identity = keys.get("annotation_id")
     instance = identity if type(identity) in (str, int) else None
-    extra = {key: held for key, held in keys.items() if key not in _KEYS}
+    extra = {key: item for key, item in keys.items() if key not in _KEYS}
     for key in extra:
         if suggestion := nearly(key, _KEYS):
             message, where = misspelt(suggestion), shown(key)
             raise DataError(message, rule="key-unknown", file=file, line=number, instance=instance, field=where)
-    known = {key: held for key, held in value.items() if key in _KEYS} if extra else value
+    known = {key: item for key, item in value.items() if key in _KEYS} if extra else value
     return convert_type(known, Annotation, file=file, line=number, instance=instance), extra
 
 

@@ -1,7 +1,7 @@
 """ERASER's Table 2 from the releases' human-performance files: agreement of annotators on rationales.
 
-Movies and BoolQ compare each annotator with the majority of the annotators, per token; the others compare each annotator
-with the release's rationale (DeYoung et al., 2020, Table 2). A text is all documents of an annotation with marks or
+Movies and BoolQ compare each annotator with the annotators' majority, per token; the others compare each annotator with
+the release's rationale (DeYoung et al., 2020, Table 2). A text is all documents of an annotation with marks or
 evidence. Figures are means and standard deviations over (text, annotator).
 """
 
@@ -60,7 +60,7 @@ def _make_table_cells(scores: Sequence[Mapping[str, np.ndarray]]) -> dict[str, C
 
 
 def compute_mask_agreement(path: Path) -> tuple[dict[str, Cell], str]:
-    """Return a custom corpus' row of Table 2 from the masks of its annotators, and a note; both are empty without a file.
+    """Return a custom corpus' row of Table 2, from its annotators' masks, and a note; both are empty without a file.
 
     Raises:
         DataError: the file cannot be read, or masks of one text differ in length.
@@ -93,7 +93,7 @@ def _compute_scores(
     scores = []
     for row in _read_rows(built, config, left):
         left.discard(row["annotation_id"])
-        people = [own[row["annotation_id"]] for own in marked if row["annotation_id"] in own]
+        people = [spans[row["annotation_id"]] for spans in marked if row["annotation_id"] in spans]
         gold = _get_gold_spans(row)
         masks = np.stack([_make_mask(row, spans) for spans in (gold, *people)])
         if config not in AMONG_THEMSELVES:
@@ -125,6 +125,6 @@ def _make_mask(row: Mapping[str, Any], spans: Spans) -> np.ndarray:
     parts = []
     for document in row["documents"]:
         size = len(tokens_of(document["text"]))
-        own = [(max(start, 0), min(end, size)) for start, end in spans.get(document["docid"], ()) if start < size]
-        parts.append(np.array(mask(own, size), bool))
+        clipped = [(max(start, 0), min(end, size)) for start, end in spans.get(document["docid"], ()) if start < size]
+        parts.append(np.array(mask(clipped, size), bool))
     return np.concatenate(parts) if parts else np.zeros(0, bool)

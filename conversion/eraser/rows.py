@@ -186,9 +186,9 @@ def _join_rationales(
     new[1:] = (np.diff(slots) != 0) | (np.diff(start) != 0) | (np.diff(end) != 0)
     chosen = new & (start < end)
     places: list[int] = order[chosen].tolist()
-    some = [texts[place] for place in places]
+    span_texts = [texts[place] for place in places]
     edges = np.searchsorted(slots[chosen], offsets)
-    return [SEPARATOR.join(some[begin:stop]) for begin, stop in pairwise(edges.tolist())]
+    return [SEPARATOR.join(span_texts[begin:stop]) for begin, stop in pairwise(edges.tolist())]
 
 
 def make_full_rows(numbered: pa.Table, documents: Documents, *, shared: bool = False) -> pa.Table:
@@ -209,7 +209,7 @@ def make_full_rows(numbered: pa.Table, documents: Documents, *, shared: bool = F
     ids = documents.names.take(make_numbers(chosen))
     parts = [ids, documents.texts(chosen)]
     leaves = [pa.DictionaryArray.from_arrays(places, part) if shared else part.take(places) for part in parts]
-    kinds = [pa.field(of.name, leaf.type) for of, leaf in zip(DOCUMENT, leaves, strict=True)]
+    kinds = [pa.field(field.name, leaf.type) for field, leaf in zip(DOCUMENT, leaves, strict=True)]
     evidence_ids = ids.take(make_numbers(np.searchsorted(chosen, to_numpy(evidences.field("docid")))))
     fields = [evidence_ids, *(evidences.field(name) for name in EVIDENCE.names[1:])]
     columns: dict[str, pa.Array] = {

@@ -84,7 +84,7 @@ def find_deviations(
 ) -> list[tuple[int, str]]:
     """Return (position, deviation) of each record that its row and the split's facts cannot restore.
 
-    A deviation is JSON, ``{"set": keys with their values, "absent": names of missing keys}``; the order is that of rows.
+    A deviation is JSON, ``{"set": keys and values, "absent": names of missing keys}``. The order is that of the rows.
     """
     usual = {"absent": 0, "null": DOCIDS_NULL, "list": DOCIDS_LIST}[facts["docids"]]
     usual |= INTEGER_ID if facts["annotation_id"] == "integer" else 0
@@ -114,8 +114,8 @@ def _find_deviation(
         keys["docids"] = kept["docids"]
     elif differing & (DOCIDS_NULL | DOCIDS_LIST):
         if state & DOCIDS_LIST:
-            named = np.array(rows.table["documents"][place].as_py(), np.int64)
-            keys["docids"] = documents.names.take(make_numbers(named)).to_pylist()
+            numbers = np.array(rows.table["documents"][place].as_py(), np.int64)
+            keys["docids"] = documents.names.take(make_numbers(numbers)).to_pylist()
         elif state & DOCIDS_NULL:
             keys["docids"] = None
         else:
@@ -130,7 +130,7 @@ def _find_deviation(
 
 
 def compute_table_five(rows: NumberedRows) -> dict[str, Any]:
-    """Return the split's row of the paper's Table 5, as `statistics.SplitStatistics` computes it; None without evidence."""
+    """Return the split's row of the paper's Table 5 (see `statistics.SplitStatistics`); None without evidence."""
     evidences = rows.table["evidences"].combine_chunks().flatten().flatten()
     tokens = to_numpy(evidences.field("end_token")) - to_numpy(evidences.field("start_token"))
     return {
@@ -171,20 +171,20 @@ def arrange_rows(rows: NumberedRows, documents: Documents) -> list[Shard]:
     Rows are ordered by their first document, and documents by their first occurrence in the file.
     """
     lists = rows.table["documents"].combine_chunks()
-    offsets, named = to_numpy(lists.offsets), to_numpy(lists.flatten())
+    offsets, numbers = to_numpy(lists.offsets), to_numpy(lists.flatten())
     lengths = np.diff(offsets)
     first = np.full(len(rows), -1, np.int64)
-    first[lengths > 0] = named[offsets[:-1][lengths > 0]]
+    first[lengths > 0] = numbers[offsets[:-1][lengths > 0]]
     order = np.argsort(find_first_places(first), kind="stable")
     # bytes of each row, as an estimate: its line and its documents
-    running = compute_offsets(documents.sizes[named])
+    running = compute_offsets(documents.sizes[numbers])
     weight = (rows.sizes + running[offsets[1:]] - running[offsets[:-1]])[order]
     shards = []
     for begin, end in _find_cuts(weight, SHARD_BYTES):
         chosen = order[begin:end]
-        held = to_numpy(lists.take(make_numbers(chosen)).flatten())
+        numbers = to_numpy(lists.take(make_numbers(chosen)).flatten())
         batches = [0, *(cut for _, cut in _find_cuts(weight[begin:end], BATCH_BYTES))]
-        shards.append(Shard(chosen, batches, len(held) > 1.2 * len(sort_distinct(held))))
+        shards.append(Shard(chosen, batches, len(numbers) > 1.2 * len(sort_distinct(numbers))))
     return shards
 
 

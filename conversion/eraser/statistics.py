@@ -29,7 +29,7 @@ from .check import MAIN_SPLITS
 from .configs import CONFIGS, EraserConfig, get_annotators_path
 from .corpus import find_corpus_folder
 from .flat_rows import FlatRows
-from .human_agreement import human_agreement, compute_mask_agreement
+from .human_agreement import compute_mask_agreement, human_agreement
 from .release import read_configs
 from .rows import find_covered_tokens
 from .schema import SCHEMA
@@ -126,8 +126,8 @@ def _find_distinct_documents(names: Sequence[pa.Array], counts: Sequence[np.ndar
 def compute_statistics(folder: Path, configs: Sequence[str] | None = None, raw: Path | None = None) -> Tables:
     """Compute the tables of a built ``hub/eraser``.
 
-    These are Tables 1, 2, 5 and 6 of the ERASER paper, and Table 2 and Figure 1 of Carton, Rathore and Tan (2020). Table 2
-    of ERASER needs the human-performance files; without them it has the printed figures only.
+    These are Tables 1, 2, 5 and 6 of the ERASER paper, and Table 2 and Figure 1 of Carton, Rathore and Tan (2020).
+    Table 2 of ERASER needs the human-performance files; without them it has the printed figures only.
 
     Args:
         folder: the built folder.
@@ -252,10 +252,10 @@ def make_length_tables(by_config: Mapping[str, Sequence[np.ndarray]]) -> list[Ta
             rationale_length=Cell(marked / count, printed.get("rationale_length")),
             rationale_percent=Cell(100 * shares / count, printed.get("rationale_percent")),
         )
-        for label, (own, *_, share) in zip(CONFIGS[config].label_names, sums.tolist(), strict=True):
-            value = 100 * share / own if own else None
+        for label, (rows, *_, share) in zip(CONFIGS[config].label_names, sums.tolist(), strict=True):
+            value = 100 * share / rows if rows else None
             about = classes.row(config, label).get("rationale_percent")
-            figure.add(config, label, rows=Cell(int(own)), rationale_percent=Cell(value, about))
+            figure.add(config, label, rows=Cell(int(rows)), rationale_percent=Cell(value, about))
     table.notes.append(
         "Means over the annotations of train, validation and test as far as they are there. MultiRC and FEVER: "
         "the query's tokens count to text and rationale, as the printed lengths do."

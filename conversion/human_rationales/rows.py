@@ -121,8 +121,8 @@ def read_wikiattack_rows(
         if comment is not None and tokens is not None and len(tokens) != len(record.mask):
             other = f"{comments_file}:{comment.line}"
             message = f"expected a mask of {len(tokens)} tokens, those of {other}, found one of {len(record.mask)}"
-            of = record.comment_id
-            error = DataError(message, rule="length", file=path, line=record.line, instance=of, field="rationale")
+            instance = record.comment_id
+            error = DataError(message, rule="length", file=path, line=record.line, instance=instance, field="rationale")
             issues.append(error)
             continue
         share = None if attacks is None else attacks.get(record.comment_id)

@@ -32,8 +32,8 @@ _KNOWN = {
 def find_human_rationales(folder: Path, configs: Sequence[str] | None = None) -> Sources:
     """Find the tree files and WikiAttack's CSV files.
 
-    Tree files are ``train.txt dev.txt test.txt`` in ``sst/trees``, ``sst``, ``trees`` or the folder itself; the CSV files
-    are in ``wikiattack`` or the folder itself.
+    Tree files are ``train.txt dev.txt test.txt`` in ``sst/trees``, ``sst``, ``trees`` or the folder itself; CSV
+    files are in ``wikiattack`` or the folder itself.
 
     Raises:
         DataError: neither is there, or a requested one is missing; the message has the address of the files.

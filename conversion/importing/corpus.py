@@ -2,10 +2,10 @@
 
     OUT/NAME/corpus.yaml                 name and labels
     OUT/NAME/SPLIT.jsonl                 an annotation a row
-    OUT/NAME/docs.jsonl                  the texts; rows of a split that have the same text share a document
+    OUT/NAME/docs.jsonl                  the texts; rows of a split with the same text share a document
     OUT/NAME/annotators/NAME.parquet     the masks of texts with two annotators or more, for `annotator_agreement`
 
-An annotator's spans are one group of evidences; those of several annotators are alternatives. The folder appears whole.
+The spans of one annotator are one group of evidences; several annotators are alternatives. The folder appears at once.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from datasets import Dataset, IterableDataset
 
 GROUPS, MAJORITY = "groups", "majority"
-QUERY_SEPARATOR = " [sep] "  # between the parts of a query, as CoS-E's answers stand
+QUERY_SEPARATOR = " [sep] "  # between the parts of a query, as in CoS-E
 BATCH_ROWS = 10_000
 
 NOTES = {
@@ -81,16 +81,17 @@ NOTES = {
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Which columns hold what.
+    """Columns of the imported rows, by role.
 
     Attributes:
-        texts: the text, or the texts of a row with several documents.
-        marks: for each text, the column of what was marked in it, or several with commas between, one an annotator.
-        label: of the gold label, or of the labels of several annotators.
-        tokenized: whether the texts are lists of tokens.
-        kind: what ``marks`` hold: mask, spans or quotes.
-        offsets: what spans count: tokens, characters or sentences.
-        query, id: None where there is no such column.
+        texts: columns of the texts, one per document of a row.
+        marks: for each text, the column of its rationale, or several separated by commas, one per annotator.
+        label: column of the gold label, or of the labels of several annotators.
+        tokenized: True if the texts are lists of tokens.
+        kind: form of ``marks``: mask, spans or quotes.
+        offsets: unit of spans: tokens, characters or sentences.
+        query: column of the query, if any.
+        id: column of the annotation's id, if any.
     """
 
     texts: tuple[str, ...]
@@ -105,13 +106,13 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What an import did.
+    """Result of an import.
 
     Attributes:
         folder: the corpus folder.
         rows: split -> number of annotations.
-        labels: in their order.
-        notes: lines on what was left out, changed, or taken for granted.
+        labels: the labels in order.
+        notes: lines for the user about skipped and changed data, and about assumptions.
     """
 
     folder: Path
@@ -121,7 +122,7 @@ class Imported:
 
 
 class AnnotatedRow(NamedTuple):
-    """A row as an annotation: ``marked`` has for each annotator their spans in each text."""
+    """A row as an annotation; ``marked`` is [annotator][text][span]."""
 
     name: str
     label: str
@@ -143,22 +144,23 @@ def import_corpus(
     """Write ``out/NAME`` from the rows of each split.
 
     Args:
-        sources: split -> its rows: a Dataset, or what `sources` opens.
-        name: the config's.
-        columns: which columns hold what.
-        out: the folder that holds the corpus folders.
-        annotators: ``groups``: a group of evidences each; ``majority``: one group of what more than half marked.
-        tokenizer: see `texts.get_tokenizer`; tokens of ``columns.tokenized`` are taken as they are.
-        force: replace the corpus folder that stands in ``out/NAME``.
+        sources: split -> rows: a Dataset, or a Source of the module `sources`.
+        name: name of the config.
+        columns: the columns by role.
+        out: the folder of the corpus folders.
+        annotators: ``groups``: one group of evidences per annotator; ``majority``: one group of the tokens that more
+            than half of them marked.
+        tokenizer: see `texts.get_tokenizer`; not used with ``columns.tokenized``.
+        force: replace an existing corpus folder ``out/NAME``.
+
+    Returns:
+        the folder, its numbers of rows, labels and notes.
 
     Raises:
-        DataError: with the file and line (or the dataset and row) and the column: a cell that is not what it should be;
-            or the folder is there already.
+        DataError: a cell is invalid, with file and line (or dataset and row) and column; or the folder exists.
     """
     try:
-        parse_corpus_yaml(
-            _make_corpus_yaml(name, ["label"]), Path(CORPUS_YAML)
-        )  # refuses a name that no corpus can have
+        parse_corpus_yaml(_make_corpus_yaml(name, ["label"]), Path(CORPUS_YAML))  # checks the name
     except DataError as error:
         raise DataError(error.message, rule="option-value", argument="name") from None
     _check_splits(sources)
@@ -213,7 +215,7 @@ def _check_splits(sources: Iterable[str]) -> None:
 
 
 class _Importer:
-    """Writes the splits of a corpus, and keeps what they have in common."""
+    """Writer of the splits of a corpus, with the state that they share."""
 
     def __init__(self, columns: Columns, cut: TokenCutter, annotators: str) -> None:
         self.columns, self.cut, self.annotators = columns, cut, annotators
@@ -226,7 +228,7 @@ class _Importer:
         self._single: list[str] = []
 
     def write(self, split: str, source: Source, folder: Path) -> int:
-        """Write a split's annotations, and add its documents; the number of rows."""
+        """Write a split's annotations, add its documents, and return the number of rows."""
         known: dict[str, int] = {}
         shared: dict[tuple[int, str], str] = {}
         with ExitStack() as files:
@@ -251,24 +253,24 @@ class _Importer:
         return len(known)
 
     def _read_rows(self, split: str, source: Source, known: dict[str, int]) -> Iterator[AnnotatedRow]:
-        """Yield the rows that can be taken; ``known`` receives id -> line."""
+        """Yield the rows that are imported; ``known`` receives id -> line."""
         for row in source.rows():
             self.tally.place = f"{Path(source.name).name}:{row.number}"
             try:
-                taken = self._read_row(row, split, source.classes)
-                if taken is not None and taken.name in known:
-                    found = (
-                        f"expected each id once, found {shown(taken.name)} again (first on line {known[taken.name]})"
+                entry = self._read_row(row, split, source.classes)
+                if entry is not None and entry.name in known:
+                    message = (
+                        f"expected each id once, found {shown(entry.name)} again (first on line {known[entry.name]})"
                     )
-                    raise DataError(found, rule="id-twice", field=self.columns.id or "id")
+                    raise DataError(message, rule="id-twice", field=self.columns.id or "id")
             except DataError as error:
                 raise error.at(file=source.name, line=row.number) from None
-            if taken is not None:
-                known[taken.name] = row.number
-                yield taken
+            if entry is not None:
+                known[entry.name] = row.number
+                yield entry
 
     def _read_row(self, row: SourceRow, split: str, classes: Mapping[str, Sequence[str]]) -> AnnotatedRow | None:
-        """Return the row as an annotation; None where it is left out."""
+        """Return the row as an annotation; None if it is skipped."""
         columns, cells = self.columns, row.cells
         texts = [
             self._read_text(cells, column, marks) for column, marks in zip(columns.texts, columns.marks, strict=True)
@@ -291,29 +293,29 @@ class _Importer:
         if self.columns.tokenized:
             return parse_tokens(value, column)
         if self.columns.kind == MASK and marks == column and isinstance(value, str):
-            value = value.replace(STAR, "")  # the text stands there with its marks alone
+            value = value.replace(STAR, "")  # the column has the text with marks only
         return parse_text(value, self.cut, column)
 
     def _read_marks(self, cells: Row, texts: Sequence[Text]) -> list[list[list[Span]]]:
-        """For each annotator, their spans in each text."""
+        """Return the spans of each annotator in each text."""
         by_text: list[Annotators] = []
         for text, column in zip(texts, self.columns.marks, strict=True):
             names = [column] if column in cells or "," not in column else [name.strip() for name in column.split(",")]
             annotators: Annotators = []
             for name in names:
                 value = get_cell(cells, name)
-                # a column each: one that is empty is an annotator who marked nothing here
+                # one column per annotator: an empty cell is an annotator without marks
                 annotators += self._marks.read_annotators(value, text, name) or ([[]] if len(names) > 1 else [])
             by_text.append(annotators)
         count = max(map(len, by_text))
         for column, annotators in zip(self.columns.marks, by_text, strict=True):
             if len(annotators) not in (0, count):
-                found = f"expected {count} annotators, as in the other texts of the row, found {len(annotators)}"
-                raise DataError(found, rule="length", field=column)
+                message = f"expected {count} annotators, as in the other texts of the row, found {len(annotators)}"
+                raise DataError(message, rule="length", field=column)
         return [[annotators[at] if annotators else [] for annotators in by_text] for at in range(count)]
 
     def _make_groups(self, row: AnnotatedRow) -> list[list[list[Span]]]:
-        """Return the groups of evidences: for each, its spans in each text."""
+        """Return the groups of evidences, each with its spans in each text."""
         groups = [spans for spans in row.marked if any(spans)]
         if not groups:
             self.tally.note("no marks")
@@ -329,14 +331,14 @@ class _Importer:
 
     @staticmethod
     def _make_flat_masks(row: AnnotatedRow) -> list[list[int]]:
-        """0/1 for each annotator over the tokens of all texts, one text after the other."""
+        """Return a 0/1 mask per annotator over the tokens of all texts, text by text."""
         pairs = [zip(spans_of_texts, row.texts, strict=True) for spans_of_texts in row.marked]
         return [[int(flag) for spans, text in each for flag in mask(spans, len(text))] for each in pairs]
 
     def _add_documents(
         self, row: AnnotatedRow, split: str, shared: dict[tuple[int, str], str], file: IO[str]
     ) -> list[str]:
-        """Return the ids of the row's documents; those that are new are written."""
+        """Return the ids of the row's documents, and write new documents."""
         docids, repeats = [], 0
         for number, text in enumerate(row.texts):
             docid = shared.get((number, text.document))
@@ -366,14 +368,14 @@ class _Importer:
         self._masks.append(masks)
 
     def write_annotators(self, path: Path) -> None:
-        """Write the masks of rows with two annotators or more; no file where there are none."""
+        """Write the masks of rows with two annotators or more, if there are any."""
         if self._masks:
             parts = (self._masks[at : at + BATCH_ROWS] for at in range(0, len(self._masks), BATCH_ROWS))
             write_parquet(path, ANNOTATORS, (pa.Table.from_pylist(part, ANNOTATORS) for part in parts))
             self.tally.add("one annotator", len(self._single), self._single)
 
     def find_label_names(self, sources: Mapping[str, Source]) -> list[str]:
-        """Return the names of a ClassLabel in its order, else the labels there are, sorted.
+        """Return the names of a ClassLabel in its order, else the sorted labels of the rows.
 
         Raises:
             DataError: the splits' ClassLabels differ.
@@ -386,7 +388,7 @@ class _Importer:
         return sort_labels(self.labels) if names is None else list(names)
 
     def notes(self, tokenizer: str) -> list[str]:
-        """What is to be said: what was counted, and what was taken for granted."""
+        """Return the notes of the import: counts, and assumptions about tokens and spans."""
         lines = []
         if not self.columns.tokenized and tokenizer == BLANKS:
             lines.append("tokens: cut at blanks (U+0020) and line ends alone; `tokenizer` cuts otherwise")
@@ -410,15 +412,15 @@ def _parse_query(value: Any, column: str) -> str:
 def _make_evidences(
     group: Sequence[Sequence[Span]], texts: Sequence[Text], docids: Sequence[str]
 ) -> Iterator[dict[str, object]]:
-    """Yield a group's evidences, as they stand in an annotation."""
+    """Yield a group's evidences in the form of an annotation."""
     for spans, text, docid in zip(group, texts, docids, strict=True):
         for start, end in spans:
-            first, behind = text.find_sentences(start, end)
+            first, stop = text.find_sentences(start, end)
             yield {
                 "docid": docid,
                 "text": " ".join(text.tokens[start:end]),
                 "start_token": start,
                 "end_token": end,
                 "start_sentence": first,
-                "end_sentence": behind,
+                "end_sentence": stop,
             }

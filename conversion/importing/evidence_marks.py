@@ -1,6 +1,6 @@
-"""What annotators marked in a row's text, however a source says it: masks, spans, quotes, or marks within the text.
+"""Marks of evidence in a row's text: masks, spans, quotes, or asterisks within the text.
 
-Each becomes spans of tokens, annotator by annotator.
+All of them become spans of tokens, annotator by annotator.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ _PAIR = re.compile(r"\s*(\d+)\s*[-:,]\s*(\d+)\s*")
 _NAMES = (("start", "end"), ("start_token", "end_token"), ("start_offset", "end_offset"), ("begin", "end"))
 
 Annotators = list[list[Span]]
-"""For each annotator the spans of tokens that they marked, ascending, each once."""
+"""Per annotator the marked spans of tokens, ascending and distinct."""
 
 
 class RowTally(Tally):
-    """A tally whose examples are rows.
+    """Tally whose examples are rows.
 
     Attributes:
-        place: the row that is being read, in the lines that count.
+        place: file and line of the current row.
     """
 
     place = ""
 
     def note(self, check: str, count: int = 1, words: str = "") -> None:
-        """Count something in the row."""
+        """Count ``check`` for the current row."""
         self.add(check, count, [f"{self.place}{words}"])
 
 
 class MarkReader(NamedTuple):
-    """How a source says what was marked.
+    """Reader of one form of marks.
 
     Attributes:
         kind: mask, spans or quotes.
-        offsets: what spans count.
-        tally: receives what was changed or left out.
+        offsets: unit of spans: tokens, characters or sentences.
+        tally: counts of changed and skipped marks.
     """
 
     kind: str
@@ -55,15 +55,15 @@ class MarkReader(NamedTuple):
     tally: RowTally
 
     def read_annotators(self, value: Any, text: Text, column: str) -> Annotators:
-        """Return the annotators of a cell; none where it is null or empty.
+        """Return the marked spans of each annotator in a cell; empty for a null or empty cell.
 
         Args:
             value: the cell.
-            text: what was marked.
-            column: for errors.
+            text: the marked text.
+            column: name of the column, for errors.
 
         Raises:
-            DataError: the cell does not fit the text, or is something else.
+            DataError: the cell does not fit the text, or has another form.
         """
         if self.kind == MASK and isinstance(value, str) and isinstance(parse_literal(value), str):
             return [runs_of_mask(_read_starred_text(value, text, column))] if value.strip() else []
@@ -105,7 +105,7 @@ class MarkReader(NamedTuple):
         return sorted({span for span in spans if span[0] < span[1]})
 
     def _parse_spans(self, value: Any, column: str) -> Iterator[tuple[Span, str]]:
-        """(the span as the source counts, its place) of each span of a cell."""
+        """Yield (span in the source's unit, its field for errors) of each span of a cell."""
         if isinstance(value, str):
             value = _parse_span_text(value, column)
         if isinstance(value, dict):
@@ -125,7 +125,7 @@ class MarkReader(NamedTuple):
             yield (each[0], each[1]), field
 
     def _to_token_span(self, span: Span, text: Text, field: str) -> Span:
-        """Return the tokens of a span, which is counted as the source counts."""
+        """Convert a span in the source's unit to tokens."""
         start, end = span
         size = {TOKENS: len(text), CHARACTERS: len(text.source), SENTENCES: len(text.lines)}[self.offsets]
         if not 0 <= start <= end <= size:
@@ -146,12 +146,12 @@ class MarkReader(NamedTuple):
         for number, quote in enumerate(quotes if isinstance(quotes, list) else [None]):
             if not isinstance(quote, str):
                 raise DataError(f"expected a quote, found {shown(quotes)}", rule="type", field=f"{column}[{number}]")
-            found = _find_quote(quote, text)
-            if len(found) == 1:
-                self.tally.note("widened", int(text.is_widened(*found[0])))
-                spans.add(text.find_covered(*found[0]))
-            elif found:
-                self.tally.note("quotes twice", words=f": {shown(quote, 40)} {len(found)} times")
+            places = _find_quote(quote, text)
+            if len(places) == 1:
+                self.tally.note("widened", int(text.is_widened(*places[0])))
+                spans.add(text.find_covered(*places[0]))
+            elif places:
+                self.tally.note("quotes twice", words=f": {shown(quote, 40)} {len(places)} times")
             else:
                 self.tally.note("quotes nowhere", words=f": {shown(quote, 40)}")
         return sorted(spans)
@@ -166,7 +166,7 @@ def _is_pair(value: Any) -> TypeGuard[tuple[int, int]]:
 
 
 def _parse_span_text(text: str, column: str) -> list[list[int]]:
-    """``3-7; 12-15``: numbers in pairs, with ";" between the pairs."""
+    """Parse ``3-7; 12-15``: pairs of numbers, separated by ";"."""
     pairs = []
     for part in filter(str.strip, text.split(";")):
         match = _PAIR.fullmatch(part)
@@ -178,7 +178,7 @@ def _parse_span_text(text: str, column: str) -> list[list[int]]:
 
 
 def _parse_span_lists(value: dict[str, Any], column: str) -> list[Any]:
-    """Return one span as an object, or lists of starts and ends, as `datasets` gives a list of objects."""
+    """Return the spans of an object: one start and end, or lists of them (as `datasets` returns a list of objects)."""
     for names in _NAMES:
         if value.keys() >= set(names):
             starts, ends = (value[name] for name in names)
@@ -190,15 +190,19 @@ def _parse_span_lists(value: dict[str, Any], column: str) -> list[Any]:
 
 
 def _find_quote(quote: str, text: Text) -> list[Span]:
-    """Where a quote stands in the source, blanks of any length being equal; as whole words, if it does so anywhere
-    ("bad" is not meant in "badly" where "bad" stands too)."""
+    """Return the spans of a quote in the source; runs of blanks are equal.
+
+    If the quote occurs as whole words, other places do not count: "bad" is not found in "badly" if "bad" occurs too.
+    """
     words = quote.split()
     if not words:
         return []
-    pattern = re.compile("(?=(" + r"\s+".join(map(re.escape, words)) + "))")  # also places that overlap
+    pattern = re.compile(
+        "(?=(" + r"\s+".join(map(re.escape, words)) + "))"
+    )  # the lookahead finds overlapping places too
     spans = [match.span(1) for match in pattern.finditer(text.source)]
-    whole = [(start, end) for start, end in spans if not _is_within_word(text.source, start, end)]
-    return whole or spans
+    whole_words = [(start, end) for start, end in spans if not _is_within_word(text.source, start, end)]
+    return whole_words or spans
 
 
 def _is_within_word(source: str, start: int, end: int) -> bool:
@@ -207,10 +211,10 @@ def _is_within_word(source: str, start: int, end: int) -> bool:
 
 
 def _read_starred_text(marked: str, text: Text, column: str) -> list[bool]:
-    """Return the tokens that lie between asterisks in a copy of the text (``a *fine* film``).
+    """Return a mask of the tokens between asterisks in a copy of the text (``a *fine* film``).
 
     Raises:
-        DataError: the copy is another text, or its asterisks are no pairs.
+        DataError: the copy differs from the text, or an asterisk has no partner.
     """
     mask, inside, place = [False] * len(text), False, 0
     for at, sign in enumerate(marked):
@@ -223,8 +227,8 @@ def _read_starred_text(marked: str, text: Text, column: str) -> list[bool]:
         elif sign == STAR:
             inside = not inside
         else:
-            found = f"found {shown(marked[at : at + 20])} in place of {shown(text.source[place : place + 20])}"
-            message = f"expected the text with marks (*word*), {found} at character {at + 1}"
+            difference = f"found {shown(marked[at : at + 20])} in place of {shown(text.source[place : place + 20])}"
+            message = f"expected the text with marks (*word*), {difference} at character {at + 1}"
             raise DataError(message, rule="span-text", field=column)
     if inside or text.source[place:].strip():
         what = (

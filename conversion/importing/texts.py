@@ -1,7 +1,6 @@
-"""A row's text as tokens and sentences, with the place of each token in the text it was cut from; and the other cells:
-labels, lists that a CSV holds as text, columns below columns.
+"""Cells of an imported row: texts as tokens with their offsets, labels, lists in CSV cells, and nested columns.
 
-Tokens are parted by U+0020 and sentences by line ends, as everywhere; a tokenizer cuts text from elsewhere.
+U+0020 separates tokens and line ends separate sentences; a tokenizer cuts other texts.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ Row = Mapping[str, Any]
 LONGEST_LITERAL = 1 << 20
 Span = tuple[int, int]
 TokenCutter = Callable[[str], list[Span]]
-"""Where the tokens of a line begin and end, in order."""
+"""Function from a line to the (start, end) of its tokens, in order."""
 
 BLANKS, WHITESPACE, CHARACTERS = "blanks", "whitespace", "characters"
 
@@ -38,9 +37,9 @@ class Text:
     Attributes:
         source: the text that character offsets count in.
         tokens: its tokens.
-        places: where each begins and ends in ``source``.
-        lines: the tokens before each sentence, ascending.
-        document: the document as it is written: tokens parted by blanks, sentences by line ends.
+        places: (start, end) of each token in ``source``.
+        lines: number of tokens before each sentence, ascending.
+        document: the written document: tokens separated by blanks, sentences by line ends.
     """
 
     source: str
@@ -61,17 +60,17 @@ class Text:
         return [start for start, _ in self.places]
 
     def find_covered(self, start: int, end: int) -> Span:
-        """Return the tokens that the characters [start, end) touch, as [first, behind the last)."""
-        first, behind = bisect_right(self._ends, start), bisect_left(self._starts, end)
-        return first, max(first, behind)
+        """Return the tokens that the characters [start, end) touch, as [first, last + 1)."""
+        first, stop = bisect_right(self._ends, start), bisect_left(self._starts, end)
+        return first, max(first, stop)
 
     def is_widened(self, start: int, end: int) -> bool:
-        """Return True if the tokens that [start, end) touches hold more than the characters [start, end), blanks apart."""
-        first, behind = self.find_covered(start, end)
-        return first < behind and (self._starts[first] < start or self._ends[behind - 1] > end)
+        """Return True if the tokens that touch [start, end) have characters outside it."""
+        first, stop = self.find_covered(start, end)
+        return first < stop and (self._starts[first] < start or self._ends[stop - 1] > end)
 
     def find_sentences(self, start: int, end: int) -> Span:
-        """Return the sentences that the tokens [start, end) lie in, as [first, behind the last)."""
+        """Return the sentences that the tokens [start, end) lie in, as [first, last + 1)."""
         return bisect_right(self.lines, start) - 1, bisect_left(self.lines, end)
 
     def get_sentence(self, number: int) -> Span:
@@ -80,17 +79,17 @@ class Text:
 
 
 def split_at_blanks(line: str) -> list[Span]:
-    """At U+0020 alone."""
+    """Split a line at U+0020 alone."""
     return [match.span() for match in re.finditer("[^ ]+", line)]
 
 
 def split_at_whitespace(line: str) -> list[Span]:
-    """At every blank that Unicode has."""
+    """Split a line at all blanks of Unicode."""
     return [match.span() for match in re.finditer(r"\S+", line)]
 
 
 def split_into_characters(line: str) -> list[Span]:
-    """Every character that is no blank, with the marks that belong to it."""
+    """Split a line into characters without blanks; combining marks stay with their character."""
     spans: list[Span] = []
     for place, sign in enumerate(line):
         joined = unicodedata.category(sign).startswith("M") or sign == "\u200d" or line[place - 1 : place] == "\u200d"
@@ -102,17 +101,17 @@ def split_into_characters(line: str) -> list[Span]:
 
 
 def get_tokenizer(name: str) -> TokenCutter:
-    """Return the tokenizer of that name: blanks, whitespace, characters, or a folder with a tokenizer.json.
+    """Return a tokenizer by name: blanks, whitespace, characters, or a folder with a tokenizer.json.
 
     Raises:
-        DataError: none of these.
+        DataError: the name is none of these.
     """
     cuts = {BLANKS: split_at_blanks, WHITESPACE: split_at_whitespace, CHARACTERS: split_into_characters}
     return cuts[name] if name in cuts else _load_tokenizer(Path(name))
 
 
 def _load_tokenizer(folder: Path) -> TokenCutter:
-    """Return the sub-words of a tokenizer; what it passes over (signs that it does not know of) becomes a token of its own."""
+    """Load a tokenizer of sub-words; text that it skips (unknown characters) becomes separate tokens."""
     path = folder if folder.is_file() else folder / "tokenizer.json"
     if not path.is_file():
         expected = f"{WHITESPACE}, {CHARACTERS}, or a folder with a tokenizer.json"
@@ -124,7 +123,7 @@ def _load_tokenizer(folder: Path) -> TokenCutter:
         raise DataError(message, rule="extra-missing", argument="tokenizer") from None
     try:
         tokenizer: Any = Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises Exception itself
+    except Exception as error:  # the library raises plain Exceptions
         raise DataError(f"cannot be read as a tokenizer ({first_line(error)})", rule="model", file=path) from None
     tokenizer.no_truncation()
     tokenizer.no_padding()
@@ -132,7 +131,7 @@ def _load_tokenizer(folder: Path) -> TokenCutter:
 
 
 def _merge_pieces(line: str, offsets: list[Span]) -> Iterator[Span]:
-    """Sub-words without blanks at their ends, pieces of one character together, and what lies between them."""
+    """Yield sub-words without outer blanks, with pieces of one character merged, and the text between them."""
     place = 0
     for start, end in [*offsets, (len(line), len(line))]:
         start = max(start, place)
@@ -144,10 +143,10 @@ def _merge_pieces(line: str, offsets: list[Span]) -> Iterator[Span]:
 
 
 def parse_text(value: Any, cut: TokenCutter, column: str) -> Text:
-    """Return a cell of running text, or of sentences as a list.
+    """Parse a cell of running text, or of sentences as a list.
 
     Raises:
-        DataError: it is something else, or a token holds a blank.
+        DataError: the cell has another form, or a token contains a blank.
     """
     sentences = parse_literal(value) if isinstance(value, str) else value
     if not isinstance(sentences, list) or not all(isinstance(sentence, str) for sentence in sentences):
@@ -157,8 +156,8 @@ def parse_text(value: Any, cut: TokenCutter, column: str) -> Text:
     if len(sentences) > 1 or isinstance(value, list):
         for number, sentence in enumerate(sentences):
             if "\n" in sentence or not sentence.strip():
-                found = f"expected a sentence of one line, found {shown(sentence)}"
-                raise DataError(found, rule="text", field=f"{column}[{number}]")
+                message = f"expected a sentence of one line, found {shown(sentence)}"
+                raise DataError(message, rule="text", field=f"{column}[{number}]")
     return _make_text(str("\n".join(sentences)), cut, column)
 
 
@@ -183,10 +182,10 @@ def _make_text(source: str, cut: TokenCutter, column: str) -> Text:
 
 
 def parse_tokens(value: Any, column: str) -> Text:
-    """Return a cell of tokens, or of sentences as lists of tokens.
+    """Parse a cell of tokens, or of sentences as lists of tokens.
 
     Raises:
-        DataError: it is something else; a token that is empty, or holds a blank.
+        DataError: the cell has another form, or a token is empty or contains a blank.
     """
     tokens = parse_literal(value) if isinstance(value, str) else value
     if not isinstance(tokens, list):
@@ -207,7 +206,7 @@ def parse_tokens(value: Any, column: str) -> Text:
 
 
 def get_cell(row: Row, column: str) -> Any:
-    """Return the value of a column; ``a.b`` is the field b of the column a, or of each of its elements where it is a list.
+    """Return the value of a column; ``a.b`` is the field b of column a, or of each element of a list.
 
     Raises:
         DataError: there is no such column.
@@ -229,7 +228,7 @@ def _get_member(value: Any, name: str, row: Row, column: str) -> Any:
 
 
 def parse_literal(text: str) -> Any:
-    """Return the list that a cell of text holds, as JSON or as Python writes it (pandas does); else the text itself."""
+    """Return the list in a cell of text, in JSON or Python notation (as pandas writes it), else the text."""
     if not text.lstrip().startswith(("[", "{")) or len(text) > LONGEST_LITERAL:
         return text
     if brackets_nest(text):
@@ -245,10 +244,10 @@ def parse_literal(text: str) -> Any:
 
 
 def parse_word(value: Any, column: str) -> str:
-    """Return a cell that is one string, or a whole number.
+    """Return a cell with one string or integer as a string.
 
     Raises:
-        DataError: it is something else.
+        DataError: the cell has another type.
     """
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
@@ -258,15 +257,15 @@ def parse_word(value: Any, column: str) -> str:
 
 
 def parse_labels(value: Any, names: Sequence[str] | None, column: str) -> list[str]:
-    """Return the label of a cell, or the labels where it holds several.
+    """Return the labels of a cell, one or several.
 
     Args:
         value: a name, a number, or a list of them.
-        names: those of a ClassLabel's numbers; None where the column is none.
-        column: for errors.
+        names: names of a ClassLabel's numbers; None for another column.
+        column: name of the column, for errors.
 
     Raises:
-        DataError: a cell without a label, or with something else.
+        DataError: the cell has no label, or an invalid one.
     """
     value = parse_literal(value) if isinstance(value, str) else value
     if isinstance(value, list):
@@ -278,7 +277,7 @@ def parse_labels(value: Any, names: Sequence[str] | None, column: str) -> list[s
 
 def _parse_label(value: Any, names: Sequence[str] | None, place: str) -> str:
     if isinstance(value, float) and value.is_integer():
-        value = int(value)  # a column of numbers with a gap is one of floats
+        value = int(value)  # a column of integers with a gap has floats
     if names is not None and isinstance(value, int) and not isinstance(value, bool):
         if not 0 <= value < len(names):
             message = f"expected a label, 0 to {len(names) - 1}, found {value}"
@@ -295,13 +294,13 @@ def _parse_label(value: Any, names: Sequence[str] | None, place: str) -> str:
 
 
 def find_majority_label(labels: Sequence[str]) -> str | None:
-    """Return the label that more annotators gave than any other; None where several tie."""
+    """Return the most frequent label; None if several tie."""
     counts = Counter(labels).most_common(2)
     return None if len(counts) == 2 and counts[0][1] == counts[1][1] else counts[0][0]
 
 
 def sort_labels(labels: set[str]) -> list[str]:
-    """Sorted by value: by number where all are whole numbers, else as text."""
+    """Sort labels: by number if all are integers, else as text."""
     try:
         return sorted(labels, key=lambda label: (int(label), label))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Parquet, with the names of the labels where `datasets` wrote it."""
+"""Reader of Parquet, with the label names that `datasets` writes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from eraser_hub.records.lines import reading
 
 
 class Parquet(Reader):
-    """A table."""
+    """Reader of a table."""
 
     suffixes = (".parquet",)
 
     def rows(self) -> Iterator[SourceRow]:
-        """Read the rows by their numbers."""
+        """Read the rows, numbered from 1."""
         rows = (row for table in batches([self.path]) for row in table.to_pylist())
         return (SourceRow(number, None, row) for number, row in enumerate(rows, 1))
 
@@ -39,5 +39,5 @@ class Parquet(Reader):
             return {}
         try:
             return dict(find_class_names(Features.from_arrow_schema(schema)))
-        except Exception:  # what another version of datasets wrote; the numbers are then labels by themselves
+        except Exception:  # features of an unknown version of datasets: use the numbers as labels
             return {}
