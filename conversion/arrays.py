@@ -72,12 +72,12 @@ def set_nulls(values: pa.StringArray, null: np.ndarray) -> pa.StringArray:
     return pa.StringArray.from_buffers(len(values), offsets, data, pa.py_buffer(bits))
 
 
-def get_string_sizes(values: pa.StringArray) -> np.ndarray:
+def get_sizes(values: pa.StringArray) -> np.ndarray:
     """Return the bytes of each string, int64 (strings,)."""
     return np.diff(_get_offsets(values)).astype(np.int64)
 
 
-def get_string_bytes(values: pa.StringArray) -> np.ndarray:
+def get_bytes(values: pa.StringArray) -> np.ndarray:
     """Return the bytes of all strings, one after another, uint8."""
     offsets = _get_offsets(values)
     data = values.buffers()[2]

@@ -170,7 +170,7 @@ class CheckRules(ABC):
     def make_split_check(self, built: BuiltDataset, config: str, leakage: bool) -> SplitCheck:
         """Return the checks of one split; ``leakage``: prepare also for `find_leaks`."""
 
-    def check_splits(self, built: BuiltDataset, config: str, checks: Mapping[str, Any], tally: Tally) -> None:  # noqa: B027
+    def check_all(self, built: BuiltDataset, config: str, checks: Mapping[str, Any], tally: Tally) -> None:  # noqa: B027
         """Check all splits of a configuration together; ``checks`` maps each split to its finished checks."""
 
     def find_leaks(self, built: BuiltDataset, config: str, splits: Mapping[str, Any]) -> Iterable[Finding]:
@@ -196,7 +196,7 @@ class CheckRules(ABC):
                 findings = self._make_findings(config, split, tally)
                 report.splits.append(SplitReport(config, split, check.rows, check.documents, findings))
             tally = Tally()
-            self.check_splits(built, config, checks, tally)
+            self.check_all(built, config, checks, tally)
             _check_card(built, config, tally)
             if findings := self._make_findings(config, "all", tally):
                 report.splits.append(SplitReport(config, "all", sum(c.rows for c in checks.values()), None, findings))

@@ -57,7 +57,7 @@ def describe_license_mismatch(config: str, declared: str, path: Path) -> list[st
 
     Args:
         config: its corpus.
-        said: the licence on the card.
+        declared: the licence on the card.
         path: the file.
     """
     named = detect_license(path)

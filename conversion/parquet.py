@@ -123,9 +123,7 @@ def _iterate_leaves(rows: pa.Table | pa.RecordBatch) -> Iterator[tuple[str, pa.A
         if pa.types.is_list(values.type):
             waiting.append((f"{path}.list.element", pc.list_flatten(values)))
         elif pa.types.is_struct(values.type):
-            fields = [
-                (f"{path}.{field.name}", pc.struct_field(values, [place])) for place, field in enumerate(values.type)
-            ]
+            fields = [(f"{path}.{of.name}", pc.struct_field(values, [place])) for place, of in enumerate(values.type)]
             waiting += fields[::-1]
         else:
             yield path, values

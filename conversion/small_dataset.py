@@ -190,10 +190,7 @@ class SmallDataset(CheckRules, Verbs):
             release = {info["config_name"]: release[info["config_name"]] for info in infos}
             folders = (*self.facts.configs, "records")
             finish_build(target, folder, self.schema, release, lambda: self._make_card(infos, folder), folders)
-        rows = {
-            name: {split: part.num_rows for split, part in built_tables.splits.items()}
-            for name, built_tables in tables.items()
-        }
+        rows = {name: {split: part.num_rows for split, part in built.splits.items()} for name, built in tables.items()}
         return BuildResult(target, rows, notes, failed)
 
     def _write(self, config: str, tables: ConfigTables, folder: Path) -> dict[str, Any]:

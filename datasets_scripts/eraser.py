@@ -21,13 +21,7 @@ import pyarrow as pa
 from eraser_hub.conversion.card import compute_content_version
 from eraser_hub.conversion.eraser.card import describe_config
 from eraser_hub.conversion.eraser.configs import CONFIGS, DEFAULT_CONFIG, EraserConfig
-from eraser_hub.conversion.eraser.corpus import (
-    CorpusFolder,
-    compute_fingerprint,
-    find_corpus_folder,
-    get_config,
-    inspect_folder,
-)
+from eraser_hub.conversion.eraser.corpus import CorpusFolder, find_corpus, get_config, hash_files, inspect_folder
 from eraser_hub.conversion.eraser.corpus_yaml import find_custom_corpora
 from eraser_hub.conversion.eraser.documents import read_documents
 from eraser_hub.conversion.eraser.rows import make_full_rows
@@ -68,7 +62,7 @@ class Eraser(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         if data_dir is not None and version is None:
             # the cache depends on the version, not on the files: changed files need another version
             self._corpus = _find_corpus(name, Path(data_dir))
-            version = compute_content_version([name, compute_fingerprint(self._corpus.folder)])
+            version = compute_content_version([name, hash_files(self._corpus.folder)])
         settings |= {"version": datasets.Version(version)} if isinstance(version, str) else {}
         folder = None if data_dir is None else str(data_dir)
         super().__init__(cache_dir=cache_dir, config_name=name, data_dir=folder, **settings)
@@ -106,5 +100,5 @@ class Eraser(datasets.ArrowBasedBuilder):  # type: ignore[misc]
 
 
 def _find_corpus(name: str, source: Path | None) -> CorpusFolder:
-    folder = find_corpus_folder(name, source, progress=source is None, say=logging.getLogger(__name__).warning)
+    folder = find_corpus(name, source, progress=source is None, say=logging.getLogger(__name__).warning)
     return inspect_folder(folder, get_config(name, folder))

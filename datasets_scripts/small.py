@@ -26,9 +26,7 @@ class SmallBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         words = cls.dataset.words.items()
-        cls.BUILDER_CONFIGS = [
-            datasets.BuilderConfig(name=name, description=config.description) for name, config in words
-        ]
+        cls.BUILDER_CONFIGS = [datasets.BuilderConfig(name=name, description=of.description) for name, of in words]
         cls.DEFAULT_CONFIG_NAME = cls.dataset.facts.default_config
 
     def __init__(self, config_name: str | None = None, *, data_dir: str | None = None, **options: Any) -> None:

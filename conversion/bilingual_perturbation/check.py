@@ -22,7 +22,7 @@ NOTES = {
 }
 
 
-def drop_blanks(text: str) -> str:
+def squeeze(text: str) -> str:
     """Return a text without its whitespace, to compare it with the joined tokens."""
     return "".join(text.split())
 
@@ -33,8 +33,8 @@ def is_spelled_by_tokens(row: Mapping[str, Any], config: PerturbationConfig) -> 
     The tokens of the reading task cover passage and title, in either order.
     """
     for tokens, columns in zip(row["tokens"], config.text_columns, strict=False):
-        spelling = drop_blanks("".join(tokens))
-        texts = [drop_blanks(row[column] or "") for column in columns]
+        spelling = squeeze("".join(tokens))
+        texts = [squeeze(row[column] or "") for column in columns]
         if spelling not in ("".join(texts), "".join(reversed(texts))):
             return False
     return len(row["tokens"]) == len(config.text_columns)
@@ -104,10 +104,7 @@ def look_at_relations(rows: Sequence[Mapping[str, Any]], tally: Tally) -> None:
 def find_repeated_texts(built: BuiltDataset, config: str, splits: Iterable[str]) -> list[Finding]:
     """Return a note on the originals of a configuration with equal inputs, ignoring whitespace."""
     inputs = (
-        (
-            (*(drop_blanks("".join(tokens)) for tokens in row["tokens"]), drop_blanks(row["question"] or "")),
-            f"id {row['id']}",
-        )
+        ((*(squeeze("".join(tokens)) for tokens in row["tokens"]), squeeze(row["question"] or "")), f"id {row['id']}")
         for split in splits
         for row in built.rows(config, split, ("id", "sample_type", "tokens", "question"))
         if row["sample_type"] == "ori"

@@ -74,9 +74,7 @@ class JoinedRecords(NamedTuple):
 OPTIONAL_COLUMNS = ("title", "question")  # gold files of the reading task have the passage alone
 
 
-def join_records(
-    public: Iterable[Example] | None, gold: Iterable[Example] | None, config: PerturbationConfig
-) -> JoinedRecords:
+def join(public: Iterable[Example] | None, gold: Iterable[Example] | None, config: PerturbationConfig) -> JoinedRecords:
     """Join public and gold records by id, in the order of the public file, then of the remaining gold records.
 
     If their ``rel_ids`` differ, those of the gold are used, and a note says so.

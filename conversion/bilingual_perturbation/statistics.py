@@ -18,7 +18,7 @@ LANGUAGES = {"en": "English", "zh": "Chinese"}
 TASKS = {"senti": "sentiment analysis", "similarity": "textual similarity", "mrc": "reading comprehension"}
 
 
-def compute_overview(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
+def summarize(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
     """Compute the figures of Table 3 for rows of one configuration, and the counts behind them.
 
     Args:
@@ -64,9 +64,7 @@ def _compute_mean(values: Sequence[float], times: int = 1) -> float | None:
 
 def _read_overviews(folder: Path, configs: Sequence[str] | None = None) -> dict[str, dict[str, float | None]]:
     built = open_built(folder)
-    return {
-        name: compute_overview(built.rows(name, "test", COLUMNS, SCHEMA, NOT_NULL)) for name in built.chosen(configs)
-    }
+    return {name: summarize(built.rows(name, "test", COLUMNS, SCHEMA, NOT_NULL)) for name in built.chosen(configs)}
 
 
 def _make_table_three(overviews: Mapping[str, Mapping[str, float | None]]) -> Table:

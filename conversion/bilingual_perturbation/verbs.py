@@ -19,7 +19,7 @@ from . import DATASET
 from .check import NOTES, find_repeated_texts, look_at_relations, look_at_row
 from .configs import CONFIGS, PerturbationConfig
 from .format import read_gold, read_public
-from .rows import NOT_NULL, SCHEMA, JoinedRecords, join_records, make_row
+from .rows import NOT_NULL, SCHEMA, JoinedRecords, join, make_row
 from .sources import HOMEPAGE, find_sources
 from .statistics import LANGUAGES, TASKS, make_card_tables, make_tables
 
@@ -99,7 +99,7 @@ def load_examples(files: Mapping[str, Path], config: PerturbationConfig) -> Join
     for kind, path in files.items():
         if not records[kind]:
             raise DataError("expected a record a line, found an empty file", rule="empty", file=path, line=1)
-    return join_records(records.get("public"), records.get("gold"), config)
+    return join(records.get("public"), records.get("gold"), config)
 
 
 VERBS = BilingualPerturbationVerbs()

@@ -3,7 +3,7 @@
     out/eraser/README.md                          the card
     out/eraser/eval.yaml                          the scores that rank systems, see `leaderboard`
     out/eraser/CONFIG/SPLIT-00000-of-000NN.parquet
-    out/eraser/release.json                       split facts that rows cannot hold (see `splits.find_split_facts`)
+    out/eraser/release.json                       split facts that rows cannot hold (see `splits.find_facts`)
     out/eraser/documents/CONFIG.parquet           documents that no annotation refers to
     out/eraser/documents/CONFIG.order.parquet     order of documents in docs.jsonl, if it differs from that of rows
     out/eraser/documents/CONFIG.records.parquet   records that deviate from their split's entry in release.json, if any
@@ -57,9 +57,9 @@ from .corpus import (
     Skipped,
     SplitFile,
     choose_configs,
-    compute_fingerprint,
-    find_corpus_folder,
+    find_corpus,
     get_config,
+    hash_files,
     inspect_folder,
 )
 from .corpus_yaml import RESERVED_FOLDERS
@@ -67,16 +67,7 @@ from .documents import read_documents
 from .release import ConfigFacts, find_configs
 from .rows import NumberedRows
 from .schema import ANNOTATORS, SCHEMA
-from .splits import (
-    BATCH_BYTES,
-    add_backup_rows,
-    arrange_rows,
-    compute_table_five,
-    concatenate_rows,
-    find_deviations,
-    find_split_facts,
-    read_split,
-)
+from .splits import BATCH_BYTES, add_backup, arrange, find_deviations, find_facts, join_runs, read_split, table_five
 
 PARTS_FOLDER = ".parts"
 DOCUMENTS = pa.schema([("docid", pa.string()), ("text", pa.string()), ("position", pa.int32())])
@@ -98,7 +89,7 @@ def build_eraser(source: Path | None, configs: Sequence[str] | None, out: Path, 
         "format": [FORMAT, __version__, pa.__version__],
         "backup": options.include_backup_records,
         "configs": {
-            corpus.config.name: [str(corpus.folder.resolve()), compute_fingerprint(corpus.folder)] for corpus in corpora
+            corpus.config.name: [str(corpus.folder.resolve()), hash_files(corpus.folder)] for corpus in corpora
         },
     }
     with rebuilding(target, key) as folder:
@@ -137,7 +128,7 @@ def _find_corpora(
         if unreachable:
             raise DataError("not tried: the server of the release cannot be reached", rule="network", field=name)
         try:
-            folder = find_corpus_folder(name, source, progress=progress, say=notes.append)
+            folder = find_corpus(name, source, progress=progress, say=notes.append)
         except NotReleased as error:
             # the release may ship it inside another archive: its absence is an error only if it was requested
             if configs or name not in HOST_CONFIGS:
@@ -331,13 +322,13 @@ class _ConfigBuild:
             for run in read_split(file.path, self.config, self.documents):
                 runs.append(run)
                 bar.update(int(run.sizes.sum()))
-        rows = concatenate_rows(runs)
+        rows = join_runs(runs)
         lines = len(rows)  # later rows come from the backup alone
         if backup is not None:
-            rows = add_backup_rows(rows, backup, self.config, self.documents)
+            rows = add_backup(rows, backup, self.config, self.documents)
         self.notes += _describe_unknown_keys(file.path, rows)
-        facts = find_split_facts(rows, inclusive=self.config.sentence_end_inclusive)
-        shards = arrange_rows(rows, self.documents)
+        facts = find_facts(rows, inclusive=self.config.sentence_end_inclusive)
+        shards = arrange(rows, self.documents)
         written = []
         with self.make_progress_bar(f"{self.config.name}/{file.split}: writing", len(rows), "rows") as bar:
             for number, shard in enumerate(shards):
@@ -352,7 +343,7 @@ class _ConfigBuild:
             "encoding": "json in a json string" if file.double else "json",
             "final_newline": file.final_newline,
             **facts,
-            "statistics": compute_table_five(rows),
+            "statistics": table_five(rows),
             **({"backup": {"file": backup.name, "records": len(rows) - lines}} if backup else {}),
         }
         self.file_bytes += sum(each.file_bytes for each in written)

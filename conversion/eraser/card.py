@@ -86,10 +86,10 @@ def fill_prose(prose: str, release: Mapping[str, Any], facts: Mapping[str, Erase
         DataError: a placeholder is missing.
     """
     tables = (
-        _make_splits_table(release, facts),
-        _make_custom_table(facts),
-        _make_table_five(release, facts),
-        _make_licences_table(release, facts),
+        _list_splits(release, facts),
+        _list_custom(facts),
+        _list_table_five(release, facts),
+        _list_licences(release, facts),
     )
     for mark, table in zip(PLACEHOLDERS, tables, strict=True):
         comment = f"<!-- {mark} -->"
@@ -99,7 +99,7 @@ def fill_prose(prose: str, release: Mapping[str, Any], facts: Mapping[str, Erase
     return prose
 
 
-def _make_custom_table(facts: Mapping[str, EraserConfig]) -> str:
+def _list_custom(facts: Mapping[str, EraserConfig]) -> str:
     """Return labels, languages and citations of the custom corpora; an empty string without such corpora."""
     custom = [config for name, config in facts.items() if name not in CONFIGS]
     if not custom:
@@ -118,7 +118,7 @@ def _escape_cell(text: str) -> str:
     return visible(text).replace("|", "\\|").replace("`", "'")
 
 
-def _make_splits_table(release: Mapping[str, Any], facts: Mapping[str, EraserConfig]) -> str:
+def _list_splits(release: Mapping[str, Any], facts: Mapping[str, EraserConfig]) -> str:
     main = ("train", "validation", "test")
     lines = ["| config | train | validation | test | further splits |", "|---|---:|---:|---:|---|"]
     for name in facts:
@@ -129,7 +129,7 @@ def _make_splits_table(release: Mapping[str, Any], facts: Mapping[str, EraserCon
     return "\n".join(lines)
 
 
-def _make_table_five(release: Mapping[str, Any], facts: Mapping[str, EraserConfig]) -> str:
+def _list_table_five(release: Mapping[str, Any], facts: Mapping[str, EraserConfig]) -> str:
     lines = [
         "| config | split | documents | instances | rationale % | evidence statements | evidence length |",
         "|---|---|---:|---:|---:|---:|---:|",
@@ -148,7 +148,7 @@ def _make_table_five(release: Mapping[str, Any], facts: Mapping[str, EraserConfi
     return "\n".join(lines)
 
 
-def _make_licences_table(release: Mapping[str, Any], facts: Mapping[str, EraserConfig]) -> str:
+def _list_licences(release: Mapping[str, Any], facts: Mapping[str, EraserConfig]) -> str:
     lines = ["| config | licence | | the release's file |", "|---|---|---|---|"]
     for name, config in facts.items():
         files = [f"[{file}]({get_license_path(name, file)})" for file in release[name].get("licenses", ())]

@@ -130,11 +130,9 @@ class EraserSplitCheck:
     def _check_spans(self, flat: FlatRows, tally: Tally) -> np.ndarray:
         """Return the indices of spans that lie inside a document of their row, and count the others."""
         there, inside = flat.span_doc >= 0, flat.find_inside()
-        unmatched = np.flatnonzero(~there)
+        bad = np.flatnonzero(~there)
         tally.add(
-            "evidence documents",
-            len(unmatched),
-            (f"{line} lies in no document of the row" for line in _describe(flat, unmatched)),
+            "evidence documents", len(bad), (f"{line} lies in no document of the row" for line in _describe(flat, bad))
         )
         outside = np.flatnonzero(there & ~inside)
         lengths = flat.doc_counts[flat.span_doc[outside], 0]
@@ -317,9 +315,7 @@ class EraserRules(CheckRules):
         """Return the checks of one split."""
         return EraserSplitCheck(len(read_configs(built)[config].label_names), leakage)
 
-    def check_splits(
-        self, built: BuiltDataset, config: str, checks: Mapping[str, EraserSplitCheck], tally: Tally
-    ) -> None:
+    def check_all(self, built: BuiltDataset, config: str, checks: Mapping[str, EraserSplitCheck], tally: Tally) -> None:
         """Check the documents that splits share, and those beside the rows."""
         _check_shared_documents(checks, tally)
         _check_unreferenced(built.folder, config, checks, tally)

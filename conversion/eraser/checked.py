@@ -99,7 +99,7 @@ class CheckedAnnotations:
             words = f"expected a document of {documents.path}, found {shown(docids[at])}, which is not there"
             if at < listed:
                 raise self.run.make_error(missing_row, words, "docids", "document-missing")
-            raise self.run.make_evidence_error(at - listed, words, "docid", "document-missing")
+            raise self.run.locate_error(at - listed, words, "docid", "document-missing")
         first = find_first_places(row * (len(documents) + 1) + number)
         once = np.flatnonzero(first == np.arange(len(first)))
         order = once[np.argsort(row[once], kind="stable")]
@@ -118,14 +118,12 @@ class CheckedAnnotations:
         at = int(bad.argmax())
         first, last, name = int(start[at]), int(end[at]), shown(self.evidences[at].docid)
         if first < 0:
-            raise self.run.make_evidence_error(
-                at, f"expected a token of {name}, found {first}", "start_token", "span-order"
-            )
+            raise self.run.locate_error(at, f"expected a token of {name}, found {first}", "start_token", "span-order")
         if last < first:
             message = f"expected an end at or after the start {first}, found {last}"
-            raise self.run.make_evidence_error(at, message, "end_token", "span-order")
+            raise self.run.locate_error(at, message, "end_token", "span-order")
         message = f"expected a span inside {name}, which has {length[at]} tokens, found the end {last}"
-        raise self.run.make_evidence_error(at, message, "end_token", "span-bounds")
+        raise self.run.locate_error(at, message, "end_token", "span-bounds")
 
 
 def read_checked(

@@ -61,10 +61,8 @@ class EraserConfig:
 
 def _read_released_configs() -> Iterator[EraserConfig]:
     """Read the release's nine configs."""
-    for entry in json.loads(Path(__file__).with_name("configs.json").read_text(encoding="utf-8")):
-        facts: dict[str, Any] = {
-            key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()
-        }
+    for row in json.loads(Path(__file__).with_name("configs.json").read_text(encoding="utf-8")):
+        facts: dict[str, Any] = {key: tuple(item) if isinstance(item, list) else item for key, item in row.items()}
         yield EraserConfig(**facts)
 
 

@@ -170,7 +170,7 @@ def _find_content_skip_reason(path: Path, surely: bool) -> str | None:
 HOST_CONFIGS = {"cose_simplified": "cose", "esnli_flat": "esnli"}
 
 
-def find_corpus_folder(config: str, source: Path | None, *, progress: bool, say: Callable[[str], None]) -> Path:
+def find_corpus(config: str, source: Path | None, *, progress: bool, say: Callable[[str], None]) -> Path:
     """Return the raw folder of a config; download or unpack it if necessary.
 
     Args:
@@ -247,7 +247,7 @@ def _has_splits(folder: Path) -> bool:
     return any((folder / f"{name}.jsonl").is_file() for name in ("train", "val", "validation", "test"))
 
 
-def compute_fingerprint(folder: Path) -> str:
+def hash_files(folder: Path) -> str:
     """Return a digest of the names, sizes and times of a corpus folder's files, which changes if a file changes."""
     digest = hashlib.sha256()
     for place in (folder, folder / "docs", folder / "annotators"):

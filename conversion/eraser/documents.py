@@ -11,13 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from eraser_hub.conversion.arrays import (
-    get_string_bytes,
-    get_string_sizes,
-    make_byte_strings,
-    make_numbers,
-    make_strings,
-)
+from eraser_hub.conversion.arrays import get_bytes, get_sizes, make_byte_strings, make_numbers, make_strings
 from eraser_hub.conversion.offsets import compute_offsets, sort_distinct
 from eraser_hub.metrics.tokens import token_starts
 from eraser_hub.records.errors import DataError, shown
@@ -72,7 +66,7 @@ def count_tokens(texts: pa.StringArray) -> np.ndarray:
 
     Counting all texts together is four times as fast as text by text.
     """
-    starts = token_starts(get_string_bytes(texts), compute_offsets(get_string_sizes(texts)))
+    starts = token_starts(get_bytes(texts), compute_offsets(get_sizes(texts)))
     sentences = compute_offsets(starts.opens_sentence)[starts.first_token]
     return np.diff(np.stack([starts.first_token, sentences], axis=1), axis=0)
 
@@ -127,8 +121,8 @@ class DocumentLines(Documents):
         data, sizes = bytearray(), [np.zeros(0, np.int64)]
         for batch, records in read_document_lines(path, first):
             texts = make_strings([record.document for record in records])
-            data += get_string_bytes(texts).data
-            sizes.append(get_string_sizes(texts))
+            data += get_bytes(texts).data
+            sizes.append(get_sizes(texts))
             self.final_newline = batch.ends_with_newline
             advance(len(batch.data))
         super().__init__(path, first, np.concatenate(sizes))

@@ -69,8 +69,8 @@ def export_eraser(dataset: Path, configs: Sequence[str] | None, out: Path) -> Ex
 
 def _export_config(built: BuiltDataset, config: EraserConfig, entry: dict[str, Any], folder: Path) -> list[str]:
     name, names = config.name, list[str]()
-    documents_folder = built.folder / "documents"
-    records = _read_deviations(documents_folder / f"{name}.records.parquet")
+    others = built.folder / "documents"
+    records = _read_deviations(others / f"{name}.records.parquet")
     with closing(DocumentWriter(folder, entry["documents"]["layout"])) as documents:
         for split, facts in entry["splits"].items():
             for file in (facts["file"], (facts.get("backup") or facts)["file"]):
@@ -79,15 +79,13 @@ def _export_config(built: BuiltDataset, config: EraserConfig, entry: dict[str, A
                     raise DataError(message, rule="file-name", file=built.folder / RELEASE)
             tables = batches(built.files(name, split), COLUMNS, kinds=SCHEMA, whole=NOT_NULL)
             names += write_split(tables, folder, facts, config.label_names, records.get(split, {}), documents)
-        for table in batches([documents_folder / f"{name}.parquet"], ["docid", "text"], whole=["docid", "text"]):
+        for table in batches([others / f"{name}.parquet"], ["docid", "text"], whole=["docid", "text"]):
             for docid, text in zip(table["docid"].to_pylist(), table["text"].to_pylist(), strict=True):
                 documents.add(docid, text)
         positions = None
         if not entry["documents"]["in_order"]:
             order = batches(
-                [documents_folder / f"{name}{part}.parquet" for part in (".order", "")],
-                ["position"],
-                whole=["position"],
+                [others / f"{name}{part}.parquet" for part in (".order", "")], ["position"], whole=["position"]
             )
             positions = np.concatenate([batch["position"].to_numpy() for batch in order])
         documents.finish(positions, entry["documents"]["final_newline"])

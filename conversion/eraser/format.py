@@ -97,7 +97,7 @@ class Annotations:
         identity, line = self.records[place].annotation_id, self.numbers[place]
         return DataError(message, rule=rule, file=self.file, line=line, instance=identity, field=path)
 
-    def make_evidence_error(self, evidence: int, message: str, key: str, rule: Rule) -> DataError:
+    def locate_error(self, evidence: int, message: str, key: str, rule: Rule) -> DataError:
         """Return the error for an evidence, by its index among the evidences of all records."""
         before = 0
         for place, record in enumerate(self.records):

@@ -41,16 +41,16 @@ def read_split(
         yield number_rows(checked, labels, inclusive=config.sentence_end_inclusive)
 
 
-def add_backup_rows(rows: NumberedRows, path: Path, config: EraserConfig, documents: Documents) -> NumberedRows:
+def add_backup(rows: NumberedRows, path: Path, config: EraserConfig, documents: Documents) -> NumberedRows:
     """Return a split's rows, followed by rows of a backup file whose ids the split does not have."""
     known = set(rows.table["annotation_id"].to_pylist())
-    rows = concatenate_rows([rows, *read_split(path, config, documents, known)])
+    rows = join_runs([rows, *read_split(path, config, documents, known)])
     column = rows.table.schema.get_field_index("position")
     positions = make_numbers(np.arange(1, len(rows) + 1, dtype=np.int32))
     return replace(rows, table=rows.table.set_column(column, "position", positions))
 
 
-def concatenate_rows(runs: Sequence[NumberedRows]) -> NumberedRows:
+def join_runs(runs: Sequence[NumberedRows]) -> NumberedRows:
     """Return the rows of all runs in one."""
     before = compute_offsets(np.array([len(run) for run in runs], np.int64)).tolist()
     return NumberedRows(
@@ -66,7 +66,7 @@ def concatenate_rows(runs: Sequence[NumberedRows]) -> NumberedRows:
 # -- facts that a row cannot hold -------------------------------------------------------------------------------------
 
 
-def find_split_facts(rows: NumberedRows, *, inclusive: bool) -> dict[str, str]:
+def find_facts(rows: NumberedRows, *, inclusive: bool) -> dict[str, str]:
     """Return the form of most records of a split, for release.json; `find_deviations` lists the others."""
     count, states = len(rows), rows.states
     lists, nulls = (int(np.count_nonzero(states & bit)) for bit in (DOCIDS_LIST, DOCIDS_NULL))
@@ -129,7 +129,7 @@ def _find_deviation(
     return keys, absent
 
 
-def compute_table_five(rows: NumberedRows) -> dict[str, Any]:
+def table_five(rows: NumberedRows) -> dict[str, Any]:
     """Return the split's row of the paper's Table 5 (see `statistics.SplitStatistics`); None without evidence."""
     evidences = rows.table["evidences"].combine_chunks().flatten().flatten()
     tokens = to_numpy(evidences.field("end_token")) - to_numpy(evidences.field("start_token"))
@@ -165,7 +165,7 @@ class Shard:
             yield make_full_rows(rows.table.take(make_numbers(self.rows[begin:end])), documents, shared=self.shared)
 
 
-def arrange_rows(rows: NumberedRows, documents: Documents) -> list[Shard]:
+def arrange(rows: NumberedRows, documents: Documents) -> list[Shard]:
     """Return the split's rows in shards of about `SHARD_BYTES`, with row groups of about `BATCH_BYTES`.
 
     Rows are ordered by their first document, and documents by their first occurrence in the file.

@@ -27,7 +27,7 @@ from eraser_hub.records.tables import Cell, Table, Tables
 
 from .check import MAIN_SPLITS
 from .configs import CONFIGS, EraserConfig, get_annotators_path
-from .corpus import find_corpus_folder
+from .corpus import find_corpus
 from .flat_rows import FlatRows
 from .human_agreement import compute_mask_agreement, human_agreement
 from .release import read_configs
@@ -148,7 +148,7 @@ def compute_statistics(folder: Path, configs: Sequence[str] | None = None, raw: 
             for batch in batches(paths, COLUMNS, kinds=SCHEMA, whole=COLUMNS):
                 splits[split].add(batch)
             splits[split].finish()
-        corpus = None if raw is None else find_corpus_folder(config, raw, progress=False, say=lambda _: None)
+        corpus = None if raw is None else find_corpus(config, raw, progress=False, say=lambda _: None)
         kept = built.folder / get_annotators_path(config)
         agreement[config] = compute_mask_agreement(kept) if kept.is_file() else human_agreement(built, config, corpus)
     return make_tables(by_config, agreement, facts)

@@ -18,7 +18,7 @@ COLUMNS = ("label", "rationale_mask", "rationale_scores")
 Rows = Sequence[Mapping[str, Any]]
 
 
-def compute_lengths(rows: Rows) -> dict[str, float]:
+def count_lengths(rows: Rows) -> dict[str, float]:
     """Compute means over rows (at least one); a row without tokens counts with the share 0.
 
     ``text_length``: tokens. ``rationale_length``, ``rationale_percent``: tokens in the mask, and their share.
@@ -55,9 +55,7 @@ def make_table_two(rows: Mapping[tuple[str, str], Rows]) -> Table:
         follows = "score" if config == "sst" else "rationale"
         about = {f"{follows}_{what}": row.get(f"rationale_{what}") for what in ("length", "percent")}
         about["text_length"] = row.get("text_length")
-        table.add(
-            config, split, **{name: Cell(value, about.get(name)) for name, value in compute_lengths(part).items()}
-        )
+        table.add(config, split, **{name: Cell(value, about.get(name)) for name, value in count_lengths(part).items()})
     table.notes.append(
         "Rationale: tokens in the mask. Score: sum of rationale_scores, for trees half the magnitude of the token's "
         "phrase; its figures, not the mask's, are near those that the paper prints for SST."

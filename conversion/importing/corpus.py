@@ -237,7 +237,7 @@ class _Importer:
                 for path, mode in ((f"{release_split(split)}.jsonl", "w"), ("docs.jsonl", "a"))
             )
             for row in self._read_rows(split, source, known):
-                docids = self._add_documents(row, split, shared, documents)
+                docids = self._add_texts(row, split, shared, documents)
                 groups = self._make_groups(row)
                 record = {
                     "annotation_id": row.name,
@@ -272,9 +272,7 @@ class _Importer:
     def _read_row(self, row: SourceRow, split: str, classes: Mapping[str, Sequence[str]]) -> AnnotatedRow | None:
         """Return the row as an annotation; None if it is skipped."""
         columns, cells = self.columns, row.cells
-        texts = [
-            self._read_text(cells, column, marks) for column, marks in zip(columns.texts, columns.marks, strict=True)
-        ]
+        texts = [self._parse(cells, column, marks) for column, marks in zip(columns.texts, columns.marks, strict=True)]
         labels = parse_labels(get_cell(cells, columns.label), classes.get(columns.label), columns.label)
         label = find_majority_label(labels)
         if label is None or not all(map(len, texts)):
@@ -288,7 +286,7 @@ class _Importer:
         query = "" if columns.query is None else _parse_query(get_cell(cells, columns.query), columns.query)
         return AnnotatedRow(name, label, query, texts, self._read_marks(cells, texts))
 
-    def _read_text(self, cells: Row, column: str, marks: str) -> Text:
+    def _parse(self, cells: Row, column: str, marks: str) -> Text:
         value = get_cell(cells, column)
         if self.columns.tokenized:
             return parse_tokens(value, column)
@@ -335,9 +333,7 @@ class _Importer:
         pairs = [zip(spans_of_texts, row.texts, strict=True) for spans_of_texts in row.marked]
         return [[int(flag) for spans, text in each for flag in mask(spans, len(text))] for each in pairs]
 
-    def _add_documents(
-        self, row: AnnotatedRow, split: str, shared: dict[tuple[int, str], str], file: IO[str]
-    ) -> list[str]:
+    def _add_texts(self, row: AnnotatedRow, split: str, shared: dict[tuple[int, str], str], file: IO[str]) -> list[str]:
         """Return the ids of the row's documents, and write new documents."""
         docids, repeats = [], 0
         for number, text in enumerate(row.texts):

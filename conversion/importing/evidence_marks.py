@@ -201,8 +201,8 @@ def _find_quote(quote: str, text: Text) -> list[Span]:
         "(?=(" + r"\s+".join(map(re.escape, words)) + "))"
     )  # the lookahead finds overlapping places too
     spans = [match.span(1) for match in pattern.finditer(text.source)]
-    whole_words = [(start, end) for start, end in spans if not _is_within_word(text.source, start, end)]
-    return whole_words or spans
+    full = [(start, end) for start, end in spans if not _is_within_word(text.source, start, end)]
+    return full or spans
 
 
 def _is_within_word(source: str, start: int, end: int) -> bool:

@@ -10,7 +10,7 @@ import pytest
 
 from eraser_hub.conversion.bilingual_perturbation.configs import CONFIGS
 from eraser_hub.conversion.bilingual_perturbation.format import read_gold, read_public
-from eraser_hub.conversion.bilingual_perturbation.rows import join_records
+from eraser_hub.conversion.bilingual_perturbation.rows import join
 from eraser_hub.records.errors import DataErrors
 
 from ...refusals import refused
@@ -174,7 +174,7 @@ def test_a_byte_order_mark_and_a_missing_last_newline_load(tmp_path: Path) -> No
 def joined(tmp_path: Path, public: list[dict], gold: list[dict]):
     """The join of records written to files."""
     public_file, gold_file = lines(tmp_path / "senti_en", *public), lines(tmp_path / "gold", *gold)
-    return join_records(read_public(public_file, SENTI), read_gold(gold_file, SENTI), SENTI), gold_file
+    return join(read_public(public_file, SENTI), read_gold(gold_file, SENTI), SENTI), gold_file
 
 
 def test_the_golds_rel_ids_win_and_are_reported(tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ def test_gold_without_tokens_is_held_against_the_public_ones(tmp_path: Path) -> 
 def test_gold_alone_has_to_say_what_a_row_needs(tmp_path: Path) -> None:
     gold = lines(tmp_path / "gold", GOLD)
     with refused("key-missing", "sample_type", file="gold", line=1, instance="1"):
-        join_records(None, read_gold(gold, SENTI), SENTI)
+        join(None, read_gold(gold, SENTI), SENTI)
 
 
 # first, tenth and last record: ids, and tokens of all sequences
@@ -247,7 +247,7 @@ def test_the_real_public_files(corpora: Path, name: str) -> None:
     assert [example.sample_type for example in examples] == ["ori"] * 20 + ["disturb"] * 20
     assert tuple(examples[n].id for n in (0, 9, -1)) == FIRST_IDS[name]
     assert tuple(sum(map(len, examples[n].tokens)) for n in (0, 9, -1)) == TOKENS[name]
-    rows = join_records(examples, None, CONFIGS[name]).examples
+    rows = join(examples, None, CONFIGS[name]).examples
     assert [row.original_id for row in rows[20:]] == [row.id for row in rows[:20]]
 
 
@@ -258,7 +258,7 @@ def test_the_real_gold_records(corpora: Path) -> None:
         pytest.skip("skipped: no luge/senti_ch_golden_2records.jsonl")
     config = CONFIGS["senti_ch"]
     public = read_public(folder / "senti_ch", config)
-    result = join_records(public, read_gold(gold_file, config), config)
+    result = join(public, read_gold(gold_file, config), config)
     first, second = result.examples[:2]
     assert (first.id, first.label, first.rel_ids) == ("1", 0, ("2162",))
     assert first.rationale_ids == (((2, 3, 7), (11, 12, 13)),)
