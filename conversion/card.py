@@ -1,7 +1,7 @@
-"""A dataset's card: written from the facts of the files, and compared with the files.
+"""Dataset cards: written from the facts of the files, and compared with the files.
 
-``load_dataset`` and the Hub's viewer believe the card: features given there override a file's, a wrong count makes
-loading fail, and the local cache goes by its version.
+``load_dataset`` and the Hub's viewer trust the card. Its features override those of a file, a wrong count makes loading
+fail, and its version is the key of the local cache.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 CARDS = Path(__file__).resolve().parent.parent / "datasets_scripts" / "cards"
 _PICTURE = re.compile(r"<!-- picture: (.*?) -->", re.DOTALL)
-SIZES = (
+SIZE_CATEGORIES = (
     (1_000, "n<1K"),
     (10_000, "1K<n<10K"),
     (100_000, "10K<n<100K"),
@@ -36,28 +36,31 @@ SIZES = (
 )
 
 
-def content_version(parts: Iterable[str]) -> str:
-    """``3.0.N``, this package's version with N out of the contents: datasets' local cache goes by the version, not by
-    the files, so other contents must have another version, and the same ones the same."""
+def compute_content_version(parts: Iterable[str]) -> str:
+    """Return ``3.0.N``, where N is derived from the contents.
+
+    The local cache of `datasets` depends on the version, not on the files. Equal contents have equal versions, and
+    different contents have different ones.
+    """
     digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()
     return f"{__version__.rpartition('.')[0]}.{int(digest[:7], 16)}"
 
 
-def size_category(rows: int) -> str:
-    """The Hub's name for a number of rows."""
-    return next((name for most, name in SIZES if rows < most), "10M<n<100M")
+def get_size_category(rows: int) -> str:
+    """Return the Hub's name of a size, such as ``1K<n<10K``."""
+    return next((name for most, name in SIZE_CATEGORIES if rows < most), "10M<n<100M")
 
 
-def with_configs(
+def add_configs(
     metadata: Mapping[str, Any], infos: Sequence[Mapping[str, Any]], default: str, pattern: str
 ) -> dict[str, Any]:
-    """A card's metadata with what ``load_dataset`` goes by: ``size_categories``, ``configs`` and ``dataset_info``.
+    """Return a card's metadata with the keys for ``load_dataset``: ``size_categories``, ``configs``, ``dataset_info``.
 
     Args:
-        metadata: the rest of it.
+        metadata: the other keys.
         infos: the entries of ``dataset_info``, each with config_name, version and splits.
-        default: the config that a bare load takes; the first one where it is not there.
-        pattern: the data files of a ``{config}`` and ``{split}``.
+        default: the config that a load without a name takes; if it is absent, the first one is the default.
+        pattern: the glob of data files, with ``{config}`` and ``{split}``.
     """
     names = [info["config_name"] for info in infos]
     default = default if default in names else names[0]
@@ -77,14 +80,14 @@ def with_configs(
     rows = sum(split["num_examples"] for info in infos for split in info["splits"])
     return {
         **metadata,
-        "size_categories": [size_category(rows)],
+        "size_categories": [get_size_category(rows)],
         "configs": configs,
         "dataset_info": [dict(info) for info in infos],
     }
 
 
-def yaml_features(schema: pa.Schema, labels: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
-    """The features as a card's ``dataset_info`` spells them, in the dialect that datasets 3.6 and newer both read.
+def to_yaml_features(schema: pa.Schema, labels: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
+    """Return the features for a card's ``dataset_info``, in the form that datasets 3.6 and newer read.
 
     Args:
         schema: the columns.
@@ -96,23 +99,23 @@ def yaml_features(schema: pa.Schema, labels: Mapping[str, Sequence[str]]) -> lis
             names = {str(number): name for number, name in enumerate(labels[column.name])}
             features.append({"name": column.name, "dtype": {"class_label": {"names": names}}})
         else:
-            features.append({"name": column.name, **_yaml_type(column.type)})
+            features.append({"name": column.name, **_to_yaml_type(column.type)})
     return features
 
 
-def _yaml_type(kind: pa.DataType) -> dict[str, Any]:
+def _to_yaml_type(kind: pa.DataType) -> dict[str, Any]:
     if pa.types.is_list(kind):
         inner = kind.value_type
         if pa.types.is_struct(inner):
-            return {"list": [{"name": field.name, **_yaml_type(field.type)} for field in inner]}
+            return {"list": [{"name": field.name, **_to_yaml_type(field.type)} for field in inner]}
         if pa.types.is_list(inner):
-            return {"list": _yaml_type(inner)}
-        return {"list": _yaml_type(inner)["dtype"]}
+            return {"list": _to_yaml_type(inner)}
+        return {"list": _to_yaml_type(inner)["dtype"]}
     return {"dtype": "float32" if kind == pa.float32() else str(kind)}
 
 
 class ConfigWords(NamedTuple):
-    """What is said of a configuration.
+    """Description of a configuration for its card.
 
     Attributes:
         description: one sentence, which names the language.
@@ -128,15 +131,15 @@ class ConfigWords(NamedTuple):
     license: str = "unknown"
     citation: str = ""
 
-    def dataset_info(self, schema: pa.Schema, **more: Any) -> DatasetInfo:
-        """Return them as a builder of `datasets` has them (imports datasets)."""
+    def make_dataset_info(self, schema: pa.Schema, **more: Any) -> DatasetInfo:
+        """Return the `DatasetInfo` of a `datasets` builder (imports datasets)."""
         from datasets import DatasetInfo, Features
 
-        features = Features._from_yaml_list(yaml_features(schema, self.label_names))
-        of = {"homepage": self.homepage, "license": self.license, "citation": self.citation}
-        return DatasetInfo(description=self.description, features=features, **of, **more)
+        features = Features._from_yaml_list(to_yaml_features(schema, self.label_names))
+        source = {"homepage": self.homepage, "license": self.license, "citation": self.citation}
+        return DatasetInfo(description=self.description, features=features, **source, **more)
 
-    def entry(
+    def make_entry(
         self, name: str, schema: pa.Schema, version: str, splits: Mapping[str, tuple[int, int]], download_size: int
     ) -> dict[str, Any]:
         """Return the config's entry of a card's ``dataset_info``.
@@ -144,9 +147,9 @@ class ConfigWords(NamedTuple):
         Args:
             name: the config.
             schema: its columns.
-            version: see `content_version`.
-            splits: of each the bytes of its rows in Arrow, and the rows.
-            download_size: the bytes of its files.
+            version: see `compute_content_version`.
+            splits: split -> (bytes of its rows in Arrow, number of rows).
+            download_size: bytes of its files.
         """
         return {
             "config_name": name,
@@ -155,15 +158,15 @@ class ConfigWords(NamedTuple):
             **({"homepage": self.homepage} if self.homepage else {}),
             "license": self.license,
             "version": version,
-            "features": yaml_features(schema, self.label_names),
+            "features": to_yaml_features(schema, self.label_names),
             "splits": [{"name": key, "num_bytes": size, "num_examples": rows} for key, (size, rows) in splits.items()],
             "download_size": download_size,
             "dataset_size": sum(size for size, _ in splits.values()),
         }
 
 
-def card_text(metadata: Mapping[str, Any], prose: str) -> str:
-    """A dataset card: the metadata as YAML, then the prose."""
+def make_card_text(metadata: Mapping[str, Any], prose: str) -> str:
+    """Return the text of a dataset card: metadata as YAML, then prose."""
     head = yaml.dump(
         dict(metadata),
         Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper),
@@ -174,16 +177,16 @@ def card_text(metadata: Mapping[str, Any], prose: str) -> str:
     return f"---\n{head}---\n\n{prose.strip()}\n"
 
 
-def with_picture(text: str, name: str, folder: Path) -> str:
-    """A card's text with ``<!-- picture: WORDS -->`` replaced by the dataset's picture, copied into its folder.
+def insert_picture(text: str, name: str, folder: Path) -> str:
+    """Return a card's text with ``<!-- picture: WORDS -->`` replaced by the dataset's picture, copied into its folder.
 
     Args:
-        text: the card's; WORDS say what the picture shows, for those who do not see it.
+        text: the card; WORDS are the alternative text of the picture.
         name: the dataset; the picture is ``NAME.png`` beside its card.
-        folder: the dataset's, which receives the picture.
+        folder: the dataset folder, which receives the picture.
 
     Raises:
-        DataError: no such picture.
+        DataError: the picture is missing.
     """
     mark = _PICTURE.search(text)
     if mark is None:
@@ -195,8 +198,8 @@ def with_picture(text: str, name: str, folder: Path) -> str:
     return text.replace(mark[0], f"![{mark[1]}]({picture.name})")
 
 
-def first_paragraph(prose: str) -> str:
-    """The first paragraph of words in a card: no heading, table, list, code or picture; empty where there is none."""
+def get_first_paragraph(prose: str) -> str:
+    """Return the first paragraph of prose in a card (no heading, table, list, code or picture), or an empty string."""
     for paragraph in re.split(r"\n\s*\n", prose):
         text = " ".join(paragraph.split())
         if text and not text.startswith(("#", "|", "```", "<", "!", "-", "*")):
@@ -204,8 +207,8 @@ def first_paragraph(prose: str) -> str:
     return ""
 
 
-def card_faults(built: BuiltDataset, config: str, schema: pa.Schema) -> Iterator[DataError]:
-    """What differs between a config's files on the one side, and ``schema`` and the card's counts on the other.
+def find_card_issues(built: BuiltDataset, config: str, schema: pa.Schema) -> Iterator[DataError]:
+    """Yield the differences between a config's files and the card: ``schema``, splits and counts.
 
     Raises:
         DataError: a file that the card names is missing, or cannot be read.
@@ -221,44 +224,44 @@ def card_faults(built: BuiltDataset, config: str, schema: pa.Schema) -> Iterator
         for path in paths:
             try:
                 with wrap_read_errors(path), pq.ParquetFile(path) as file:
-                    there, count = file.schema_arrow, file.metadata.num_rows
+                    actual, count = file.schema_arrow, file.metadata.num_rows
             except (pa.ArrowException, OSError, UnicodeError, OverflowError) as error:
                 message = f"cannot be read as Parquet ({get_first_line(error)})"
                 raise DataError(message, rule="syntax", file=path) from None
             rows += count
-            for difference in _schema_differences(schema, there):
+            for difference in _find_schema_differences(schema, actual):
                 yield DataError(difference, rule="check", file=path)
-            if b"huggingface" in (there.metadata or {}):
+            if b"huggingface" in (actual.metadata or {}):
                 message = "expected no `huggingface` key in the metadata (datasets 3.6 cannot read it)"
                 yield DataError(message, rule="check", file=path)
         if split in declared and declared[split] != rows:
             yield DataError(f"expected {declared[split]} rows, found {rows}", rule="check", field=split)
 
 
-def _schema_differences(expected: pa.Schema, there: pa.Schema) -> Iterator[str]:
+def _find_schema_differences(expected: pa.Schema, actual: pa.Schema) -> Iterator[str]:
     for name in expected.names:
-        if name not in there.names:
+        if name not in actual.names:
             yield f"expected the column {name}, found none"
-        elif there.names.count(name) > 1:
-            yield f"expected the column {name} once, found it {there.names.count(name)} times"
-        elif not is_same_type(expected.field(name).type, there.field(name).type):
-            yield f"column {name}: expected {expected.field(name).type}, found {there.field(name).type}"
-    for name in there.names:
+        elif actual.names.count(name) > 1:
+            yield f"expected the column {name} once, found it {actual.names.count(name)} times"
+        elif not is_same_type(expected.field(name).type, actual.field(name).type):
+            yield f"column {name}: expected {expected.field(name).type}, found {actual.field(name).type}"
+    for name in actual.names:
         if name not in expected.names:
             yield f"the column {name} is not in the card"
 
 
 def verify_folder(folder: Path, schema: pa.Schema, label_names: Mapping[str, Sequence[str]] | None = None) -> None:
-    """Refuse a dataset folder whose card and Parquet files disagree.
+    """Check that the card and the Parquet files of a dataset folder agree.
 
     Args:
         folder: holds README.md and the files it names.
-        schema: what each file has to have.
-        label_names: per config, the names that the gold label has to have in the card.
+        schema: the expected schema of each file.
+        label_names: config -> the expected names of the gold label in the card.
 
     Raises:
-        DataError: a file that is missing, or is no Parquet; another schema; another number of rows; other label names;
-            a ``huggingface`` key; a config without a version; not exactly one default config.
+        DataError: a file is missing or is no Parquet; schema, number of rows or label names differ; a file has a
+            ``huggingface`` key; a config has no version; there is not exactly one default config.
     """
     built = open_built(folder)
     card = folder / "README.md"
@@ -268,7 +271,7 @@ def verify_folder(folder: Path, schema: pa.Schema, label_names: Mapping[str, Seq
     for config in built.configs:
         if not built.info(config).get("version"):
             raise DataError("expected dataset_info with a version", rule="check", file=card, field=config)
-        for fault in card_faults(built, config, schema):
+        for fault in find_card_issues(built, config, schema):
             raise DataError(
                 fault.message, rule=fault.rule, file=fault.file or card, field=fault.field and f"{config}/{fault.field}"
             )

@@ -1,7 +1,7 @@
-"""What every dataset's integrity report is made of: tallies, findings, listed quirks, and the built folder's own card.
+"""Integrity reports of datasets: tallies, findings, known quirks, and the check of the card.
 
-A dataset's verbs are `CheckRules`: which columns to read, what to look at in each batch of rows, and which findings are
-known quirks of the release. Memory is bounded by a batch, plus the ids of a configuration.
+The verbs of a dataset are `CheckRules`: they say which columns to read, what to check in each batch of rows, and which
+findings are known quirks of the release. Memory is bounded by a batch plus the ids of a configuration.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from eraser_hub.records.built import BuiltDataset, open_built, read_rows
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.tables import Cell, Table
 
-from .card import card_faults
+from .card import find_card_issues
 
-pc: Any = pyarrow.compute  # its functions are made when it is imported, unseen by type checkers
+pc: Any = pyarrow.compute  # type checkers do not see its functions, which are made on import
 
 Level = Literal["violation", "quirk", "note"]
-MOST_EXAMPLES = 5
+MAX_EXAMPLES = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that a check found.
+    """Result of one check: how often it failed, and how bad that is.
 
     Attributes:
-        check: its name, e.g. ``evidence text``.
-        level: ``violation``; ``quirk`` when the release is known for it; ``note`` when it is no fault.
-        count: how many records, spans or documents.
-        why: for a quirk or note, what is known about it.
-        examples: a few, in words.
+        check: name of the check, e.g. ``evidence text``.
+        level: ``violation``; ``quirk`` if the release is known for it; ``note`` if it is no fault.
+        count: number of records, spans or documents.
+        why: explanation of a quirk or note.
+        examples: short descriptions of a few of them.
     """
 
     check: str
@@ -50,7 +50,7 @@ class Finding:
 
 @dataclass(slots=True)
 class SplitReport:
-    """The findings in one split (or, with split ``all``, across a configuration's splits)."""
+    """The findings in one split; the split ``all`` stands for all splits of a configuration together."""
 
     config: str
     split: str
@@ -64,10 +64,10 @@ class Report:
     """A dataset's integrity report.
 
     Attributes:
-        dataset: the dataset's name.
-        folder: what was looked at.
-        splits: one entry per configuration and split, and one per configuration for what spans splits.
-        leakage: the lines of ``--leakage``: (config, kind, number, examples).
+        dataset: name of the dataset.
+        folder: the folder that was checked.
+        splits: one entry per configuration and split, and one per configuration for checks across splits.
+        leakage: the findings of ``--leakage``.
     """
 
     dataset: str
@@ -77,12 +77,12 @@ class Report:
 
     @property
     def violations(self) -> int:
-        """How many violations there are that no listed quirk explains."""
+        """Number of violations that no known quirk explains."""
         return sum(finding.count for split in self.splits for finding in split.findings if finding.level == "violation")
 
     @property
     def errors(self) -> list[DataError]:
-        """One error for each kind of violation in a split; empty when all is well."""
+        """One error for each kind of violation in a split; empty if there is none."""
         return [
             DataError(
                 f"{finding.check}: {finding.count:,}" + (f" (e.g. {finding.examples[0]})" if finding.examples else ""),
@@ -96,7 +96,7 @@ class Report:
         ]
 
     def table(self) -> Table:
-        """The report as a table: a row a split, with its findings in words; a row a line of ``--leakage``."""
+        """Return the report as a table, one row per split; notes list the findings of ``--leakage``."""
         table = Table("check", f"{self.dataset}: {self.folder}", ("config", "split"), ("rows", "documents", "found"))
         for split in self.splits:
             words = "; ".join(f"{finding.level} {finding.check}: {finding.count:,}" for finding in split.findings)
@@ -107,7 +107,7 @@ class Report:
         return table
 
     def as_dict(self) -> dict[str, Any]:
-        """The report as plain values, for JSON."""
+        """Return the report as plain values, for JSON."""
         return {
             "dataset": self.dataset,
             "folder": str(self.folder),
@@ -118,46 +118,46 @@ class Report:
 
 
 class Tally:
-    """Counts issues by check, and keeps the first few of each in words."""
+    """Counts of issues by check, with descriptions of the first few."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self.examples: dict[str, list[str]] = {}
 
     def add(self, check: str, count: int, examples: Iterable[str] = ()) -> None:
-        """``count`` issues against ``check``; ``examples`` is only drawn from while some are wanted."""
+        """Add ``count`` issues of ``check``; ``examples`` is consumed only until `MAX_EXAMPLES` are stored."""
         if count <= 0:
             return
         self.counts[check] += int(count)
         kept = self.examples.setdefault(check, [])
         for example in examples:
-            if len(kept) >= MOST_EXAMPLES:
+            if len(kept) >= MAX_EXAMPLES:
                 return
             kept.append(example)
 
 
 class SplitCheck(Protocol):
-    """What a dataset looks at in one split."""
+    """Checks of one split, fed batch by batch."""
 
     rows: int
     documents: int | None
 
     def batch(self, rows: pa.Table, tally: Tally) -> None:
-        """Look at the next rows of the split, in order."""
+        """Check the next rows of the split, in order."""
 
     def finish(self, tally: Tally) -> None:
-        """Look at what only the whole split shows."""
+        """Run the checks that need the whole split."""
 
 
 class CheckRules(ABC):
-    """The `check` of a dataset's verbs: what is looked at in its splits, and which findings are no violations.
+    """Base class of a dataset's `check` verb: the checks of its splits, and the findings that are no violations.
 
     Attributes:
-        schema: of every file.
+        schema: schema of every file.
         columns: the columns to read; all by default.
-        whole: those that hold no null; see `records.built.batches`.
-        quirks: (config, split, check) -> what is known; ``*`` stands for any config or split.
-        notes: check -> what is known; a finding of these checks is no violation anywhere.
+        whole: the columns without nulls; see `records.built.batches`.
+        quirks: (config, split, check) -> explanation; ``*`` stands for any config or split.
+        notes: check -> explanation; a finding of these checks is no violation anywhere.
     """
 
     schema: pa.Schema
@@ -167,18 +167,18 @@ class CheckRules(ABC):
     notes: Mapping[str, str] = MappingProxyType({})
 
     @abstractmethod
-    def split_check(self, built: BuiltDataset, config: str, leakage: bool) -> SplitCheck:
-        """Return what looks at one split of a configuration; ``leakage``: `leaks` will be asked."""
+    def make_split_check(self, built: BuiltDataset, config: str, leakage: bool) -> SplitCheck:
+        """Return the checks of one split; ``leakage``: prepare also for `find_leaks`."""
 
-    def across(self, built: BuiltDataset, config: str, checks: Mapping[str, Any], tally: Tally) -> None:  # noqa: B027
-        """Look at all splits of a configuration: ``checks`` are those that looked at each."""
+    def check_all(self, built: BuiltDataset, config: str, checks: Mapping[str, Any], tally: Tally) -> None:  # noqa: B027
+        """Check all splits of a configuration together; ``checks`` maps each split to its finished checks."""
 
-    def leaks(self, built: BuiltDataset, config: str, splits: Mapping[str, Any]) -> Iterable[Finding]:
-        """Return what stands several times; see `repeated`."""
+    def find_leaks(self, built: BuiltDataset, config: str, splits: Mapping[str, Any]) -> Iterable[Finding]:
+        """Return the findings of ``--leakage``, e.g. repeated texts; see `find_repeated`."""
         return ()
 
     def check(self, folder: Path, configs: Sequence[str] | None = None, leakage: bool = False) -> Report:
-        """Return the integrity report of a built folder, its card against its Parquet files included.
+        """Return the integrity report of a built folder, including the comparison of card and Parquet files.
 
         Raises:
             DataError: the folder, its card or a Parquet file cannot be read; an unknown configuration.
@@ -188,23 +188,23 @@ class CheckRules(ABC):
         for config in built.chosen(configs):
             checks: dict[str, SplitCheck] = {}
             for split, paths in built.splits(config).items():
-                check, tally = self.split_check(built, config, leakage), Tally()
+                check, tally = self.make_split_check(built, config, leakage), Tally()
                 for batch in read_rows(paths, self.columns or self.schema.names, kinds=self.schema, whole=self.whole):
                     check.batch(batch, tally)
                 check.finish(tally)
                 checks[split] = check
-                findings = self._findings(config, split, tally)
+                findings = self._make_findings(config, split, tally)
                 report.splits.append(SplitReport(config, split, check.rows, check.documents, findings))
             tally = Tally()
-            self.across(built, config, checks, tally)
-            _card_agrees(built, config, tally)
-            if findings := self._findings(config, "all", tally):
+            self.check_all(built, config, checks, tally)
+            _check_card(built, config, tally)
+            if findings := self._make_findings(config, "all", tally):
                 report.splits.append(SplitReport(config, "all", sum(c.rows for c in checks.values()), None, findings))
-            report.leakage += self.leaks(built, config, checks) if leakage else ()
+            report.leakage += self.find_leaks(built, config, checks) if leakage else ()
         return report
 
-    def _findings(self, config: str, split: str, tally: Tally) -> list[Finding]:
-        """The tally as findings, each with its level; violations first."""
+    def _make_findings(self, config: str, split: str, tally: Tally) -> list[Finding]:
+        """Return the findings of a tally, violations first."""
         findings = []
         for check, count in tally.counts.items():
             keys = ((config, split, check), (config, "*", check), ("*", split, check), ("*", "*", check))
@@ -216,18 +216,18 @@ class CheckRules(ABC):
 
 
 class UniqueStrings:
-    """Strings that should all differ: collected batch by batch, counted once at the end."""
+    """Collection of strings that should be unique: added batch by batch, counted at the end."""
 
     def __init__(self) -> None:
         self._chunks: list[pa.Array] = []
 
     def add(self, values: pa.Array | pa.ChunkedArray) -> None:
-        """Take up the values of a batch."""
+        """Add the values of a batch."""
         values = values.cast(pa.string())
         self._chunks.extend(values.chunks if isinstance(values, pa.ChunkedArray) else [values])
 
-    def repeated(self) -> list[tuple[str, int]]:
-        """The values that occur more than once, with how often."""
+    def find_repeated(self) -> list[tuple[str, int]]:
+        """Return (value, count) of each value that occurs more than once."""
         if not self._chunks:
             return []
         counts = pc.value_counts(pa.chunked_array(self._chunks, pa.string()))
@@ -235,23 +235,23 @@ class UniqueStrings:
         return [(entry["values"], entry["counts"]) for entry in often.to_pylist()]
 
 
-def repeated(check: str, keys_and_places: Iterable[tuple[object, str]]) -> list[Finding]:
-    """A note that something stands in several places, named together; none where each stands in one.
+def find_repeated(check: str, keys_and_places: Iterable[tuple[object, str]]) -> list[Finding]:
+    """Return one note that lists the keys with several places; an empty list if each key has one place.
 
     Args:
-        check: the note's name.
-        keys_and_places: what is to stand once (hashable), and the words for where it stands.
+        check: name of the note.
+        keys_and_places: (hashable key that should be unique, description of its place).
     """
     places: dict[object, list[str]] = {}
     for key, place in keys_and_places:
         places.setdefault(key, []).append(place)
     groups = [group for group in places.values() if len(group) > 1]
-    examples = tuple(", ".join(group) for group in groups[:MOST_EXAMPLES])
+    examples = tuple(", ".join(group) for group in groups[:MAX_EXAMPLES])
     return [Finding(check, "note", len(groups), examples)] if groups else []
 
 
-def _card_agrees(built: BuiltDataset, config: str, tally: Tally) -> None:
-    """Compare what the card says of a configuration (columns and types, counts, sizes) with its Parquet files."""
+def _check_card(built: BuiltDataset, config: str, tally: Tally) -> None:
+    """Compare the card's entry of a configuration (columns, types, counts) with its Parquet files."""
     from datasets import Features
 
     info = built.info(config)
@@ -263,6 +263,6 @@ def _card_agrees(built: BuiltDataset, config: str, tally: Tally) -> None:
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         tally.add("card", 1, [f"{config}: its features cannot be read ({error})"])
         return
-    for fault in card_faults(built, config, schema):
+    for fault in find_card_issues(built, config, schema):
         where = f"{config}/{fault.field}" if fault.file is None else Path(fault.file).name
         tally.add("card", 1, [f"{where}: {fault.message}"])

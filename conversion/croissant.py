@@ -1,8 +1,7 @@
 """Croissant metadata (mlcommons.org/croissant, version 1.1) of a built dataset folder: ``croissant.json``.
 
-Every data file stands there with its size and SHA-256, and every config with its fields, so the file serves three:
-search engines that read Croissant, ``mlcroissant`` loading the records, and `publish`, which sends nothing whose digest
-differs from what `build` wrote down.
+The file lists every data file with its size and SHA-256, and every config with its fields. Search engines read it,
+``mlcroissant`` loads the records by it, and `publish` sends only files whose digest is the one that `build` recorded.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import DataError, raise_all
 from eraser_hub.version import __version__
 
-from .card import content_version, first_paragraph
+from .card import compute_content_version, get_first_paragraph
 from .dataset import CROISSANT
 
 CONTEXT = Path(__file__).with_name("croissant_context.json")  # the ``@context`` of the format's version
@@ -35,19 +34,22 @@ def write_croissant(folder: Path, name: str, digests: Mapping[str, str] | None =
     Args:
         folder: the dataset's folder; its card names the configs and their files.
         name: the dataset's name.
-        digests: SHA-256 of files that have just been written, by their paths in the folder.
+        digests: path in the folder -> SHA-256, of files that have just been written.
+
+    Returns:
+        the path of the file.
 
     Raises:
-        DataError: no card, a card without configs, a config without files.
+        DataError: there is no card, the card has no configs, or a config has no files.
     """
     built = open_built(folder)
     card = built.card
     url = card.get("homepage") or f"https://huggingface.co/datasets/{name}"
-    named = card.get("license")
-    licenses = [name for name in (named if isinstance(named, list) else [named]) if isinstance(name, str)]
+    declared = card.get("license")
+    licenses = [name for name in (declared if isinstance(declared, list) else [declared]) if isinstance(name, str)]
     known = [name for name in licenses if name not in ("other", "unknown")]
     facts = {
-        # the addresses of those that the card names by the Hub's short names
+        # licences as addresses: the card names them by the Hub's short names
         "license": [name if "://" in name else f"https://choosealicense.com/licenses/{name}/" for name in known],
         "url": url,
         "citeAs": card.get("citation"),
@@ -59,12 +61,12 @@ def write_croissant(folder: Path, name: str, digests: Mapping[str, str] | None =
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.1",
         "name": name,
-        "description": first_paragraph(built.prose) or str(card.get("pretty_name") or name),
-        "version": dataset_version(card),
+        "description": get_first_paragraph(built.prose) or str(card.get("pretty_name") or name),
+        "version": get_dataset_version(card),
         **{key: value for key, value in facts.items() if value},
         "isLiveDataset": False,
-        "distribution": list(_distribution(built, url, digests or {})),
-        "recordSet": [part for config in built.configs for part in _record_sets(built, config, name)],
+        "distribution": list(_make_distribution(built, url, digests or {})),
+        "recordSet": [part for config in built.configs for part in _make_record_sets(built, config, name)],
     }
     path = Path(folder) / CROISSANT
     atomic_write(path, (json.dumps(metadata, ensure_ascii=False, indent=1) + "\n").encode())
@@ -72,7 +74,7 @@ def write_croissant(folder: Path, name: str, digests: Mapping[str, str] | None =
 
 
 def verify_digests(folder: Path) -> None:
-    """Raise a DataError when a data file is not the one that ``build`` wrote down in ``croissant.json``."""
+    """Raise a DataError if a data file differs from the digest in ``croissant.json``."""
     path = folder / CROISSANT
     try:
         written = json.loads(path.read_bytes())
@@ -86,7 +88,7 @@ def verify_digests(folder: Path) -> None:
     except (ValueError, KeyError, TypeError):
         message = "expected Croissant metadata as build writes it: build the dataset again"
         raise DataError(message, rule="syntax", file=path) from None
-    present = set(_data_files(folder))
+    present = set(_list_data_files(folder))
     errors = [
         DataError("not written by build", rule="check", file=folder / name) for name in sorted(present - digests.keys())
     ]
@@ -103,8 +105,8 @@ def verify_digests(folder: Path) -> None:
     raise_all(errors)
 
 
-def _data_files(folder: Path) -> list[str]:
-    """All that build wrote but the card: the Parquet of configs and of unused documents, and release.json."""
+def _list_data_files(folder: Path) -> list[str]:
+    """Return the paths of the Parquet and JSON files that build writes, relative to the folder."""
     files = (path.relative_to(folder) for path in folder.rglob("*") if path.suffix in (".parquet", ".json"))
     return sorted(path.as_posix() for path in files if path.name != CROISSANT and not path.name.startswith("."))
 
@@ -112,20 +114,22 @@ def _data_files(folder: Path) -> list[str]:
 # -- the parts --------------------------------------------------------------------------------------------------------
 
 
-def _node(kind: str, identifier: str, **rest: Any) -> dict[str, Any]:
-    """A thing of the format, which goes by its id."""
+def _make_node(kind: str, identifier: str, **rest: Any) -> dict[str, Any]:
+    """Return a node of the format; its id is also its name."""
     return {"@type": f"cr:{kind}", "@id": identifier, "name": identifier, **rest}
 
 
-def _distribution(built: BuiltDataset, url: str, digests: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    """What holds the files (offline the folder: ``mlcroissant.Dataset(path, mapping={"repo": folder})``), each file,
-    and the files of each config together."""
-    # a repository has no one digest; the files below have theirs
+def _make_distribution(built: BuiltDataset, url: str, digests: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """Yield the repository, each file, and the file set of each config.
+
+    Offline the folder is the repository: ``mlcroissant.Dataset(path, mapping={"repo": folder})``.
+    """
+    # a repository has no single digest; the files below have their own
     no_digest = "https://github.com/mlcommons/croissant/issues/80"
     about = {"description": "The repository.", "contentUrl": url, "encodingFormat": "git+https", "sha256": no_digest}
-    yield _node("FileObject", "repo", **about)
-    for path in _data_files(built.folder):
-        yield _node(
+    yield _make_node("FileObject", "repo", **about)
+    for path in _list_data_files(built.folder):
+        yield _make_node(
             "FileObject",
             path,
             contentUrl=path,
@@ -134,42 +138,42 @@ def _distribution(built: BuiltDataset, url: str, digests: Mapping[str, str]) -> 
             sha256=digests.get(path) or compute_file_digest(built.folder / path),
         )
     for config in built.configs:
-        held = {"containedIn": {"@id": "repo"}, "encodingFormat": PARQUET, "includes": f"{config}/*.parquet"}
-        yield _node("FileSet", f"parquet-files-of-{config}", **held)
+        attributes = {"containedIn": {"@id": "repo"}, "encodingFormat": PARQUET, "includes": f"{config}/*.parquet"}
+        yield _make_node("FileSet", f"parquet-files-of-{config}", **attributes)
 
 
-def _record_sets(built: BuiltDataset, config: str, name: str) -> Iterator[dict[str, Any]]:
-    """The label names of a config, a set a column, and its rows."""
+def _make_record_sets(built: BuiltDataset, config: str, name: str) -> Iterator[dict[str, Any]]:
+    """Yield the record sets of a config: the names of each label column, then the rows."""
     splits, labels = built.splits(config), built.class_labels(config)
     for column, names in labels.items():
         identifier = f"{config}_{column}_labels"
         index, label = f"{identifier}/index", f"{identifier}/name"
-        yield _node(
+        yield _make_node(
             "RecordSet",
             identifier,
             description=f"The names of {column} in {config}.",
             dataType="sc:Enumeration",
             key={"@id": index},
-            field=[_node("Field", index, dataType="sc:Integer"), _node("Field", label, dataType="sc:Text")],
+            field=[_make_node("Field", index, dataType="sc:Integer"), _make_node("Field", label, dataType="sc:Text")],
             data=[{index: number, label: words} for number, words in enumerate(names)],
         )
     schema = pq.read_schema(next(iter(splits.values()))[0])
-    fields = [_field(config, [column.name], column.type, labels) for column in schema]
-    yield _node("RecordSet", config, description=f"{name}, config {config}: {', '.join(splits)}.", field=fields)
+    fields = [_make_field(config, [column.name], column.type, labels) for column in schema]
+    yield _make_node("RecordSet", config, description=f"{name}, config {config}: {', '.join(splits)}.", field=fields)
 
 
-def _field(config: str, path: list[str], kind: pa.DataType, labels: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """One column, or one part of a struct; lists of lists are arrays of as many dimensions."""
+def _make_field(config: str, path: list[str], kind: pa.DataType, labels: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """Return the field of a column or of a struct's member; nested lists become arrays of as many dimensions."""
     depth = 0
     while pa.types.is_list(kind) or pa.types.is_large_list(kind):
         kind, depth = kind.value_type, depth + 1
-    field = _node("Field", "/".join([config, *path]))
+    field = _make_node("Field", "/".join([config, *path]))
     if depth:
         field |= {"isArray": True, "arrayShape": ",".join(["-1"] * depth)}
     if len(path) == 1 and path[0] in labels:
         field["references"] = {"field": {"@id": f"{config}_{path[0]}_labels/index"}}
     if pa.types.is_struct(kind):
-        field["subField"] = [_field(config, [*path, part.name], part.type, {}) for part in kind]
+        field["subField"] = [_make_field(config, [*path, part.name], part.type, {}) for part in kind]
         return field
     kinds = {"Boolean": pa.types.is_boolean, "Integer": pa.types.is_integer, "Float": pa.types.is_floating}
     field["dataType"] = f"sc:{next((name for name, fits in kinds.items() if fits(kind)), 'Text')}"
@@ -180,8 +184,8 @@ def _field(config: str, path: list[str], kind: pa.DataType, labels: Mapping[str,
     return field
 
 
-def dataset_version(card: Mapping[str, Any]) -> str:
-    """The version of a whole dataset: the one that its configs share, or else one made of theirs."""
+def get_dataset_version(card: Mapping[str, Any]) -> str:
+    """Return the version of a dataset: the one that its configs share, else one derived from theirs."""
     versions: dict[str, str] = {}
     infos = card.get("dataset_info") or []
     for entry in [*(infos if isinstance(infos, list) else [infos]), *(card.get("configs") or [])]:
@@ -191,4 +195,4 @@ def dataset_version(card: Mapping[str, Any]) -> str:
             versions[str(entry.get("config_name"))] = str(version)
     if len(set(versions.values())) <= 1:
         return next(iter(versions.values()), __version__)
-    return content_version(f"{config} {version}" for config, version in sorted(versions.items()))
+    return compute_content_version(f"{config} {version}" for config, version in sorted(versions.items()))

@@ -1,7 +1,7 @@
-"""What each dataset's folder provides, and what its verbs give back.
+"""Interface of a dataset's folder, and the results of its verbs.
 
-A dataset is a folder in ``conversion/``: a `HubDataset` named ``DATASET`` in its ``__init__.py`` says what it is, and
-`Verbs` named ``VERBS`` in its ``verbs.py``, which is imported when a verb is called, do the work.
+A dataset is a folder in ``conversion/``. Its ``__init__.py`` has a `HubDataset` named ``DATASET``, which describes it.
+Its ``verbs.py`` has `Verbs` named ``VERBS``, which do the work and are imported when a verb is called.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from eraser_hub.records.errors import BusyError, DataError, DataErrors, raise_al
 from eraser_hub.records.json_lines import parse_strict_object
 from eraser_hub.records.lines import wrap_read_errors
 
-from .typed import typed
+from .typed import convert_type
 
 if TYPE_CHECKING:
     from eraser_hub.records.tables import Tables
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from .checks import Report
 
 RELEASE, CROISSANT, EVAL_YAML = "release.json", "croissant.json", "eval.yaml"
-LICENSES = "licenses"  # the folder of the licence files that came with a release
+LICENSES = "licenses"  # the folder of the licence files of a release
 FORMAT = 2
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class BuildOptions:
-    """How a build goes about it; see `HubDataset.build`."""
+    """Options of a build; see `HubDataset.build`."""
 
     num_proc: int = 1
     progress: bool = False
@@ -47,13 +47,13 @@ class BuildOptions:
 
 @dataclass(frozen=True, slots=True)
 class BuildResult:
-    """What a build did.
+    """Result of a build.
 
     Attributes:
         folder: the finished dataset folder.
         rows: config -> split (the dataset's names) -> number of rows.
-        notes: lines for the user: files that were skipped and why, digests recorded, what the viewer will not like.
-        failed: config -> why it could not be built; what stood there of it is as it was.
+        notes: lines for the user, e.g. skipped files and recorded digests.
+        failed: config -> the error of a config that could not be built; its earlier files are unchanged.
     """
 
     folder: Path
@@ -64,7 +64,7 @@ class BuildResult:
 
 @dataclass(frozen=True, slots=True)
 class ExportResult:
-    """What an export wrote: the files, and lines for the user."""
+    """Result of an export: the files that were written, and lines for the user."""
 
     folder: Path
     files: list[Path]
@@ -72,10 +72,10 @@ class ExportResult:
 
 
 class PartlyBuilt(DataErrors):
-    """Some configurations could not be built; the others were.
+    """Error of a build in which some configurations failed and the others were built.
 
     Attributes:
-        result: what was built.
+        result: the result for the configurations that were built.
     """
 
     def __init__(self, result: BuildResult) -> None:
@@ -86,11 +86,18 @@ class PartlyBuilt(DataErrors):
         return type(self), (self.result,)
 
 
-def each_of(names: Sequence[str], build: Callable[[str], T]) -> tuple[dict[str, T], dict[str, DataError]]:
-    """What ``build`` makes of each configuration, and the errors of those that it cannot make.
+def build_each(names: Sequence[str], build: Callable[[str], T]) -> tuple[dict[str, T], dict[str, DataError]]:
+    """Call ``build`` with each name.
+
+    Args:
+        names: the configurations.
+        build: name -> result; its DataErrors are collected.
+
+    Returns:
+        name -> result, and name -> error of the calls that failed.
 
     Raises:
-        DataError: none could be built; BusyError when another build is at work.
+        DataError: every call failed; BusyError if another build is running.
     """
     done: dict[str, T] = {}
     failed: dict[str, DataError] = {}
@@ -107,12 +114,12 @@ def each_of(names: Sequence[str], build: Callable[[str], T]) -> tuple[dict[str, 
 
 
 def is_built(folder: Path) -> bool:
-    """Whether a folder is one that a build wrote, and holds no raw files."""
+    """Return True if a build wrote the folder."""
     return (folder / "README.md").is_file() and (folder / RELEASE).is_file()
 
 
 class Verbs(ABC):
-    """The work of a dataset's verbs; see those of `HubDataset`, which call them."""
+    """Base class of a dataset's verbs; the methods of `HubDataset` call them."""
 
     @abstractmethod
     def build(
@@ -130,24 +137,24 @@ class Verbs(ABC):
 
     @abstractmethod
     def stats(self, folder: Path, configs: Sequence[str] | None = None, raw: Path | None = None) -> Tables:
-        """Return the papers' tables of a built folder; ``raw`` is the folder that it was built from, if at hand."""
+        """Return the papers' tables of a built folder; ``raw`` is the folder of its raw files, if available."""
 
     def is_built(self, folder: Path) -> bool:
-        """Return whether `check` and `stats` may look at a folder as it is; one with raw files is built aside first."""
+        """Return True if `check` and `stats` can read the folder directly; raw files are built elsewhere first."""
         return is_built(folder)
 
     def further_configs(self, folder: Path) -> Collection[str]:
-        """Return the configs in a folder, raw or built, beside the dataset's own."""
+        """Return the configs of a folder, raw or built, that are not among the dataset's configs."""
         return ()
 
 
 class Headline(NamedTuple):
-    """A score that a dataset's systems are ranked by.
+    """A score by which systems are ranked on a dataset.
 
     Attributes:
-        name: in the task's id.
-        key: of the score in a score file.
-        lower: whether lower is better.
+        name: name of the score in the task's id.
+        key: key of the score in a score file.
+        lower: True if lower is better.
     """
 
     name: str
@@ -155,8 +162,8 @@ class Headline(NamedTuple):
     lower: bool = False
 
 
-# the scores that the papers' tables of systems print
-HEADLINES_OF_SPANS = (
+# the scores in the papers' tables of systems
+SPAN_HEADLINES = (
     Headline("token_f1", "token_macro_f1"),
     Headline("iou_f1", "iou_macro_f1"),
     Headline("auprc", "auprc"),
@@ -171,11 +178,11 @@ class HubDataset:
     """A dataset with its four verbs.
 
     Attributes:
-        name: the dataset, and its folder's name.
-        configs: its configurations, in the card's order.
-        default_config: the one that a bare load takes.
-        headlines: the scores that the Hub ranks systems by; none where there is to be no ``eval.yaml``.
-        tasks: config -> the Hub's task category, where it is not ``text-classification``.
+        name: name of the dataset and of its folder.
+        configs: its configurations, in the order of the card.
+        default_config: the configuration that a load without a name takes.
+        headlines: the scores by which the Hub ranks systems; without them there is no ``eval.yaml``.
+        tasks: config -> the Hub's task category, if it is not ``text-classification``.
     """
 
     name: str
@@ -185,12 +192,12 @@ class HubDataset:
     tasks: Mapping[str, str] = field(default_factory=dict)
 
     def verbs(self) -> Verbs:
-        """Import the dataset's work, which no other part of the command line should wait for."""
+        """Import and return the dataset's verbs; the import is slow, so it happens on the first call."""
         verbs: Verbs = importlib.import_module(f"{__package__}.{self.name}.verbs").VERBS
         return verbs
 
     def known_configs(self, folder: Path | None) -> tuple[str, ...]:
-        """The configs that may be asked for: the dataset's own, and those that a folder (raw or built) holds besides.
+        """Return the valid configs: those of the dataset, and further ones in a folder (raw or built).
 
         Raises:
             DataError: the folder cannot be read.
@@ -210,16 +217,19 @@ class HubDataset:
         """Build ``out/NAME`` (card and Parquet) from raw files.
 
         Args:
-            configs: which configurations; None takes those that ``source`` holds (all of them without a source).
-            out: the folder that holds the dataset folders; the configs that stand there already are kept.
+            configs: names of configurations; None takes those in ``source``, or all of them without a source.
+            out: the folder of the dataset folders; other configs in ``out/NAME`` are kept.
             source: a folder with one folder (or .tar.gz) per corpus; None downloads the releases.
-            num_proc: processes at most; where there is little to do, no other one starts.
+            num_proc: maximum number of processes; small builds use one.
             progress: show progress on stderr.
-            include_backup_records: take up records that a backup file alone holds (movies' test.jsonl.bak).
+            include_backup_records: add records that only a backup file holds (movies' test.jsonl.bak).
+
+        Returns:
+            the folder, its numbers of rows, and notes.
 
         Raises:
-            DataError: bad input; BusyError when another build is at work in ``out/NAME``; PartlyBuilt when some
-                configurations could be built, and are, and others not.
+            DataError: bad input; BusyError if another build is running in ``out/NAME``; PartlyBuilt if some
+                configurations were built and others failed.
         """
         options = BuildOptions(num_proc, progress, include_backup_records)
         result = self.verbs().build(None if source is None else Path(source), configs, Path(out), options)
@@ -229,19 +239,19 @@ class HubDataset:
         return result
 
     def export(self, dataset: Path, configs: Sequence[str] | None, *, out: Path) -> ExportResult:
-        """Write the raw files of a built dataset folder back, below ``out/CONFIG``; nothing is overwritten."""
+        """Write the raw files of a built dataset folder below ``out/CONFIG``; existing files are not overwritten."""
         return self.verbs().export(Path(dataset), configs, Path(out))
 
     def check(self, folder: Path, configs: Sequence[str] | None = None, *, leakage: bool = False) -> Report:
-        """The integrity report of a built folder, or of one with raw files, which is built aside first.
+        """Return the integrity report of a folder.
 
         Args:
-            folder: the folder.
-            configs: which configurations; None takes all that are there.
-            leakage: also list what stands there several times, and evidence that a search by text would misplace.
+            folder: a built folder, or one with raw files, which are built in a temporary folder first.
+            configs: names of configurations; None takes all in the folder.
+            leakage: also list repeated texts, and evidence that a search by text would misplace.
 
         Raises:
-            DataError: nothing to check there, or a file that cannot be read.
+            DataError: there is nothing to check, or a file cannot be read.
         """
         with self._built(Path(folder), configs) as built:
             report = self.verbs().check(built, configs, leakage)
@@ -249,7 +259,7 @@ class HubDataset:
         return report
 
     def stats(self, folder: Path, configs: Sequence[str] | None = None) -> Tables:
-        """The paper's tables, recomputed from a built folder, or from one with raw files, which is built aside first.
+        """Return the paper's tables, recomputed from a folder, built or with raw files (see `check`).
 
         Raises:
             DataError: the folder cannot be read, or a file in it is at fault.
@@ -273,15 +283,18 @@ class HubDataset:
             yield self.build(configs, out=Path(aside), source=folder).folder
 
 
-def standing(target: Path, entry: type[msgspec.Struct]) -> dict[str, Any]:
-    """``release.json`` of the folder that a build is to replace; nothing where there is none, or an empty one.
+def read_existing_release(target: Path, entry: type[msgspec.Struct]) -> dict[str, Any]:
+    """Return ``release.json`` of the folder that a build is going to replace.
 
     Args:
         target: the folder.
         entry: as in `read_release`.
 
+    Returns:
+        the configs of the file; an empty dict if the folder is missing or empty.
+
     Raises:
-        DataError: a folder that no build wrote: it holds somebody's files, and is not replaced.
+        DataError: the folder has files that no build wrote, and must not be replaced.
     """
     if not target.is_dir() or not any(target.iterdir()):
         return {}
@@ -295,14 +308,14 @@ def standing(target: Path, entry: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 def read_release(folder: Path, entry: type[msgspec.Struct]) -> dict[str, Any]:
-    """What a build wrote there: config -> what its rows cannot hold.
+    """Return the configs of a built folder's ``release.json``: config -> facts that its rows cannot hold.
 
     Args:
         folder: the built folder.
-        entry: what has to stand there of each config.
+        entry: the type of each config's entry.
 
     Raises:
-        DataError: the file is missing or damaged, lacks something, or another version of this project wrote it.
+        DataError: the file is missing, damaged or incomplete, or another version of this project wrote it.
     """
     path = folder / RELEASE
     if not os.path.lexists(path):
@@ -316,15 +329,18 @@ def read_release(folder: Path, entry: type[msgspec.Struct]) -> dict[str, Any]:
     if release.get("format") != FORMAT:
         message = f"expected the format {FORMAT}, found {show(release.get('format'))}, which another version wrote"
         raise DataError(f"{message}; remove the folder and build it anew", rule="file-version", file=path)
-    for name, held in configs.items():
-        typed(held, entry, name, file=path)
+    for name, facts in configs.items():
+        convert_type(facts, entry, name, file=path)
     return configs
 
 
-def ends_of(path: Path) -> dict[str, bool]:
-    """Whether a file begins with a byte order mark, and whether it ends with a newline."""
+def read_file_ends(path: Path) -> dict[str, bool]:
+    """Return True or False for ``byte_order_mark`` (at the start of a file) and ``final_newline`` (at its end)."""
     with path.open("rb") as file:
-        mark = file.read(3) == b"\xef\xbb\xbf"
+        has_mark = file.read(3) == b"\xef\xbb\xbf"
         size = file.seek(0, 2)
         file.seek(max(size - 1, 0))
-        return {"byte_order_mark": mark, "final_newline": not size or file.read(1) == b"\n"}
+        return {"byte_order_mark": has_mark, "final_newline": not size or file.read(1) == b"\n"}
+
+
+ends_of = read_file_ends  # its name in 2.0

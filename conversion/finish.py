@@ -1,4 +1,4 @@
-"""The end of every build: what makes a folder of Parquet a dataset of the Hub."""
+"""Last step of every build: it turns a folder of Parquet into a dataset for the Hub."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from eraser_hub.records.atomic import carry_over
 
-from .card import verify_folder, with_picture
+from .card import insert_picture, verify_folder
 from .croissant import write_croissant
 from .dataset import CROISSANT, EVAL_YAML, FORMAT, LICENSES, RELEASE
 from .leaderboard import write_eval_yaml
@@ -27,24 +27,24 @@ def finish_build(
     label_names: Mapping[str, Sequence[str]] | None = None,
     digests: Mapping[str, str] | None = None,
 ) -> None:
-    """Write ``release.json``, the card, Croissant metadata and ``eval.yaml``, and take over what people put beside.
+    """Write ``release.json``, the card, Croissant metadata and ``eval.yaml``, and carry over files that no build wrote.
 
     Args:
-        target: the folder that stands; its name is the dataset's.
-        folder: the new one, which is to take its place, with all of its Parquet.
-        schema: what each file of a config has to have.
-        release: config -> what its rows cannot hold.
-        card: makes the card, when release.json is there.
-        parquet_folders: those that a build writes Parquet into.
-        label_names: per config, the names that the gold label has to have in the card.
-        digests: SHA-256 of files that have just been written, by their paths in the folder.
+        target: the existing folder; its name is the dataset's name.
+        folder: the new folder, which replaces it, with all of its Parquet files.
+        schema: the expected schema of each file of a config.
+        release: config -> facts that its rows cannot hold.
+        card: makes the card after release.json has been written.
+        parquet_folders: the folders into which a build writes Parquet.
+        label_names: config -> the expected names of the gold label in the card.
+        digests: path in the folder -> SHA-256, of files that have just been written.
 
     Raises:
         DataError: card and files disagree.
     """
     text = json.dumps({"format": FORMAT, "configs": dict(release)}, ensure_ascii=False, indent=1)
     (folder / RELEASE).write_text(text + "\n", encoding="utf-8")
-    (folder / "README.md").write_text(with_picture(card(), target.name, folder), encoding="utf-8")
+    (folder / "README.md").write_text(insert_picture(card(), target.name, folder), encoding="utf-8")
     verify_folder(folder, schema, label_names)
     write_croissant(folder, target.name, digests)
     write_eval_yaml(folder, target.name)

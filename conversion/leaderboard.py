@@ -1,8 +1,8 @@
-"""``eval.yaml`` of a built dataset folder: which scores of it the Hub may rank systems by.
+"""``eval.yaml`` of a built dataset folder: the scores by which the Hub ranks systems.
 
-The Hub reads the file at the root of a dataset's repository: each task there has a leaderboard of its own, and a
-model's ``.eval_results/*.yaml`` answers a task with one value (huggingface.co/docs/hub/eval-results). Nothing in the
-format says that lower is better: the description does, in words.
+The Hub reads the file at the root of a dataset's repository. Each task has its own leaderboard, and a model's
+``.eval_results/*.yaml`` has one value for a task (huggingface.co/docs/hub/eval-results). The format has no field for
+"lower is better", so the description says it.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.built import BuiltDataset, open_built
 from eraser_hub.records.errors import DataError
 
-from .card import first_paragraph
+from .card import get_first_paragraph
 
 FRAMEWORK = "eraser-hub"
-# a task of this split goes by the config's name alone
+# the id of a task on this split does not name the split
 PLAIN_SPLIT = "test"
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
@@ -30,33 +30,33 @@ HEADLINES = {name: dataset.headlines for name, dataset in HUB_DATASETS.items() i
 
 
 def task_id(config: str, split: str, headline: Headline) -> str:
-    """``movies_token_f1`` of the test split, ``movies_validation_token_f1`` of another one."""
+    """Return a task's id: ``movies_token_f1`` for the test split, ``movies_validation_token_f1`` for another one."""
     return "_".join([config, *([split] if split != PLAIN_SPLIT else []), headline.name])
 
 
-def ranked(split: str) -> bool:
-    """Whether systems are ranked by a split: not by one that they are trained on."""
+def is_ranked(split: str) -> bool:
+    """Return True if systems are ranked on a split, i.e. if it is no training split."""
     return not split.startswith("train")
 
 
-def task_category(name: str, config: str) -> str:
-    """Return the Hub's task category of a config; classification where nothing is said of it: all rows have labels."""
+def get_task_category(name: str, config: str) -> str:
+    """Return the Hub's task category of a config, ``text-classification`` by default."""
     return HUB_DATASETS[name].tasks.get(config, "text-classification")
 
 
-def eval_yaml(name: str, built: BuiltDataset) -> str:
-    """The text of ``eval.yaml``: the id, config and split of each headline of each split that is ranked.
+def make_eval_yaml(name: str, built: BuiltDataset) -> str:
+    """Return the text of ``eval.yaml``: id, config and split of each headline on each ranked split.
 
     Args:
-        name: the dataset, one of `HEADLINES`.
-        built: its folder, whose card is finished.
+        name: the dataset, a key of `HEADLINES`.
+        built: its folder, with a finished card.
 
     Raises:
         DataError: two tasks have one id.
     """
     headlines, tasks = HEADLINES[name], dict[str, dict[str, str]]()
     for config in built.configs:
-        for split in filter(ranked, built.splits(config)):
+        for split in filter(is_ranked, built.splits(config)):
             for identifier in (task_id(config, split, headline) for headline in headlines):
                 if identifier in tasks:
                     message = f"two tasks have the id {identifier}: rename a config"
@@ -64,7 +64,7 @@ def eval_yaml(name: str, built: BuiltDataset) -> str:
                 tasks[identifier] = {"id": identifier, "config": config, "split": split}
     scores = ", ".join(each.name if each.name == each.key else f"{each.name} ({each.key})" for each in headlines)
     words = [
-        _LINK.sub(r"\1", first_paragraph(built.prose)).replace("**", "").replace("*", ""),
+        _LINK.sub(r"\1", get_first_paragraph(built.prose)).replace("**", "").replace("*", ""),
         f"Tasks are CONFIG_SCORE on the split {PLAIN_SPLIT} and CONFIG_SPLIT_SCORE on others but train;",
         f"scores: {scores}.",
         *(f"{headline.name}: lower is better." for headline in headlines if headline.lower),
@@ -79,18 +79,18 @@ def eval_yaml(name: str, built: BuiltDataset) -> str:
 
 
 def write_eval_yaml(folder: Path, name: str) -> None:
-    """Write ``eval.yaml`` into a folder whose card and files are finished; see `eval_yaml`. None without headlines."""
+    """Write ``eval.yaml`` into a finished folder, if the dataset has headlines; see `make_eval_yaml`."""
     if name in HEADLINES:
-        atomic_write(folder / EVAL_YAML, eval_yaml(name, open_built(folder)).encode())
+        atomic_write(folder / EVAL_YAML, make_eval_yaml(name, open_built(folder)).encode())
 
 
 def verify_eval_yaml(folder: Path, name: str) -> None:
-    """Raise a DataError when ``eval.yaml`` is not the one that ``build`` writes for this folder."""
+    """Raise a DataError if ``eval.yaml`` is not the text that ``build`` writes for this folder."""
     path = folder / EVAL_YAML
     if name not in HEADLINES:
         return
     if not path.is_file():
         raise DataError("no such file: build the dataset again", rule="file-missing", file=path)
-    if path.read_bytes() != eval_yaml(name, open_built(folder)).encode():
+    if path.read_bytes() != make_eval_yaml(name, open_built(folder)).encode():
         message = "its content is not what build writes for this card: build again"
         raise DataError(message, rule="file-changed", file=path)

@@ -1,4 +1,4 @@
-"""The licence files that a release ships with a corpus: which they are, and what they say."""
+"""Licence files of a release: detection by name, and by their text."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from eraser_hub.records.lines import wrap_read_errors
 
 from .dataset import LICENSES
 
-MOST_BYTES = 1_000_000
+MAX_BYTES = 1_000_000
 _NAMES = ("license", "licence", "copying", "copyright", "notice")
 _SUFFIXES = ("", ".txt", ".md", ".rst", ".html", ".htm")
-# words that a licence's text has and no other one's, with the name that the Hub gives it
-_WORDS = {
+# the Hub's name of a licence -> a pattern that only its text matches
+_PATTERNS = {
     "mit": r"permission is hereby granted, free of charge, to any person obtaining a copy",
     "apache-2.0": r"apache license,? version 2\.0",
     "bsd-3-clause": r"redistribution and use in source and binary forms.*neither the name",
@@ -27,18 +27,18 @@ _WORDS = {
 
 
 def is_license(entry: os.DirEntry[str]) -> bool:
-    """Whether a file of a corpus folder is a licence, by its name."""
+    """Return True if the name of a corpus folder's file is that of a licence."""
     stem, suffix = os.path.splitext(entry.name.lower())
-    return stem in _NAMES and suffix in _SUFFIXES and entry.is_file() and entry.stat().st_size <= MOST_BYTES
+    return stem in _NAMES and suffix in _SUFFIXES and entry.is_file() and entry.stat().st_size <= MAX_BYTES
 
 
-def built_name(config: str, file: str) -> str:
-    """Where a licence stands in a built dataset: ``licenses/fever.license.html``."""
+def get_license_path(config: str, file: str) -> str:
+    """Return the path of a licence in a built dataset, e.g. ``licenses/fever.license.html``."""
     return f"{LICENSES}/{config}.{file}"
 
 
-def license_of(path: Path) -> str | None:
-    """The licence that a file's text is, as the Hub names it; None where its words are none of those known here.
+def detect_license(path: Path) -> str | None:
+    """Return the Hub's name of the licence whose text a file holds; None if it matches no or several patterns.
 
     Raises:
         DataError: the file cannot be read.
@@ -48,27 +48,27 @@ def license_of(path: Path) -> str | None:
     if path.suffix.lower() in (".html", ".htm"):
         text = html.unescape(re.sub(r"<[^>]*>", " ", text))
     words = " ".join(text.lower().split())
-    named = [name for name, pattern in _WORDS.items() if re.search(pattern, words)]
+    named = [name for name, pattern in _PATTERNS.items() if re.search(pattern, words)]
     return named[0] if len(named) == 1 else None
 
 
-def license_notes(config: str, said: str, path: Path) -> list[str]:
-    """A line for the user where a licence file and the card do not say the same.
+def describe_license_mismatch(config: str, declared: str, path: Path) -> list[str]:
+    """Return a line for the user if a licence file and the card name different licences.
 
     Args:
         config: its corpus.
-        said: the licence on the card.
+        declared: the licence on the card.
         path: the file.
     """
-    named = license_of(path)
-    if named == said:
+    named = detect_license(path)
+    if named == declared:
         return []
     if named is None:
-        return [f"{path}: carried over; its words are no licence known here, the card says {said} of {config}"]
-    return [f"{path}: carried over; it reads as {named}, the card says {said} of {config}"]
+        return [f"{path}: carried over; its words are no licence known here, the card says {declared} of {config}"]
+    return [f"{path}: carried over; it reads as {named}, the card says {declared} of {config}"]
 
 
-def check_name(file: str, release: Path) -> None:
-    """Refuse a licence's name out of a release.json that is no plain file name."""
+def check_license_name(file: str, release: Path) -> None:
+    """Raise a DataError if a licence's name in a release.json is no plain file name."""
     if not re.fullmatch(r"[A-Za-z]+(?:\.[a-z]+)?", file):
         raise DataError(f"expected a licence's file name, found {file!r}", rule="file-name", file=release)

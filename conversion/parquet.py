@@ -1,9 +1,9 @@
-"""Parquet that the Hub's viewer, its deduplication, and every release of datasets since 3.6 like.
+"""Parquet files for the Hub's viewer, its deduplication, and every release of datasets since 3.6.
 
-- zstd; row groups of a batch; page index on, so that the viewer reads pages and not whole groups
-- content-defined chunking: an upload after a small change sends the changed chunks alone
-- no ``huggingface`` key in the metadata: datasets 3.6 does not know newer versions' feature names. The card's
-  ``dataset_info`` says the features in the dialect that all of them read
+- zstd; one row group per batch; page index on: the viewer reads pages instead of whole groups
+- content-defined chunking: an upload after a small change sends only the changed chunks
+- no ``huggingface`` key in the metadata: datasets 3.6 does not know the feature names of newer versions. The card's
+  ``dataset_info`` has the features in a form that all of them read
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from eraser_hub.records.digests import compute_file_digest
 
 pc: Any = pyarrow.compute  # its functions are made when it is imported, unseen by type checkers
 
-COMPRESSION_LEVEL, COMPRESSION_LEVEL_OF_LONG, LONG = 3, 5, 24 << 10
-SAMPLE_ROWS, NEIGHBOURS, SHORT = 200, 100, 64
-ROWS_A_GROUP = 20_000
+COMPRESSION_LEVEL, LONG_TEXT_COMPRESSION_LEVEL, LONG_TEXT_BYTES = 3, 5, 24 << 10
+SAMPLE_ROWS, NEIGHBOURS, SHORT_TEXT_BYTES = 200, 100, 64
+ROW_GROUP_ROWS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """What was written into one Parquet file.
+    """Facts of one written Parquet file.
 
     Attributes:
-        num_rows: rows.
-        num_bytes: bytes of the rows in Arrow, what datasets calls num_bytes.
+        num_rows: number of rows.
+        num_bytes: bytes of the rows in Arrow, the num_bytes of datasets.
         file_bytes: bytes of the file.
-        sha256: of the file.
+        sha256: SHA-256 of the file.
     """
 
     num_rows: int
@@ -47,23 +47,25 @@ class FileFacts:
     sha256: str
 
 
-def writer_options(sample: pa.Table | pa.RecordBatch) -> dict[str, Any]:
-    """The keywords of pyarrow's ParquetWriter that a file is written with, encodings chosen by a sample of its rows.
+def choose_writer_options(sample: pa.Table | pa.RecordBatch) -> dict[str, Any]:
+    """Return the keywords of pyarrow's ParquetWriter, with encodings chosen by a sample of the rows.
 
-    Strings that begin as their neighbour does (ids in order, the same id again) are stored as differences; other
-    strings that rarely repeat with their lengths apart, which compresses better than lengths in between; what repeats,
-    by dictionary: a document that many rows share is stored once in a row group. Integers are stored as differences.
-    Least and greatest values are kept for short columns alone: those of texts would be whole texts. The level of
-    compression costs more than anything else. The release's .tar.gz has a header and padding for each document, so the
-    lower level stays below it where documents are of a few KiB (real movies 0.90, boolq 0.997 without the column
-    ``rationale``, which the release has not, 1.03 with it); those of articles take the higher one (evidence_inference
-    0.96, with the lower one 1.008).
+    - Strings that share a prefix with their neighbour (ids in order) are stored as differences.
+    - Other strings that rarely repeat are stored with their lengths apart, which compresses better.
+    - Repeated strings are stored by dictionary: a document that many rows share is stored once in a row group.
+    - Integers are stored as differences.
+    - Minimum and maximum are stored for short columns only: those of texts would be whole texts.
+
+    The level of compression costs the most time. The release's .tar.gz has a header and padding for each document. With
+    documents of a few KiB the lower level gives smaller files than the release (size ratio: movies 0.90; boolq 0.997
+    without the column ``rationale``, which the release does not have, 1.03 with it). Articles need the higher level
+    (evidence_inference 0.96, with the lower level 1.008).
     """
     dictionary: list[str] = []
     encoding: dict[str, str] = {}
     bounded: list[str] = []
     levels: dict[str, int] = {}
-    for path, column in _leaves(sample.slice(0, SAMPLE_ROWS)):
+    for path, column in _iterate_leaves(sample.slice(0, SAMPLE_ROWS)):
         values = column.slice(0, SAMPLE_ROWS)
         if pa.types.is_dictionary(values.type):
             dictionary.append(path)
@@ -72,8 +74,8 @@ def writer_options(sample: pa.Table | pa.RecordBatch) -> dict[str, Any]:
         elif pa.types.is_string(values.type):
             values = values.drop_null()
             length = pc.sum(pc.binary_length(values)).as_py() or 0
-            short = length <= SHORT * max(len(values), 1)
-            if short and _alike(values) * len(values) > 0.3 * length:
+            short = length <= SHORT_TEXT_BYTES * max(len(values), 1)
+            if short and _measure_prefix(values) * len(values) > 0.3 * length:
                 encoding[path] = "DELTA_BYTE_ARRAY"
             elif pc.count_distinct(values).as_py() > 0.7 * len(values):
                 encoding[path] = "DELTA_LENGTH_BYTE_ARRAY"
@@ -89,7 +91,7 @@ def writer_options(sample: pa.Table | pa.RecordBatch) -> dict[str, Any]:
             length = 0
             dictionary += [path] if not pa.types.is_boolean(values.type) else []
             bounded += [path] if "." not in path else []
-        levels[path] = COMPRESSION_LEVEL_OF_LONG if length > LONG * len(values) else COMPRESSION_LEVEL
+        levels[path] = LONG_TEXT_COMPRESSION_LEVEL if length > LONG_TEXT_BYTES * len(values) else COMPRESSION_LEVEL
     return {
         "compression": "zstd",
         "compression_level": levels,
@@ -99,21 +101,21 @@ def writer_options(sample: pa.Table | pa.RecordBatch) -> dict[str, Any]:
         "write_statistics": bounded,
         "write_page_index": True,
         "use_content_defined_chunking": True,
-        # the types are those that Parquet names by itself, and dictionaries are not to be seen by readers
+        # Parquet names all of these types itself, and readers should not see the dictionaries
         "store_schema": False,
     }
 
 
-def _alike(values: pa.StringArray) -> float:
-    """With how many equal characters each begins as the one before it, on average over the first few."""
+def _measure_prefix(values: pa.StringArray) -> float:
+    """Return the mean length of the prefix that a string shares with the one before it, over the first few."""
     texts = values[:NEIGHBOURS].to_pylist()
     # of characters, not of paths
     shared = sum(len(commonprefix(pair)) for pair in itertools.pairwise(texts))  # noqa: RUF071
     return shared / max(len(texts) - 1, 1)
 
 
-def _leaves(rows: pa.Table | pa.RecordBatch) -> Iterator[tuple[str, pa.Array]]:
-    """The columns that Parquet stores, by their paths there."""
+def _iterate_leaves(rows: pa.Table | pa.RecordBatch) -> Iterator[tuple[str, pa.Array]]:
+    """Yield (path, values) of each column that Parquet stores."""
     columns = zip(rows.schema.names, rows.columns, strict=True)
     waiting = [(name, c.combine_chunks() if isinstance(c, pa.ChunkedArray) else c) for name, c in columns][::-1]
     while waiting:
@@ -128,9 +130,12 @@ def _leaves(rows: pa.Table | pa.RecordBatch) -> Iterator[tuple[str, pa.Array]]:
 
 
 def write_parquet(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch | pa.Table]) -> FileFacts:
-    """Write the batches, a row group each, into ``path`` (a file of that name is replaced); the facts of the file.
+    """Write batches as row groups and return the facts of the file.
 
-    The columns of a batch may come as dictionaries of what ``schema`` says; the file does not show it.
+    Args:
+        path: the file; an existing one is replaced.
+        schema: the schema of the file.
+        batches: the rows; columns may be dictionary-encoded, which the file does not show.
     """
     schema = schema.remove_metadata()
     num_rows = num_bytes = 0
@@ -142,23 +147,23 @@ def write_parquet(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatc
         for batch in itertools.chain(batches, [None]):
             if batch is None and writer is not None:
                 break
-            if batch is None:  # (`Schema.empty_table` imports pandas, see `arrow_arrays`)
+            if batch is None:  # `Schema.empty_table` imports pandas, see `arrays`
                 table = pa.Table.from_arrays([pa.nulls(0, column.type) for column in schema], schema=schema)
             else:
                 table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
             if writer is None or thread is None:
                 writer = stack.enter_context(
-                    pq.ParquetWriter(path, table.schema.remove_metadata(), **writer_options(table))
+                    pq.ParquetWriter(path, table.schema.remove_metadata(), **choose_writer_options(table))
                 )
                 thread = stack.enter_context(ThreadPoolExecutor(1))
             if writing is not None:
                 writing.result()
             # compression runs outside of the interpreter's lock, while the next batch is made
-            writing = thread.submit(writer.write_table, table, row_group_size=ROWS_A_GROUP)
+            writing = thread.submit(writer.write_table, table, row_group_size=ROW_GROUP_ROWS)
             num_rows += table.num_rows
             num_bytes += table.nbytes
-            for _, values in _leaves(table):
-                if pa.types.is_dictionary(values.type):  # counted as if each value stood where it is named
+            for _, values in _iterate_leaves(table):
+                if pa.types.is_dictionary(values.type):  # counted as if the values were repeated, not encoded
                     sizes = pc.binary_length(values.dictionary).take(values.indices)
                     num_bytes += (pc.sum(sizes).as_py() or 0) + 4 * len(values) - values.nbytes
         if writing is not None:

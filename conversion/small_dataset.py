@@ -1,8 +1,8 @@
-"""Datasets whose configurations fit in memory: build, check and export, out of how a dataset reads and spells files.
+"""Datasets whose configurations fit in memory: build, check and export from methods that read and write their files.
 
-``eraser`` has verbs of its own; the bilingual benchmark and the human rationales are some thousand rows a
-configuration. What a row cannot hold lies beside the data: the files' manner in ``release.json``, and lines as they
-were released in ``records/CONFIG.parquet``; both serve `export` and are part of no configuration.
+``eraser`` has its own verbs. The bilingual benchmark and the human rationales have some thousand rows per
+configuration. Facts that a row cannot hold are stored beside the data: the format of the files in ``release.json``, and
+released lines in ``records/CONFIG.parquet``. `export` reads both; neither is part of a configuration.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from eraser_hub.records.built import BuiltDataset, open_built, read_card, read_r
 from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import DataError
 
-from .card import CARDS, ConfigWords, card_text, content_version, with_configs
+from .card import CARDS, ConfigWords, add_configs, compute_content_version, make_card_text
 from .checks import CheckRules, SplitCheck, Tally, UniqueStrings
 from .dataset import (
     RELEASE,
@@ -31,9 +31,9 @@ from .dataset import (
     ExportResult,
     HubDataset,
     Verbs,
-    each_of,
+    build_each,
+    read_existing_release,
     read_release,
-    standing,
 )
 from .finish import finish_build
 from .parquet import write_parquet
@@ -43,7 +43,7 @@ RECORDS = pa.schema([("file", pa.string()), ("line", pa.int32()), ("text", pa.st
 
 
 class ReleasedFile(msgspec.Struct):
-    """What ``release.json`` holds of a released file: its manner, its split or kind, and what was left out of it."""
+    """Entry of a released file in ``release.json``: its format, its split or kind, and counts of skipped lines."""
 
     file: str
     byte_order_mark: bool
@@ -55,7 +55,7 @@ class ReleasedFile(msgspec.Struct):
 
 
 class Entry(msgspec.Struct):
-    """What ``release.json`` holds of a configuration."""
+    """Entry of a configuration in ``release.json``."""
 
     files: list[ReleasedFile]
 
@@ -64,10 +64,10 @@ class Sources(NamedTuple):
     """The files in a user's folder.
 
     Attributes:
-        files: config -> split, or kind of file -> its path; no entry for a config that is not there.
-        root: config -> the folder that exported names are relative to.
-        notes: a sentence for what is missing or left out.
-        beside: further files that rows are made of, and that no export writes, by kind.
+        files: config -> split (or kind of file) -> path; no entry for a missing config.
+        root: config -> the folder to which exported names are relative.
+        notes: one sentence per missing or skipped file.
+        beside: kind -> path of further files with content of the rows, which no export writes.
     """
 
     files: dict[str, dict[str, Path]]
@@ -80,10 +80,10 @@ class ConfigTables(NamedTuple):
     """One configuration, ready to be written.
 
     Attributes:
-        splits: split -> its rows.
-        files: of each released file what is constant in it: its name, ``byte_order_mark``, ``final_newline``, and what
-            the dataset's export goes by.
-        records: (file, 1-based line, text) of lines that rows and ``files`` do not give back.
+        splits: split -> rows.
+        files: facts of each released file: its name, ``byte_order_mark``, ``final_newline``, and other facts that the
+            export needs.
+        records: (file, 1-based line, text) of lines that rows and ``files`` cannot restore.
     """
 
     splits: Mapping[str, pa.Table]
@@ -92,13 +92,13 @@ class ConfigTables(NamedTuple):
 
 
 class SmallDataset(CheckRules, Verbs):
-    """A dataset whose configurations fit in memory: all of the verbs, out of how its files are read and spelled.
+    """Base class of a dataset whose configurations fit in memory; subclasses read and write its files.
 
-    Attributes: those of `CheckRules`, and
+    Attributes:
         facts: name and configurations; the card is ``datasets_scripts/cards/NAME.md``.
-        words: config -> what the card says of it.
-        wanted: which files a build wants, in an error.
-        related: the columns of all rows that `look_at_rows` looks at.
+        words: config -> its description for the card.
+        wanted: the files that a build needs, for errors.
+        related: the columns of all rows that `look_at_rows` checks.
     """
 
     facts: HubDataset
@@ -108,10 +108,10 @@ class SmallDataset(CheckRules, Verbs):
 
     @abstractmethod
     def find(self, folder: Path, configs: Sequence[str] | None = None) -> Sources:
-        """Look for the files of the configs, or of all that are there.
+        """Find the files of the configs, or of all configs in the folder.
 
         Raises:
-            DataError: no file is there, or one that was asked for is not.
+            DataError: there is no file, or none of a requested config.
         """
 
     @abstractmethod
@@ -119,7 +119,7 @@ class SmallDataset(CheckRules, Verbs):
         """Read a configuration's files; ``notes`` receives lines for the user.
 
         Raises:
-            DataError: an issue in a file, with its line.
+            DataError: an invalid file, with the line.
         """
 
     @abstractmethod
@@ -130,12 +130,12 @@ class SmallDataset(CheckRules, Verbs):
 
         Args:
             config: the configuration.
-            file: the file's part of release.json.
-            kept: line -> text, of the lines that are kept whole.
+            file: the file's entry in release.json.
+            kept: line -> text, of the lines that are stored as released.
             built: opens the built folder.
 
         Raises:
-            DataError: what is kept does not make the file.
+            DataError: the stored data do not make up the file.
         """
 
     @abstractmethod
@@ -147,14 +147,14 @@ class SmallDataset(CheckRules, Verbs):
         """Return the card's generated prose: marker -> markdown."""
 
     def look_at_rows(self, rows: Sequence[Row], tally: Tally) -> None:
-        """Check what relates the rows of a split to one another."""
+        """Check the relations between the rows of a split."""
 
     def splits(self, files: Mapping[str, Path]) -> Iterable[str]:
         """Return the splits that a configuration's files make."""
         return files
 
-    def exported(self, out: Path, config: str) -> Path:
-        """Return the folder below ``out`` that the names of a configuration's files are relative to."""
+    def get_export_folder(self, out: Path, config: str) -> Path:
+        """Return the folder below ``out`` to which the names of a configuration's files are relative."""
         return out / config
 
     # -- build --------------------------------------------------------------------------------------------------------
@@ -162,10 +162,10 @@ class SmallDataset(CheckRules, Verbs):
     def build(
         self, source: Path | None, configs: Sequence[str] | None, out: Path, options: BuildOptions
     ) -> BuildResult:
-        """Build ``out/NAME``, others of its configurations are kept; one process does it in seconds.
+        """Build ``out/NAME`` in this process, and keep its other configurations.
 
         Raises:
-            DataError: no ``source``, no file in it, or an issue in a file; BusyError when another build is at work.
+            DataError: there is no ``source``, no file in it, or an invalid file; BusyError if another build is running.
         """
         if source is None:
             raise DataError(f"expected `source` {self.wanted}", rule="option-missing")
@@ -173,10 +173,10 @@ class SmallDataset(CheckRules, Verbs):
         no_backups = "`include_backup_records`: this dataset has no backup files"
         notes = [*sources.notes, *([no_backups] * options.include_backup_records)]
         target = Path(out) / self.facts.name
-        standing(target, Entry)  # somebody else's folder is not replaced
-        tables, failed = each_of(list(sources.files), lambda name: self.read(name, sources, notes))
+        read_existing_release(target, Entry)  # refuses a folder that no build wrote
+        tables, failed = build_each(list(sources.files), lambda name: self.read(name, sources, notes))
         with rebuild_folder(target) as folder:
-            release = standing(target, Entry)
+            release = read_existing_release(target, Entry)
             kept = {name: open_built(target).info(name) for name in release.keys() - tables.keys()}
             infos: list[Mapping[str, Any]] = []
             for name in self.facts.configs:
@@ -189,12 +189,12 @@ class SmallDataset(CheckRules, Verbs):
                         link_or_copy(file, folder / file.relative_to(target))
             release = {info["config_name"]: release[info["config_name"]] for info in infos}
             folders = (*self.facts.configs, "records")
-            finish_build(target, folder, self.schema, release, lambda: self._card(infos, folder), folders)
-        rows = {name: {split: part.num_rows for split, part in of.splits.items()} for name, of in tables.items()}
+            finish_build(target, folder, self.schema, release, lambda: self._make_card(infos, folder), folders)
+        rows = {name: {split: part.num_rows for split, part in built.splits.items()} for name, built in tables.items()}
         return BuildResult(target, rows, notes, failed)
 
     def _write(self, config: str, tables: ConfigTables, folder: Path) -> dict[str, Any]:
-        """Write a configuration's files; its entry in the card's ``dataset_info``."""
+        """Write a configuration's files and return its entry in the card's ``dataset_info``."""
         written = {
             split: write_parquet(folder / config / f"{split}-00000-of-00001.parquet", self.schema, [table])
             for split, table in tables.splits.items()
@@ -203,36 +203,36 @@ class SmallDataset(CheckRules, Verbs):
             columns = list(zip(*tables.records, strict=True))
             records = pa.table([pa.array(c, t.type) for c, t in zip(columns, RECORDS, strict=True)], schema=RECORDS)
             write_parquet(folder / "records" / f"{config}.parquet", RECORDS, [records])
-        return self.words[config].entry(
+        return self.words[config].make_entry(
             config,
             self.schema,
-            content_version(facts.sha256 for facts in written.values()),
+            compute_content_version(facts.sha256 for facts in written.values()),
             {split: (facts.num_bytes, facts.num_rows) for split, facts in written.items()},
             sum(facts.file_bytes for facts in written.values()),
         )
 
-    def _card(self, infos: Sequence[Mapping[str, Any]], folder: Path) -> str:
+    def _make_card(self, infos: Sequence[Mapping[str, Any]], folder: Path) -> str:
         metadata, prose = read_card(CARDS / f"{self.facts.name}.md")
-        metadata = with_configs(metadata, infos, self.facts.default_config, "{config}/{split}-*.parquet")
-        # the tables are computed from the files, which are found through a card
-        (folder / "README.md").write_text(card_text(metadata, prose), encoding="utf-8")
+        metadata = add_configs(metadata, infos, self.facts.default_config, "{config}/{split}-*.parquet")
+        # the tables are computed from the files, and opening these needs a card
+        (folder / "README.md").write_text(make_card_text(metadata, prose), encoding="utf-8")
         for marker, markdown in self.card_tables(folder).items():
             prose = prose.replace(f"<!-- {marker} -->", markdown.strip())
-        return card_text(metadata, prose)
+        return make_card_text(metadata, prose)
 
     # -- check --------------------------------------------------------------------------------------------------------
 
-    def split_check(self, built: BuiltDataset, config: str, leakage: bool) -> SplitCheck:
-        """Return what looks at one split: row by row, for ids that are unique."""
+    def make_split_check(self, built: BuiltDataset, config: str, leakage: bool) -> SplitCheck:
+        """Return the checks of one split: row by row, and unique ids."""
         return _RowCheck(self, config)
 
-    # -- the files again ----------------------------------------------------------------------------------------------
+    # -- export -------------------------------------------------------------------------------------------------------
 
     def export(self, dataset: Path, configs: Sequence[str] | None, out: Path) -> ExportResult:
-        """Write the released files of configurations back; nothing is written when one of them cannot be.
+        """Write the released files of configurations: all of them, or none if one is damaged.
 
         Raises:
-            DataError: a configuration that is not there, a damaged folder, a file that stands there already.
+            DataError: an unknown configuration, a damaged folder, or a file that exists already.
         """
         release = read_release(dataset, Entry)
         built = lru_cache(partial(open_built, dataset))
@@ -241,10 +241,10 @@ class SmallDataset(CheckRules, Verbs):
             if config not in release:
                 message = f"expected one of the configs {', '.join(release)}, found {config!r}"
                 raise DataError(message, rule="option-value", file=dataset)
-            kept = _records(dataset, config)
+            kept = _read_records(dataset, config)
             try:
                 for file in release[config]["files"]:
-                    target = _safe_target(self.exported(out, config), file["file"], dataset / RELEASE)
+                    target = _resolve_target(self.get_export_folder(out, config), file["file"], dataset / RELEASE)
                     lines = self.lines(config, file, kept.get(file["file"], {}), built)
                     mark, newline = "\ufeff" * file["byte_order_mark"], "\n" * (file["final_newline"] and bool(lines))
                     contents[target] = (mark + "\n".join(lines) + newline).encode("utf-8")
@@ -256,15 +256,15 @@ class SmallDataset(CheckRules, Verbs):
         for target, content in contents.items():
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
-        return ExportResult(out, list(contents), self.export_notes(configs or list(release)))
+        return ExportResult(out, list(contents), self.describe_export(configs or list(release)))
 
-    def export_notes(self, configs: Sequence[str]) -> list[str]:
-        """Return lines for the user on what an export does not write."""
+    def describe_export(self, configs: Sequence[str]) -> list[str]:
+        """Return lines for the user about files that an export does not write."""
         return []
 
 
 class _RowCheck:
-    """Looks at a split row by row; ids are unique."""
+    """Checks of a split row by row; ids must be unique."""
 
     documents: int | None = None
 
@@ -281,18 +281,18 @@ class _RowCheck:
             self._related += rows.select(self.dataset.related).to_pylist()
 
     def finish(self, tally: Tally) -> None:
-        for identifier, times in self._ids.repeated():
+        for identifier, times in self._ids.find_repeated():
             tally.add("repeated ids", 1, [f"id {identifier}: {times} times"])
         self.dataset.look_at_rows(self._related, tally)
 
 
-def content_hash(files: Iterable[Path]) -> str:
-    """Sixteen hexadecimal digits that change with the contents of any of the files."""
+def compute_content_hash(files: Iterable[Path]) -> str:
+    """Return sixteen hexadecimal digits that depend on the contents of the files."""
     return hashlib.sha256("\n".join(compute_file_digest(path) for path in files).encode()).hexdigest()[:16]
 
 
-def _records(folder: Path, config: str) -> dict[str, dict[int, str]]:
-    """file -> line -> text, of the lines that are kept whole."""
+def _read_records(folder: Path, config: str) -> dict[str, dict[int, str]]:
+    """Return file -> line -> text, of the lines that are stored as released."""
     path = Path(folder) / "records" / f"{config}.parquet"
     kept: dict[str, dict[int, str]] = {}
     for rows in read_rows([path] if path.is_file() else [], RECORDS.names, kinds=RECORDS):
@@ -301,8 +301,8 @@ def _records(folder: Path, config: str) -> dict[str, dict[int, str]]:
     return kept
 
 
-def _safe_target(out: Path, name: str, release: Path) -> Path:
-    """``out/name`` for a name out of a release.json, which is data: it stays below ``out``, where nothing may be."""
+def _resolve_target(out: Path, name: str, release: Path) -> Path:
+    """Return ``out/name`` for a name from a release.json; raise a DataError if it leads out of ``out`` or exists."""
     parts = PurePosixPath(name).parts
     if not parts or PurePosixPath(name).is_absolute() or ".." in parts or "\\" in name or "\0" in name:
         raise DataError(f"expected the name of a file below the folder, found {name!r}", rule="file-name", file=release)

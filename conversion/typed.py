@@ -1,4 +1,4 @@
-"""Values as the types that declare them; what does not fit is named by its place, with what was expected and found."""
+"""Conversion of plain values to declared types; errors name the place, the expected and the found value."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _BITS = {
 _EXPECTED = re.compile(r"Expected `([^`]*)`(?: ([<>]=?) (.*))?")
 
 
-def typed(value: Any, kind: Any, at: str = "", **place: Any) -> Any:
-    """Return a value as what declares it: a struct, or another type that msgspec knows.
+def convert_type(value: Any, kind: Any, at: str = "", **place: Any) -> Any:
+    """Convert a value to a type.
 
     Args:
         value: plain Python, as JSON or YAML gives it.
-        kind: the type.
-        at: the field that holds the value.
-        place: file, line and instance of an error.
+        kind: a struct, or another type that msgspec knows.
+        at: the field that holds the value, for errors.
+        **place: file, line and instance, for errors.
 
     Raises:
-        DataError: another type, a number out of its range, a key that is missing or that the type does not have.
+        DataError: the value has another type, is out of range, lacks a key, or has a key that the type does not have.
     """
     try:
         return msgspec.convert(value, kind)
@@ -60,15 +60,15 @@ def typed(value: Any, kind: Any, at: str = "", **place: Any) -> Any:
 
 
 def refuse_half_characters(value: Any, at: str = "", **place: Any) -> None:
-    """Raise a DataError for the first string in a JSON value, or key of it, that holds half a surrogate pair."""
+    """Raise a DataError for the first string or key in a JSON value that holds half a surrogate pair."""
     if not has_half_character(value):
         return
     members: list[tuple[str, Any]] = []
     if isinstance(value, dict):
-        members = [(f"{at}.{key}", held) for key, held in value.items() if not has_half_character(key)]
+        members = [(f"{at}.{key}", item) for key, item in value.items() if not has_half_character(key)]
     elif isinstance(value, list):
-        members = [(f"{at}[{number}]", held) for number, held in enumerate(value)]
-    for field, held in members:
-        refuse_half_characters(held, field, **place)
+        members = [(f"{at}[{number}]", item) for number, item in enumerate(value)]
+    for field, item in members:
+        refuse_half_characters(item, field, **place)
     message = "expected characters, found half of a surrogate pair"
     raise DataError(message, rule="text", field=at.lstrip(".") or None, **place)

@@ -1,4 +1,4 @@
-"""The builder of ``bilingual_perturbation``: from the benchmark's own files to rows, without a folder in between.
+"""Builder of ``bilingual_perturbation``: from the benchmark's own files to rows, without a folder in between.
 
     from eraser_hub.datasets_scripts.bilingual_perturbation import BilingualPerturbation
 

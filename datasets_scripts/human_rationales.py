@@ -1,4 +1,4 @@
-"""The builder of ``human_rationales``: from tree files and CSVs to rows, without a folder in between.
+"""Builder of ``human_rationales``: from tree files and CSVs to rows, without a folder in between.
 
     from eraser_hub.datasets_scripts.human_rationales import HumanRationales
 

@@ -1,4 +1,4 @@
-"""What the builders of datasets that fit in memory have in common."""
+"""Base class of the builders of datasets that fit in memory."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 import datasets
 import pyarrow as pa
 
-from eraser_hub.conversion.small_dataset import SmallDataset, content_hash
+from eraser_hub.conversion.small_dataset import SmallDataset, compute_content_hash
 
 
 class SmallBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
-    """The builder of a `SmallDataset`, which a subclass names; the splits are those whose files are there.
+    """Builder of a `SmallDataset`, which a subclass sets; its splits are those with files.
 
     Raises:
-        DataError: on construction where ``data_dir`` lacks the configuration's files, on preparation at the first
-            issue in a file.
+        DataError: on construction if ``data_dir`` lacks the configuration's files, on preparation at the first fault in
+            a file.
     """
 
     dataset: SmallDataset
@@ -34,13 +34,13 @@ class SmallBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         self.source = Path(data_dir) if data_dir else samples
         name = config_name or self.dataset.facts.default_config
         if options.get("hash") is None and name in self.dataset.words:
-            # the cache goes by this hash, and must not serve the rows of a file that has changed since
+            # the cache depends on this hash: a changed file needs another one
             sources = self.dataset.find(self.source, [name])
-            options["hash"] = content_hash([*sources.files[name].values(), *sources.beside.values()])
+            options["hash"] = compute_content_hash([*sources.files[name].values(), *sources.beside.values()])
         super().__init__(config_name=config_name, data_dir=data_dir, **options)
 
     def _info(self) -> datasets.DatasetInfo:
-        return self.dataset.words[self.config.name].dataset_info(self.dataset.schema)
+        return self.dataset.words[self.config.name].make_dataset_info(self.dataset.schema)
 
     def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
         files = self.dataset.find(self.source, [self.config.name]).files[self.config.name]

@@ -322,13 +322,13 @@ def score(arguments: ScoreArguments) -> Scores:
         >>> scores.names["split"], "token_macro_f1" in scores.scores
         ('validation', True)
     """
-    from eraser_hub.conversion.download.addresses import local_file
+    from eraser_hub.conversion.download.addresses import fetch_file
     from eraser_hub.scoring.score import score as run
 
     source, settings = arguments.scored_split, arguments.settings()
     if source.holds_pairs:
         arguments.refuse_odd(settings)
-    return run(source, local_file(arguments.predictions), settings, arguments.num_proc)
+    return run(source, fetch_file(arguments.predictions), settings, arguments.num_proc)
 
 
 @with_documented_options(CompareArguments, without=["predictions"])

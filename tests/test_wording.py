@@ -78,10 +78,10 @@ def review(**changes: object) -> dict[str, object]:
 def import_rows(*rows: object, running_text: bool = False) -> None:
     """``import`` rows."""
     from eraser_hub import Columns, import_corpus
-    from eraser_hub.conversion.importing.sources import source_of_file
+    from eraser_hub.conversion.importing.sources import open_file
 
     columns = Columns(("text",), ("marks",), "label", tokenized=not running_text, id="id")
-    import_corpus({"train": source_of_file(write("reviews.jsonl", *rows))}, "reviews", columns, "corpora")
+    import_corpus({"train": open_file(write("reviews.jsonl", *rows))}, "reviews", columns, "corpora")
 
 
 def import_other_class_labels() -> None:

@@ -1,11 +1,11 @@
-"""What `check` looks at in ``bilingual_perturbation``: related ids, indices, tokens and texts, gold sets."""
+"""Integrity checks of ``bilingual_perturbation``: related ids, indices, tokens and texts, gold sets."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from eraser_hub.conversion.checks import Finding, Tally, repeated
+from eraser_hub.conversion.checks import Finding, Tally, find_repeated
 from eraser_hub.records.built import BuiltDataset
 from eraser_hub.records.errors import show
 
@@ -22,32 +22,32 @@ NOTES = {
 }
 
 
-def spelled(text: str) -> str:
-    """A text without its whitespace: what its tokens have to spell."""
+def squeeze(text: str) -> str:
+    """Return a text without its whitespace, to compare it with the joined tokens."""
     return "".join(text.split())
 
 
-def tokens_spell(row: Mapping[str, Any], config: PerturbationConfig) -> bool:
-    """Whether each sequence's tokens spell its text, whitespace aside.
+def is_spelled_by_tokens(row: Mapping[str, Any], config: PerturbationConfig) -> bool:
+    """Return True if each sequence's tokens spell its text, ignoring whitespace.
 
-    The reading task's tokens cover passage and title, in either order.
+    The tokens of the reading task cover passage and title, in either order.
     """
     for tokens, columns in zip(row["tokens"], config.text_columns, strict=False):
-        spelling = spelled("".join(tokens))
-        texts = [spelled(row[column] or "") for column in columns]
+        spelling = squeeze("".join(tokens))
+        texts = [squeeze(row[column] or "") for column in columns]
         if spelling not in ("".join(texts), "".join(reversed(texts))):
             return False
     return len(row["tokens"]) == len(config.text_columns)
 
 
 def look_at_row(row: Mapping[str, Any], config: str, tally: Tally) -> None:
-    """Check what one row shows."""
+    """Check one row by itself."""
     where, facts = f"id {row['id']}", CONFIGS[config]
     if (row["task"], row["language"]) != (facts.task, facts.language):
         tally.add("task or language", 1, [f"{where}: {row['task']}, {row['language']}"])
     if row["sample_type"] not in SAMPLE_TYPES:
         tally.add("sample_type", 1, [f"{where}: {show(row['sample_type'])}"])
-    if not tokens_spell(row, facts):
+    if not is_spelled_by_tokens(row, facts):
         tally.add("tokens do not spell the text", 1, [f"{where}: {show(' '.join(row['tokens'][0]))}"])
     if row["label"] is not None and row["label"] not in (0, 1):
         tally.add("label", 1, [f"{where}: {row['label']}"])
@@ -71,7 +71,7 @@ def look_at_row(row: Mapping[str, Any], config: str, tally: Tally) -> None:
 
 
 def look_at_relations(rows: Sequence[Mapping[str, Any]], tally: Tally) -> None:
-    """Check what relates rows: rel_ids resolve to perturbed rows, original_id is their inverse."""
+    """Check the relations between rows: rel_ids resolve to perturbed rows, and original_id is their inverse."""
     kinds = {row["id"]: row["sample_type"] for row in rows}
     partial_gold = any(row["has_gold"] for row in rows) and not all(row["has_gold"] for row in rows)
     inverse: dict[str, list[str]] = {}
@@ -101,12 +101,12 @@ def look_at_relations(rows: Sequence[Mapping[str, Any]], tally: Tally) -> None:
             tally.add("original without a perturbed record", 1, [f"id {row['id']}"])
 
 
-def repeated_texts(built: BuiltDataset, config: str, splits: Iterable[str]) -> list[Finding]:
-    """Return the originals of a configuration whose input is the same, whitespace aside."""
+def find_repeated_texts(built: BuiltDataset, config: str, splits: Iterable[str]) -> list[Finding]:
+    """Return a note on the originals of a configuration with equal inputs, ignoring whitespace."""
     inputs = (
-        ((*(spelled("".join(tokens)) for tokens in row["tokens"]), spelled(row["question"] or "")), f"id {row['id']}")
+        ((*(squeeze("".join(tokens)) for tokens in row["tokens"]), squeeze(row["question"] or "")), f"id {row['id']}")
         for split in splits
         for row in built.rows(config, split, ("id", "sample_type", "tokens", "question"))
         if row["sample_type"] == "ori"
     )
-    return repeated(f"{config}: the same original under several ids", inputs)
+    return find_repeated(f"{config}: the same original under several ids", inputs)

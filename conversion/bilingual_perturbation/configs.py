@@ -1,4 +1,4 @@
-"""What is fixed for each of the six files of the bilingual perturbation benchmark: task, language, fields."""
+"""Constants of the six files of the bilingual perturbation benchmark: task, language, fields."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class PerturbationConfig:
         language: ``en`` or ``zh`` (the files say ``ch``).
         label_names: the names of labels 0 and 1.
         texts: column of the dataset -> field of the public file.
-        sequences: the fields that hold the tokens, one a sequence.
-        text_columns: per sequence the columns whose text its tokens spell, in this order or another.
+        sequences: the fields with the tokens, one per sequence.
+        text_columns: per sequence, the columns whose text its tokens spell, in any order.
     """
 
     name: str
@@ -48,12 +48,12 @@ _TASKS: dict[str, tuple[tuple[str, str], tuple[str, ...], tuple[str, ...], tuple
 _RENAMED = {("similarity_ch", "sentence1"): "query", ("similarity_ch", "sentence2"): "title"}
 
 
-def _config(name: str) -> PerturbationConfig:
+def _make_config(name: str) -> PerturbationConfig:
     task, _, language = name.partition("_")
     labels, columns, sequences, text_columns = _TASKS[task]
     texts = {column: _RENAMED.get((name, column), column) for column in columns}
     return PerturbationConfig(name, task, language.replace("ch", "zh"), labels, texts, sequences, text_columns)
 
 
-CONFIGS = {name: _config(name) for name in (f"{task}_{end}" for task in _TASKS for end in ("en", "ch"))}
+CONFIGS = {name: _make_config(name) for name in (f"{task}_{end}" for task in _TASKS for end in ("en", "ch"))}
 TEXT_COLUMNS = ("title", "context", "question", "sentence1", "sentence2")

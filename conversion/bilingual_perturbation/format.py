@@ -1,8 +1,8 @@
-"""Read the files of the bilingual perturbation benchmark: public files, gold files, and the two joined by id.
+"""Reader of the bilingual perturbation benchmark's public files and gold files.
 
 A public file (``senti_en senti_ch similarity_en similarity_ch mrc_en mrc_ch``, JSON lines without extension) holds
-texts, tokens and which record perturbs which; a gold file holds labels and rationale sets. The gold has been released
-in several spellings, and each is understood::
+texts, tokens and the relation of perturbed to original records; a gold file holds labels and rationale sets. The gold
+has been released in several forms; all of them are read::
 
     rationale_ids                    [sequence][set][index], indices as strings         senti, and any task
     rationales                       [set][index] (senti), [index] (mrc), or all three levels
@@ -21,7 +21,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from eraser_hub.conversion.typed import refuse_half_characters, typed
+from eraser_hub.conversion.typed import convert_type, refuse_half_characters
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.json_lines import parse_strict_object
 from eraser_hub.records.lines import read_line_batches
@@ -29,7 +29,7 @@ from eraser_hub.records.rules import Rule
 
 from .configs import PerturbationConfig
 
-Path_ = str | PathLike[str]
+PathType = str | PathLike[str]
 RationaleSets = tuple[tuple[tuple[int, ...], ...], ...]
 
 
@@ -51,18 +51,20 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """What a public record, a gold record, or both of one id say; what they do not say is None.
+    """Content of a public record, a gold record, or both of one id; missing values are None.
 
     Attributes:
-        id: ids are strings throughout.
-        texts: the columns of `TEXT_COLUMNS` that the task has -> text.
-        tokens: of each sequence.
+        id: the id, always as a string.
+        texts: column -> text, of the task's columns of `TEXT_COLUMNS`.
+        tokens: the tokens of each sequence.
         sample_type: ``ori`` or ``disturb``.
-        rel_ids: the perturbed records of an original; ``original_id`` is their inverse.
+        rel_ids: ids of an original's perturbed records.
+        original_id: id of a perturbed record's original.
         label: 0 or 1.
-        answer: the reading task's, "" for none.
+        answer: answer of the reading task; "" if there is none.
         rationale_ids: [sequence][set][index].
-        public, gold: the records.
+        public: the public record.
+        gold: the gold record.
     """
 
     id: str
@@ -78,11 +80,12 @@ class Example:
     gold: Record | None = None
 
 
-def read_records(path: Path_) -> Iterator[Record]:
-    """The JSON objects of a file, a line each; a byte order mark at its start is passed over.
+def read_records(path: PathType) -> Iterator[Record]:
+    """Yield the JSON object of each line of a file; a byte order mark at its start is skipped.
 
     Raises:
-        DataError: broken UTF-8, no JSON, no object, a field twice, NaN, half a surrogate pair, an empty line.
+        DataError: a line is empty, broken UTF-8, no JSON or no object, or has a repeated field, NaN, or half a
+            surrogate pair.
     """
     for lines in read_line_batches(Path(path)):
         for number, raw in zip(lines.numbers, lines.lines, strict=True):
@@ -94,54 +97,60 @@ def read_records(path: Path_) -> Iterator[Record]:
 
 
 class _Reader:
-    """Typed access to one record; every complaint names the file, the line, the record's id and the field."""
+    """Typed access to one record; every error names the file, the line, the record's id and the field."""
 
     def __init__(self, record: Record, id_field: str, seen: dict[str, int]) -> None:
         self.fields, self.path, self.line = record.fields, record.file, record.line
         self.id = ""
         if id_field not in self.fields:
-            found = show(", ".join(self.fields))
-            raise self.wrong(f"expected {id_field}, found the fields {found}", None, "key-missing")
-        self.id = self.identifier(self.fields[id_field], id_field)
+            names = show(", ".join(self.fields))
+            raise self.fail(f"expected {id_field}, found the fields {names}", None, "key-missing")
+        self.id = self.parse_id(self.fields[id_field], id_field)
         if self.id in seen:
-            raise self.wrong(f"expected each id once, found it on line {seen[self.id]} as well", "id", "id-twice")
+            raise self.fail(f"expected each id once, found it on line {seen[self.id]} as well", "id", "id-twice")
         seen[self.id] = self.line
 
-    def wrong(self, message: str, name: str | None = None, rule: Rule = "type") -> DataError:
+    def fail(self, message: str, name: str | None = None, rule: Rule = "type") -> DataError:
+        """Return an error about the field ``name`` of the record."""
         return DataError(message, rule=rule, file=self.path, line=self.line, instance=self.id or None, field=name)
 
-    def identifier(self, value: Any, name: str) -> str:
+    def parse_id(self, value: Any, name: str) -> str:
+        """Return an id, given as a string or an integer, as a string."""
         if type(value) is int or (isinstance(value, str) and value):
             return str(value)
-        raise self.wrong(f"expected an id, found {show(value)}", name)
+        raise self.fail(f"expected an id, found {show(value)}", name)
 
-    def typed(self, name: str, kind: Any) -> Any:
+    def read(self, name: str, kind: Any) -> Any:
+        """Return the field ``name`` as a value of type ``kind``."""
         if name not in self.fields:
-            raise self.wrong("expected a value, found no such field", name, "key-missing")
-        return typed(self.fields[name], kind, name, file=self.path, line=self.line, instance=self.id)
+            raise self.fail("expected a value, found no such field", name, "key-missing")
+        return convert_type(self.fields[name], kind, name, file=self.path, line=self.line, instance=self.id)
 
-    def rel_ids(self) -> tuple[str, ...] | None:
+    def parse_rel_ids(self) -> tuple[str, ...] | None:
+        """Return the ids of the perturbed records; None if the field is absent."""
         if self.fields.get("rel_ids") is None:
             return None
         ids = tuple(
-            self.identifier(item, f"rel_ids[{index}]") for index, item in enumerate(self.typed("rel_ids", list[Any]))
+            self.parse_id(item, f"rel_ids[{index}]") for index, item in enumerate(self.read("rel_ids", list[Any]))
         )
         if self.id in ids:
             message = "expected the ids of perturbed records, found the record's own"
-            raise self.wrong(message, f"rel_ids[{ids.index(self.id)}]", "choice")
+            raise self.fail(message, f"rel_ids[{ids.index(self.id)}]", "choice")
         if len(set(ids)) != len(ids):
-            raise self.wrong(f"expected each id once, found {show(list(ids))}", "rel_ids", "id-twice")
+            raise self.fail(f"expected each id once, found {show(list(ids))}", "rel_ids", "id-twice")
         return ids
 
-    def sample_type(self, required: bool = False) -> str | None:
+    def parse_sample_type(self, required: bool = False) -> str | None:
+        """Return ``ori`` or ``disturb``; None if the field is absent and not required."""
         value = self.fields.get("sample_type")
         if required and value is None:
-            raise self.wrong("expected 'ori' or 'disturb', found no such field", "sample_type", "key-missing")
+            raise self.fail("expected 'ori' or 'disturb', found no such field", "sample_type", "key-missing")
         if value is not None and value not in SAMPLE_TYPES:
-            raise self.wrong(f"expected 'ori' or 'disturb', found {show(value)}", "sample_type", "choice")
+            raise self.fail(f"expected 'ori' or 'disturb', found {show(value)}", "sample_type", "choice")
         return value
 
-    def label(self, names: Sequence[str]) -> int | None:
+    def parse_label(self, names: Sequence[str]) -> int | None:
+        """Return the label, given as a number or a name, as 0 or 1; None if it is absent."""
         name = next((name for name in _LABEL_FIELDS if self.fields.get(name) is not None), None)
         if name is None:
             return None
@@ -150,99 +159,99 @@ class _Reader:
             return int(value)
         if isinstance(value, str) and value in names:
             return names.index(value)
-        raise self.wrong(f"expected 0 ({names[0]}) or 1 ({names[1]}), found {show(value)}", name, "choice")
+        raise self.fail(f"expected 0 ({names[0]}) or 1 ({names[1]}), found {show(value)}", name, "choice")
 
-    def answer(self) -> str | None:
-        """The first answer; "" where the gold says that there is none."""
+    def parse_answer(self) -> str | None:
+        """Return the first answer; "" if the gold has an empty one; None without the field."""
         for name in _ANSWER_FIELDS:
             value = self.fields.get(name)
             if isinstance(value, str):
                 return value
             if name != "sent_label" and value is not None:
-                return next(iter(self.typed(name, list[str])), "")
+                return next(iter(self.read(name, list[str])), "")
         return None
 
-    def sets(self, name: str, sequences: int) -> RationaleSets:
-        """Rationale sets per sequence out of one, two or three levels of lists."""
+    def parse_sets(self, name: str, sequences: int) -> RationaleSets:
+        """Return the rationale sets per sequence, from one, two or three levels of lists."""
         value = self.fields[name]
-        depth = self._depth(value, name)
+        depth = self._compute_depth(value, name)
         if depth == 1:
             value = [[value]] if value else [[]]
         elif depth == 2:
             value = [value]
         if len(value) != sequences:
-            raise self.wrong(f"expected {sequences} sequences, found {len(value)}", name, "length")
+            raise self.fail(f"expected {sequences} sequences, found {len(value)}", name, "length")
         return tuple(
             tuple(
-                tuple(self._index(index, f"{name}[{k}][{s}][{i}]") for i, index in enumerate(chosen))
+                tuple(self._parse_index(index, f"{name}[{k}][{s}][{i}]") for i, index in enumerate(chosen))
                 for s, chosen in enumerate(sets)
             )
             for k, sets in enumerate(value)
         )
 
-    def _depth(self, value: Any, name: str) -> int:
-        """Levels of lists above the indices; the same on every branch that reaches an index."""
+    def _compute_depth(self, value: Any, name: str) -> int:
+        """Return the number of list levels above the indices, which must be equal on every branch."""
         level, depth = [value], 0
         while any(isinstance(item, list) for item in level):
             if not all(isinstance(item, list) for item in level):
-                raise self.wrong(f"expected lists of one depth, found {show(value)}", name)
+                raise self.fail(f"expected lists of one depth, found {show(value)}", name)
             depth += 1
             level = [item for items in level for item in items]
         if not 1 <= depth <= 3:
-            raise self.wrong(f"expected a list of indices, or lists of them, found {show(value)}", name)
+            raise self.fail(f"expected a list of indices, or lists of them, found {show(value)}", name)
         return depth
 
-    def _index(self, value: Any, name: str) -> int:
+    def _parse_index(self, value: Any, name: str) -> int:
         digits = isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10
         if (digits or type(value) is int) and 0 <= int(value) < 2**31:
             return int(value)
         rule: Rule = "range" if type(value) is int else "type"
-        raise self.wrong(f"expected the index of a token, found {show(value)}", name, rule)
+        raise self.fail(f"expected the index of a token, found {show(value)}", name, rule)
 
 
-def read_public(path: Path_, config: PerturbationConfig) -> Iterator[Example]:
-    """The records of a public file.
+def read_public(path: PathType, config: PerturbationConfig) -> Iterator[Example]:
+    """Yield the records of a public file.
 
     Raises:
-        DataError: what :func:`read_records` refuses; a field missing or of another type; an id twice; a record whose
+        DataError: see :func:`read_records`; also a missing field, another type, a repeated id, or a record whose
             ``rel_ids`` name itself.
     """
     seen: dict[str, int] = {}
     for record in read_records(path):
         reader = _Reader(record, "id", seen)
-        sample_type = reader.sample_type(required=True)
-        texts = {column: reader.typed(name, str) for column, name in config.texts.items()}
-        tokens = tuple(tuple(reader.typed(name, list[str])) for name in config.sequences)
-        yield Example(reader.id, texts, tokens, sample_type, reader.rel_ids(), public=record)
+        sample_type = reader.parse_sample_type(required=True)
+        texts = {column: reader.read(name, str) for column, name in config.texts.items()}
+        tokens = tuple(tuple(reader.read(name, list[str])) for name in config.sequences)
+        yield Example(reader.id, texts, tokens, sample_type, reader.parse_rel_ids(), public=record)
 
 
-def _gold_tokens(reader: _Reader, config: PerturbationConfig) -> tuple[tuple[str, ...], ...] | None:
+def _parse_gold_tokens(reader: _Reader, config: PerturbationConfig) -> tuple[tuple[str, ...], ...] | None:
     if all(name in reader.fields for name in config.sequences):
-        return tuple(tuple(reader.typed(name, list[str])) for name in config.sequences)
+        return tuple(tuple(reader.read(name, list[str])) for name in config.sequences)
     if reader.fields.get("sent_token") is None:
         return None
-    tokens = reader.typed("sent_token", list[list[str]])
+    tokens = reader.read("sent_token", list[list[str]])
     if len(tokens) != len(config.sequences):
-        raise reader.wrong(f"expected {len(config.sequences)} lists of tokens, found {show(tokens)}", "sent_token")
+        raise reader.fail(f"expected {len(config.sequences)} lists of tokens, found {show(tokens)}", "sent_token")
     return tuple(map(tuple, tokens))
 
 
-def _gold_texts(reader: _Reader, config: PerturbationConfig) -> dict[str, str]:
-    texts = {column: reader.typed(name, str) for column, name in config.texts.items() if name in reader.fields}
+def _parse_gold_texts(reader: _Reader, config: PerturbationConfig) -> dict[str, str]:
+    texts = {column: reader.read(name, str) for column, name in config.texts.items() if name in reader.fields}
     value = reader.fields.get("sent_text")
     if len(config.sequences) == 1 and value is not None:
-        texts.setdefault("context", reader.typed("sent_text", str))
+        texts.setdefault("context", reader.read("sent_text", str))
     elif isinstance(value, list):
-        texts = dict(zip(config.texts, reader.typed("sent_text", list[str]), strict=False)) | texts
+        texts = dict(zip(config.texts, reader.read("sent_text", list[str]), strict=False)) | texts
     return texts
 
 
-def read_gold(path: Path_, config: PerturbationConfig) -> Iterator[Example]:
-    """The records of a gold file, in any of its released spellings.
+def read_gold(path: PathType, config: PerturbationConfig) -> Iterator[Example]:
+    """Yield the records of a gold file in any of its released forms.
 
     Raises:
-        DataError: what :func:`read_records` refuses; no rationales; a label other than 0 and 1; an index that is
-            negative or lies outside the tokens (where the record holds them); an id twice; a record that names itself.
+        DataError: see :func:`read_records`; also missing rationales, a label other than 0 and 1, an index that is
+            negative or outside the record's tokens (if it has them), a repeated id, or a record that names itself.
     """
     seen: dict[str, int] = {}
     for record in read_records(path):
@@ -250,21 +259,21 @@ def read_gold(path: Path_, config: PerturbationConfig) -> Iterator[Example]:
         count = len(config.sequences)
         name = next((name for name in ("rationale_ids", "rationales") if name in record.fields), "")
         if name:
-            rationale_ids = reader.sets(name, count)
+            rationale_ids = reader.parse_sets(name, count)
         elif count == 2 and "rationale_q_idx" in record.fields and "rationale_t_idx" in record.fields:
             name = "rationale_q_idx"
-            rationale_ids = reader.sets("rationale_q_idx", 1) + reader.sets("rationale_t_idx", 1)
+            rationale_ids = reader.parse_sets("rationale_q_idx", 1) + reader.parse_sets("rationale_t_idx", 1)
         else:
             message = f"expected rationales ({', '.join(GOLD_FIELDS)}), found none of these fields"
-            raise reader.wrong(message, None, "key-missing")
-        tokens = _gold_tokens(reader, config)
+            raise reader.fail(message, None, "key-missing")
+        tokens = _parse_gold_tokens(reader, config)
         if tokens is not None:
             check_inside(rationale_ids, tokens, record, reader.id, name)
-        texts, answer = _gold_texts(reader, config), reader.answer() if config.task == "mrc" else None
+        texts, answer = _parse_gold_texts(reader, config), reader.parse_answer() if config.task == "mrc" else None
         label = None if answer is None else int(bool(answer))
         if config.task != "mrc":
-            label = reader.label(config.label_names)
-        kind, rel_ids = reader.sample_type(), reader.rel_ids()
+            label = reader.parse_label(config.label_names)
+        kind, rel_ids = reader.parse_sample_type(), reader.parse_rel_ids()
         yield Example(reader.id, texts, tokens, kind, rel_ids, None, label, answer, rationale_ids, gold=record)
 
 
@@ -277,5 +286,7 @@ def check_inside(
         for number, chosen in enumerate(sets):
             if outside := [index for index in chosen if index >= length]:
                 message = f"expected an index below {length}, the number of tokens, found {outside[0]}"
-                where, of = f"{field}[{sequence}][{number}]", record
-                raise DataError(message, rule="span-bounds", file=of.file, line=of.line, instance=instance, field=where)
+                where, line = f"{field}[{sequence}][{number}]", record.line
+                raise DataError(
+                    message, rule="span-bounds", file=record.file, line=line, instance=instance, field=where
+                )

@@ -11,26 +11,26 @@ from eraser_hub.records.errors import DataError, show
 def pairs(
     rows: Iterable[Mapping[str, Any]], predictions: Iterable[Mapping[str, Any]] | None = None
 ) -> list[dict[str, Any]]:
-    """Each original row with each of its perturbed rows, in the originals' order.
+    """Return the pairs of an original row and a perturbed row, in the order of the originals.
 
     Args:
         rows: rows of a configuration of ``bilingual_perturbation`` (a Dataset, or dicts).
-        predictions: a model's output for them, dicts with ``id``; others of their fields are left as they are.
+        predictions: a model's outputs for the rows, dicts with ``id``; their other fields are not changed.
 
     Returns:
         dicts ``{original_id, perturbed_id, original, perturbed}``, and with predictions ``original_prediction`` and
-        ``perturbed_prediction``. Flat enough for ``datasets.Dataset.from_list``. A ``rel_id`` whose row is not there
-        makes no pair: `eraser-hub check` counts those.
+        ``perturbed_prediction``. ``datasets.Dataset.from_list`` accepts them. A ``rel_id`` without a row makes no
+        pair; `eraser-hub check` counts these.
 
     Raises:
-        DataError: an id twice, or a row of a pair without a prediction.
+        DataError: an id is repeated, or a row of a pair has no prediction.
 
     >>> rows = [{"id": "1", "sample_type": "ori", "rel_ids": ["2"]}, {"id": "2", "sample_type": "disturb"}]
     >>> [(pair["original_id"], pair["perturbed_id"]) for pair in pairs(rows)]
     [('1', '2')]
     """
-    by_id = _by_id(rows, "row")
-    outputs = None if predictions is None else _by_id(predictions, "prediction")
+    by_id = _index_by_id(rows, "row")
+    outputs = None if predictions is None else _index_by_id(predictions, "prediction")
     joined = []
     for identifier, row in by_id.items():
         if row["sample_type"] != "ori":
@@ -55,16 +55,16 @@ def pairs(
 
 
 def map_references(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Rows ``{id, sample_type, rel_ids}`` whose ``rel_ids`` all name rows that are there.
+    """Return rows ``{id, sample_type, rel_ids}`` with only those ``rel_ids`` that name given rows.
 
-    `perturbation_map` takes rows of a whole configuration as they are. In a partial one (a gold file that holds a few
-    records names perturbed ones that are not at hand) it rightly misses them; this leaves them out knowingly.
+    `perturbation_map` takes the rows of a complete configuration unchanged, and counts a missing row as an error. In a
+    partial configuration (a gold file with a few records) rows are missing on purpose: this function drops their ids.
 
     >>> rows = [{"id": "1", "sample_type": "ori", "rel_ids": ["2", "9"]}, {"id": "2", "sample_type": "disturb"}]
     >>> map_references(rows)[0]
     {'id': '1', 'sample_type': 'ori', 'rel_ids': ['2']}
     """
-    by_id = _by_id(rows, "row")
+    by_id = _index_by_id(rows, "row")
     return [
         {
             "id": identifier,
@@ -75,7 +75,7 @@ def map_references(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _by_id(items: Iterable[Mapping[str, Any]], what: str) -> dict[str, Mapping[str, Any]]:
+def _index_by_id(items: Iterable[Mapping[str, Any]], what: str) -> dict[str, Mapping[str, Any]]:
     by_id: dict[str, Mapping[str, Any]] = {}
     for item in items:
         identifier = str(item["id"])

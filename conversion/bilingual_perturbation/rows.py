@@ -1,4 +1,4 @@
-"""Public and gold records of the bilingual perturbation benchmark, joined by id, as rows of its one schema."""
+"""Public and gold records of the bilingual perturbation benchmark, joined by id, as rows of one schema."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ SCHEMA = pa.schema(
         ("position", pa.int32()),
     ]
 )
-# the columns that `check` and `stats` read and that hold no null
-WHOLE = ("id", "tokens", "sample_type", "rel_ids[]", "rationale_ids[]", "has_gold")
+# the columns of `check` and `stats` without nulls
+NOT_NULL = ("id", "tokens", "sample_type", "rel_ids[]", "rationale_ids[]", "has_gold")
 
 
-def row_of(example: Example, config: PerturbationConfig) -> dict[str, Any]:
-    """The row of an example, in plain values."""
+def make_row(example: Example, config: PerturbationConfig) -> dict[str, Any]:
+    """Return the row of an example, in plain values."""
     tokens = example.tokens or ()
     num_tokens = sum(map(len, tokens))
     record = example.public or example.gold
@@ -64,24 +64,24 @@ def row_of(example: Example, config: PerturbationConfig) -> dict[str, Any]:
     }
 
 
-class Joined(NamedTuple):
-    """The examples of a configuration in file order, and what the join has to report (one sentence each)."""
+class JoinedRecords(NamedTuple):
+    """The examples of a configuration in file order, and notes on the join (one sentence each)."""
 
     examples: list[Example]
     reports: list[str]
 
 
-MAY_LACK = ("title", "question")  # gold files of the reading task hold the passage alone
+OPTIONAL_COLUMNS = ("title", "question")  # gold files of the reading task have the passage alone
 
 
-def join(public: Iterable[Example] | None, gold: Iterable[Example] | None, config: PerturbationConfig) -> Joined:
-    """Join public and gold records by id: the public file's order, then what the gold alone has.
+def join(public: Iterable[Example] | None, gold: Iterable[Example] | None, config: PerturbationConfig) -> JoinedRecords:
+    """Join public and gold records by id, in the order of the public file, then of the remaining gold records.
 
-    Where both give ``rel_ids`` and they differ the gold's win, and a report says so.
+    If their ``rel_ids`` differ, those of the gold are used, and a note says so.
 
     Raises:
-        DataError: a record of the same id whose tokens differ (the rationale would mark other tokens), an index outside
-            the tokens, a gold record without a public one that lacks tokens, text or sample type.
+        DataError: tokens of the same id differ (the rationale would mark other tokens), an index lies outside the
+            tokens, or a gold record without a public one lacks tokens, text or sample type.
     """
     golds = {example.id: example for example in gold or ()}
     examples: list[Example] = []
@@ -90,10 +90,10 @@ def join(public: Iterable[Example] | None, gold: Iterable[Example] | None, confi
     for record in public or ():
         match = golds.pop(record.id, None)
         if match is not None and match.tokens is not None and match.tokens != record.tokens:
-            issues.append(_other_tokens(record, match))
+            issues.append(_make_tokens_error(record, match))
             continue
         if match is not None:
-            check_inside(match.rationale_ids or (), record.tokens or (), _record(match), match.id, "rationale")
+            check_inside(match.rationale_ids or (), record.tokens or (), _get_record(match), match.id, "rationale")
             if match.rel_ids is not None and match.rel_ids != record.rel_ids:
                 disagreeing.append(f"{record.id}: {' '.join(record.rel_ids or ['none'])} -> {' '.join(match.rel_ids)}")
             record = replace(
@@ -121,32 +121,32 @@ def join(public: Iterable[Example] | None, gold: Iterable[Example] | None, confi
     for example in examples:
         for rel_id in example.rel_ids or ():
             originals.setdefault(rel_id, example.id)
-    return Joined([replace(example, original_id=originals.get(example.id)) for example in examples], reports)
+    return JoinedRecords([replace(example, original_id=originals.get(example.id)) for example in examples], reports)
 
 
-def _record(example: Example) -> Record:
+def _get_record(example: Example) -> Record:
     record = example.gold or example.public
     assert record is not None
     return record
 
 
 def _refuse_lacking(match: Example, config: PerturbationConfig) -> None:
-    """Refuse a gold record alone that does not hold what a row needs."""
+    """Raise a DataError if a gold record without a public one lacks fields of a row."""
     lacking = [name for name in ("tokens", "sample_type") if getattr(match, name) is None]
-    lacking += [column for column in config.texts if column not in match.texts and column not in MAY_LACK]
+    lacking += [column for column in config.texts if column not in match.texts and column not in OPTIONAL_COLUMNS]
     if lacking:
         message = f"expected a public record of the same id, or the gold's own {' and '.join(lacking)}"
-        record = _record(match)
+        record = _get_record(match)
         raise DataError(message, rule="key-missing", file=record.file, line=record.line, instance=match.id)
 
 
-def _other_tokens(record: Example, match: Example) -> DataError:
+def _make_tokens_error(record: Example, match: Example) -> DataError:
     sequences: zip_longest[tuple[Sequence[str], Sequence[str]]]
     sequences = zip_longest(record.tokens or (), match.tokens or (), fillvalue=())
-    wanted, there = (show(" ".join(each)) for each in next(pair for pair in sequences if pair[0] != pair[1]))
-    public, gold = _record(record), _record(match)
+    wanted, actual = (show(" ".join(each)) for each in next(pair for pair in sequences if pair[0] != pair[1]))
+    public, gold = _get_record(record), _get_record(match)
     message = (
-        f"expected the tokens of {public.file}:{public.line}, which has the same id, {wanted}, found {there} "
+        f"expected the tokens of {public.file}:{public.line}, which has the same id, {wanted}, found {actual} "
         "(the gold file alone builds too, if the two number their examples differently)"
     )
     return DataError(message, rule="constant", file=gold.file, line=gold.line, instance=match.id)

@@ -1,4 +1,4 @@
-"""Where the benchmark's files lie in a user's folder: public files under their own names, gold files beside them."""
+"""Search for the benchmark's files in a user's folder: public files by name, gold files beside them."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _NAME = re.compile(rf"({'|'.join(CONFIGS)})(?![A-Za-z0-9])(.*)")
 
 
 def find_sources(folder: Path, configs: Sequence[str] | None = None) -> Sources:
-    """Look for the six public files and their gold files.
+    """Find the six public files and their gold files.
 
-    A public file is ``senti_en`` or, say, ``senti_en.jsonl``; a gold file has a name that goes on
-    (``senti_en_golden.jsonl``) or lies in a folder ``gold`` or ``golden``, and its records hold rationales.
+    A public file is ``senti_en``, with or without a suffix such as ``.jsonl``. A gold file has a longer name
+    (``senti_en_golden.jsonl``) or is in a folder ``gold`` or ``golden``, and its records have rationales.
 
     Raises:
-        DataError: none of the files is there, one that was asked for is missing, or two claim to be the same; the
-            message names what is expected.
+        DataError: there is no file, a requested one is missing, or two files have the same role; the message names the
+            expected files.
     """
     for place in (folder, *(folder / name for name in _INSIDE)):
-        if place.is_dir() and any(_NAME.match(path.name) for path in _files(place)):
+        if place.is_dir() and any(_NAME.match(path.name) for path in _list_files(place)):
             folder = place
             break
-    kinds, notes = _by_config(folder)
+    kinds, notes = _find_by_config(folder)
     sources = {
         name: {kind: files[name] for kind, files in kinds.items() if name in files}
         for name in CONFIGS
@@ -57,19 +57,19 @@ def find_sources(folder: Path, configs: Sequence[str] | None = None) -> Sources:
     return Sources(chosen, dict.fromkeys(chosen, folder), notes)
 
 
-def _by_config(folder: Path) -> tuple[dict[str, dict[str, Path]], list[str]]:
-    """The public and the gold files by configuration, and a note on each file that is neither."""
+def _find_by_config(folder: Path) -> tuple[dict[str, dict[str, Path]], list[str]]:
+    """Return kind -> configuration -> file for public and gold files, and a note on each other file."""
     kinds: dict[str, dict[str, Path]] = {"public": {}, "gold": {}}
     notes: list[str] = []
-    for path in _files(folder) if folder.is_dir() else []:
+    for path in _list_files(folder) if folder.is_dir() else []:
         match = _NAME.match(path.name)
-        beside = path.parent == folder
+        is_top_level = path.parent == folder
         if match is None:
-            if beside and not path.name.startswith("."):
+            if is_top_level and not path.name.startswith("."):
                 notes.append(f"{path}: skipped: no file of this benchmark by its name")
             continue
         config, rest = match.groups()
-        kind = "public" if beside and rest in _SUFFIXES else "gold"
+        kind = "public" if is_top_level and rest in _SUFFIXES else "gold"
         record = None if kind == "public" else next(read_records(path), None)
         if kind == "gold" and (record is None or record.fields.keys().isdisjoint(GOLD_FIELDS)):
             fields = ", ".join(GOLD_FIELDS)
@@ -82,6 +82,6 @@ def _by_config(folder: Path) -> tuple[dict[str, dict[str, Path]], list[str]]:
     return kinds, notes
 
 
-def _files(folder: Path) -> list[Path]:
+def _list_files(folder: Path) -> list[Path]:
     places = [folder, *(folder / name for name in _GOLD_FOLDERS)]
     return [path for place in places if place.is_dir() for path in sorted(place.iterdir()) if path.is_file()]

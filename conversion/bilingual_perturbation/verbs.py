@@ -1,4 +1,4 @@
-"""``bilingual_perturbation``: the benchmark's files -> a Hub dataset folder -> the files again."""
+"""Verbs of ``bilingual_perturbation``: the benchmark's files -> a Hub dataset folder -> the files."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from typing import Any
 import pyarrow as pa
 
 from eraser_hub.conversion.card import ConfigWords
-from eraser_hub.conversion.dataset import ends_of
+from eraser_hub.conversion.dataset import read_file_ends
 from eraser_hub.conversion.small_dataset import ConfigTables, SmallDataset, Sources
 from eraser_hub.papers import load_paper
 from eraser_hub.records.built import BuiltDataset
 from eraser_hub.records.errors import DataError
 
 from . import DATASET
-from .check import NOTES, look_at_relations, look_at_row, repeated_texts
+from .check import NOTES, find_repeated_texts, look_at_relations, look_at_row
 from .configs import CONFIGS, PerturbationConfig
 from .format import read_gold, read_public
-from .rows import SCHEMA, WHOLE, Joined, join, row_of
+from .rows import NOT_NULL, SCHEMA, JoinedRecords, join, make_row
 from .sources import HOMEPAGE, find_sources
-from .statistics import LANGUAGES, TASKS, card_tables, tables
+from .statistics import LANGUAGES, TASKS, make_card_tables, make_tables
 
 SPLIT = "test"
 
 
 class BilingualPerturbationVerbs(SmallDataset):
-    """Six public files and their gold files."""
+    """The verbs, on six public files and their gold files."""
 
     facts = DATASET
     schema = SCHEMA
-    whole = WHOLE
+    whole = NOT_NULL
     wanted = (
         f"DIR, a folder that holds {' '.join(CONFIGS)} (and gold files such as senti_ch_golden.jsonl); "
         f"their authors give them out at {HOMEPAGE}"
@@ -51,16 +51,16 @@ class BilingualPerturbationVerbs(SmallDataset):
     find = staticmethod(find_sources)  # pyright: ignore[reportAssignmentType]
     look_at_row = staticmethod(look_at_row)  # pyright: ignore[reportAssignmentType]
     look_at_rows = staticmethod(look_at_relations)  # pyright: ignore[reportAssignmentType]
-    leaks = staticmethod(repeated_texts)  # pyright: ignore[reportAssignmentType]
-    stats = staticmethod(tables)  # pyright: ignore[reportAssignmentType]
-    card_tables = staticmethod(card_tables)  # pyright: ignore[reportAssignmentType]
+    find_leaks = staticmethod(find_repeated_texts)  # pyright: ignore[reportAssignmentType]
+    stats = staticmethod(make_tables)  # pyright: ignore[reportAssignmentType]
+    card_tables = staticmethod(make_card_tables)  # pyright: ignore[reportAssignmentType]
 
     def splits(self, files: Mapping[str, Path]) -> Iterable[str]:
-        """Return the one split; the files are the public and the gold one."""
+        """Return the single split; the files are the public and the gold one."""
         return (SPLIT,)
 
     def read(self, config: str, sources: Sources, notes: list[str]) -> ConfigTables:
-        """Read rows, and the files' lines as released: the same facts are spelled in many ways."""
+        """Read rows, and the files' lines as released, because rows cannot restore their many forms."""
         paths = sources.files[config]
         joined = load_examples(paths, CONFIGS[config])
         notes += [f"{config}: {report}" for report in joined.reports]
@@ -69,30 +69,30 @@ class BilingualPerturbationVerbs(SmallDataset):
         for kind, path in paths.items():
             name = path.relative_to(sources.root[config]).as_posix()
             lines = [record for example in joined.examples if (record := getattr(example, kind)) is not None]
-            files.append({"file": name, "kind": kind, **ends_of(path), "lines": len(lines)})
+            files.append({"file": name, "kind": kind, **read_file_ends(path), "lines": len(lines)})
             records += sorted((name, record.line, record.text) for record in lines)
-        rows = [row_of(example, CONFIGS[config]) for example in joined.examples]
+        rows = [make_row(example, CONFIGS[config]) for example in joined.examples]
         return ConfigTables({SPLIT: pa.Table.from_pylist(rows, schema=SCHEMA)}, files, records)
 
-    def exported(self, out: Path, config: str) -> Path:
-        """Return ``out``: the files have names of their own."""
+    def get_export_folder(self, out: Path, config: str) -> Path:
+        """Return ``out``, because the names of the files differ between configurations."""
         return out
 
     def lines(
         self, config: str, file: Mapping[str, Any], kept: Mapping[int, str], built: Callable[[], BuiltDataset]
     ) -> list[str]:
-        """Return the released lines, all of which are kept."""
+        """Return the stored lines of a released file."""
         if sorted(kept) != list(range(1, file["lines"] + 1)):
             message = f"expected the {file['lines']} lines of {file['file']}, found {len(kept)}"
             raise DataError(message, rule="length")
         return [kept[number] for number in sorted(kept)]
 
 
-def load_examples(files: Mapping[str, Path], config: PerturbationConfig) -> Joined:
-    """Return the examples of a configuration out of its files.
+def load_examples(files: Mapping[str, Path], config: PerturbationConfig) -> JoinedRecords:
+    """Read and join the examples of a configuration.
 
     Raises:
-        DataError: an issue in a file, with its line; a file without a record.
+        DataError: a file is invalid, with the line, or has no record.
     """
     readers = {"public": read_public, "gold": read_gold}
     records: dict[str, Any] = {kind: list(readers[kind](path, config)) for kind, path in files.items()}

@@ -1,1 +1,1 @@
-"""Releases over HTTP: resumed, verified, unpacked without trust."""
+"""Download of releases over HTTP: resumable, verified, and unpacked safely."""

@@ -1,4 +1,4 @@
-"""A file by its address: on this machine, ``https://..``, or ``hf://..`` on the Hub."""
+"""Files by address: a local path, ``https://..``, or ``hf://..`` on the Hub."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from eraser_hub.records.run_record import RUN_SUFFIX
 
 
 def is_remote(address: str) -> bool:
-    """Whether the file has to be fetched."""
+    """Return True if the file must be downloaded."""
     return address.startswith(("https://", "http://", "hf://"))
 
 
-def local_file(address: str) -> Path:
-    """The file at an address: itself on this machine; else a copy, and beside it its ``.run.json`` where there is one.
+def fetch_file(address: str) -> Path:
+    """Return the path of the file at an address; download a remote one, with its ``.run.json`` if there is one.
 
     Args:
         address: a path, ``https://HOST/FILE``, or ``hf://datasets/ORG/NAME[@REVISION]/FILE`` (``hf://spaces/..``).
 
     Raises:
-        DataError: it cannot be fetched, with the address.
+        DataError: the file cannot be downloaded; the message has the address.
     """
     if not is_remote(address):
         return Path(address)
-    return _of_the_hub(address) if address.startswith("hf://") else _of_the_web(address)
+    return _fetch_from_hub(address) if address.startswith("hf://") else _fetch_from_web(address)
 
 
-def _of_the_web(address: str) -> Path:
-    from .http import NotThere, download  # with ssl, which a file on this machine should not wait for
+def _fetch_from_web(address: str) -> Path:
+    from .http import FileNotOnServer, download  # imports ssl, which local files do not need
 
     folder = Path(tempfile.mkdtemp(prefix="eraser-hub-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     path = folder / (Path(unquote(urlsplit(address).path)).name or "file")
     download(address, path, name=path.name)
-    with contextlib.suppress(NotThere):
+    with contextlib.suppress(FileNotOnServer):
         url = urlsplit(address)
         download(
             url._replace(path=url.path + RUN_SUFFIX).geturl(),
@@ -50,19 +50,19 @@ def _of_the_web(address: str) -> Path:
     return path
 
 
-def _of_the_hub(address: str) -> Path:
+def _fetch_from_hub(address: str) -> Path:
     from huggingface_hub import HfFileSystem, hf_hub_download
     from huggingface_hub.errors import EntryNotFoundError
 
     try:
-        place: Any = HfFileSystem().resolve_path(address)  # a bucket's has no repository: an error like any other
+        place: Any = HfFileSystem().resolve_path(address)  # a bucket has no repository: this raises below
 
-        def fetched(name: str) -> Path:
+        def fetch(name: str) -> Path:
             return Path(hf_hub_download(place.repo_id, name, repo_type=place.repo_type, revision=place.revision))
 
-        path = fetched(place.path_in_repo)
+        path = fetch(place.path_in_repo)
         with contextlib.suppress(EntryNotFoundError):
-            fetched(place.path_in_repo + RUN_SUFFIX)
-    except Exception as error:  # huggingface_hub raises many kinds; its words say what is missing
+            fetch(place.path_in_repo + RUN_SUFFIX)
+    except Exception as error:  # huggingface_hub raises many types; their text names the cause
         raise DataError(f"cannot be fetched: {get_first_line(error)}", rule="hub", file=address) from None
     return path

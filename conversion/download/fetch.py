@@ -1,12 +1,12 @@
-"""Download a corpus of the ERASER release: resumable, verified, and in plain words about what went wrong.
+"""Download of a corpus of the ERASER release: resumable, and verified by digest.
 
-`sources.json` says where each archive lies, its size and its SHA-256. Where the release publishes no digest, the first
-download pins one: ``NAME.tar.gz.sha256`` beside the archive, in the form that ``sha256sum --check`` reads.
+`sources.json` has the address, size and SHA-256 of each archive. If the release publishes no digest, the first download
+records one: ``NAME.tar.gz.sha256`` beside the archive, in the form that ``sha256sum --check`` reads.
 
     corpus_folder("movies", cache) -> cache/unpacked/66e18d4e6c9df9e9/movies
 
-The cache is ``$ERASER_HUB_CACHE``, else ``~/.cache/eraser-hub``; ``$ERASER_HUB_ARCHIVES`` names another place that
-holds the archives (a mirror's address, to which ``/NAME.tar.gz`` is added).
+The cache is ``$ERASER_HUB_CACHE``, else ``~/.cache/eraser-hub``; ``$ERASER_HUB_ARCHIVES`` is the address of
+a mirror of the archives, to which ``/NAME.tar.gz`` is added.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import BusyError, DataError, make_printable
 from eraser_hub.records.locks import hold_lock
 
-from .http import NotThere, Retries, download
-from .unpack import BUSY, NoRoom, corpus_folders, unpack
+from .http import FileNotOnServer, Retries, download
+from .unpack import BUSY, DiskFull, find_corpus_folders, unpack
 
 Say = Callable[[str], None]
 
 
 class NotReleased(DataError):
-    """The servers answer, and none of the archives that may hold the corpus does."""
+    """Error: the servers answer, but no archive contains the corpus."""
 
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """One archive of the release: its name, address, and, where they are known, size in bytes and SHA-256."""
+    """One archive of the release: name, address, and, if known, size in bytes and SHA-256."""
 
     name: str
     url: str
@@ -47,21 +47,21 @@ class Archive:
 
 
 @lru_cache(maxsize=1)
-def sources() -> dict[str, Any]:
-    """`sources.json`: ``configs`` (folder and archives of each) and ``archives`` (url, size, sha256 of each)."""
+def read_sources() -> dict[str, Any]:
+    """Return `sources.json`: ``configs`` (folder and archives of each) and ``archives`` (url, size, sha256 of each)."""
     path = files("eraser_hub.conversion.download").joinpath("sources.json")
     known: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return known
 
 
-def cache_folder() -> Path:
-    """Where downloads are kept: ``$ERASER_HUB_CACHE``, else ``eraser-hub`` in ``$XDG_CACHE_HOME`` or ``~/.cache``."""
+def get_cache_folder() -> Path:
+    """Return the download cache: ``$ERASER_HUB_CACHE``, else ``eraser-hub`` in ``$XDG_CACHE_HOME`` or ``~/.cache``."""
     if named := os.environ.get("ERASER_HUB_CACHE"):
         return Path(named)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "eraser-hub"
 
 
-def corpus_folder(
+def fetch_corpus(
     config: str,
     cache_dir: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
@@ -69,27 +69,27 @@ def corpus_folder(
     retries: Retries | None = None,
     read: Callable[[Path], object] | None = None,
 ) -> Path:
-    """Download, verify and unpack the release's archive of ``config``; what is there already is not fetched again.
+    """Download, verify and unpack the release's archive of ``config``; files in the cache are not downloaded again.
 
     Args:
         config: a config of ``sources.json``, e.g. ``movies``.
-        cache_dir: where archives and unpacked corpora are kept; by default `cache_folder`.
-        progress: a progress bar on stderr; None draws one on a terminal only.
-        say: takes one line about each thing worth knowing (a digest that was pinned); by default stderr.
-        retries: how often and how patiently to try.
-        read: raises a DataError for a corpus folder that cannot be read; the archive's digest is then not recorded.
+        cache_dir: folder of archives and unpacked corpora; by default `get_cache_folder`.
+        progress: show a progress bar on stderr; None shows one on a terminal only.
+        say: receives lines for the user (e.g. a recorded digest); by default they go to stderr.
+        retries: number of tries and waiting times.
+        read: raises a DataError for an unreadable corpus folder; the archive's digest is then not recorded.
 
     Returns:
-        the folder that holds the corpus's split files.
+        the folder of the corpus' split files.
 
     Raises:
-        DataError: the download failed, its digest is not the expected one, or the archive is refused.
-        BusyError: another process fetches the same archive.
+        DataError: the download failed, the digest is wrong, or the archive is refused.
+        BusyError: another process downloads the same archive.
     """
-    known = sources()["configs"]
+    known = read_sources()["configs"]
     if config not in known:
         raise DataError(f"no archive is known for {config!r}, expected one of {', '.join(known)}", rule="option-value")
-    cache = Path(cache_dir) if cache_dir is not None else cache_folder()
+    cache = Path(cache_dir) if cache_dir is not None else get_cache_folder()
     missing: list[str] = []
 
     def look(unpacked: Path) -> None:
@@ -99,11 +99,11 @@ def corpus_folder(
 
     for name in known[config]["archives"]:
         try:
-            file = fetch_archive(_archive(name), cache, progress, say, retries, look)
-        except NotThere as error:
+            file = fetch_archive(_get_archive(name), cache, progress, say, retries, look)
+        except FileNotOnServer as error:
             missing.append(str(error))
             continue
-        corpus = find_corpus(archive_folder(file, cache), known[config]["folder"])
+        corpus = find_corpus(unpack_archive(file, cache), known[config]["folder"])
         if corpus is not None:
             return corpus
         missing.append(f"{file} holds no folder {known[config]['folder']!r} with split files")
@@ -122,26 +122,28 @@ def fetch_archive(
     retries: Retries | None = None,
     read: Callable[[Path], object] | None = None,
 ) -> Path:
-    """The verified archive in ``cache_dir/archives``, downloaded unless it is there.
+    """Return the verified archive in ``cache_dir/archives``, downloaded if it is missing.
 
     Args:
-        archive: which one.
-        cache_dir, progress, say, retries: as in `corpus_folder`.
-        read: raises a DataError for an unpacked archive that cannot be read. A digest is recorded only of an archive
-            that could be unpacked and read: nobody is held to a page in its place.
+        archive: the archive.
+        cache_dir: as in `fetch_corpus`.
+        progress: as in `fetch_corpus`.
+        say: as in `fetch_corpus`.
+        retries: as in `fetch_corpus`.
+        read: raises a DataError for an unreadable unpacked archive. A digest is recorded only after this: an error page
+            in place of the archive must not become the reference.
 
     Raises:
-        DataError: see `corpus_folder`; a wrong digest removes the download and names both digests; so does an archive
-            that cannot be unpacked, unless it is known to be the release's.
+        DataError: see `fetch_corpus`. A download with a wrong digest is removed, and so is an archive of unknown digest
+            that cannot be unpacked.
     """
-    say = say or to_stderr
+    say = say or print_to_stderr
     folder = Path(cache_dir) / "archives"
     target, pin = folder / f"{archive.name}.tar.gz", folder / f"{archive.name}.tar.gz.sha256"
     lock = folder / f".{archive.name}.lock"
     with hold_lock(lock, BUSY.format(lock)):
-        expected = archive.sha256 or _pinned(pin)
-        # the archive got its name after it had been verified; its digest is looked at again all the same, since what
-        # follows trusts it
+        expected = archive.sha256 or _read_pinned_digest(pin)
+        # the archive was verified before it got its name; it is verified again because the next steps trust it
         digest = compute_file_digest(target) if target.is_file() else None
         if digest is None or expected not in (None, digest):
             if digest is not None:
@@ -151,7 +153,7 @@ def fetch_archive(
             digest = _download(archive, part, expected, pin, say, progress=progress, retries=retries)
             part.replace(target)
             part.with_name(part.name + ".json").unlink(missing_ok=True)
-        unpacked = _unpacked(target, Path(cache_dir), expected)
+        unpacked = _unpack_verified(target, Path(cache_dir), expected)
         if expected is None:
             try:
                 (read or (lambda _: None))(unpacked)
@@ -162,11 +164,11 @@ def fetch_archive(
     return target
 
 
-def _unpacked(target: Path, cache: Path, expected: str | None) -> Path:
-    """The folder that the archive is unpacked in; one that cannot be unpacked goes, unless its digest is known."""
+def _unpack_verified(target: Path, cache: Path, expected: str | None) -> Path:
+    """Return the folder of the unpacked archive; remove a broken archive, unless its digest is known."""
     try:
-        return archive_folder(target, cache)
-    except (BusyError, NoRoom):
+        return unpack_archive(target, cache)
+    except (BusyError, DiskFull):
         raise
     except DataError as error:
         if expected is not None:
@@ -177,7 +179,7 @@ def _unpacked(target: Path, cache: Path, expected: str | None) -> Path:
 
 
 def _download(archive: Archive, part: Path, expected: str | None, pin: Path, say: Say, **how: Any) -> str:
-    """Download into ``part``, anew where a resumed download is not as expected; its digest."""
+    """Download into ``part`` and return the digest; start again if a resumed download has a wrong one."""
     while True:
         resumed = download(archive.url, part, name=archive.name, size=archive.size, say=say, **how)
         digest = compute_file_digest(part)
@@ -188,20 +190,20 @@ def _download(archive: Archive, part: Path, expected: str | None, pin: Path, say
             known, remedy = str(pin), f"if the release has really changed, remove {pin} and try again"
             if archive.sha256:
                 known, remedy = "sources.json", "the release or the way to it has changed"
-            found = f"expected the sha256 {expected} (of {known}), found {digest}"
-            raise DataError(f"{archive.url}: {found}. The download is removed; {remedy}", rule="file-changed")
+            mismatch = f"expected the sha256 {expected} (of {known}), found {digest}"
+            raise DataError(f"{archive.url}: {mismatch}. The download is removed; {remedy}", rule="file-changed")
         say(f"{archive.name}: the resumed download is not what was expected, it starts anew")
 
 
-def archive_folder(archive: str | os.PathLike[str], cache_dir: str | os.PathLike[str] | None = None) -> Path:
-    """``archive`` unpacked under ``cache_dir/unpacked``, in a folder named by its digest; unpacked once.
+def unpack_archive(archive: str | os.PathLike[str], cache_dir: str | os.PathLike[str] | None = None) -> Path:
+    """Unpack an archive once under ``cache_dir/unpacked``, in a folder named by its digest, and return that folder.
 
-    For archives that a user holds (``--source DIR`` with ``DIR/movies.tar.gz``) as for downloads.
+    This serves the user's archives (``--source DIR`` with ``DIR/movies.tar.gz``) and downloads.
     """
     archive = Path(archive)
     if not archive.is_file():
         raise DataError("expected an archive, found no such file", rule="file-missing", file=archive)
-    cache = Path(cache_dir) if cache_dir is not None else cache_folder()
+    cache = Path(cache_dir) if cache_dir is not None else get_cache_folder()
     folder = cache / "unpacked" / compute_file_digest(archive)[:16]
     if not folder.is_dir():
         unpack(archive, folder)
@@ -209,24 +211,24 @@ def archive_folder(archive: str | os.PathLike[str], cache_dir: str | os.PathLike
 
 
 def find_corpus(folder: Path, name: str) -> Path | None:
-    """The corpus ``name`` in an unpacked archive: the folder of that name that holds split files, else the only one."""
-    folders = corpus_folders(Path(folder))
-    known = {facts["folder"] for facts in sources()["configs"].values()}
+    """Return the folder of a corpus in an unpacked archive: the one with its name, else the only one, else None."""
+    folders = find_corpus_folders(Path(folder))
+    known = {facts["folder"] for facts in read_sources()["configs"].values()}
     for entry in folders:
         if entry.name == name:
             return entry
     return folders[0] if len(folders) == 1 and folders[0].name not in known else None
 
 
-def _archive(name: str) -> Archive:
-    facts = sources()["archives"][name]
+def _get_archive(name: str) -> Archive:
+    facts = read_sources()["archives"][name]
     url = facts["url"]
     if mirror := os.environ.get("ERASER_HUB_ARCHIVES"):
         url = f"{mirror.rstrip('/')}/{name}.tar.gz"
     return Archive(name, url, facts["size"], facts["sha256"])
 
 
-def _pinned(pin: Path) -> str | None:
+def _read_pinned_digest(pin: Path) -> str | None:
     if not pin.is_file():
         return None
     words = pin.read_text(encoding="utf-8", errors="replace").split()
@@ -235,6 +237,6 @@ def _pinned(pin: Path) -> str | None:
     return words[0]
 
 
-def to_stderr(line: str) -> None:
-    """Say a line on stderr."""
+def print_to_stderr(line: str) -> None:
+    """Print a line on stderr."""
     print(make_printable(line), file=sys.stderr)

@@ -1,4 +1,4 @@
-"""One file over HTTP: resumed where it stopped, tried again where that may help, explained where it does not."""
+"""Download of one file over HTTP: resumable, with retries, and with plain error messages."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from eraser_hub.records.errors import DataError, show
 from eraser_hub.version import __version__
 
 BLOCK = 1 << 16
-MOST_TRIES = 100  # a server that cuts after every few bytes is given up on, too
-MOST_BYTES = 4 << 30  # no archive of the release comes near
+MAX_TRIES = 100  # also limits tries with a server that cuts after every few bytes
+MAX_BYTES = 4 << 30  # the archives of the release are much smaller
 
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """How patiently to download.
+    """Number of tries and waiting times of a download.
 
-    Args:
-        attempts: tries in a row that bring nothing new before giving up.
+    Attributes:
+        attempts: consecutive tries without new bytes before giving up.
         wait: seconds before the second try; doubled each time, up to ``most_wait``.
-        most_wait: longest wait, also for a server's ``Retry-After``.
-        timeout: seconds without a byte after which a connection counts as cut.
+        most_wait: longest wait in seconds, also for a server's ``Retry-After``.
+        timeout: seconds without a byte after which a connection counts as broken.
     """
 
     attempts: int = 4
@@ -46,22 +46,22 @@ class Retries:
     timeout: float = 60.0
 
 
-class NotThere(DataError):
-    """The server says that there is no such file (404 or 410)."""
+class FileNotOnServer(DataError):
+    """Error: the server has no such file (404 or 410)."""
 
 
-class _Again(Exception):
-    """A failure that a further try may mend; ``wait`` is what the server asks for."""
+class _RetryableError(Exception):
+    """A failure after which a further try may succeed; ``wait`` has the seconds that the server asks for."""
 
     wait: float | None = None
 
 
-class _NoAnswer(_Again):
-    """The server cannot be reached."""
+class _Unanswered(_RetryableError):
+    """A failure to reach the server."""
 
 
-class _Changed(_Again):
-    """The file on the server is not the one whose first bytes lie here."""
+class _FileChangedError(_RetryableError):
+    """A failure: the file on the server is not the one whose first bytes are stored."""
 
     wait = 0.0
 
@@ -70,14 +70,14 @@ CHANGED = "the file on the server has changed, the download starts anew"
 
 
 class Unreachable(DataError):
-    """No server answers under the address, also after several tries."""
+    """Error: no server answers under the address after several tries."""
 
 
 class _NoDowngrade(urllib.request.HTTPRedirectHandler):
-    """Redirects are followed to http and https alone, and from https to https alone, which nobody else can read."""
+    """Handler that follows redirects to http and https only, and from https to https only."""
 
     def redirect_request(self, req, fp, code, msg, headers, newurl):  # type: ignore[no-untyped-def]
-        target, authorization = _without_password(newurl)
+        target, authorization = _remove_password(newurl)
         if req.full_url.startswith("https:") and not newurl.startswith("https:"):
             message = f"{req.full_url}: refused to follow a redirect away from https, to {target}"
             raise DataError(message, rule="network")
@@ -87,11 +87,13 @@ class _NoDowngrade(urllib.request.HTTPRedirectHandler):
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
-def _without_password(url: str) -> tuple[str, str | None]:
-    """The address without user and password, which no message and no file may show, and what to send in their place.
+def _remove_password(url: str) -> tuple[str, str | None]:
+    """Return an address without user and password, and the Authorization header in their place.
+
+    Messages and files must not show the password.
 
     Raises:
-        ValueError: no address.
+        ValueError: the text is no address.
     """
     parts = urlsplit(url)
     user, at, host = parts.netloc.rpartition("@")
@@ -109,31 +111,30 @@ def download(
     say: Callable[[str], None] = print,
     retries: Retries | None = None,
 ) -> bool:
-    """Download ``url`` into ``part``; bytes that lie there already are kept where the server can go on after them.
+    """Download ``url`` into ``part``, and continue an earlier download if the server allows it.
 
-    What the server said about the file (length, ETag, date) is kept in ``part.json``, so that two versions of it are
-    never joined.
+    ``part.json`` stores the server's facts of the file (length, ETag, date), to avoid joining two versions of it.
 
     Args:
         url: http or https.
-        part: the file to fill. It is whole when this returns.
+        part: the file to fill. It is complete when this returns.
         name: for the progress bar.
-        size: the expected size in bytes, where it is known.
-        progress: None draws a bar on a terminal only.
-        say: takes a line about each further try.
+        size: the expected size in bytes, if known.
+        progress: show a progress bar; None shows one on a terminal only.
+        say: receives a line about each further try.
         retries: see `Retries`.
 
     Returns:
-        whether a part of the file stems from an earlier call.
+        True if a part of the file is from an earlier call.
 
     Raises:
-        NotThere: 404 or 410.
-        DataError: everything else; the message names the address and the reason, and the part is kept for next time.
+        FileNotOnServer: 404 or 410.
+        DataError: another failure, with the address and the reason; the part is kept for the next call.
     """
     retries = retries or Retries()
     known, authorization = False, None
     with contextlib.suppress(ValueError):
-        url, authorization = _without_password(url)
+        url, authorization = _remove_password(url)
         known = urlsplit(url).scheme in ("http", "https")
     if not known:
         message = f"expected an http or https address, found {show(url.rpartition('@')[2])}"
@@ -143,21 +144,21 @@ def download(
     except OSError as error:
         raise DataError(f"cannot make the folder {part.parent} ({error.strerror})", rule="file-unreadable") from None
     transfer = _Transfer(url, authorization, part, name, size, None if progress is None else not progress)
-    had = now = transfer.size
+    bytes_before = now = transfer.size
     failures = tries = 0
     while True:
         tries, before = tries + 1, now
         try:
             transfer.run(retries.timeout)
-            return had > 0
-        except _Again as failure:
-            if isinstance(failure, _Changed):
+            return bytes_before > 0
+        except _RetryableError as failure:
+            if isinstance(failure, _FileChangedError):
                 part.unlink(missing_ok=True)
             now = transfer.size
             failures = 1 if now > before else failures + 1
-            if failures >= retries.attempts or tries >= MOST_TRIES:
+            if failures >= retries.attempts or tries >= MAX_TRIES:
                 kept = f"; the {now} bytes that came are kept, the next run goes on after them" if now else ""
-                kind = Unreachable if isinstance(failure, _NoAnswer) else DataError
+                kind = Unreachable if isinstance(failure, _Unanswered) else DataError
                 raise kind(f"{url}: {failure}, also after {tries} tries{kept}", rule="network") from None
             wait = failure.wait if failure.wait is not None else retries.wait * 2 ** (failures - 1)
             wait = min(wait, retries.most_wait)
@@ -167,13 +168,17 @@ def download(
 
 @dataclass(slots=True)
 class _Transfer:
-    """A file on its way.
+    """State of one download.
 
     Attributes:
-        authorization: what is sent in place of user and password.
-        quiet: whether to draw no bar; None draws one on a terminal.
-        known: what the server said of the file when the bytes that lie here came.
-        offset: how many bytes there are to go on after.
+        url: address without user and password.
+        authorization: the Authorization header in their place.
+        part: the file to write.
+        name: name for the progress bar.
+        expected: expected size in bytes, if known.
+        quiet: True hides the progress bar; None shows it on a terminal.
+        known: the server's facts of the file at the time of the stored bytes.
+        offset: number of stored bytes to continue after.
     """
 
     url: str
@@ -190,7 +195,7 @@ class _Transfer:
         return self.part.stat().st_size if self.part.exists() else 0
 
     def run(self, timeout: float) -> None:
-        """Fetch what is not there yet; see `download`. `_Again` where a further try may help."""
+        """Download the missing bytes; raise a `_RetryableError` if a further try may succeed."""
         self._resume()
         headers = {"User-Agent": f"eraser-hub/{__version__}", "Accept-Encoding": "identity"}
         if self.offset:
@@ -207,19 +212,19 @@ class _Transfer:
         except urllib.error.HTTPError as error:
             error.close()
             if error.code != 416 or not self.offset or self.known.get("length") != self.offset:
-                raise self._refusal(error) from None  # else all of it had come before
+                raise self._make_status_error(error) from None  # else the stored bytes were complete
         except (OSError, http.client.HTTPException, ValueError) as error:
             if isinstance(error, DataError):
                 raise
-            raise self._failure(error) from None
+            raise self._make_connection_error(error) from None
 
     def _resume(self) -> None:
-        """Look for bytes to go on after; those of unknown origin are removed."""
+        """Find stored bytes to continue after, and remove those of unknown origin."""
         self.offset, self.known = 0, {}
         if not self.part.exists():
             return
         with contextlib.suppress(OSError, ValueError, RecursionError):
-            known = json.loads(self._notes.read_text(encoding="utf-8"))
+            known = json.loads(self._facts_path.read_text(encoding="utf-8"))
             kinds = {type(known.get(key)) for key in ("etag", "modified")} if isinstance(known, dict) else {int}
             if kinds <= {str, type(None)} and known.get("url") == self.url:
                 self.offset, self.known = self.size, known
@@ -227,53 +232,53 @@ class _Transfer:
         self.part.unlink()
 
     @property
-    def _notes(self) -> Path:
+    def _facts_path(self) -> Path:
         return self.part.with_name(self.part.name + ".json")
 
     def _receive(self, response: Any) -> None:
-        said = self._look_at_headers(response.status, response.headers)
-        total = said["length"]
+        facts = self._read_headers(response.status, response.headers)
+        total = facts["length"]
         if total is not None and self.expected not in (None, total):
             raise DataError(f"{self.url}: expected {self.expected} bytes, the server announces {total}", rule="network")
-        if total is not None and total > MOST_BYTES:
+        if total is not None and total > MAX_BYTES:
             message = f"{self.url}: the server announces {total} bytes, which no archive of the release has"
             raise DataError(message, rule="size-limit")
-        self._notes.write_text(json.dumps({"url": self.url, **said}), encoding="utf-8")
+        self._facts_path.write_text(json.dumps({"url": self.url, **facts}), encoding="utf-8")
         _write(response, self, self.expected if total is None else total)
 
-    def _look_at_headers(self, status: int, headers: Message) -> dict[str, Any]:
-        """What the server says of the file; ``offset`` is then where the answer's bytes belong."""
-        said: dict[str, Any] = {"length": None, "etag": headers.get("ETag"), "modified": headers.get("Last-Modified")}
-        if status != 206:  # the whole file, whether or not a part of it was asked for
+    def _read_headers(self, status: int, headers: Message) -> dict[str, Any]:
+        """Return the server's facts of the file, and set ``offset`` to the position of the answer's bytes."""
+        facts: dict[str, Any] = {"length": None, "etag": headers.get("ETag"), "modified": headers.get("Last-Modified")}
+        if status != 206:  # the server sends the whole file
             self.offset = 0
-            return said | {"length": _whole_number(headers.get("Content-Length", ""))}
+            return facts | {"length": _parse_whole_number(headers.get("Content-Length", ""))}
         unit, _, rest = headers.get("Content-Range", "").partition(" ")
         span, _, total = rest.partition("/")
-        if unit != "bytes" or _whole_number(span.partition("-")[0]) != self.offset:
+        if unit != "bytes" or _parse_whole_number(span.partition("-")[0]) != self.offset:
             sent = f"asked for the bytes from {self.offset} on, the server sent {headers.get('Content-Range')!r}"
             raise DataError(f"{self.url}: {sent}", rule="network")
-        said["length"] = _whole_number(total)
-        if any(None not in (value, self.known.get(key)) and self.known[key] != value for key, value in said.items()):
-            raise _Changed(CHANGED)
-        return said
+        facts["length"] = _parse_whole_number(total)
+        if any(None not in (value, self.known.get(key)) and self.known[key] != value for key, value in facts.items()):
+            raise _FileChangedError(CHANGED)
+        return facts
 
-    def _refusal(self, error: urllib.error.HTTPError) -> Exception:
-        """A server's answer that is no file, in plain words, or `_Again`."""
-        said = f"{error.code} {error.reason}"
+    def _make_status_error(self, error: urllib.error.HTTPError) -> Exception:
+        """Return the error for a server's answer without a file; a `_RetryableError` if a further try may succeed."""
+        status = f"{error.code} {error.reason}"
         if error.code == 416 and self.offset:
-            return _Changed(CHANGED)
+            return _FileChangedError(CHANGED)
         if error.code in (404, 410):
-            return NotThere(f"{self.url}: the server has no such file ({error.code})", rule="file-missing")
+            return FileNotOnServer(f"{self.url}: the server has no such file ({error.code})", rule="file-missing")
         if error.code in (401, 403, 407):
-            return DataError(f"{self.url}: the server refuses to hand it out ({said})", rule="network")
+            return DataError(f"{self.url}: the server refuses to hand it out ({status})", rule="network")
         if error.code in (408, 425, 429) or error.code >= 500:
-            again = _Again(f"the server answered {said}")
-            again.wait = _whole_number((error.headers or Message()).get("Retry-After", ""))
-            return again
-        return DataError(f"{self.url}: the server answered {said}", rule="network")
+            retryable = _RetryableError(f"the server answered {status}")
+            retryable.wait = _parse_whole_number((error.headers or Message()).get("Retry-After", ""))
+            return retryable
+        return DataError(f"{self.url}: the server answered {status}", rule="network")
 
-    def _failure(self, error: Exception) -> Exception:
-        """An error on the way in plain words, or `_Again`."""
+    def _make_connection_error(self, error: Exception) -> Exception:
+        """Return the error for a failed connection; a `_RetryableError` if a further try may succeed."""
         number = error.errno if isinstance(error, OSError) else None
         if isinstance(error, urllib.error.URLError):
             reason = error.reason
@@ -281,17 +286,17 @@ class _Transfer:
                 message = f"{self.url}: the server's certificate cannot be verified ({reason.verify_message})"
                 return DataError(message, rule="network")
             if isinstance(reason, socket.gaierror):
-                return _NoAnswer(f"the name {urlsplit(self.url).hostname!r} cannot be resolved (is there a network?)")
+                return _Unanswered(f"the name {urlsplit(self.url).hostname!r} cannot be resolved (is there a network?)")
             if isinstance(reason, ConnectionRefusedError):
-                return _NoAnswer("the connection was refused")
-            return _NoAnswer(f"the server cannot be reached ({_in_words(reason)})")
+                return _Unanswered("the connection was refused")
+            return _Unanswered(f"the server cannot be reached ({_describe(reason)})")
         if number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             remedy = f"(free some room in {self.part.parent}; the next run goes on)"
             return DataError(f"{self.url}: the disk is full after {self.size} bytes {remedy}", rule="file-unreadable")
         if number in (errno.EACCES, errno.EROFS, errno.EPERM, errno.EISDIR):
-            return DataError(f"{self.url}: cannot write {self.part} ({_in_words(error)})", rule="file-unreadable")
+            return DataError(f"{self.url}: cannot write {self.part} ({_describe(error)})", rule="file-unreadable")
         if isinstance(error, OSError | http.client.HTTPException):
-            return _Again(f"the connection broke ({_in_words(error)})")
+            return _RetryableError(f"the connection broke ({_describe(error)})")
         return DataError(f"{self.url}: the server sends to an address that is none ({error})", rule="network")
 
 
@@ -305,20 +310,20 @@ def _write(response: Any, transfer: _Transfer, total: int | None) -> None:
         out.truncate()
         while block := body.read(BLOCK):
             done += len(block)
-            if done > (MOST_BYTES if total is None else min(total, MOST_BYTES)):
-                message = f"{response.url}: the server sends more than the {total or MOST_BYTES} bytes expected"
+            if done > (MAX_BYTES if total is None else min(total, MAX_BYTES)):
+                message = f"{response.url}: the server sends more than the {total or MAX_BYTES} bytes expected"
                 raise DataError(message, rule="size-limit")
             out.write(block)
     if total is not None and done < total:
-        raise _Again(f"the download was cut after {done} of {total} bytes")
+        raise _RetryableError(f"the download was cut after {done} of {total} bytes")
 
 
-def _whole_number(digits: str) -> int | None:
-    """A header's number; None for anything else, and for one of more than 64 bits."""
+def _parse_whole_number(digits: str) -> int | None:
+    """Return the number in a header; None for other text, and for more than 64 bits."""
     return int(digits) if digits.isdecimal() and digits.isascii() and len(digits) < 19 else None
 
 
-def _in_words(reason: object) -> str:
+def _describe(reason: object) -> str:
     if isinstance(reason, TimeoutError):
         return "no answer in time"
     if isinstance(reason, http.client.IncompleteRead):

@@ -1,8 +1,7 @@
-"""Unpack a corpus archive without trusting it: nothing outside the folder, nothing endless, nothing half done.
+"""Safe unpacking of corpus archives: nothing outside the folder, bounded size, complete or not at all.
 
-Refused: absolute paths, ``..``, every kind of link, devices and pipes, sparse members, a name twice, more members or
-bytes than a corpus can have. The members go into a folder beside the destination, which takes the destination's name
-when all of them are there.
+Refused are absolute paths, ``..``, links, devices and pipes, sparse members, repeated names, and more members or bytes
+than a corpus can have. The members are unpacked into a folder beside the destination, which is renamed at the end.
 """
 
 from __future__ import annotations
@@ -24,25 +23,25 @@ from eraser_hub.records.rules import Rule
 
 APPLE_DOUBLE = b"\x00\x05\x16\x07"  # the first bytes of the ``._NAME`` files that macOS adds to archives
 SPLIT_FILES = ("train.jsonl", "val.jsonl", "test.jsonl")
-MOST_DEEP = 32  # folders in one another; a corpus has three
-_NO_NAME = (errno.ENAMETOOLONG, errno.EILSEQ, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EINVAL)
+MAX_DEPTH = 32  # folders in one another; a corpus has three
+_BAD_NAME_ERRORS = (errno.ENAMETOOLONG, errno.EILSEQ, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EINVAL)
 BUSY = "another run is fetching or unpacking here (it holds {})"
 
 
-class NoRoom(DataError):
-    """The disk is full."""
+class DiskFull(DataError):
+    """Error: the disk is full."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What an archive may hold. The largest real one (e-SNLI) unpacks to far less than a tenth of these.
+    """Limits of an archive. The largest real one (e-SNLI) unpacks to far less than a tenth of these.
 
-    Args:
-        members: most files and folders.
-        total_bytes: most bytes of the unpacked tar, headers included.
-        ratio: most unpacked bytes per byte of archive, beyond the first ``free_bytes``.
-        free_bytes: unpacked size up to which the ratio is not looked at.
-        header_bytes: most bytes that one header may ask to be read at once.
+    Attributes:
+        members: maximum number of files and folders.
+        total_bytes: maximum bytes of the unpacked tar, headers included.
+        ratio: maximum unpacked bytes per byte of archive, beyond the first ``free_bytes``.
+        free_bytes: unpacked size up to which the ratio is not checked.
+        header_bytes: maximum bytes that one header may request at once.
     """
 
     members: int = 500_000
@@ -52,14 +51,14 @@ class Limits:
     header_bytes: int = 1 << 20
 
 
-class _Bounded(io.RawIOBase):
-    """The decompressed tar, which raises as soon as more is read from it than the limits allow."""
+class _BoundedStream(io.RawIOBase):
+    """Stream of the decompressed tar that raises a DataError beyond the limits."""
 
     def __init__(self, raw: gzip.GzipFile, archive: Path, limits: Limits) -> None:
         self._raw, self._archive, self._limits = raw, archive, limits
         packed = archive.stat().st_size
         self._most = min(limits.total_bytes, limits.free_bytes + limits.ratio * packed)
-        self.last = b""  # what was read last: after the last member, the block that should mark the end
+        self.last = b""  # the last block read: at the end it should be the end mark
 
     def read(self, size: int | None = -1) -> bytes:
         if size is None or size < 0 or size > self._limits.header_bytes:
@@ -95,15 +94,15 @@ def unpack(archive: str | os.PathLike[str], destination: str | os.PathLike[str],
 
     Args:
         archive: the archive.
-        destination: the folder to make. It appears complete or not at all.
-        limits: bounds on members and bytes.
+        destination: the new folder; it appears complete or not at all.
+        limits: limits of members and bytes.
 
     Returns:
-        the folder under ``destination`` that holds the split files; ``destination`` itself where none or several do.
+        the folder below ``destination`` with the split files; ``destination`` itself if there are none or several.
 
     Raises:
-        DataError: not an archive, a cut one, or one with a member that is refused; it names archive and member.
-        BusyError: another process unpacks to the same place.
+        DataError: the file is no archive, is cut, or has a refused member; the message names archive and member.
+        BusyError: another process unpacks to the same folder.
     """
     archive, destination = Path(archive), Path(destination)
     if not archive.is_file():
@@ -115,28 +114,28 @@ def unpack(archive: str | os.PathLike[str], destination: str | os.PathLike[str],
                 message = "expected no such folder, found one: nothing is unpacked over it"
                 raise DataError(message, rule="file-exists", file=destination)
             destination.rmdir()
-        beside = destination.with_name(f".{destination.name}.unpacking")
-        if beside.exists():
-            shutil.rmtree(beside)  # of a run that was killed; the lock says that it is over
-        beside.mkdir()
+        staging = destination.with_name(f".{destination.name}.unpacking")
+        if staging.exists():
+            shutil.rmtree(staging)  # left by a killed run: the lock shows that no other is active
+        staging.mkdir()
         try:
-            _unpack_into(archive, beside, limits or Limits())
-            beside.rename(destination)
+            _unpack_into(archive, staging, limits or Limits())
+            staging.rename(destination)
         except BaseException:
-            shutil.rmtree(beside, ignore_errors=True)
+            shutil.rmtree(staging, ignore_errors=True)
             raise
-    folders = corpus_folders(destination)
+    folders = find_corpus_folders(destination)
     return folders[0] if len(folders) == 1 else destination
 
 
-def corpus_folders(folder: Path, depth: int = 3) -> list[Path]:
-    """The folders at or below ``folder`` that hold a split file (train, val or test), outermost first."""
+def find_corpus_folders(folder: Path, depth: int = 3) -> list[Path]:
+    """Return the folders at or below ``folder`` with a split file (train, val or test), outermost first."""
     if any((folder / name).is_file() for name in SPLIT_FILES):
         return [folder]
     if depth == 0:
         return []
     below = sorted(entry for entry in folder.iterdir() if entry.is_dir())
-    return [corpus for entry in below for corpus in corpus_folders(entry, depth - 1)]
+    return [corpus for entry in below for corpus in find_corpus_folders(entry, depth - 1)]
 
 
 def _unpack_into(archive: Path, folder: Path, limits: Limits) -> None:
@@ -148,37 +147,37 @@ def _unpack_into(archive: Path, folder: Path, limits: Limits) -> None:
         )
     try:
         with gzip.open(archive) as raw:
-            bounded = _Bounded(raw, archive, limits)
+            bounded = _BoundedStream(raw, archive, limits)
             with tarfile.open(fileobj=bounded, mode="r:") as tar:
                 _extract_all(tar, archive, folder, limits)
-            if bounded.last != bytes(tarfile.BLOCKSIZE):  # tarfile takes a broken header for the end of the archive
+            if bounded.last != bytes(tarfile.BLOCKSIZE):  # tarfile treats a broken header as the end of the archive
                 message = "the archive is cut or damaged (no mark of its end where one should be)"
                 raise DataError(message, rule="syntax", file=archive)
-            while raw.read(1 << 20):  # what follows the last member is padding; the checksum stands at its end
+            while raw.read(1 << 20):  # read the padding after the last member: the checksum is at its end
                 if raw.tell() > limits.total_bytes:
                     raise DataError(f"unpacks to more than {limits.total_bytes} bytes", rule="size-limit", file=archive)
     except DataError:
         raise
-    except Exception as error:  # gzip, zlib and tarfile raise many kinds, tarfile also of headers that lie
-        raise (_fault(error, archive, folder) or error) from None
+    except Exception as error:  # gzip, zlib and tarfile raise many types
+        raise (_make_archive_error(error, archive, folder) or error) from None
 
 
-def _fault(error: Exception, archive: Path, folder: Path) -> DataError | None:
-    """What an error of unpacking says of the archive; None for one that says nothing of it."""
+def _make_archive_error(error: Exception, archive: Path, folder: Path) -> DataError | None:
+    """Return the DataError for an error of unpacking; None if the archive is not its cause."""
     number = error.errno if isinstance(error, OSError) else None
     words, reason = get_first_line(error), getattr(error, "strerror", None)
     if number in (errno.ENOSPC, errno.EDQUOT):
         message = f"the disk is full: no room to unpack into {folder.parent}"
-        return NoRoom(message, rule="file-unreadable", file=archive)
-    lies = (ValueError, LookupError, TypeError, ArithmeticError, RecursionError)
+        return DiskFull(message, rule="file-unreadable", file=archive)
+    header_errors = (ValueError, LookupError, TypeError, ArithmeticError, RecursionError)
     kinds: tuple[tuple[Any, Rule, str], ...] = (
         (gzip.BadGzipFile, "syntax", f"expected a gzip archive, found something else or a damaged one ({words})"),
         ((EOFError, zlib.error), "syntax", f"the archive is cut or damaged ({words})"),
         (tarfile.FilterError, "archive-member", f"refused: {words}"),
         (tarfile.TarError, "syntax", f"expected a tar archive, found something else or a damaged one ({words})"),
-        (lies, "syntax", f"the archive is damaged: a header cannot be understood ({words})"),
+        (header_errors, "syntax", f"the archive is damaged: a header cannot be understood ({words})"),
         (
-            OSError if number in _NO_NAME else (),
+            OSError if number in _BAD_NAME_ERRORS else (),
             "archive-member",
             f"a member's name cannot be a file here ({reason})",
         ),
@@ -200,7 +199,7 @@ def _extract_all(tar: tarfile.TarFile, archive: Path, folder: Path, limits: Limi
             raise DataError(message, rule="size-limit", file=archive)
         if total > limits.total_bytes:
             raise DataError(f"unpacks to more than {limits.total_bytes} bytes", rule="size-limit", file=archive)
-        name = _checked_name(member, archive)
+        name = _check_member_name(member, archive)
         if name in names and not member.isdir():
             raise DataError(f"the member {show(member.name)} stands in it twice", rule="archive-member", file=archive)
         names.add(name)
@@ -214,8 +213,8 @@ def _extract_all(tar: tarfile.TarFile, archive: Path, folder: Path, limits: Limi
         raise DataError("expected a corpus, found an empty archive", rule="empty", file=archive)
 
 
-def _checked_name(member: tarfile.TarInfo, archive: Path) -> str:
-    """The member's path below the folder; the data filter looks at the same things once more, on the file system."""
+def _check_member_name(member: tarfile.TarInfo, archive: Path) -> str:
+    """Return the member's path below the folder; tarfile's data filter repeats these checks on the file system."""
     name, path, windows = member.name, PurePosixPath(member.name), PureWindowsPath(member.name)
     for refused, why in (
         (member.issym() or member.islnk(), f"is a link (to {show(member.linkname)})"),
@@ -224,7 +223,7 @@ def _checked_name(member: tarfile.TarInfo, archive: Path) -> str:
         (not name or "\0" in name, "is no name"),
         (path.is_absolute() or windows.drive or windows.root, "is an absolute path"),
         (".." in path.parts or (os.name == "nt" and ".." in windows.parts), "leads out of the folder"),
-        (len(path.parts) > MOST_DEEP, f"lies {len(path.parts)} folders deep"),
+        (len(path.parts) > MAX_DEPTH, f"lies {len(path.parts)} folders deep"),
     ):
         if refused:
             raise DataError(f"refused: {show(name)} {why}", rule="archive-member", file=archive)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from eraser_hub.conversion.dataset import HEADLINES_OF_SPANS, HubDataset
+from eraser_hub.conversion.dataset import SPAN_HEADLINES, HubDataset
 
 from .configs import CONFIGS, DEFAULT_CONFIG
 
 DATASET = HubDataset(
-    "eraser", tuple(CONFIGS), DEFAULT_CONFIG, HEADLINES_OF_SPANS, {name: of.task for name, of in CONFIGS.items()}
+    "eraser", tuple(CONFIGS), DEFAULT_CONFIG, SPAN_HEADLINES, {name: config.task for name, config in CONFIGS.items()}
 )

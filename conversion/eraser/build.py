@@ -1,17 +1,17 @@
-"""Build ``out/eraser``: raw ERASER corpora -> Parquet in one schema, release.json, the other documents, and the card.
+"""Build of ``out/eraser``: raw ERASER corpora -> Parquet in one schema, release.json, unused documents, and the card.
 
     out/eraser/README.md                          the card
-    out/eraser/eval.yaml                          what systems are ranked by, see `leaderboard`
+    out/eraser/eval.yaml                          the scores that rank systems, see `leaderboard`
     out/eraser/CONFIG/SPLIT-00000-of-000NN.parquet
-    out/eraser/release.json                       per split what a row cannot hold (see `splits.split_facts`)
+    out/eraser/release.json                       split facts that rows cannot hold (see `splits.find_facts`)
     out/eraser/documents/CONFIG.parquet           documents that no annotation refers to
-    out/eraser/documents/CONFIG.order.parquet     where other documents stood in docs.jsonl, if not in the rows' order
-    out/eraser/documents/CONFIG.records.parquet   records that differ from what release.json says of their split, if any
-    out/eraser/annotators/CONFIG.parquet          the annotators' masks, of a corpus of one's own that has them
-    out/eraser/licenses/CONFIG.LICENSE            the licence files that the release ships with the corpus, as they are
+    out/eraser/documents/CONFIG.order.parquet     order of documents in docs.jsonl, if it differs from that of rows
+    out/eraser/documents/CONFIG.records.parquet   records that deviate from their split's entry in release.json, if any
+    out/eraser/annotators/CONFIG.parquet          the annotators' masks of a custom corpus that has them
+    out/eraser/licenses/CONFIG.LICENSE            the licence files of the release, unchanged
 
-All of it appears at once (see `atomic`): a kill leaves what stood there, and a rerun takes up the finished files.
-A split's rows are in memory while it is built, its documents where they stand in docs.jsonl.
+The folder is replaced at once (see `atomic`): after a kill the earlier one is intact, and a rerun uses the finished
+files. The rows of one split are in memory while it is built, and so are the documents of a docs.jsonl.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ import numpy as np
 import pyarrow as pa
 from tqdm import tqdm
 
-from eraser_hub.conversion.arrays import numbers, numpy_values, strings
-from eraser_hub.conversion.card import content_version
-from eraser_hub.conversion.dataset import FORMAT, RELEASE, BuildOptions, BuildResult, each_of, standing
+from eraser_hub.conversion.arrays import make_numbers, make_strings, to_numpy
+from eraser_hub.conversion.card import compute_content_version
+from eraser_hub.conversion.dataset import FORMAT, RELEASE, BuildOptions, BuildResult, build_each, read_existing_release
 from eraser_hub.conversion.download.fetch import NotReleased
 from eraser_hub.conversion.download.http import Unreachable
 from eraser_hub.conversion.finish import finish_build
-from eraser_hub.conversion.licenses import built_name, license_notes
-from eraser_hub.conversion.offsets import in_first_order
+from eraser_hub.conversion.licenses import describe_license_mismatch, get_license_path
+from eraser_hub.conversion.offsets import drop_repeated
 from eraser_hub.conversion.parquet import FileFacts, write_parquet
 from eraser_hub.records.atomic import atomic_write, link_or_copy, rebuild_folder
 from eraser_hub.records.built import read_rows
@@ -49,125 +49,126 @@ from eraser_hub.records.processes import make_process_pool
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.version import __version__
 
-from .card import eraser_card
-from .configs import CONFIGS, annotators_file
+from .card import make_readme
+from .configs import CONFIGS, get_annotators_path
 from .corpus import (
-    BESIDE,
+    HOST_CONFIGS,
     CorpusFolder,
     Skipped,
     SplitFile,
-    chosen_configs,
-    config_of,
-    corpus_folder,
-    fingerprint,
-    look_into,
+    choose_configs,
+    find_corpus,
+    get_config,
+    hash_files,
+    inspect_folder,
 )
+from .corpus_yaml import RESERVED_FOLDERS
 from .documents import read_documents
-from .own import BESIDE_CONFIGS
-from .release import ConfigFacts, facts_of
+from .release import ConfigFacts, find_configs
 from .rows import NumberedRows
 from .schema import ANNOTATORS, SCHEMA
-from .splits import BATCH_BYTES, arranged, exceptions, joined, read_split, split_facts, table_five, with_backup
+from .splits import BATCH_BYTES, add_backup, arrange, find_deviations, find_facts, join_runs, read_split, table_five
 
-PARTS = ".parts"
+PARTS_FOLDER = ".parts"
 DOCUMENTS = pa.schema([("docid", pa.string()), ("text", pa.string()), ("position", pa.int32())])
 ORDER = pa.schema([("position", pa.int32())])
 RECORDS = pa.schema([("split", pa.string()), ("position", pa.int32()), ("record", pa.string())])
 
 
 def build_eraser(source: Path | None, configs: Sequence[str] | None, out: Path, options: BuildOptions) -> BuildResult:
-    """Build the configs into ``out/eraser``; see `HubDataset.build`. Several configs are shared out between
-    ``num_proc`` processes."""
+    """Build the configs into ``out/eraser``; see `HubDataset.build`.
+
+    Several configs are built in parallel, in up to ``num_proc`` processes.
+    """
     notes: list[str] = []
     target = out / "eraser"
-    standing(target, ConfigFacts)  # somebody else's folder is not replaced
-    corpora, failed = _corpora(configs, source, options.progress, notes)
+    read_existing_release(target, ConfigFacts)  # refuses a folder that no build wrote
+    corpora, failed = _find_corpora(configs, source, options.progress, notes)
     names = [corpus.config.name for corpus in corpora]
     key = {
         "format": [FORMAT, __version__, pa.__version__],
         "backup": options.include_backup_records,
         "configs": {
-            corpus.config.name: [str(corpus.folder.resolve()), fingerprint(corpus.folder)] for corpus in corpora
+            corpus.config.name: [str(corpus.folder.resolve()), hash_files(corpus.folder)] for corpus in corpora
         },
     }
     with rebuild_folder(target, key) as folder:
         _clear(folder, names)
         parts, errors = _build_all(corpora, folder, options)
         failed |= errors
-        # under the lock: what stands there now is what is kept
-        kept = {name: entry for name, entry in standing(target, ConfigFacts).items() if name not in parts}
+        # read again under the lock: another build may have finished meanwhile
+        kept = {name: entry for name, entry in read_existing_release(target, ConfigFacts).items() if name not in parts}
         _clear(folder, list(parts))
-        _keep(target, folder, kept)
+        _link_configs(target, folder, kept)
         entries = kept | {name: part.entry for name, part in parts.items()}
-        shutil.rmtree(folder / PARTS, ignore_errors=True)
-        entries = {name: entries[name] for name in _in_order(entries)}
-        facts = facts_of(entries, entries, target / RELEASE)
+        shutil.rmtree(folder / PARTS_FOLDER, ignore_errors=True)
+        entries = {name: entries[name] for name in _sort_configs(entries)}
+        facts = find_configs(entries, entries, target / RELEASE)
         digests = {path: digest for part in parts.values() for path, digest in part.digests.items()}
         labels = {name: config.label_names for name, config in facts.items()}
-        folders = (*CONFIGS, *facts, *BESIDE_CONFIGS)
-        finish_build(target, folder, SCHEMA, entries, lambda: eraser_card(entries, facts), folders, labels, digests)
-    rows = {name: {split: of["num_examples"] for split, of in entries[name]["splits"].items()} for name in parts}
+        folders = (*CONFIGS, *facts, *RESERVED_FOLDERS)
+        finish_build(target, folder, SCHEMA, entries, lambda: make_readme(entries, facts), folders, labels, digests)
+    rows = {name: {split: facts["num_examples"] for split, facts in entries[name]["splits"].items()} for name in parts}
     notes += [note for part in parts.values() for note in part.notes]
-    return BuildResult(target, rows, notes, {name: failed[name] for name in _in_order(failed)})
+    return BuildResult(target, rows, notes, {name: failed[name] for name in _sort_configs(failed)})
 
 
-def _in_order(names: Collection[str]) -> list[str]:
-    """The release's configs in their order, then those of one's own by name."""
+def _sort_configs(names: Collection[str]) -> list[str]:
+    """Return the configs in order: the release's first, then custom ones by name."""
     return [*(name for name in CONFIGS if name in names), *sorted(set(names) - CONFIGS.keys())]
 
 
-def _corpora(
+def _find_corpora(
     configs: Sequence[str] | None, source: Path | None, progress: bool, notes: list[str]
 ) -> tuple[list[CorpusFolder], dict[str, DataError]]:
-    """The corpora to build, and the errors of those that cannot be; ``notes`` receives what the user should know."""
-
+    """Return the corpora to build, and config -> error of the others; ``notes`` receives lines for the user."""
     unreachable: list[DataError] = []
 
     def look(name: str) -> CorpusFolder | None:
         if unreachable:
             raise DataError("not tried: the server of the release cannot be reached", rule="network", field=name)
         try:
-            folder = corpus_folder(name, source, progress=progress, say=notes.append)
+            folder = find_corpus(name, source, progress=progress, say=notes.append)
         except NotReleased as error:
-            # a form that the release may ship beside another one: its absence is an error only where it was asked for
-            if configs or name not in BESIDE:
+            # the release may ship it inside another archive: its absence is an error only if it was requested
+            if configs or name not in HOST_CONFIGS:
                 raise
             notes.append(f"{name}: left out: {error}")
             return None
         except Unreachable as error:
             unreachable.append(error)
             raise
-        return look_into(folder, config_of(name, folder))
+        return inspect_folder(folder, get_config(name, folder))
 
-    there, failed = each_of(chosen_configs(configs, source), look)
-    corpora = [corpus for corpus in there.values() if corpus is not None]
+    located, failed = build_each(choose_configs(configs, source), look)
+    corpora = [corpus for corpus in located.values() if corpus is not None]
     if not corpora:
         raise_all(list(failed.values()))
     return corpora, failed
 
 
 def _clear(folder: Path, building: Sequence[str]) -> None:
-    """Clear away what a stopped run, or a corpus that is not in order, left of other configs than these."""
+    """Remove files of configs that are not being built; stopped runs and failed corpora leave them."""
     for path in folder.iterdir():
-        if path.is_dir() and path.name not in (PARTS, *BESIDE_CONFIGS, *building):
+        if path.is_dir() and path.name not in (PARTS_FOLDER, *RESERVED_FOLDERS, *building):
             shutil.rmtree(path)
-    for beside in BESIDE_CONFIGS:
+    for beside in RESERVED_FOLDERS:
         for path in folder.glob(f"{beside}/*"):
             if path.name.partition(".")[0] not in building:
                 path.unlink()
 
 
-def _keep(target: Path, folder: Path, names: Iterable[str]) -> None:
-    """Take over the files of these configs, which are not built now."""
+def _link_configs(target: Path, folder: Path, names: Iterable[str]) -> None:
+    """Link or copy the files of configs that are not built now."""
     for name in names:
         for old in sorted((target / name).glob("*.parquet")):
             link_or_copy(old, folder / name / old.name)
-        for old in sorted(path for beside in BESIDE_CONFIGS for path in (target / beside).glob(f"{name}.*")):
+        for old in sorted(path for beside in RESERVED_FOLDERS for path in (target / beside).glob(f"{name}.*")):
             link_or_copy(old, folder / old.relative_to(target))
 
 
-def _bar(title: str, total: int, unit: str, show: bool) -> tqdm[Any]:
-    """A progress bar on stderr where that is a terminal, or none."""
+def _make_progress_bar(title: str, total: int, unit: str, show: bool) -> tqdm[Any]:
+    """Return a progress bar on stderr; it is silent without ``shown``, or if stderr is no terminal."""
     disable = None if show else True
     return tqdm(total=total, desc=title, unit=unit, unit_scale=True, mininterval=0.3, leave=False, disable=disable)
 
@@ -177,7 +178,7 @@ def _bar(title: str, total: int, unit: str, show: bool) -> tqdm[Any]:
 
 @dataclass(frozen=True, slots=True)
 class BuiltConfig:
-    """A config that has been built: its entry in release.json, the SHA-256 of its files, lines for the user."""
+    """Result for one config: its entry in release.json, path -> SHA-256 of its files, and lines for the user."""
 
     entry: dict[str, Any]
     digests: dict[str, str]
@@ -187,47 +188,47 @@ class BuiltConfig:
 def _build_all(
     corpora: Sequence[CorpusFolder], folder: Path, options: BuildOptions
 ) -> tuple[dict[str, BuiltConfig], dict[str, DataError]]:
-    """Build each corpus, several at a time where ``num_proc`` allows it; what was built, and the errors of the others.
+    """Build the corpora in up to ``num_proc`` processes; return the results and the errors by config.
 
     Raises:
-        DataError: none could be built.
+        DataError: every corpus failed.
     """
     build = partial(_build_config, folder=folder, include_backup_records=options.include_backup_records)
     by_name = {corpus.config.name: corpus for corpus in corpora}
     processes = min(options.num_proc, len(corpora))
     if processes > 1:
-        # where others cannot start (a script without `if __name__ == "__main__"`) or are killed, this one does it all
+        # if processes cannot start (a script without `if __name__ == "__main__"`) or are killed, this one builds all
         with (
             suppress(BrokenProcessPool),
             make_process_pool(processes) as pool,
-            _bar("building", len(corpora), "configs", options.progress) as bar,
+            _make_progress_bar("building", len(corpora), "configs", options.progress) as bar,
         ):
-            waiting = {name: pool.submit(build, corpus) for name, corpus in by_name.items()}
-            for future in waiting.values():
+            futures = {name: pool.submit(build, corpus) for name, corpus in by_name.items()}
+            for future in futures.values():
                 future.add_done_callback(lambda _: bar.update(1))
-            return each_of(list(by_name), lambda name: waiting[name].result())
-    return each_of(list(by_name), lambda name: build(by_name[name], progress=options.progress))
+            return build_each(list(by_name), lambda name: futures[name].result())
+    return build_each(list(by_name), lambda name: build(by_name[name], progress=options.progress))
 
 
 class _ConfigBuild:
-    """A config on its way: its files, and what its splits give.
+    """State of one config's build.
 
     Attributes:
-        digests: the SHA-256 of the files.
-        entries: the splits' entries in release.json.
-        file_bytes: the bytes of their files.
-        order: how each split's rows first name the documents.
-        records: (split, position, record) of those that need more than their row.
+        digests: path -> SHA-256 of the written files.
+        entries: split -> its entry in release.json.
+        file_bytes: bytes of the splits' files.
+        order: per split, the documents in the order in which rows first name them.
+        records: (split, position, record) of records that deviate from their split's facts.
         notes: lines for the user.
     """
 
     def __init__(self, corpus: CorpusFolder, folder: Path, progress: bool) -> None:
         self.corpus, self.config, self.folder = corpus, corpus.config, folder
-        self.bar = partial(_bar, show=progress)
+        self.make_progress_bar = partial(_make_progress_bar, show=progress)
         self.digests: dict[str, str] = {}
         lines = corpus.folder / "docs.jsonl"
         size = lines.stat().st_size if lines.is_file() else 0
-        with self.bar(f"{self.config.name}: documents", size, "B") as bar:
+        with self.make_progress_bar(f"{self.config.name}: documents", size, "B") as bar:
             self.documents = read_documents(corpus.folder, bar.update)
         self.entries: dict[str, dict[str, Any]] = {}
         self.file_bytes = 0
@@ -236,19 +237,19 @@ class _ConfigBuild:
         self.notes: list[str] = []
 
     def write(self, name: str, schema: pa.Schema, read_rows: Iterable[pa.Table | pa.RecordBatch]) -> FileFacts:
-        """Write a Parquet file, ``name`` being its path in the folder, unless a stopped run has finished it."""
-        path, parts = self.folder / name, self.folder / PARTS / self.config.name
-        remembered = parts / f"{path.name}.json"
+        """Write the Parquet file at the path ``name`` in the folder, unless a stopped run has finished it."""
+        path, parts = self.folder / name, self.folder / PARTS_FOLDER / self.config.name
+        facts_path = parts / f"{path.name}.json"
         with suppress(OSError, ValueError, TypeError):
-            facts = FileFacts(**json.loads(remembered.read_bytes()))
-            # a machine that went down may have kept the size and lost the contents
+            facts = FileFacts(**json.loads(facts_path.read_bytes()))
+            # after a crash of the machine a file may have its size but not its contents
             if path.stat().st_size == facts.file_bytes and compute_file_digest(path) == facts.sha256:
                 self.digests[name] = facts.sha256
                 return facts
         facts = write_parquet(parts / path.name, schema, read_rows)
         path.parent.mkdir(exist_ok=True)
         (parts / path.name).replace(path)
-        atomic_write(remembered, json.dumps(asdict(facts)).encode())
+        atomic_write(facts_path, json.dumps(asdict(facts)).encode())
         self.digests[name] = facts.sha256
         return facts
 
@@ -258,7 +259,7 @@ class _ConfigBuild:
         backups = {dataset_split(path.name.removesuffix(".jsonl.bak")): path for path in self.corpus.backups}
         for file in self.corpus.splits:
             backup = backups.get(file.split) if include_backup_records else None
-            self._split(file, backup)
+            self._write_split(file, backup)
             if backup:
                 reason = (
                     f"its {self.entries[file.split]['backup']['records']} records that stand in it alone were taken "
@@ -268,16 +269,16 @@ class _ConfigBuild:
         others = self._write_documents()
         if self.records:
             splits, positions, records = zip(*self.records, strict=True)
-            columns = [strings(splits), numbers(np.array(positions, np.int32)), strings(records)]
+            columns = [make_strings(splits), make_numbers(np.array(positions, np.int32)), make_strings(records)]
             table = pa.Table.from_arrays(columns, schema=RECORDS)
             self.write(f"documents/{self.config.name}.records.parquet", RECORDS, [table])
-        self._keep_files()
-        return BuiltConfig(self._entry(others, skipped), self.digests, [*map(str, skipped), *self.notes])
+        self._copy_files()
+        return BuiltConfig(self._make_entry(others, skipped), self.digests, [*map(str, skipped), *self.notes])
 
-    def _entry(self, others: dict[str, Any], skipped: Sequence[Skipped]) -> dict[str, Any]:
-        """What release.json holds of the config; ``others``: of its documents."""
+    def _make_entry(self, others: dict[str, Any], skipped: Sequence[Skipped]) -> dict[str, Any]:
+        """Return the config's entry in release.json; ``others`` is the entry of its documents."""
         config, digests = self.config, self.digests
-        version = content_version(
+        version = compute_content_version(
             [
                 str(SCHEMA),
                 *config.label_names,
@@ -292,7 +293,7 @@ class _ConfigBuild:
             "documents": others,
             "splits": self.entries,
             "skipped": [
-                # a name that is no UTF-8 is written with its bytes' numbers
+                # bytes that are no UTF-8 are written as escapes
                 {"file": make_printable(str(each.path.relative_to(self.corpus.folder))), "reason": each.reason}
                 for each in skipped
             ],
@@ -300,39 +301,39 @@ class _ConfigBuild:
             **({"licenses": [path.name for path in self.corpus.licenses]} if self.corpus.licenses else {}),
         }
 
-    def _keep_files(self) -> None:
-        """Take over licence files (a note on each that reads otherwise than the card), and the annotators' masks."""
-        copies = {path: built_name(self.config.name, path.name) for path in self.corpus.licenses}
+    def _copy_files(self) -> None:
+        """Copy the licence files, with a note if one differs from the card, and the annotators' masks."""
+        copies = {path: get_license_path(self.config.name, path.name) for path in self.corpus.licenses}
         for path in copies:
-            self.notes += license_notes(self.config.name, self.config.license, path)
-        masks = annotators_file(self.config.name)
+            self.notes += describe_license_mismatch(self.config.name, self.config.license, path)
+        masks = get_annotators_path(self.config.name)
         if self.config.corpus_yaml and os.path.lexists(path := self.corpus.folder / masks):
             for _ in read_rows([path], ANNOTATORS.names, kinds=ANNOTATORS, whole=ANNOTATORS.names):
-                pass  # read to the end, which refuses a damaged file
+                pass  # reading to the end detects a damaged file
             copies[path], self.digests[masks] = masks, compute_file_digest(path)
         for path, name in copies.items():
             (self.folder / name).parent.mkdir(exist_ok=True)
             shutil.copyfile(path, self.folder / name)
 
-    def _split(self, file: SplitFile, backup: Path | None) -> None:
+    def _write_split(self, file: SplitFile, backup: Path | None) -> None:
         """Write a split's files."""
         runs = []
-        with self.bar(f"{self.config.name}/{file.split}: reading", file.path.stat().st_size, "B") as bar:
+        with self.make_progress_bar(f"{self.config.name}/{file.split}: reading", file.path.stat().st_size, "B") as bar:
             for run in read_split(file.path, self.config, self.documents):
                 runs.append(run)
                 bar.update(int(run.sizes.sum()))
-        rows = joined(runs)
-        lines = len(rows)  # those behind stand in the backup alone
+        rows = join_runs(runs)
+        lines = len(rows)  # later rows come from the backup alone
         if backup is not None:
-            rows = with_backup(rows, backup, self.config, self.documents)
-        self.notes += _kept_keys(file.path, rows)
-        facts = split_facts(rows, inclusive=self.config.sentence_end_inclusive)
-        shards = arranged(rows, self.documents)
+            rows = add_backup(rows, backup, self.config, self.documents)
+        self.notes += _describe_unknown_keys(file.path, rows)
+        facts = find_facts(rows, inclusive=self.config.sentence_end_inclusive)
+        shards = arrange(rows, self.documents)
         written = []
-        with self.bar(f"{self.config.name}/{file.split}: writing", len(rows), "rows") as bar:
+        with self.make_progress_bar(f"{self.config.name}/{file.split}: writing", len(rows), "rows") as bar:
             for number, shard in enumerate(shards):
                 name = f"{self.config.name}/{file.split}-{number:05d}-of-{len(shards):05d}.parquet"
-                written.append(self.write(name, SCHEMA, shard.tables(rows, self.documents)))
+                written.append(self.write(name, SCHEMA, shard.make_tables(rows, self.documents)))
                 bar.update(len(shard.rows))
         self.entries[file.split] = {
             "num_examples": sum(each.num_rows for each in written),
@@ -347,30 +348,32 @@ class _ConfigBuild:
         }
         self.file_bytes += sum(each.file_bytes for each in written)
         order = np.concatenate([shard.rows for shard in shards])
-        in_order = rows.table["documents"].combine_chunks().take(numbers(order)).flatten()
-        self.order.append(in_first_order(numpy_values(in_order)))
-        self.records += [(file.split, *each) for each in exceptions(rows, order, facts, self.documents)]
+        in_order = rows.table["documents"].combine_chunks().take(make_numbers(order)).flatten()
+        self.order.append(drop_repeated(to_numpy(in_order)))
+        self.records += [(file.split, *each) for each in find_deviations(rows, order, facts, self.documents)]
 
     def _write_documents(self) -> dict[str, Any]:
-        """documents/CONFIG.parquet, CONFIG.order.parquet beside it where docs.jsonl has another order than rows, and
-        what release.json says of them."""
+        """Write documents/CONFIG.parquet, and return the entry of the documents in release.json.
+
+        If docs.jsonl has another order than the rows, CONFIG.order.parquet records it.
+        """
         documents, name = self.documents, self.config.name
-        referenced = in_first_order(np.concatenate(self.order))
+        referenced = drop_repeated(np.concatenate(self.order))
         unused = np.ones(len(documents), bool)
         unused[referenced] = False
         others = np.flatnonzero(unused)
         lines = documents.layout == "docs.jsonl"
 
         def rows() -> Iterator[pa.RecordBatch]:
-            for chosen in _in_batches(others, documents.sizes[others]):
-                positions = numbers((chosen + 1).astype(np.int32)) if lines else pa.nulls(len(chosen), pa.int32())
-                columns = [documents.names.take(numbers(chosen)), documents.texts(chosen), positions]
+            for chosen in _iterate_batches(others, documents.sizes[others]):
+                positions = make_numbers((chosen + 1).astype(np.int32)) if lines else pa.nulls(len(chosen), pa.int32())
+                columns = [documents.names.take(make_numbers(chosen)), documents.texts(chosen), positions]
                 yield pa.RecordBatch.from_arrays(columns, schema=DOCUMENTS)
 
         self.write(f"documents/{name}.parquet", DOCUMENTS, rows())
         in_order = not lines or np.array_equal(np.concatenate([referenced, others]), np.arange(len(documents)))
         if not in_order:
-            table = pa.Table.from_arrays([numbers((referenced + 1).astype(np.int32))], schema=ORDER)
+            table = pa.Table.from_arrays([make_numbers((referenced + 1).astype(np.int32))], schema=ORDER)
             self.write(f"documents/{name}.order.parquet", ORDER, [table])
         return {
             "layout": documents.layout,
@@ -388,15 +391,15 @@ def _build_config(
     return _ConfigBuild(corpus, folder, progress).run(include_backup_records)
 
 
-def _kept_keys(path: Path, rows: NumberedRows) -> list[str]:
-    """A line on the keys that the format does not know, which `export` writes back and no column holds."""
+def _describe_unknown_keys(path: Path, rows: NumberedRows) -> list[str]:
+    """Return a note about keys that the format does not know; `export` restores them, and no column holds them."""
     counts = Counter(key for keys in rows.kept.values() for key in keys if key != "docids")
     words = ", ".join(f"{show(key)} (in {count})" for key, count in counts.most_common(MOST_SHOWN))
     more = f" and {len(counts) - MOST_SHOWN} more" if len(counts) > MOST_SHOWN else ""
     return [f"{path}: keys beyond the format are kept for export, and are no columns: {words}{more}"] if counts else []
 
 
-def _in_batches(chosen: np.ndarray, sizes: np.ndarray) -> Iterator[np.ndarray]:
+def _iterate_batches(chosen: np.ndarray, sizes: np.ndarray) -> Iterator[np.ndarray]:
     begin = 0
     total = np.cumsum(sizes)
     while begin < len(chosen):

@@ -1,13 +1,15 @@
-"""The card of ``hub/eraser``: YAML from release.json, prose from ``datasets_scripts/cards/eraser.md``, or from
-``own_corpora.md`` where there are corpora of one's own alone."""
+"""The card of ``hub/eraser``: YAML from release.json, prose from ``datasets_scripts/cards/eraser.md``.
+
+A folder of custom corpora alone takes its prose from ``own_corpora.md``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from eraser_hub.conversion.card import CARDS, ConfigWords, card_text, with_configs
-from eraser_hub.conversion.licenses import built_name
+from eraser_hub.conversion.card import CARDS, ConfigWords, add_configs, make_card_text
+from eraser_hub.conversion.licenses import get_license_path
 from eraser_hub.papers import load_paper
 from eraser_hub.records.errors import DataError, show_controls
 from eraser_hub.records.tables import Cell
@@ -17,31 +19,31 @@ from .schema import SCHEMA
 
 HOMEPAGE = "https://www.eraserbenchmark.com/"
 TITLE = "ERASER: Evaluating Rationales And Simple English Reasoning"
-MARKS = ("splits", "own corpora", "table 5", "licences")
-TITLE_OF_OWN = "A corpus in ERASER's format"
+PLACEHOLDERS = ("splits", "own corpora", "table 5", "licences")
+CUSTOM_TITLE = "A corpus in ERASER's format"
 
 
-def eraser_card(release: dict[str, Any], facts: Mapping[str, EraserConfig]) -> str:
-    """The text of README.md for the configs of a ``release.json``, of which these are the ``facts``."""
+def make_readme(release: dict[str, Any], facts: Mapping[str, EraserConfig]) -> str:
+    """Return the text of README.md for the configs of a ``release.json``; ``facts`` has their descriptions."""
     infos = []
     for name, config in facts.items():
         entry = release[name]
         splits = {split: (of["num_bytes"], of["num_examples"]) for split, of in entry["splits"].items()}
-        infos.append(words_of(config).entry(name, SCHEMA, entry["version"], splits, entry["download_size"]))
+        infos.append(describe_config(config).make_entry(name, SCHEMA, entry["version"], splits, entry["download_size"]))
     prose = (CARDS / "eraser.md").read_text(encoding="utf-8")
-    if CONFIGS.keys().isdisjoint(facts):  # of corpora of one's own the card shares the columns alone
+    if CONFIGS.keys().isdisjoint(facts):  # the card of custom corpora has only the section of columns in common
         columns = prose[prose.index("## Columns") : prose.index("## Statistics")].strip()
-        own = (CARDS / "own_corpora.md").read_text(encoding="utf-8")
-        prose = own.replace("<!-- columns -->", columns).replace('"CONFIG"', f'"{next(iter(facts))}"')
-    metadata = with_configs(_metadata(facts), infos, DEFAULT_CONFIG, "{config}/{split}-*-of-*.parquet")
-    return card_text(metadata, filled_prose(prose, release, facts))
+        custom = (CARDS / "own_corpora.md").read_text(encoding="utf-8")
+        prose = custom.replace("<!-- columns -->", columns).replace('"CONFIG"', f'"{next(iter(facts))}"')
+    metadata = add_configs(_make_metadata(facts), infos, DEFAULT_CONFIG, "{config}/{split}-*-of-*.parquet")
+    return make_card_text(metadata, fill_prose(prose, release, facts))
 
 
-def words_of(config: EraserConfig) -> ConfigWords:
-    """Return what is said of a config, of the release's or of one's own."""
+def describe_config(config: EraserConfig) -> ConfigWords:
+    """Return the description of a config, released or custom, for the card."""
     released = config.name in CONFIGS
     return ConfigWords(
-        f"{'ERASER' if released else TITLE_OF_OWN}: {config.title}. {config.license_note}",
+        f"{'ERASER' if released else CUSTOM_TITLE}: {config.title}. {config.license_note}",
         {"classification": config.label_names},
         HOMEPAGE if released else "",
         config.license,
@@ -49,8 +51,8 @@ def words_of(config: EraserConfig) -> ConfigWords:
     )
 
 
-def _metadata(facts: Mapping[str, EraserConfig]) -> dict[str, Any]:
-    """What the card says of the whole dataset; what nobody said of a corpus of one's own is left out."""
+def _make_metadata(facts: Mapping[str, EraserConfig]) -> dict[str, Any]:
+    """Return the card's metadata of the whole dataset, without the keys that custom corpora leave open."""
     released = [config for name, config in facts.items() if name in CONFIGS]
     languages = sorted({code for config in facts.values() for code in config.language})
     sources = {f"extended|{config.source}" for config in released}
@@ -72,19 +74,24 @@ def _metadata(facts: Mapping[str, EraserConfig]) -> dict[str, Any]:
     }
 
 
-def filled_prose(prose: str, release: Mapping[str, Any], facts: Mapping[str, EraserConfig]) -> str:
-    """The prose with its marks, as ``<!-- splits -->``, replaced by tables.
+def fill_prose(prose: str, release: Mapping[str, Any], facts: Mapping[str, EraserConfig]) -> str:
+    """Return the prose with its placeholders, such as ``<!-- splits -->``, replaced by tables.
 
     Args:
-        prose: the card's text below the YAML, with each of `MARKS`.
+        prose: the card's text below the YAML, with all of `PLACEHOLDERS`.
         release: config -> its entry in ``release.json``, with splits and their numbers of rows.
         facts: config -> its facts, in the card's order.
 
     Raises:
-        DataError: a mark is missing.
+        DataError: a placeholder is missing.
     """
-    tables = (_splits(release, facts), _own(facts), _table_five(release, facts), _licences(release, facts))
-    for mark, table in zip(MARKS, tables, strict=True):
+    tables = (
+        _list_splits(release, facts),
+        _list_custom(facts),
+        _list_table_five(release, facts),
+        _list_licences(release, facts),
+    )
+    for mark, table in zip(PLACEHOLDERS, tables, strict=True):
         comment = f"<!-- {mark} -->"
         if comment not in prose:
             raise DataError(f"expected the mark {comment} in the card's prose, found none", rule="code")
@@ -92,26 +99,26 @@ def filled_prose(prose: str, release: Mapping[str, Any], facts: Mapping[str, Era
     return prose
 
 
-def _own(facts: Mapping[str, EraserConfig]) -> str:
-    """The corpora of one's own: labels, languages and citations; nothing where there are none."""
-    own = [config for name, config in facts.items() if name not in CONFIGS]
-    if not own:
+def _list_custom(facts: Mapping[str, EraserConfig]) -> str:
+    """Return labels, languages and citations of the custom corpora; an empty string without such corpora."""
+    custom = [config for name, config in facts.items() if name not in CONFIGS]
+    if not custom:
         return ""
     lines = ["Corpora of this folder's own:", "", "| config | labels | languages |", "|---|---|---|"]
-    for config in own:
-        labels = " ".join(f"`{_cell(label)}`" for label in config.label_names)
+    for config in custom:
+        labels = " ".join(f"`{_escape_cell(label)}`" for label in config.label_names)
         lines.append(f"| `{config.name}` | {labels} | {', '.join(config.language) or '–'} |")
-    for config in own:
-        lines += ["", "```bibtex", *map(_cell, config.citation.splitlines()), "```"] if config.citation else []
+    for config in custom:
+        lines += ["", "```bibtex", *map(_escape_cell, config.citation.splitlines()), "```"] if config.citation else []
     return "\n".join(lines)
 
 
-def _cell(text: str) -> str:
-    """Words that neither a table's cell nor a fenced block ends at."""
+def _escape_cell(text: str) -> str:
+    """Replace the characters that end a table cell or a fenced block."""
     return show_controls(text).replace("|", "\\|").replace("`", "'")
 
 
-def _splits(release: Mapping[str, Any], facts: Mapping[str, EraserConfig]) -> str:
+def _list_splits(release: Mapping[str, Any], facts: Mapping[str, EraserConfig]) -> str:
     main = ("train", "validation", "test")
     lines = ["| config | train | validation | test | further splits |", "|---|---:|---:|---:|---|"]
     for name in facts:
@@ -122,7 +129,7 @@ def _splits(release: Mapping[str, Any], facts: Mapping[str, EraserConfig]) -> st
     return "\n".join(lines)
 
 
-def _table_five(release: Mapping[str, Any], facts: Mapping[str, EraserConfig]) -> str:
+def _list_table_five(release: Mapping[str, Any], facts: Mapping[str, EraserConfig]) -> str:
     lines = [
         "| config | split | documents | instances | rationale % | evidence statements | evidence length |",
         "|---|---|---:|---:|---:|---:|---:|",
@@ -132,7 +139,7 @@ def _table_five(release: Mapping[str, Any], facts: Mapping[str, EraserConfig]) -
     for name in facts:
         of_paper = [split for config, split in printed.rows if config == name]
         built = release[name]["splits"]
-        # what the paper prints of a split that this folder lacks stands in brackets alone
+        # for a split that this folder lacks, the printed figures stand alone in brackets
         for split in dict.fromkeys([*of_paper, *built]):
             figures, row = built.get(split, {}).get("statistics", {}), printed.row(name, split)
             digits = {"rationale_percent": 2}
@@ -141,9 +148,9 @@ def _table_five(release: Mapping[str, Any], facts: Mapping[str, EraserConfig]) -
     return "\n".join(lines)
 
 
-def _licences(release: Mapping[str, Any], facts: Mapping[str, EraserConfig]) -> str:
+def _list_licences(release: Mapping[str, Any], facts: Mapping[str, EraserConfig]) -> str:
     lines = ["| config | licence | | the release's file |", "|---|---|---|---|"]
     for name, config in facts.items():
-        files = [f"[{file}]({built_name(name, file)})" for file in release[name].get("licenses", ())]
+        files = [f"[{file}]({get_license_path(name, file)})" for file in release[name].get("licenses", ())]
         lines.append(f"| `{name}` | {config.license} | {config.license_note} | {', '.join(files) or '–'} |")
     return "\n".join(lines)

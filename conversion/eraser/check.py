@@ -1,8 +1,8 @@
-"""The integrity of a built ``eraser``: what must hold in every configuration, and what the releases are known for.
+"""Integrity checks of a built ``eraser``, and the known quirks of the releases.
 
-Looked at in every split, a batch of rows at a time: ids unique; labels known; spans inside their documents; evidence
-text equal to its tokens; derived columns equal to what they are derived from. Looked at across splits: train,
-validation and test share no document; one id names one text; the card tells the truth about the Parquet files.
+Checks of each split, batch by batch: ids are unique, labels are known, spans lie inside their documents, evidence text
+equals its tokens, derived columns can be derived again. Checks across splits: train, validation and test share no
+document, one id names one text, and the card agrees with the Parquet files.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ import pyarrow as pa
 import pyarrow.compute
 
 from eraser_hub.conversion.checks import CheckRules, Finding, Tally, UniqueStrings
-from eraser_hub.conversion.offsets import offsets_of
+from eraser_hub.conversion.offsets import compute_offsets
 from eraser_hub.records.built import BuiltDataset, read_rows
 from eraser_hub.records.errors import show
 
-from .flat_rows import FlatRows, list_lengths
-from .release import configs_of
-from .rows import derived
+from .flat_rows import FlatRows, get_list_lengths
+from .release import read_configs
+from .rows import derive
 from .schema import SCHEMA
 
 pc: Any = pyarrow.compute  # its functions are made when it is imported, unseen by type checkers
 
-MOST_LISTED = 1000  # documents or spans that a leakage list names; all are counted
+MAX_LISTED = 1000  # documents or spans that a leakage list names; all are counted
 MAIN_SPLITS = ("train", "validation", "test")
 
-# (config, split, check) -> what is known about it; FORMATS: the releases' own quirks, none of them repaired
+# (config, split, check) -> explanation of a quirk of the release; none of them is repaired
 QUIRKS = {
     ("movies", "train", "no evidence"): "the release gives one review no evidence",
     ("movies", "test", "empty spans"): "the comprehensive annotation of the test split holds empty spans",
@@ -52,7 +52,7 @@ NOTES = {
 
 
 class EraserSplitCheck:
-    """Looks at one split of a configuration; keeps ids, positions, and the name and a hash of every document."""
+    """Checks of one split; keeps ids, positions, and the name and a hash of every document."""
 
     def __init__(self, labels: int, leakage: bool) -> None:
         self.labels, self.leakage = labels, leakage
@@ -67,26 +67,26 @@ class EraserSplitCheck:
         self._hashes: list[np.ndarray] = []
 
     def batch(self, rows: pa.Table, tally: Tally) -> None:
-        """Look at the next rows."""
+        """Check the next rows, in order."""
         self.rows += rows.num_rows
         self._ids.add(rows["annotation_id"])
         for name in EraserRules.columns:
             tally.add("missing values", rows[name].null_count, [f"{name} is null"])
-        self._labels(rows, tally)
+        self._check_labels(rows, tally)
         flat = FlatRows(rows)
         tally.add(
             "document names", len(flat.doc_twice), (f"{flat.ids[row]}: a document twice" for row in flat.doc_twice)
         )
         self._remember_documents(flat)
-        spans = self._spans(flat, tally)
-        self._texts(flat, spans, tally)
-        self._derived(rows, flat, spans, tally)
+        spans = self._check_spans(flat, tally)
+        self._check_texts(flat, spans, tally)
+        self._check_derived(rows, flat, spans, tally)
         if self.leakage:
-            self._occurrences(flat, spans)
+            self._count_occurrences(flat, spans)
 
     def finish(self, tally: Tally) -> None:
-        """What only the whole split shows."""
-        repeated = self._ids.repeated()
+        """Run the checks that need the whole split."""
+        repeated = self._ids.find_repeated()
         tally.add("ids", len(repeated), (f"{show(name)} stands {count} times" for name, count in repeated))
         if self._positions:
             positions = np.concatenate(self._positions)
@@ -110,14 +110,14 @@ class EraserSplitCheck:
 
     # ------------------------------------------------------------------------------------------------------ one batch
 
-    def _labels(self, rows: pa.Table, tally: Tally) -> None:
+    def _check_labels(self, rows: pa.Table, tally: Tally) -> None:
         labels = rows["classification"].fill_null(-1).to_numpy()
         bad = np.flatnonzero((labels < 0) | (labels >= self.labels))
         ids = rows["annotation_id"]
         tally.add("labels", len(bad), (f"{show(ids[int(i)].as_py())}: label {labels[i]}" for i in bad))
 
     def _remember_documents(self, flat: FlatRows) -> None:
-        # sentences apart, texts of the same tokens are the same
+        # texts with the same tokens are equal, whatever their sentences
         data = (text.replace("\n", " ").encode() for text in flat.texts)
         digests = [int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") for text in data]
         per_document = np.array(digests, np.uint64)[flat.doc_text]
@@ -127,74 +127,73 @@ class EraserSplitCheck:
         self._names.append(flat.docids.cast(pa.string()).take(pa.array(first)))
         self._hashes.append(per_document[first])
 
-    def _spans(self, flat: FlatRows, tally: Tally) -> np.ndarray:
-        """The spans that lie inside a document of their row; those that do not are tallied."""
-        there, inside = flat.span_doc >= 0, flat.inside()
-        lost = np.flatnonzero(~there)
+    def _check_spans(self, flat: FlatRows, tally: Tally) -> np.ndarray:
+        """Return the indices of spans that lie inside a document of their row, and count the others."""
+        there, inside = flat.span_doc >= 0, flat.find_inside()
+        bad = np.flatnonzero(~there)
         tally.add(
-            "evidence documents", len(lost), (f"{line} lies in no document of the row" for line in _named(flat, lost))
+            "evidence documents", len(bad), (f"{line} lies in no document of the row" for line in _describe(flat, bad))
         )
         outside = np.flatnonzero(there & ~inside)
         lengths = flat.doc_counts[flat.span_doc[outside], 0]
-        words = (f"{line} of {length} tokens" for line, length in zip(_named(flat, outside), lengths, strict=True))
+        words = (f"{line} of {length} tokens" for line, length in zip(_describe(flat, outside), lengths, strict=True))
         tally.add("spans", len(outside), words)
         empty = np.flatnonzero(inside & (flat.start == flat.end))
-        tally.add("empty spans", len(empty), _named(flat, empty))
+        tally.add("empty spans", len(empty), _describe(flat, empty))
         order = np.lexsort((flat.end, flat.start, flat.span_code, flat.span_row))
         keys = np.stack([flat.span_row, flat.span_code, flat.start, flat.end])[:, order]
-        again = order[1:][(keys[:, 1:] == keys[:, :-1]).all(axis=0)]
-        tally.add("repeated spans", len(again), _named(flat, again))
+        repeats = order[1:][(keys[:, 1:] == keys[:, :-1]).all(axis=0)]
+        tally.add("repeated spans", len(repeats), _describe(flat, repeats))
         marked = np.zeros(len(flat.ids), bool)
         marked[flat.span_row] = True
         tally.add("no evidence", int((~marked).sum()), (show(flat.ids[i], 40) for i in np.flatnonzero(~marked)))
-        self._sentences(flat, np.flatnonzero(there), tally)
+        self._check_sentences(flat, np.flatnonzero(there), tally)
         return np.flatnonzero(inside)
 
     @staticmethod
-    def _sentences(flat: FlatRows, spans: np.ndarray, tally: Tally) -> None:
-        """Sentence offsets are both -1, or lie inside of the document."""
-        first, behind = flat.start_sentence[spans], flat.end_sentence[spans]
+    def _check_sentences(flat: FlatRows, spans: np.ndarray, tally: Tally) -> None:
+        """Check that sentence offsets are both -1, or lie inside the document."""
+        first, stop = flat.start_sentence[spans], flat.end_sentence[spans]
         count = flat.doc_counts[flat.span_doc[spans], 1]
-        fits = ((first == -1) & (behind == -1)) | ((first >= 0) & (first <= behind) & (behind <= count))
-        off = np.flatnonzero(~fits)
-        lines = zip(_named(flat, spans[off]), off, strict=True)
-        words = (f"{line}: sentences [{first[i]}, {behind[i]}) of {count[i]}" for line, i in lines)
-        tally.add("sentence offsets", len(off), words)
+        fits = ((first == -1) & (stop == -1)) | ((first >= 0) & (first <= stop) & (stop <= count))
+        differing = np.flatnonzero(~fits)
+        lines = zip(_describe(flat, spans[differing]), differing, strict=True)
+        words = (f"{line}: sentences [{first[i]}, {stop[i]}) of {count[i]}" for line, i in lines)
+        tally.add("sentence offsets", len(differing), words)
 
     @staticmethod
-    def _texts(flat: FlatRows, spans: np.ndarray, tally: Tally) -> None:
-        """Evidence text equals its tokens joined by blanks."""
-        off = [i for i in spans.tolist() if " ".join(flat.evidence(i)) != flat.span_texts[i]]
+    def _check_texts(flat: FlatRows, spans: np.ndarray, tally: Tally) -> None:
+        """Check that evidence text equals its tokens joined by blanks."""
+        differing = [i for i in spans.tolist() if " ".join(flat.get_evidence_tokens(i)) != flat.span_texts[i]]
         words = (
             f"{show(flat.ids[flat.span_row[i]], 40)}: text {show(flat.span_texts[i], 50)}, tokens "
-            + show(" ".join(flat.evidence(i)), 50)
-            for i in off
+            + show(" ".join(flat.get_evidence_tokens(i)), 50)
+            for i in differing
         )
-        tally.add("evidence text", len(off), words)
+        tally.add("evidence text", len(differing), words)
 
-    def _derived(self, rows: pa.Table, flat: FlatRows, spans: np.ndarray, tally: Tally) -> None:
-        """rationale, rationale_positions, num_tokens, num_sentences, rationale_ratio are what documents and evidences
-        make them."""
-        offsets = offsets_of(np.bincount(flat.doc_row, minlength=rows.num_rows))
+    def _check_derived(self, rows: pa.Table, flat: FlatRows, spans: np.ndarray, tally: Tally) -> None:
+        """Check the columns that are derived from documents and evidences."""
+        offsets = compute_offsets(np.bincount(flat.doc_row, minlength=rows.num_rows))
         texts = [flat.span_texts[i] for i in spans.tolist()]
-        expected = derived(flat.span_doc[spans], flat.start[spans], flat.end[spans], texts, offsets, flat.doc_counts)
+        expected = derive(flat.span_doc[spans], flat.start[spans], flat.end[spans], texts, offsets, flat.doc_counts)
         wrong = pc.not_equal(rows["rationale"], expected["rationale"]).fill_null(True)
         self._tally_rows("rationale", wrong.to_numpy(), flat, tally)
-        self._positions_of(rows, flat, expected["rationale_positions"].flatten(), tally)
+        self._check_positions(rows, flat, expected["rationale_positions"].flatten(), tally)
         for name in ("num_tokens", "num_sentences", "rationale_ratio"):
             column, slack = rows[name].fill_null(0).to_numpy(), 1e-6 if name == "rationale_ratio" else 0.0
             near = np.abs(column - expected[name].to_numpy()) <= slack
-            # a NaN is no number that anything equals
+            # a NaN equals nothing, so it counts as wrong
             self._tally_rows(name, rows[name].is_valid().to_numpy() & ~near, flat, tally)
         self._positions.append(rows["position"].drop_null().to_numpy())
 
-    def _positions_of(self, rows: pa.Table, flat: FlatRows, expected: pa.ListArray, tally: Tally) -> None:
+    def _check_positions(self, rows: pa.Table, flat: FlatRows, expected: pa.ListArray, tally: Tally) -> None:
         """Compare rationale_positions with the ``expected`` ones of each document."""
-        lists, sizes = rows["rationale_positions"].combine_chunks(), list_lengths(expected)
-        wrong = list_lengths(lists) != np.bincount(flat.doc_row, minlength=rows.num_rows)
+        lists, sizes = rows["rationale_positions"].combine_chunks(), get_list_lengths(expected)
+        wrong = get_list_lengths(lists) != np.bincount(flat.doc_row, minlength=rows.num_rows)
         if not wrong.any():
             inner = lists.flatten()
-            there = list_lengths(inner)
+            there = get_list_lengths(inner)
             fits = there == sizes
             wrong[flat.doc_row[~fits]] = True
             positions = expected.flatten().to_numpy()
@@ -207,24 +206,24 @@ class EraserSplitCheck:
         places = np.flatnonzero(wrong)
         tally.add(check, len(places), (show(flat.ids[i], 40) for i in places))
 
-    def _occurrences(self, flat: FlatRows, spans: np.ndarray) -> None:
-        """Evidence whose text stands in its document more than once, and that a search from the left would misplace."""
+    def _count_occurrences(self, flat: FlatRows, spans: np.ndarray) -> None:
+        """Count evidence whose text occurs several times in its document, and evidence that a search would misplace."""
         self.spans += len(flat.span_row)
         joined = {text: " ".join(flat.tokens[text]) for text in set(flat.doc_text[flat.span_doc[spans]].tolist())}
         for i in spans[flat.start[spans] < flat.end[spans]].tolist():
             text, start = int(flat.doc_text[flat.span_doc[i]]), int(flat.start[i])
             place = len(" ".join(flat.tokens[text][:start])) + (start > 0)
-            words = " ".join(flat.evidence(i))
+            words = " ".join(flat.get_evidence_tokens(i))
             first = joined[text].find(words)
             self.ambiguous += joined[text].find(words, first + 1) >= 0
             if first != place:
                 self.misplaced += 1
-                if len(self.misplaced_examples) < MOST_LISTED:
+                if len(self.misplaced_examples) < MAX_LISTED:
                     self.misplaced_examples.append(f"{flat.ids[flat.span_row[i]]}: {show(words, 50)}")
 
 
-def _named(flat: FlatRows, spans: np.ndarray) -> Iterator[str]:
-    """The spans in words."""
+def _describe(flat: FlatRows, spans: np.ndarray) -> Iterator[str]:
+    """Yield a description of each span."""
     for i in spans.tolist():
         where = f"{show(flat.names[i].as_py(), 40)} [{flat.start[i]}, {flat.end[i]})"
         yield f"{show(flat.ids[flat.span_row[i]], 40)}: {where}"
@@ -233,9 +232,9 @@ def _named(flat: FlatRows, spans: np.ndarray) -> Iterator[str]:
 # -- across splits ----------------------------------------------------------------------------------------------------
 
 
-def _shared(checks: Mapping[str, EraserSplitCheck], tally: Tally) -> None:
+def _check_shared_documents(checks: Mapping[str, EraserSplitCheck], tally: Tally) -> None:
     for one, other in combinations(checks, 2):
-        common = _common(checks[one].doc_names, checks[other].doc_names)
+        common = _find_common(checks[one].doc_names, checks[other].doc_names)
         main = one in MAIN_SPLITS and other in MAIN_SPLITS
         tally.add(
             "shared documents" if main else "shared with an extra split",
@@ -247,30 +246,30 @@ def _shared(checks: Mapping[str, EraserSplitCheck], tally: Tally) -> None:
                 checks[name].doc_hashes[pc.index_in(common, checks[name].doc_names).to_numpy(zero_copy_only=False)]
                 for name in (one, other)
             )
-            odd = np.flatnonzero(left != right)
-            tally.add("document texts", len(odd), (f"{show(common[int(i)].as_py())} differs" for i in odd))
+            differing = np.flatnonzero(left != right)
+            tally.add("document texts", len(differing), (f"{show(common[int(i)].as_py())} differs" for i in differing))
 
 
-def _common(one: pa.Array, other: pa.Array) -> pa.Array:
+def _find_common(one: pa.Array, other: pa.Array) -> pa.Array:
     return one.filter(pc.is_in(one, other))
 
 
-def _unreferenced(folder: Path, config: str, checks: Mapping[str, EraserSplitCheck], tally: Tally) -> None:
-    """The documents that no annotation refers to: each once, and none of them referred to."""
+def _check_unreferenced(folder: Path, config: str, checks: Mapping[str, EraserSplitCheck], tally: Tally) -> None:
+    """Check the documents beside the rows: each occurs once, and no row refers to it."""
     path = folder / "documents" / f"{config}.parquet"
     names = UniqueStrings()
     for batch in read_rows([path] if path.is_file() else [], ("docid",)):
         names.add(batch["docid"])
         docids = batch["docid"].cast(pa.string()).combine_chunks()
         for split, check in checks.items():
-            common = _common(docids, check.doc_names)
+            common = _find_common(docids, check.doc_names)
             tally.add("documents beside", len(common), (f"{show(n.as_py())} is one of {split}'s" for n in common))
-    repeated = names.repeated()
+    repeated = names.find_repeated()
     tally.add("documents beside", len(repeated), (f"{show(name)} stands {n} times" for name, n in repeated))
 
 
-def _several_names(config: str, checks: Mapping[str, EraserSplitCheck]) -> Iterator[Finding]:
-    """Documents that stand under several names, within and across splits."""
+def _find_renamed_documents(config: str, checks: Mapping[str, EraserSplitCheck]) -> Iterator[Finding]:
+    """Yield notes on documents with several names, within and across splits."""
     names = pa.chunked_array([check.doc_names for check in checks.values()], pa.string())
     hashes = np.concatenate([check.doc_hashes for check in checks.values()])
     split_of = np.repeat(np.arange(len(checks)), [len(check.doc_names) for check in checks.values()])
@@ -281,42 +280,46 @@ def _several_names(config: str, checks: Mapping[str, EraserSplitCheck]) -> Itera
         if len(group) < 2:
             continue
         members = sorted({(names[i].as_py(), int(split_of[i])) for i in group.tolist()}, key=lambda m: m[::-1])
-        if len({name for name, _ in members}) > 1:  # one document in two splits: the check of shared documents tells
+        if (
+            len({name for name, _ in members}) > 1
+        ):  # one name in two splits is a matter of the check of shared documents
             groups["within" if len({split for _, split in members}) == 1 else "across"].append(members)
     for kind, several in groups.items():
         if several:
-            lines = (" = ".join(f"{name} ({splits[k]})" for name, k in each[:6]) for each in several[:MOST_LISTED])
+            lines = (" = ".join(f"{name} ({splits[k]})" for name, k in each[:6]) for each in several[:MAX_LISTED])
             yield Finding(f"{config}: same text, other name, {kind} splits", "note", len(several), tuple(lines))
 
 
-def _misplaced(config: str, checks: Mapping[str, EraserSplitCheck]) -> Iterator[Finding]:
-    """Evidence that a search by text misplaces."""
+def _find_misplaced_evidence(config: str, checks: Mapping[str, EraserSplitCheck]) -> Iterator[Finding]:
+    """Yield a note on evidence that a search by text would misplace."""
     misplaced = sum(check.misplaced for check in checks.values())
     if misplaced:
         spans, ambiguous = (sum(getattr(check, name) for check in checks.values()) for name in ("spans", "ambiguous"))
-        lines = tuple([line for check in checks.values() for line in check.misplaced_examples][:MOST_LISTED])
+        lines = tuple([line for check in checks.values() for line in check.misplaced_examples][:MAX_LISTED])
         why = f"of {spans} spans; the text of {ambiguous} stands in the document more than once"
         yield Finding(f"{config}: evidence that a search by text misplaces", "note", misplaced, lines, why=why)
 
 
 class EraserRules(CheckRules):
-    """The `check` of a built ``eraser``; leaks are documents under several names, and evidence that a search by text
-    would misplace."""
+    """The `check` of a built ``eraser``.
+
+    Its leaks are documents with several names, and evidence that a search by text would misplace.
+    """
 
     schema = SCHEMA
     columns = tuple(name for name in SCHEMA.names if name not in ("query", "query_type"))
     quirks = QUIRKS
     notes = NOTES
 
-    def split_check(self, built: BuiltDataset, config: str, leakage: bool) -> EraserSplitCheck:
-        """Return what looks at one split."""
-        return EraserSplitCheck(len(configs_of(built)[config].label_names), leakage)
+    def make_split_check(self, built: BuiltDataset, config: str, leakage: bool) -> EraserSplitCheck:
+        """Return the checks of one split."""
+        return EraserSplitCheck(len(read_configs(built)[config].label_names), leakage)
 
-    def across(self, built: BuiltDataset, config: str, checks: Mapping[str, EraserSplitCheck], tally: Tally) -> None:
-        """Look at the documents that splits share, and at those beside."""
-        _shared(checks, tally)
-        _unreferenced(built.folder, config, checks, tally)
+    def check_all(self, built: BuiltDataset, config: str, checks: Mapping[str, EraserSplitCheck], tally: Tally) -> None:
+        """Check the documents that splits share, and those beside the rows."""
+        _check_shared_documents(checks, tally)
+        _check_unreferenced(built.folder, config, checks, tally)
 
-    def leaks(self, built: BuiltDataset, config: str, splits: Mapping[str, EraserSplitCheck]) -> Iterable[Finding]:
-        """Return the documents and the evidence."""
-        return (*_several_names(config, splits), *_misplaced(config, splits))
+    def find_leaks(self, built: BuiltDataset, config: str, splits: Mapping[str, EraserSplitCheck]) -> Iterable[Finding]:
+        """Return the notes on documents and on evidence."""
+        return (*_find_renamed_documents(config, splits), *_find_misplaced_evidence(config, splits))

@@ -1,4 +1,4 @@
-"""Annotations read and checked, a run at a time: what `build` and `score` refuse alike. Arrow is not needed."""
+"""Checked annotations, one run of lines at a time; `build` and `score` refuse the same faults. Needs no Arrow."""
 
 from __future__ import annotations
 
@@ -9,61 +9,62 @@ from typing import Protocol
 
 import numpy as np
 
-from eraser_hub.conversion.offsets import first_places, offsets_of
+from eraser_hub.conversion.offsets import compute_offsets, find_first_places
 from eraser_hub.records.errors import DataError, show
 
-from .format import Annotation, Annotations, read_annotations, take_up
+from .format import Annotation, Annotations, number_ids, read_annotations
 
-# the objects of so many bytes of lines fit into a processor's cache
+# the objects of so many bytes of lines fit into the cache of a processor
 CHECKED_BYTES = 1 << 18
 
 
 class DocumentLookup(Protocol):
-    """What a check asks of a corpus' documents."""
+    """Interface of a corpus' documents for the checks."""
 
     @property
     def path(self) -> Path:
-        """Where they stand."""
+        """The file or folder of the documents."""
         ...
 
     def __len__(self) -> int: ...
 
     def find(self, docids: list[str]) -> np.ndarray:
-        """The number of each id, -1 where there is no such document."""
+        """Return the number of each id, -1 where there is no such document."""
         ...
 
     def counts(self, chosen: np.ndarray) -> np.ndarray:
-        """(chosen, 2): the tokens and the sentences of each, by their numbers."""
+        """Return (chosen, 2): the tokens and the sentences of each document, by their numbers."""
         ...
 
 
-class Checked:
-    """A run of annotations that are in order, flat; the documents of a row are those of its docids, then those of its
-    evidences, each once.
+class CheckedAnnotations:
+    """A run of valid annotations as flat arrays.
+
+    The documents of a row are those of its docids, then those of its evidences, each once.
 
     Attributes:
         run: the annotations.
-        evidences: those of all records.
-        groups: int64 (records + 1,), where each record's groups begin.
-        members: int64 (groups + 1,), where each group's evidences begin.
-        row: int64 (evidences,), the place of each one's record.
+        evidences: the evidences of all records.
+        groups: int64 (records + 1,), the offset of each record's groups.
+        members: int64 (groups + 1,), the offset of each group's evidences.
+        row: int64 (evidences,), the index of each one's record.
         bounds: int32 (evidences, 4): start_token, end_token, start_sentence, end_sentence, as in the file.
-        offsets: int64 (records + 1,), where each row's documents begin.
+        offsets: int64 (records + 1,), the offset of each row's documents.
         documents: int32, the number of each document of each row.
-        slots: int64 (evidences,), the place of each evidence's document in ``documents``.
+        slots: int64 (evidences,), the index of each evidence's document in ``documents``.
         counts: int32, the tokens and sentences of each document.
 
     Raises:
-        DataError: an unknown label; a document that does not exist; a span that is reversed, negative or past its
-            document's end.
+        DataError: a label is unknown, a document is missing, or a span is reversed, negative or past its document's
+            end.
     """
 
     def __init__(self, run: Annotations, labels: Collection[str] | None, documents: DocumentLookup) -> None:
         groups = [group for record in run.records for group in record.evidences]
         sizes = np.fromiter([len(record.evidences) for record in run.records], np.int64, len(run.records))
         self.run, self.evidences = run, [evidence for group in groups for evidence in group]
-        self.groups = offsets_of(sizes)
-        self.members = offsets_of(np.fromiter(map(len, groups), np.int64, len(groups)))
+        self.groups = compute_offsets(sizes)
+        self.members = compute_offsets(np.fromiter(map(len, groups), np.int64, len(groups)))
         self.row = np.repeat(np.repeat(np.arange(len(run.records)), sizes), np.diff(self.members))
         bounds = [
             [evidence.start_token for evidence in self.evidences],
@@ -77,34 +78,34 @@ class Checked:
 
     def _find_documents(self, labels: Collection[str] | None, documents: DocumentLookup) -> None:
         records = self.run.records
-        lists = [record.docids or _named_by_id(record, documents) for record in records]
+        lists = [record.docids or _find_document_by_id(record, documents) for record in records]
         docids = list(chain.from_iterable(lists))
         listed = len(docids)
         docids += [evidence.docid for evidence in self.evidences]
         number = documents.find(docids)
         sizes = np.fromiter(map(len, lists), np.int64, len(records))
         row = np.concatenate([np.repeat(np.arange(len(records)), sizes), self.row])
-        there = {record.classification for record in records}
-        strange = there.difference(there if labels is None else labels)
-        if strange or (number < 0).any():
-            lost = np.flatnonzero(number < 0)
-            nowhere = int(row[lost].min()) if len(lost) else len(records)
-            wrong = next((at for at, record in enumerate(records) if record.classification in strange), len(records))
-            if strange and wrong <= nowhere:
-                found = show(records[wrong].classification)
-                message = f"expected one of {', '.join(map(repr, labels or ()))}, found {found}"
-                raise self.run.error(wrong, message, "classification", "label-unknown")
-            at = int(lost[row[lost] == nowhere][0])
+        present = {record.classification for record in records}
+        unknown = present.difference(present if labels is None else labels)
+        if unknown or (number < 0).any():
+            missing = np.flatnonzero(number < 0)
+            missing_row = int(row[missing].min()) if len(missing) else len(records)
+            wrong = next((at for at, record in enumerate(records) if record.classification in unknown), len(records))
+            if unknown and wrong <= missing_row:
+                value = show(records[wrong].classification)
+                message = f"expected one of {', '.join(map(repr, labels or ()))}, found {value}"
+                raise self.run.make_error(wrong, message, "classification", "label-unknown")
+            at = int(missing[row[missing] == missing_row][0])
             words = f"expected a document of {documents.path}, found {show(docids[at])}, which is not there"
             if at < listed:
-                raise self.run.error(nowhere, words, "docids", "document-missing")
-            raise self.run.evidence_error(at - listed, words, "docid", "document-missing")
-        first = first_places(row * (len(documents) + 1) + number)
+                raise self.run.make_error(missing_row, words, "docids", "document-missing")
+            raise self.run.locate_error(at - listed, words, "docid", "document-missing")
+        first = find_first_places(row * (len(documents) + 1) + number)
         once = np.flatnonzero(first == np.arange(len(first)))
         order = once[np.argsort(row[once], kind="stable")]
         place = np.empty(len(first), np.int64)
         place[order] = np.arange(len(order))
-        self.offsets = offsets_of(np.bincount(row[once], minlength=len(records)))
+        self.offsets = compute_offsets(np.bincount(row[once], minlength=len(records)))
         self.documents, self.slots = number[order], place[first[listed:]]
         self.counts = documents.counts(self.documents)
 
@@ -117,12 +118,12 @@ class Checked:
         at = int(bad.argmax())
         first, last, name = int(start[at]), int(end[at]), show(self.evidences[at].docid)
         if first < 0:
-            raise self.run.evidence_error(at, f"expected a token of {name}, found {first}", "start_token", "span-order")
+            raise self.run.locate_error(at, f"expected a token of {name}, found {first}", "start_token", "span-order")
         if last < first:
             message = f"expected an end at or after the start {first}, found {last}"
-            raise self.run.evidence_error(at, message, "end_token", "span-order")
+            raise self.run.locate_error(at, message, "end_token", "span-order")
         message = f"expected a span inside {name}, which has {length[at]} tokens, found the end {last}"
-        raise self.run.evidence_error(at, message, "end_token", "span-bounds")
+        raise self.run.locate_error(at, message, "end_token", "span-bounds")
 
 
 def read_checked(
@@ -132,41 +133,44 @@ def read_checked(
     numbers: dict[str, int],
     batch_bytes: int = CHECKED_BYTES,
     known: Collection[str] = (),
-) -> Iterator[Checked]:
-    """The annotations of a split file in its order, some at a time.
+) -> Iterator[CheckedAnnotations]:
+    """Yield the annotations of a split file in its order, one run of lines at a time.
 
     Args:
         path: the file.
-        labels: those that a record may have; None allows any.
-        documents: those that the annotations may name.
-        numbers: takes up each record's id, with its place in the file from 0.
-        batch_bytes: how many bytes of lines are read at a time.
-        known: ids of records that are passed over.
+        labels: the valid labels; None allows any.
+        documents: the documents that annotations may name.
+        numbers: receives id -> index in the file from 0, of each record.
+        batch_bytes: bytes of lines to read at a time.
+        known: ids of records to skip.
 
     Raises:
-        DataError: at the first record that is not in order, or whose id stands twice.
+        DataError: at the first record that is invalid or repeats an id.
     """
     for run in read_annotations(path, batch_bytes):
         if known:
-            run = run.some([place for place, one in enumerate(run.records) if str(one.annotation_id) not in known])
+            run = run.select([place for place, one in enumerate(run.records) if str(one.annotation_id) not in known])
         ids = [str(record.annotation_id) for record in run.records]
-        if again := take_up(ids, numbers):
-            raise _repeated(run, again[0])
-        yield Checked(run, labels, documents)
+        if repeat := number_ids(ids, numbers):
+            raise _make_repeated_error(run, repeat[0])
+        yield CheckedAnnotations(run, labels, documents)
 
 
-def _repeated(run: Annotations, place: int) -> DataError:
-    """The error of a record whose id stands before."""
+def _make_repeated_error(run: Annotations, place: int) -> DataError:
+    """Return the error of a record that repeats an earlier id."""
     identity = run.records[place].annotation_id
     earlier = (zip(before.numbers, before.records, strict=True) for before in read_annotations(run.file))
     first = next(line for pairs in earlier for line, one in pairs if str(one.annotation_id) == str(identity))
     message = f"expected each annotation id once, found {show(identity)} again (first on line {first})"
-    return run.error(place, message, "annotation_id", "id-twice")
+    return run.make_error(place, message, "annotation_id", "id-twice")
 
 
-def _named_by_id(record: Annotation, documents: DocumentLookup) -> list[str]:
-    """The document of a record that names none (no docids, no evidences): the one that has its id (movies' posR_161),
-    or whose id its own begins with (multirc's ``DOCID:QUESTION:ANSWER``); none where there is no such document."""
+def _find_document_by_id(record: Annotation, documents: DocumentLookup) -> list[str]:
+    """Return the document of a record without docids and evidences, as a list of at most one id.
+
+    It is the document with the record's id (movies' posR_161), or with the id at its start (multirc's
+    ``DOCID:QUESTION:ANSWER``).
+    """
     if any(record.evidences):
         return []
     identity = str(record.annotation_id)

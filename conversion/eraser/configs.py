@@ -1,8 +1,7 @@
-"""What is fixed for each configuration of ``eraser``: label names, splits, layout of the documents, licence; the values
-stand in ``configs.json``.
+"""Constants of each configuration of ``eraser``: label names, splits, layout of the documents, licence.
 
-Label names are facts of the corpus, not read off the files at hand: a partial file that lacks a label still gives
-the same ClassLabel. The kd of erasure stands in ``papers/``, with what else is printed.
+The values are in ``configs.json``. Label names belong to the corpus and are not collected from files: a partial file
+without some label still has the same ClassLabel. The kd of erasure is in ``papers/`` with the other printed values.
 """
 
 from __future__ import annotations
@@ -23,21 +22,22 @@ class EraserConfig:
     Attributes:
         name: the configuration, and the folder (and archive) that the release ships it in.
         label_names: the names of ``classification``, in the order of the ClassLabel.
-        documents: where the release puts its documents: one file each below ``docs/``, or lines of ``docs.jsonl``.
-        license: the licence as the Hub's card metadata spells it.
-        license_note: one sentence on where that licence is stated, for the card.
-        sentence_end_inclusive: the release counts ``end_sentence`` inclusively (BoolQ); dataset rows never do.
+        documents: layout of the release's documents: one file each in ``docs/``, or lines of ``docs.jsonl``.
+        license: the Hub's name of the licence.
+        license_note: one sentence for the card on the source of that licence.
+        sentence_end_inclusive: True if ``end_sentence`` is inclusive in the release (BoolQ); in dataset rows it is
+            exclusive.
         task: the Hub's task category.
         title: the name in prose.
-        extra_splits: split files beyond train, val and test that the release is known to hold.
+        extra_splits: further split files of the release, beside train, val and test.
         task_id: the Hub's finer task.
-        source: the dataset that this one extends, as the Hub names it.
-        language_creators: who wrote the texts and questions, in the Hub's words.
-        annotations_creators: who marked the rationales.
-        language: the languages of the texts, as the Hub names them; none where a corpus of one's own names none.
-        citation: BibTeX of a corpus of one's own; the papers' stands in ``papers/``.
-        kd: the share of a document's tokens in a hard rationale, of a corpus of one's own that names it.
-        corpus_yaml: the text of its corpus.yaml (see `own`); empty for the release's nine.
+        source: the Hub's name of the dataset that this one extends.
+        language_creators: origin of texts and questions, in the Hub's terms.
+        annotations_creators: origin of the rationales, in the Hub's terms.
+        language: the Hub's codes of the texts' languages; empty if a custom corpus names none.
+        citation: BibTeX of a custom corpus; that of the papers is in ``papers/``.
+        kd: share of a document's tokens in a hard rationale, if a custom corpus names it.
+        corpus_yaml: text of a custom corpus' corpus.yaml (see the module `corpus_yaml`); empty for the release's nine.
     """
 
     name: str
@@ -59,18 +59,18 @@ class EraserConfig:
     corpus_yaml: str = ""
 
 
-def _released() -> Iterator[EraserConfig]:
+def _read_released_configs() -> Iterator[EraserConfig]:
     """Read the release's nine configs."""
-    for entry in json.loads(Path(__file__).with_name("configs.json").read_text(encoding="utf-8")):
-        facts: dict[str, Any] = {key: tuple(of) if isinstance(of, list) else of for key, of in entry.items()}
+    for row in json.loads(Path(__file__).with_name("configs.json").read_text(encoding="utf-8")):
+        facts: dict[str, Any] = {key: tuple(item) if isinstance(item, list) else item for key, item in row.items()}
         yield EraserConfig(**facts)
 
 
-CONFIGS: dict[str, EraserConfig] = {config.name: config for config in _released()}
+CONFIGS: dict[str, EraserConfig] = {config.name: config for config in _read_released_configs()}
 DEFAULT_CONFIG = "movies"
-CORPUS_YAML = "corpus.yaml"  # of a corpus of one's own, see `own`
+CORPUS_YAML = "corpus.yaml"  # the file of a custom corpus, see the module `corpus_yaml`
 
 
-def annotators_file(config: str) -> str:
-    """Where the annotators' masks of a config stand, in its corpus folder and in a built dataset."""
+def get_annotators_path(config: str) -> str:
+    """Return the path of a config's annotator masks, in a corpus folder and in a built dataset."""
     return f"annotators/{config}.parquet"

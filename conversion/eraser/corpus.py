@@ -1,7 +1,6 @@
-"""Where a corpus comes from (a folder, an archive that the user holds, or the release's download), and what lies in its
-folder: its split files, its documents, and what else is there and why it is left out.
+"""Raw corpora: their location (a folder, the user's archive, or a download), and an inventory of their files.
 
-Only first lines are read here.
+The inventory lists split files, licences, and skipped files with the reason. It reads only the first line of a file.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from eraser_hub.conversion.dataset import ends_of
+from eraser_hub.conversion.dataset import read_file_ends
 from eraser_hub.conversion.licenses import is_license
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.json_lines import describe_value, parse_strict_value
@@ -21,8 +20,8 @@ from eraser_hub.records.lines import read_line_batches, wrap_read_errors
 from eraser_hub.records.splits import dataset_split
 
 from .configs import CONFIGS, CORPUS_YAML, EraserConfig
-from .format import first_annotation, is_double_encoded, read_annotations
-from .own import own_config_of, own_folders
+from .corpus_yaml import find_custom_corpora, read_corpus_yaml
+from .format import is_double_encoded, read_annotations, read_first_annotation
 
 PREDICTIONS = "holds predictions (rationales), not annotations; `eraser-hub score --results` reads it"
 BACKUP = "is a backup; `--include-backup-records` takes up the records that stand in it alone"
@@ -30,7 +29,7 @@ BACKUP = "is a backup; `--include-backup-records` takes up the records that stan
 
 @dataclass(frozen=True, slots=True)
 class SplitFile:
-    """A file of annotations: the dataset's name of the split, and how its lines are encoded."""
+    """A file of annotations: the dataset's name of its split, its path and its encoding."""
 
     split: str
     path: Path
@@ -40,7 +39,7 @@ class SplitFile:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file that is left out, and why."""
+    """A skipped file and the reason."""
 
     path: Path
     reason: str
@@ -51,7 +50,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class CorpusFolder:
-    """A corpus on disk: its split files (train, validation, test, then others by name), licences, what is skipped."""
+    """A corpus on disk: split files (train, validation, test, then others by name), skipped files, licences."""
 
     config: EraserConfig
     folder: Path
@@ -64,8 +63,8 @@ class CorpusFolder:
 _ORDER = {"train": 0, "validation": 1, "test": 2}
 
 
-def look_into(folder: Path, config: EraserConfig) -> CorpusFolder:
-    """The corpus that lies in ``folder``; only first lines are read.
+def inspect_folder(folder: Path, config: EraserConfig) -> CorpusFolder:
+    """Return the inventory of a corpus folder.
 
     Raises:
         DataError: there is no annotation file, a split has two files, or a split file is empty.
@@ -87,7 +86,7 @@ def look_into(folder: Path, config: EraserConfig) -> CorpusFolder:
         if is_license(entry):
             licenses.append(path)
             continue
-        reason = _why_no_split(entry, path, config)
+        reason = _find_skip_reason(entry, path, config)
         if reason:
             skipped.append(Skipped(path, reason))
             continue
@@ -95,10 +94,10 @@ def look_into(folder: Path, config: EraserConfig) -> CorpusFolder:
         if split in splits:
             message = f"expected one file for the split {split}, found this one and {splits[split].path}"
             raise DataError(message, rule="file-twice", file=path)
-        first = _first_line(path)
+        first = _read_first_line(path)
         if first is None:
             raise DataError("expected annotations, found an empty file", rule="empty", file=path)
-        splits[split] = SplitFile(split, path, is_double_encoded(first), ends_of(path)["final_newline"])
+        splits[split] = SplitFile(split, path, is_double_encoded(first), read_file_ends(path)["final_newline"])
     if not splits:
         message = "expected annotation files (train.jsonl, val.jsonl, test.jsonl), found none"
         raise DataError(message, rule="file-missing", file=folder)
@@ -107,39 +106,41 @@ def look_into(folder: Path, config: EraserConfig) -> CorpusFolder:
     return CorpusFolder(config, folder, tuple(ordered), tuple(skipped), backups, tuple(licenses))
 
 
-def _first_line(path: Path) -> bytes | None:
+def _read_first_line(path: Path) -> bytes | None:
     with wrap_read_errors(path):
         for batch in read_line_batches(path, 1 << 16):
             return batch.lines[0]
     return None
 
 
-def _why_no_split(entry: os.DirEntry[str], path: Path, config: EraserConfig) -> str | None:
-    """Why an entry of the folder is left out; None for a file of annotations."""
+def _find_skip_reason(entry: os.DirEntry[str], path: Path, config: EraserConfig) -> str | None:
+    """Return the reason to skip an entry of the folder; None for a file of annotations."""
     surely = path.stem in {"train", "val", "validation", "test", *config.extra_splits}
     if surely and path.suffix == ".jsonl" and not entry.is_file():
-        with wrap_read_errors(path):  # a folder, a pipe, a link that leads nowhere in the place of a split
+        with wrap_read_errors(path):  # raises if a folder, a pipe or a broken link has the name of a split file
             return None
     if entry.is_dir():
-        beside = entry.name == "docs"
-        return "docs.jsonl beside it holds the documents" if beside else "is a folder that the release does not have"
+        is_docs = entry.name == "docs"
+        return "docs.jsonl beside it holds the documents" if is_docs else "is a folder that the release does not have"
     if not entry.is_file():
         return "is no file, or a link that leads nowhere"
     if entry.name.endswith(".jsonl.bak"):
         return BACKUP
     if path.suffix != ".jsonl" or entry.name.startswith("."):
         return "is no .jsonl file"
-    reason = _why_not_annotations(path, surely)
+    reason = _find_content_skip_reason(path, surely)
     split = dataset_split(path.stem)
     if reason is None and (not re.fullmatch(r"\w+", split) or split == "all"):
         return "holds annotations, but a dataset's split cannot have that name; rename it"
     return reason
 
 
-def _why_not_annotations(path: Path, surely: bool) -> str | None:
-    """Why a .jsonl file is no split file, told by its first line; a file of a split's name is one unless it is readable
-    as something else."""
-    line = _first_line(path)
+def _find_content_skip_reason(path: Path, surely: bool) -> str | None:
+    """Return the reason to skip a .jsonl file, by its first line; None for a split file.
+
+    With ``surely`` the file has a split's name: it is a split file unless it clearly has another format.
+    """
+    line = _read_first_line(path)
     if line is None:
         return None if surely else "is empty"
     try:
@@ -157,65 +158,65 @@ def _why_not_annotations(path: Path, surely: bool) -> str | None:
     if "annotation_id" not in value or "evidences" not in value:
         return f"is another format (an object with {', '.join(show(key, 30) for key in list(value)[:6])})"
     try:
-        first_annotation(line, path)
+        read_first_annotation(line, path)
     except DataError as error:  # boolq's dev_data.jsonl
         return f"is another format (its first line: {error.field or 'the record'}: {error.message})"
     return None
 
 
-# -- where it lies ----------------------------------------------------------------------------------------------------
+# -- location -------------------------------------------------------------------------------------------------
 
-# configs that the release may ship inside of another one's archive
-BESIDE = {"cose_simplified": "cose", "esnli_flat": "esnli"}
+# config -> the config whose archive may contain it
+HOST_CONFIGS = {"cose_simplified": "cose", "esnli_flat": "esnli"}
 
 
-def corpus_folder(config: str, source: Path | None, *, progress: bool, say: Callable[[str], None]) -> Path:
-    """The raw folder of a config.
+def find_corpus(config: str, source: Path | None, *, progress: bool, say: Callable[[str], None]) -> Path:
+    """Return the raw folder of a config; download or unpack it if necessary.
 
     Args:
         config: e.g. ``movies``.
-        source: holds ``movies/`` or ``movies.tar.gz``, or is one of these; for a corpus of one's own a folder with its
-            corpus.yaml, or the folder that holds it. None downloads the release.
-        progress: a progress bar while downloading.
-        say: receives what the user should know, e.g. a digest that was recorded.
+        source: contains ``movies/`` or ``movies.tar.gz``, or is one of these. For a custom corpus: the folder with its
+            corpus.yaml, or the parent of that folder. None downloads the release.
+        progress: show a progress bar while downloading.
+        say: receives lines for the user, e.g. about a recorded digest.
 
     Raises:
-        DataError: it is not there, or the archive is refused.
+        DataError: the corpus is missing, or the archive is refused.
     """
-    from eraser_hub.conversion.download import fetch  # with ssl, which a corpus on this machine should not wait for
+    from eraser_hub.conversion.download import fetch  # imports ssl, which a local corpus does not need
 
     if source is None:
 
         def read(folder: Path) -> None:
-            for file in look_into(folder, CONFIGS[config]).splits:
+            for file in inspect_folder(folder, CONFIGS[config]).splits:
                 for _ in read_annotations(file.path):
                     pass
 
-        return fetch.corpus_folder(config, progress=progress, say=say, read=read)
-    place = own_folders(source).get(config) or _find(config, source)
+        return fetch.fetch_corpus(config, progress=progress, say=say, read=read)
+    place = find_custom_corpora(source).get(config) or _find_released(config, source)
     if place is None:
         message = f"expected a folder {config}/ or an archive {config}.tar.gz, found neither"
         raise DataError(message, rule="file-missing", file=source)
     if place.is_dir():
         return place
-    inside = fetch.find_corpus(fetch.archive_folder(place), config)
+    inside = fetch.find_corpus(fetch.unpack_archive(place), config)
     if inside is None:
         message = f"expected a folder {config} with split files in the archive, found none"
         raise DataError(message, rule="file-missing", file=place)
     return inside
 
 
-def config_of(name: str, folder: Path) -> EraserConfig:
-    """The facts of a corpus: those of the corpus.yaml in its folder, else those of the release's config.
+def get_config(name: str, folder: Path) -> EraserConfig:
+    """Return the config of a corpus: from the corpus.yaml in its folder, else the release's config ``name``.
 
     Raises:
-        DataError: the corpus.yaml is not in order.
+        DataError: the corpus.yaml is invalid.
     """
-    return own_config_of(folder) if os.path.lexists(folder / CORPUS_YAML) else CONFIGS[name]
+    return read_corpus_yaml(folder) if os.path.lexists(folder / CORPUS_YAML) else CONFIGS[name]
 
 
-def _find(config: str, source: Path, exact: bool = False) -> Path | None:
-    """Where a config of the release lies; a folder with a corpus.yaml is none."""
+def _find_released(config: str, source: Path, exact: bool = False) -> Path | None:
+    """Return the folder or archive of a released config; None if it is missing or has a corpus.yaml."""
     if (source / CORPUS_YAML).is_file():
         return None
     if source.is_file():
@@ -223,31 +224,31 @@ def _find(config: str, source: Path, exact: bool = False) -> Path | None:
     for candidate in (source / config, source / f"{config}.tar.gz"):
         if (candidate.is_dir() or candidate.is_file()) and not (candidate / CORPUS_YAML).is_file():
             return candidate
-    if source.resolve().name == config and _holds_splits(source):
+    if source.resolve().name == config and _has_splits(source):
         return source
     if exact:
         return None
-    host = BESIDE.get(config)
+    host = HOST_CONFIGS.get(config)
     if host is not None:
         for candidate in (source / host / config, source / f"{host}.tar.gz"):
             if candidate.exists():
                 return candidate
-    return source if _holds_splits(source) and not any((source / name).is_dir() for name in CONFIGS) else None
+    return source if _has_splits(source) and not any((source / name).is_dir() for name in CONFIGS) else None
 
 
 def is_raw(folder: Path) -> bool:
-    """Whether a folder holds raw corpora (folders with split files, or archives, named like configs), or is one."""
-    if _holds_splits(folder) or own_folders(folder):
+    """Return True if a folder is a raw corpus, or contains some (as folders or archives named like configs)."""
+    if _has_splits(folder) or find_custom_corpora(folder):
         return True
     return any((folder / f"{name}.tar.gz").is_file() or any((folder / name).glob("*.jsonl")) for name in CONFIGS)
 
 
-def _holds_splits(folder: Path) -> bool:
+def _has_splits(folder: Path) -> bool:
     return any((folder / f"{name}.jsonl").is_file() for name in ("train", "val", "validation", "test"))
 
 
-def fingerprint(folder: Path) -> str:
-    """A digest of the names, sizes and times of a corpus folder's files: another one when a file was changed."""
+def hash_files(folder: Path) -> str:
+    """Return a digest of the names, sizes and times of a corpus folder's files, which changes if a file changes."""
     digest = hashlib.sha256()
     for place in (folder, folder / "docs", folder / "annotators"):
         if not place.is_dir():
@@ -257,7 +258,7 @@ def fingerprint(folder: Path) -> str:
             for entry in entries:
                 try:
                     status = entry.stat()
-                except OSError:  # a link that leads nowhere: named later among the skipped files
+                except OSError:  # a broken link is listed later among the skipped files
                     continue
                 if not entry.is_dir():
                     rows.append((os.fsencode(entry.name), status.st_size, status.st_mtime_ns))
@@ -266,10 +267,10 @@ def fingerprint(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def chosen_configs(configs: Sequence[str] | None, source: Path | None) -> list[str]:
-    """The configs to build: those asked for, else those that ``source`` holds, else all."""
-    own = own_folders(source) if source is not None else {}
-    known = [*(name for name in CONFIGS if name not in own), *own]
+def choose_configs(configs: Sequence[str] | None, source: Path | None) -> list[str]:
+    """Return the configs to build: the requested ones, else those in ``source``, else all."""
+    custom = find_custom_corpora(source) if source is not None else {}
+    known = [*(name for name in CONFIGS if name not in custom), *custom]
     if configs:
         unknown = [name for name in configs if name not in known]
         if unknown:
@@ -277,7 +278,7 @@ def chosen_configs(configs: Sequence[str] | None, source: Path | None) -> list[s
         return [name for name in known if name in configs]
     if source is None:
         return known
-    names = [name for name in known if name in own or _find(name, source, exact=True) is not None]
+    names = [name for name in known if name in custom or _find_released(name, source, exact=True) is not None]
     if not names:
         expected = f"folders or archives named {', '.join(CONFIGS)}, or folders with a {CORPUS_YAML}"
         raise DataError(f"expected {expected}, found none", rule="file-missing", file=source)

@@ -1,4 +1,4 @@
-"""The documents of a corpus folder, numbered: found by their ids, counted, and read when a row needs them."""
+"""The documents of a corpus folder by number: lookup by id, counts of tokens, and texts on demand."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from eraser_hub.conversion.arrays import byte_strings, numbers, string_data, string_sizes, strings
-from eraser_hub.conversion.offsets import distinct, offsets_of
+from eraser_hub.conversion.arrays import get_bytes, get_sizes, make_byte_strings, make_numbers, make_strings
+from eraser_hub.conversion.offsets import compute_offsets, sort_distinct
 from eraser_hub.metrics.tokens import find_token_starts
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.lines import file_name, read_utf8_file
@@ -24,12 +24,12 @@ class Documents(ABC):
     """A corpus's documents by number.
 
     Attributes:
-        path: where they stand: the folder docs/, or docs.jsonl.
+        path: the folder docs/, or the file docs.jsonl.
         layout: ``docs/`` or ``docs.jsonl``.
-        final_newline: whether docs.jsonl ends in one.
+        final_newline: True if docs.jsonl ends with a newline.
         names: the ids, in the order of the numbers.
         sizes: int64, the bytes of each text.
-        folders: what else lies in docs/.
+        folders: entries of docs/ that are no files.
     """
 
     layout: str
@@ -38,23 +38,23 @@ class Documents(ABC):
     def __init__(self, path: Path, numbered: dict[str, int], sizes: np.ndarray, folders: tuple[Path, ...] = ()) -> None:
         self.path, self.sizes, self.folders = path, sizes, folders
         self._numbers = numbered
-        self.names = strings(list(numbered))
+        self.names = make_strings(list(numbered))
         self._counts = np.full((len(sizes), 2), -1, np.int32)
 
     def __len__(self) -> int:
         return len(self.sizes)
 
     def find(self, docids: list[str]) -> np.ndarray:
-        """int32: the number of each id, -1 where there is none."""
+        """Return the number of each id, int32; -1 for an unknown id."""
         return np.fromiter(map(self._numbers.get, docids, repeat(-1)), np.int32, len(docids))
 
     @abstractmethod
     def texts(self, chosen: np.ndarray) -> pa.StringArray:
-        """The texts of some, by their numbers."""
+        """Return the texts of the documents with the numbers ``chosen``."""
 
     def counts(self, chosen: np.ndarray) -> np.ndarray:
-        """int32 (chosen, 2): the tokens and the sentences of each; a document is counted when first asked for."""
-        new = distinct(chosen[self._counts[chosen, 0] < 0])
+        """Return the numbers of tokens and sentences, int32 (chosen, 2); each document is counted on first use."""
+        new = sort_distinct(chosen[self._counts[chosen, 0] < 0])
         if len(new):
             self._counts[new] = count_tokens(self.texts(new))
         counts: np.ndarray = self._counts[chosen]
@@ -62,16 +62,19 @@ class Documents(ABC):
 
 
 def count_tokens(texts: pa.StringArray) -> np.ndarray:
-    """int64 (texts, 2): the tokens and the sentences of each text (at once: four times as fast as text by text)."""
-    starts = find_token_starts(string_data(texts), offsets_of(string_sizes(texts)))
-    sentences = offsets_of(starts.opens_sentence)[starts.first_token]
+    """Return the numbers of tokens and sentences of each text, int64 (texts, 2).
+
+    Counting all texts together is four times as fast as text by text.
+    """
+    starts = find_token_starts(get_bytes(texts), compute_offsets(get_sizes(texts)))
+    sentences = compute_offsets(starts.opens_sentence)[starts.first_token]
     return np.diff(np.stack([starts.first_token, sentences], axis=1), axis=0)
 
 
 class DocumentFiles(Documents):
-    """docs/: one file each, numbered by name; texts are read from the files.
+    """Documents in docs/, one file each, numbered in the order of names; texts are read from the files.
 
-    Ids are looked up among the folder's entries and never joined to a path: one with "/" or ".." names nothing.
+    Ids are looked up among the folder's entries and never joined to a path: an id with "/" or ".." is unknown.
     """
 
     layout = "docs/"
@@ -88,8 +91,8 @@ class DocumentFiles(Documents):
                     else:
                         folders.append(folder / entry.name)
         except UnicodeDecodeError as error:
-            found = show(os.fsdecode(error.object))
-            raise DataError(f"expected file names in UTF-8, found {found}", rule="encoding", file=folder) from None
+            name = show(os.fsdecode(error.object))
+            raise DataError(f"expected file names in UTF-8, found {name}", rule="encoding", file=folder) from None
         except OSError as error:
             message = f"cannot be read: {error.strerror}"
             raise DataError(message, rule="file-unreadable", file=error.filename or folder) from None
@@ -98,17 +101,17 @@ class DocumentFiles(Documents):
         super().__init__(folder, numbered, np.array([sizes[name] for name in names], np.int64), tuple(folders))
 
     def texts(self, chosen: np.ndarray) -> pa.StringArray:
-        """The texts of some, by their numbers."""
+        """Return the texts of the documents with the numbers ``chosen``."""
         folder = str(self.path)
-        names = self.names.take(numbers(chosen)).to_pylist()
-        return byte_strings([read_utf8_file(f"{folder}/{file_name(name)}") for name in names])
+        names = self.names.take(make_numbers(chosen)).to_pylist()
+        return make_byte_strings([read_utf8_file(f"{folder}/{file_name(name)}") for name in names])
 
 
 class DocumentLines(Documents):
-    """docs.jsonl, numbered by line; the texts are in memory.
+    """Documents of docs.jsonl, numbered by line; the texts are in memory.
 
     Raises:
-        DataError: at the first line that is no document, or whose id stands twice.
+        DataError: at the first line that is no document, or repeats an id.
     """
 
     layout = "docs.jsonl"
@@ -117,30 +120,30 @@ class DocumentLines(Documents):
         first: dict[str, int] = {}
         data, sizes = bytearray(), [np.zeros(0, np.int64)]
         for batch, records in read_document_lines(path, first):
-            texts = strings([record.document for record in records])
-            data += string_data(texts).data
-            sizes.append(string_sizes(texts))
+            texts = make_strings([record.document for record in records])
+            data += get_bytes(texts).data
+            sizes.append(get_sizes(texts))
             self.final_newline = batch.ends_with_newline
             advance(len(batch.data))
         super().__init__(path, first, np.concatenate(sizes))
         self._texts = pa.LargeStringArray.from_buffers(
-            len(first), pa.py_buffer(offsets_of(self.sizes)), pa.py_buffer(data)
+            len(first), pa.py_buffer(compute_offsets(self.sizes)), pa.py_buffer(data)
         )
 
     def texts(self, chosen: np.ndarray) -> pa.StringArray:
-        """The texts of some, by their numbers."""
-        return self._texts.take(numbers(chosen)).cast(pa.string())
+        """Return the texts of the documents with the numbers ``chosen``."""
+        return self._texts.take(make_numbers(chosen)).cast(pa.string())
 
 
 def read_documents(folder: Path, advance: Callable[[int], object] = lambda _: None) -> Documents:
-    """The documents of a corpus folder.
+    """Open the documents of a corpus folder.
 
     Args:
-        folder: holds docs.jsonl or docs/.
-        advance: told how many bytes of docs.jsonl have been read.
+        folder: contains docs.jsonl or docs/.
+        advance: called with the bytes of each batch of docs.jsonl that has been read.
 
     Raises:
-        DataError: there is neither; a line of docs.jsonl is no document, or an id stands twice.
+        DataError: the folder has neither; a line of docs.jsonl is no document, or repeats an id.
     """
     if (folder / "docs.jsonl").is_file():
         return DocumentLines(folder / "docs.jsonl", advance)

@@ -1,4 +1,4 @@
-"""The raw files of a built ``eraser`` folder, written back: every record and document equal to what went in."""
+"""Export of a built ``eraser`` folder to raw files: every record and document equals that of the source."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ import pyarrow as pa
 
 from eraser_hub.conversion.card import verify_folder
 from eraser_hub.conversion.dataset import RELEASE, ExportResult, read_release
-from eraser_hub.conversion.licenses import built_name, check_name
+from eraser_hub.conversion.licenses import check_license_name, get_license_path
 from eraser_hub.records.atomic import rebuild_folder
 from eraser_hub.records.built import BuiltDataset, get_label_name, open_built, read_rows
 from eraser_hub.records.errors import DataError, get_first_line, show
 from eraser_hub.records.lines import file_name
 
 from .build import RECORDS
-from .configs import CORPUS_YAML, EraserConfig, annotators_file
-from .format import json_line, safe_name
-from .release import ConfigFacts, configs_of
+from .configs import CORPUS_YAML, EraserConfig, get_annotators_path
+from .format import is_safe_name, to_json_line
+from .release import ConfigFacts, read_configs
 from .schema import SCHEMA
 
 COLUMNS = ["annotation_id", "classification", "query", "query_type", "documents", "evidences", "position"]
-WHOLE = [name for name in COLUMNS if name != "query_type"]
+NOT_NULL = [name for name in COLUMNS if name != "query_type"]
 
 
 class Deviation(msgspec.Struct):
-    """How a record differs from what release.json says of its split."""
+    """Deviation of a record from its split's entry in release.json: keys to set, and absent keys."""
 
     set: dict[str, Any]
     absent: list[str]
@@ -42,12 +42,12 @@ def export_eraser(dataset: Path, configs: Sequence[str] | None, out: Path) -> Ex
     """Write ``out/CONFIG`` for each config of a built folder; see `HubDataset.export`.
 
     Raises:
-        DataError: the folder is not a built ``eraser``, its card and Parquet disagree, a config is not in it, or
-            something stands in ``out/CONFIG`` already.
+        DataError: the folder is not a built ``eraser``, its card and Parquet disagree, a config is missing, or
+            ``out/CONFIG`` is not empty.
     """
     release = read_release(dataset, ConfigFacts)
     built = open_built(dataset)
-    facts = configs_of(built)
+    facts = read_configs(built)
     verify_folder(dataset, SCHEMA, {name: one.label_names for name, one in facts.items()})
     known = [name for name in release if name in facts]
     for name in configs or release:
@@ -69,23 +69,23 @@ def export_eraser(dataset: Path, configs: Sequence[str] | None, out: Path) -> Ex
 
 def _export_config(built: BuiltDataset, config: EraserConfig, entry: dict[str, Any], folder: Path) -> list[str]:
     name, names = config.name, list[str]()
-    beside = built.folder / "documents"
-    records = _exceptions(beside / f"{name}.records.parquet")
+    others = built.folder / "documents"
+    records = _read_deviations(others / f"{name}.records.parquet")
     with closing(DocumentWriter(folder, entry["documents"]["layout"])) as documents:
         for split, facts in entry["splits"].items():
             for file in (facts["file"], (facts.get("backup") or facts)["file"]):
-                if not safe_name(file):
+                if not is_safe_name(file):
                     message = f"expected a file name, found {show(file)}"
                     raise DataError(message, rule="file-name", file=built.folder / RELEASE)
-            tables = read_rows(built.files(name, split), COLUMNS, kinds=SCHEMA, whole=WHOLE)
+            tables = read_rows(built.files(name, split), COLUMNS, kinds=SCHEMA, whole=NOT_NULL)
             names += write_split(tables, folder, facts, config.label_names, records.get(split, {}), documents)
-        for table in read_rows([beside / f"{name}.parquet"], ["docid", "text"], whole=["docid", "text"]):
+        for table in read_rows([others / f"{name}.parquet"], ["docid", "text"], whole=["docid", "text"]):
             for docid, text in zip(table["docid"].to_pylist(), table["text"].to_pylist(), strict=True):
                 documents.add(docid, text)
         positions = None
         if not entry["documents"]["in_order"]:
             order = read_rows(
-                [beside / f"{name}{part}.parquet" for part in (".order", "")], ["position"], whole=["position"]
+                [others / f"{name}{part}.parquet" for part in (".order", "")], ["position"], whole=["position"]
             )
             positions = np.concatenate([batch["position"].to_numpy() for batch in order])
         documents.finish(positions, entry["documents"]["final_newline"])
@@ -94,10 +94,10 @@ def _export_config(built: BuiltDataset, config: EraserConfig, entry: dict[str, A
         (folder / CORPUS_YAML).write_bytes(config.corpus_yaml.encode())
         names.append(CORPUS_YAML)
     for license in entry.get("licenses", ()):
-        check_name(license, built.folder / RELEASE)
-        shutil.copyfile(built.folder / built_name(name, license), folder / license)
+        check_license_name(license, built.folder / RELEASE)
+        shutil.copyfile(built.folder / get_license_path(name, license), folder / license)
         names.append(license)
-    masks = annotators_file(name)
+    masks = get_annotators_path(name)
     if (built.folder / masks).is_file():
         (folder / masks).parent.mkdir()
         shutil.copyfile(built.folder / masks, folder / masks)
@@ -105,8 +105,8 @@ def _export_config(built: BuiltDataset, config: EraserConfig, entry: dict[str, A
     return names
 
 
-def _exceptions(path: Path) -> dict[str, dict[int, dict[str, Any]]]:
-    """split -> position -> the record that differs from the split's facts."""
+def _read_deviations(path: Path) -> dict[str, dict[int, dict[str, Any]]]:
+    """Return split -> position -> deviation, of records that deviate from the split's facts."""
     records: dict[str, dict[int, dict[str, Any]]] = {}
     if path.is_file():
         columns = ["split", "position", "record"]
@@ -129,14 +129,14 @@ def write_split(
     exceptions: dict[int, dict[str, Any]],
     documents: DocumentWriter | None = None,
 ) -> list[str]:
-    """Write a split's file (and its backup's records, where some were taken up) from rows in any order.
+    """Write a split's file, and the backup file of its records if there is one, from rows in any order.
 
     Args:
-        tables: rows of the one schema; the columns `COLUMNS` are needed.
+        tables: the rows, with the columns `COLUMNS`.
         folder: receives the files.
         facts: the split's entry in release.json.
-        label_names: of ``classification``.
-        exceptions: by line, what documents/CONFIG.records.parquet says of the split.
+        label_names: names of the values of ``classification``.
+        exceptions: position -> deviation, from documents/CONFIG.records.parquet.
         documents: receives the rows' documents.
 
     Returns:
@@ -146,8 +146,8 @@ def write_split(
     with closing(LineSpool(folder / f".{facts['file']}.rows")) as spool:
         for table in tables:
             for row in table.select(COLUMNS).to_pylist():
-                record = record_of_row(row, facts, label_names, exceptions.get(row["position"]))
-                spool.add(row["position"], json_line(record, double=double).encode())
+                record = make_record(row, facts, label_names, exceptions.get(row["position"]))
+                spool.add(row["position"], to_json_line(record, double=double).encode())
                 if documents is not None:
                     for document in row["documents"]:
                         documents.add(document["docid"], document["text"])
@@ -160,16 +160,16 @@ def write_split(
         return [facts["file"], facts["backup"]["file"]]
 
 
-def record_of_row(
+def make_record(
     row: dict[str, Any], facts: dict[str, Any], label_names: Sequence[str], exception: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-    """The release's record of a dataset row (keys sorted, as the releases have them).
+    """Return the release's record of a dataset row, with sorted keys as in the releases.
 
     Args:
         row: a row as Python objects.
         facts: the split's entry in release.json.
-        label_names: of ``classification``.
-        exception: ``{"set": {..}, "absent": [..]}`` of a record that differs from the split's facts.
+        label_names: names of the values of ``classification``.
+        exception: ``{"set": {..}, "absent": [..]}`` of a record that deviates from the split's facts.
     """
     exception = exception or {"set": {}, "absent": []}
     identity: str | int = row["annotation_id"]
@@ -183,7 +183,7 @@ def record_of_row(
     record: dict[str, Any] = {
         "annotation_id": identity,
         "classification": get_label_name(label, label_names, instance=identity),
-        "evidences": [[_evidence_record(evidence, inclusive) for evidence in group] for group in row["evidences"]],
+        "evidences": [[_make_evidence_record(evidence, inclusive) for evidence in group] for group in row["evidences"]],
         "query": row["query"],
     }
     if facts["docids"] != "absent":
@@ -194,13 +194,13 @@ def record_of_row(
     return {key: value for key, value in sorted(record.items()) if key not in exception["absent"]}
 
 
-def _evidence_record(evidence: dict[str, Any], inclusive: bool) -> dict[str, Any]:
+def _make_evidence_record(evidence: dict[str, Any], inclusive: bool) -> dict[str, Any]:
     end = evidence["end_sentence"]
     return dict(sorted({**evidence, "end_sentence": end - (inclusive and end > 0)}.items()))
 
 
 class LineSpool:
-    """Lines that come in any order and are written in that of their positions, without meeting in memory."""
+    """Lines that are added in any order and written in the order of their positions; a temporary file holds them."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -211,13 +211,13 @@ class LineSpool:
         return len(self.positions)
 
     def add(self, position: int, line: bytes) -> None:
-        """Take a line (without its newline)."""
+        """Add a line (without its newline)."""
         self._file.write(line)
         self._starts.append(self._starts[-1] + len(line))
         self.positions.append(position)
 
     def write(self, path: Path, final_newline: bool, least: int = 1, most: int | None = None) -> None:
-        """Write those of ``least <= position <= most`` in order."""
+        """Write the lines with ``least <= position <= most`` in order."""
         positions = np.frombuffer(self.positions, np.int64) if self.positions else np.zeros(0, np.int64)
         order = np.argsort(positions, kind="stable")
         chosen = [int(n) for n in order if positions[n] >= least and (most is None or positions[n] <= most)]
@@ -235,13 +235,13 @@ class LineSpool:
         self._file.seek(0, 2)
 
     def close(self) -> None:
-        """Remove what was gathered."""
+        """Remove the temporary file."""
         self._file.close()
         self._path.unlink(missing_ok=True)
 
 
 class DocumentWriter:
-    """Writes each document once: a file in docs/, or a line of docs.jsonl."""
+    """Writer of each document once: as a file in docs/, or as a line of docs.jsonl."""
 
     def __init__(self, folder: Path, layout: str) -> None:
         self.folder = folder
@@ -253,10 +253,10 @@ class DocumentWriter:
             (folder / "docs").mkdir(exist_ok=True)
 
     def add(self, docid: str, text: str) -> None:
-        """Take a document; the same one again is left.
+        """Add a document, unless it has been added before.
 
         Raises:
-            DataError: another text under the same id, or an id that cannot be a file name.
+            DataError: the id has another text already, or cannot be a file name.
         """
         before = self._seen.get(docid)
         if before is not None:
@@ -266,15 +266,15 @@ class DocumentWriter:
             return
         self._seen[docid] = hash(text)
         if self.spool is not None:
-            self.spool.add(len(self.spool) + 1, json_line({"docid": docid, "document": text}).encode())
+            self.spool.add(len(self.spool) + 1, to_json_line({"docid": docid, "document": text}).encode())
             return
-        if not safe_name(docid):
+        if not is_safe_name(docid):
             message = f"expected a document id that can be a file name, found {show(docid)}"
             raise DataError(message, rule="file-name", file=self.folder)
         (self.folder / "docs" / file_name(docid)).write_bytes(text.encode("utf-8"))
 
     def finish(self, positions: np.ndarray | None, final_newline: bool) -> None:
-        """Write docs.jsonl, line n at ``positions[n]``; None leaves them in their order."""
+        """Write docs.jsonl with line n at ``positions[n]``; None keeps the order of `add`."""
         if self.spool is None:
             return
         if positions is not None:
@@ -285,6 +285,6 @@ class DocumentWriter:
         self.spool.write(self.folder / "docs.jsonl", final_newline)
 
     def close(self) -> None:
-        """Remove what was gathered."""
+        """Remove the temporary file."""
         if self.spool is not None:
             self.spool.close()

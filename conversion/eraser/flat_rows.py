@@ -1,4 +1,4 @@
-"""The nested columns of a batch of built ``eraser`` rows, flat: documents, spans, and the row of each."""
+"""Flat arrays of the nested columns of built ``eraser`` rows: documents, spans, and the row of each."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class FlatRows:
         ids: the annotation ids.
         doc_row: int64 (documents,), the row of each.
         doc_text: int64 (documents,), the index of its text among ``texts``.
-        doc_twice: the rows that hold a document of one name twice.
+        doc_twice: the rows with two documents of the same name.
         docids: the documents' ids.
         texts: the distinct texts.
         counts: int64 (texts, 2), the tokens and sentences of each.
         span_row: int64 (spans,), the row of each span of all evidence groups.
-        span_doc: int64 (spans,), the index of its document; -1 where the row holds none of that name.
-        span_code: int64 (spans,), a number that is the same where spans name the same document.
+        span_doc: int64 (spans,), the index of its document; -1 if the row has none of that name.
+        span_code: int64 (spans,), a code of the document's name; spans of the same name have the same code.
         start, end, start_sentence, end_sentence: int64 (spans,); -2**31 for null.
         span_texts: the spans' texts.
         names: the documents that the spans name.
@@ -39,26 +39,26 @@ class FlatRows:
         rows = np.arange(table.num_rows)
         documents, groups = (table[name].combine_chunks() for name in ("documents", "evidences"))
         self.ids: list[str] = table["annotation_id"].cast(pa.string()).to_pylist()
-        self.doc_row = np.repeat(rows, list_lengths(documents))
+        self.doc_row = np.repeat(rows, get_list_lengths(documents))
         structs = documents.flatten()
         self.docids, texts = structs.field("docid").fill_null(""), structs.field("text").fill_null("")
         texts = texts.dictionary_encode()
-        self.doc_text = _integers(texts.indices)
+        self.doc_text = _to_integers(texts.indices)
         self.texts: list[str] = texts.dictionary.to_pylist()
         self.counts = count_tokens(texts.dictionary.cast(pa.string()))
         members = groups.flatten()
-        self.span_row = np.repeat(np.repeat(rows, list_lengths(groups)), list_lengths(members))
+        self.span_row = np.repeat(np.repeat(rows, get_list_lengths(groups)), get_list_lengths(members))
         spans = members.flatten()
         self.names, self.span_texts = spans.field("docid").fill_null(""), spans.field("text").fill_null("").to_pylist()
         self.start, self.end, self.start_sentence, self.end_sentence = (
-            _integers(spans.field(name)) for name in ("start_token", "end_token", "start_sentence", "end_sentence")
+            _to_integers(spans.field(name)) for name in ("start_token", "end_token", "start_sentence", "end_sentence")
         )
         self._find_documents()
 
     def _find_documents(self) -> None:
-        """Look for the document of each span in its row."""
+        """Find the document of each span in its row."""
         codes = pa.concat_arrays([names.cast(pa.string()) for names in (self.docids, self.names)]).dictionary_encode()
-        numbers, kinds = _integers(codes.indices), max(1, len(codes.dictionary))
+        numbers, kinds = _to_integers(codes.indices), max(1, len(codes.dictionary))
         self.span_code = numbers[len(self.docids) :]
         doc_key = self.doc_row * kinds + numbers[: len(self.docids)]
         span_key = self.span_row * kinds + self.span_code
@@ -81,24 +81,24 @@ class FlatRows:
         counts: np.ndarray = self.counts[self.doc_text]
         return counts
 
-    def inside(self) -> np.ndarray:
-        """bool (spans,): whether the span lies inside of a document of its row."""
-        there = self.span_doc >= 0
-        length = np.zeros(len(there), np.int64)
-        length[there] = self.doc_counts[self.span_doc[there], 0]
-        return there & (self.start >= 0) & (self.start <= self.end) & (self.end <= length)
+    def find_inside(self) -> np.ndarray:
+        """Return bool (spans,): True if the span lies inside a document of its row."""
+        has_document = self.span_doc >= 0
+        length = np.zeros(len(has_document), np.int64)
+        length[has_document] = self.doc_counts[self.span_doc[has_document], 0]
+        return has_document & (self.start >= 0) & (self.start <= self.end) & (self.end <= length)
 
-    def evidence(self, span: int) -> list[str]:
-        """The tokens of a span that lies inside."""
+    def get_evidence_tokens(self, span: int) -> list[str]:
+        """Return the tokens of a span that lies inside its document."""
         return self.tokens[self.doc_text[self.span_doc[span]]][self.start[span] : self.end[span]]
 
 
-def list_lengths(lists: pa.Array) -> np.ndarray:
-    """int64: the length of each list of an array; 0 for null."""
+def get_list_lengths(lists: pa.Array) -> np.ndarray:
+    """Return the length of each list of an array, int64; 0 for null."""
     lengths: np.ndarray = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
     return lengths.astype(np.int64)
 
 
-def _integers(values: pa.Array) -> np.ndarray:
+def _to_integers(values: pa.Array) -> np.ndarray:
     numbers: np.ndarray = values.fill_null(-(2**31)).to_numpy(zero_copy_only=False)
     return numbers.astype(np.int64)

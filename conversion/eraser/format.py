@@ -1,10 +1,10 @@
-"""The records of an ERASER corpus: annotations and documents, decoded and checked, and written as lines.
+"""Records of an ERASER corpus: annotations and documents, decoded, checked, and written as lines.
 
     NAME/{train,val,test}.jsonl      one annotation a line
     NAME/docs/DOCID                  one document a file            (all but cose, e-SNLI)
     NAME/docs.jsonl                  {"docid", "document"} a line   (cose, e-SNLI)
 
-A document is sentences separated by "\\n", tokens by " ". ``start_token`` is inclusive, ``end_token`` exclusive, over
+A document has sentences separated by "\\n", tokens by " ". ``start_token`` is inclusive, ``end_token`` exclusive, over
 the document's flattened tokens. A group of evidences is jointly sufficient; groups are alternatives. Values are those
 of the file: an integer id stays an integer, and in BoolQ ``end_sentence`` is inclusive here, as the release has it
 (dataset rows carry the exclusive end).
@@ -22,19 +22,19 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from eraser_hub.conversion.typed import refuse_half_characters, typed
+from eraser_hub.conversion.typed import convert_type, refuse_half_characters
 from eraser_hub.metrics.unknown_fields import describe_misspelling, find_similar
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.json_lines import has_quote_count, parse_strict_value
 from eraser_hub.records.lines import BATCH_BYTES, LineBatch, read_line_batches, wrap_read_errors
 from eraser_hub.records.rules import Rule
 
-MOST_INT = 2**31 - 1
+MAX_INT = 2**31 - 1
 
 
 # --------------------------------------------------------------------------------------------------------- the records
 
-_Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=MOST_INT)]
+_Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=MAX_INT)]
 _Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
@@ -50,7 +50,7 @@ class Evidence(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 class Annotation(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """One annotated instance; a key that is not there is UNSET, which is not the same as null."""
+    """One annotated instance; an absent key is UNSET, which differs from null."""
 
     annotation_id: str | _Int64
     classification: str
@@ -79,11 +79,11 @@ class Annotations:
     """A run of a split file's annotations.
 
     Attributes:
-        file: where they stand.
-        numbers: the 1-based line of each.
+        file: the split file.
+        numbers: the 1-based line of each record.
         records: the annotations.
-        extras: by place in the run, the keys that the format does not know, as they were.
-        sizes: the bytes of each line.
+        extras: index in the run -> unknown keys of the record, with their values.
+        sizes: bytes of each line.
     """
 
     file: Path
@@ -92,23 +92,23 @@ class Annotations:
     extras: dict[int, dict[str, Any]]
     sizes: list[int]
 
-    def error(self, place: int, message: str, path: str, rule: Rule) -> DataError:
-        """The error for a record."""
+    def make_error(self, place: int, message: str, path: str, rule: Rule) -> DataError:
+        """Return the error for a record, by its index."""
         identity, line = self.records[place].annotation_id, self.numbers[place]
         return DataError(message, rule=rule, file=self.file, line=line, instance=identity, field=path)
 
-    def evidence_error(self, evidence: int, message: str, key: str, rule: Rule) -> DataError:
-        """The error for an evidence, by its place among those of all records."""
+    def locate_error(self, evidence: int, message: str, key: str, rule: Rule) -> DataError:
+        """Return the error for an evidence, by its index among the evidences of all records."""
         before = 0
         for place, record in enumerate(self.records):
             for number, group in enumerate(record.evidences):
                 if evidence < before + len(group):
-                    return self.error(place, message, f"evidences[{number}][{evidence - before}].{key}", rule)
+                    return self.make_error(place, message, f"evidences[{number}][{evidence - before}].{key}", rule)
                 before += len(group)
         raise IndexError(evidence)
 
-    def some(self, places: list[int]) -> Annotations:
-        """Those at ``places``, ascending."""
+    def select(self, places: list[int]) -> Annotations:
+        """Return the annotations at ``places``, which ascend."""
         return Annotations(
             self.file,
             [self.numbers[place] for place in places],
@@ -119,9 +119,9 @@ class Annotations:
 
 
 def read_annotations(path: Path, batch_bytes: int = BATCH_BYTES) -> Iterator[Annotations]:
-    """The annotations of a split file in its order, some at a time.
+    """Yield the annotations of a split file in its order, one run of lines at a time.
 
-    Double-encoded files (evidence_inference's test_exhaustive) are understood.
+    The file may be double-encoded (evidence_inference's test_exhaustive).
 
     Raises:
         DataError: at the first line that is no annotation, with file, line and field.
@@ -134,18 +134,18 @@ def read_annotations(path: Path, batch_bytes: int = BATCH_BYTES) -> Iterator[Ann
             yield decode_annotations(batch, file=path, double=double)
 
 
-def first_annotation(line: bytes, file: Path) -> Annotation:
-    """The record of a file's first line; DataError where it is none."""
+def read_first_annotation(line: bytes, file: Path) -> Annotation:
+    """Return the record of a file's first line; raise a DataError if it is no annotation."""
     return _checked_annotation(line, file, 1, is_double_encoded(line))[0]
 
 
 def is_double_encoded(line: bytes) -> bool:
-    """Whether the line is a JSON string (that holds the record's JSON) in place of an object."""
+    """Return True if the line is a JSON string that contains the record's JSON."""
     return line.lstrip(b" \t").startswith(b'"')
 
 
 def decode_annotations(batch: LineBatch, *, file: Path, double: bool) -> Annotations:
-    """A run of lines as annotations; ``double``: each line is a JSON string that contains the record's JSON.
+    """Decode a run of lines; ``double``: each line is a JSON string that contains the record's JSON.
 
     Raises:
         DataError: at the first line that is not a record, with file, line and field.
@@ -153,10 +153,10 @@ def decode_annotations(batch: LineBatch, *, file: Path, double: bool) -> Annotat
     numbers, sizes = list(batch.numbers), list(map(len, batch.raw))
     sizes[-1] += not batch.ends_with_newline
     with suppress(*_FAILURES):
-        # where this fails, the strict way below finds the line and says what is wrong with it
+        # if this fails, the strict decoder below finds the line and the fault
         plain = [_STRING.decode(line).encode() for line in batch.raw] if double else batch.raw
         records = list(map(_ANNOTATION.decode, plain))
-        if has_quote_count(b"\n".join(plain) if double else batch.data, _strings_in(records)):
+        if has_quote_count(b"\n".join(plain) if double else batch.data, _count_strings(records)):
             return Annotations(file, numbers, records, {}, sizes)
     pairs = zip(batch.lines, numbers, strict=True)
     checked = [_checked_annotation(line, file, number, double) for line, number in pairs]
@@ -164,8 +164,8 @@ def decode_annotations(batch: LineBatch, *, file: Path, double: bool) -> Annotat
     return Annotations(file, numbers, [record for record, _ in checked], extras, sizes)
 
 
-def _strings_in(records: list[Annotation]) -> int:
-    """How many strings, keys included, the JSON of the records holds when no key stands there twice."""
+def _count_strings(records: list[Annotation]) -> int:
+    """Count the strings, keys included, in the JSON of records without repeated keys."""
     count = len(records)
     ids = list(map(type, [record.annotation_id for record in records]))
     docids = [record.docids for record in records]
@@ -181,7 +181,7 @@ def _strings_in(records: list[Annotation]) -> int:
 
 
 def decode_documents(batch: LineBatch, *, file: Path) -> list[DocumentLine]:
-    """A run of docs.jsonl's lines; DataError with file and line at the first that is none."""
+    """Decode a run of docs.jsonl's lines; raise a DataError at the first that is no document."""
     with suppress(*_FAILURES):
         documents = list(map(_DOCUMENT.decode, batch.raw))
         if has_quote_count(batch.data, 4 * len(documents)):
@@ -192,33 +192,35 @@ def decode_documents(batch: LineBatch, *, file: Path) -> list[DocumentLine]:
 def read_document_lines(
     path: Path, numbers: dict[str, int], batch_bytes: int = BATCH_BYTES
 ) -> Iterator[tuple[LineBatch, list[DocumentLine]]]:
-    """The documents of docs.jsonl in its order, some lines at a time.
+    """Yield the documents of docs.jsonl in its order, one run of lines at a time.
 
     Args:
         path: the file.
-        numbers: takes up the id of each document, with the number of its line from 0.
-        batch_bytes: how many bytes of lines are read at a time.
+        numbers: receives id -> index of the line from 0, of each document.
+        batch_bytes: bytes of lines to read at a time.
 
     Raises:
-        DataError: at the first line that is no document, or whose id stands twice.
+        DataError: at the first line that is no document, or repeats an id.
     """
     with wrap_read_errors(path):
         for batch in read_line_batches(path, batch_bytes):
             documents = decode_documents(batch, file=path)
             ids = [document.docid for document in documents]
-            again = take_up(ids, numbers)
-            if again is not None:
-                place, before = again
+            repeat = number_ids(ids, numbers)
+            if repeat is not None:
+                place, before = repeat
                 words = f"{show(ids[place])} again (first on line {before + 1})"
                 message = f"expected each document once, found {words}"
                 raise DataError(message, rule="document-twice", file=path, line=batch.numbers[place])
             yield batch, documents
 
 
-def take_up(ids: Sequence[str], numbers: dict[str, int]) -> tuple[int, int] | None:
-    """Number ids on from those in ``numbers``, and put them there; None where each is new.
+def number_ids(ids: Sequence[str], numbers: dict[str, int]) -> tuple[int, int] | None:
+    """Add ids to ``numbers`` with consecutive numbers.
 
-    Else the place, among them, of the first that was there before, and its number; ``numbers`` is of no use then.
+    Returns:
+        None if each id is new; else the index of the first repeated id and its earlier number (``numbers`` is then
+        invalid).
     """
     before = len(numbers)
     numbers.update(zip(ids, range(before, before + len(ids)), strict=True))
@@ -228,45 +230,45 @@ def take_up(ids: Sequence[str], numbers: dict[str, int]) -> tuple[int, int] | No
     return next((at, first[each]) for at, each in enumerate(ids) if first[each] < before + at)
 
 
-# ----------------------------------------------------------------------------------------------------- the strict way
+# -------------------------------------------------------------------------------------------------- the strict decoder
 
 
 def _checked_annotation(line: bytes, file: Path, number: int, double: bool) -> tuple[Annotation, dict[str, Any]]:
-    """The record of a line, and its keys beyond the format."""
+    """Return the record of a line, and its unknown keys."""
     value = parse_strict_value(line, file=file, number=number)
     if double:
-        text: str = typed(value, str, file=file, line=number)
+        text: str = convert_type(value, str, file=file, line=number)
         refuse_half_characters(text, file=file, line=number)
         value = parse_strict_value(text.encode(), file=file, number=number)
     refuse_half_characters(value, file=file, line=number)
     keys = value if isinstance(value, dict) else {}
     identity = keys.get("annotation_id")
     instance = identity if type(identity) in (str, int) else None
-    extra = {key: held for key, held in keys.items() if key not in _KEYS}
+    extra = {key: item for key, item in keys.items() if key not in _KEYS}
     for key in extra:
         if suggestion := find_similar(key, _KEYS):
             message, where = describe_misspelling(suggestion), show(key)
             raise DataError(message, rule="key-unknown", file=file, line=number, instance=instance, field=where)
-    known = {key: held for key, held in value.items() if key in _KEYS} if extra else value
-    return typed(known, Annotation, file=file, line=number, instance=instance), extra
+    known = {key: item for key, item in value.items() if key in _KEYS} if extra else value
+    return convert_type(known, Annotation, file=file, line=number, instance=instance), extra
 
 
 def _checked_document(line: bytes, file: Path, number: int) -> DocumentLine:
     value = parse_strict_value(line, file=file, number=number)
     refuse_half_characters(value, file=file, line=number)
-    document: DocumentLine = typed(value, DocumentLine, file=file, line=number)
+    document: DocumentLine = convert_type(value, DocumentLine, file=file, line=number)
     return document
 
 
 # ------------------------------------------------------------------------------------------------------------- writing
 
 
-def json_line(record: Mapping[str, Any], *, double: bool = False) -> str:
-    """A record as the releases write it: ASCII, a blank after colon and comma, no newline."""
+def to_json_line(record: Mapping[str, Any], *, double: bool = False) -> str:
+    """Return a record in the form of the releases: ASCII, a blank after colon and comma, no newline."""
     line = json.dumps(record)
     return json.dumps(line) if double else line
 
 
-def safe_name(docid: str) -> bool:
-    """Whether an id can be a file's name inside of docs/ and reaches nothing else."""
+def is_safe_name(docid: str) -> bool:
+    """Return True if an id can be the name of a file in docs/, and of nothing else."""
     return docid not in ("", ".", "..") and not {"/", "\0"} & set(docid) and len(docid.encode()) < 256

@@ -1,8 +1,8 @@
-"""ERASER's Table 2 from the releases' human-performance files: how far annotators agree on rationales.
+"""ERASER's Table 2 from the releases' human-performance files: agreement of annotators on rationales.
 
-Movies and BoolQ: each annotator against the majority of the annotators, per token; elsewhere each annotator against the
-release's rationale (DeYoung et al., 2020, Table 2). A text is all documents of an annotation that anybody marked, or
-that hold its evidence. Means and standard deviations over (text, annotator).
+Movies and BoolQ compare each annotator with the annotators' majority, per token; the others compare each annotator with
+the release's rationale (DeYoung et al., 2020, Table 2). A text is all documents of an annotation with marks or
+evidence. Figures are means and standard deviations over (text, annotator).
 """
 
 from __future__ import annotations
@@ -31,39 +31,39 @@ Spans = dict[str, list[tuple[int, int]]]
 
 
 def human_agreement(built: BuiltDataset, config: str, corpus: Path | None) -> tuple[dict[str, Cell], str]:
-    """A config's row of Table 2, and a sentence about it; nothing where there are no such files.
+    """Return a config's row of Table 2 and a note; both are empty without human-performance files.
 
     Args:
         built: the built dataset, which has the texts.
         config: the config.
-        corpus: the raw folder that may hold the files; None where there is none.
+        corpus: the raw folder that may contain the files, or None.
 
     Raises:
-        DataError: a file that cannot be read, with its line.
+        DataError: a file cannot be read, with its line.
     """
     paths = sorted(corpus.glob(PATTERN)) if corpus is not None and corpus.is_dir() else []
     if not paths:
         return {}, ""
-    marked = [{str(one.annotation_id): _spans(one) for _, one in instances(path)} for path in paths]
-    scores, texts, unknown = _scores(built, config, marked)
+    marked = [{str(one.annotation_id): _get_spans(one) for _, one in instances(path)} for path in paths]
+    scores, texts, unknown = _compute_scores(built, config, marked)
     note = f"{config}: from {', '.join(path.name for path in paths)}"
     if unknown:
         note += f"; {unknown} of their annotations are in no split, and left out"
     if not scores:
         return {}, f"{note}; nothing in them can be compared."
-    return _cells(scores) | {"annotators": Cell(len(paths)), "documents": Cell(texts)}, f"{note}."
+    return _make_table_cells(scores) | {"annotators": Cell(len(paths)), "documents": Cell(texts)}, f"{note}."
 
 
-def _cells(scores: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Cell]:
+def _make_table_cells(scores: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Cell]:
     values = {key: np.concatenate([each[key] for each in scores]) for key in KEYS}
     return {key: Cell(f"{np.nanmean(value):.3f} ± {np.nanstd(value):.3f}") for key, value in values.items()}
 
 
-def kept_agreement(path: Path) -> tuple[dict[str, Cell], str]:
-    """The row of Table 2 of a corpus of one's own, from the masks of its annotators; nothing without a file.
+def compute_mask_agreement(path: Path) -> tuple[dict[str, Cell], str]:
+    """Return a custom corpus' row of Table 2, from its annotators' masks, and a note; both are empty without a file.
 
     Raises:
-        DataError: a file that cannot be read, or masks of several lengths for one text.
+        DataError: the file cannot be read, or masks of one text differ in length.
     """
     if not path.is_file():
         return {}, ""
@@ -75,29 +75,29 @@ def kept_agreement(path: Path) -> tuple[dict[str, Cell], str]:
             raise DataError(message, rule="length", file=path, instance=row["annotation_id"], field="annotators")
         scores.append(agreement(np.array(row["annotators"], bool)))
     note = f"{path.stem}: each annotator against the majority of the text's, {path.name}."
-    return _cells(scores) | {"documents": Cell(len(scores))}, note
+    return _make_table_cells(scores) | {"documents": Cell(len(scores))}, note
 
 
-def _spans(instance: Any) -> Spans:
+def _get_spans(instance: Any) -> Spans:
     return {
         str(rationale.docid): [(span.start_token, span.end_token) for span in getattr(rationale, HARD_FIELD) or ()]
         for rationale in instance.rationales or ()
     }
 
 
-def _scores(
+def _compute_scores(
     built: BuiltDataset, config: str, marked: list[dict[str, Spans]]
 ) -> tuple[list[dict[str, np.ndarray]], int, int]:
-    """The scores of each text's annotators; how many texts there are, and how many annotations in no split."""
+    """Return the scores of each text's annotators, the number of texts, and of annotations in no split."""
     left = set().union(*marked)
     scores = []
-    for row in _rows(built, config, left):
+    for row in _read_rows(built, config, left):
         left.discard(row["annotation_id"])
-        people = [own[row["annotation_id"]] for own in marked if row["annotation_id"] in own]
-        gold = _gold(row)
-        masks = np.stack([_mask(row, spans) for spans in (gold, *people)])
+        people = [spans[row["annotation_id"]] for spans in marked if row["annotation_id"] in spans]
+        gold = _get_gold_spans(row)
+        masks = np.stack([_make_mask(row, spans) for spans in (gold, *people)])
         if config not in AMONG_THEMSELVES:
-            # of two golds and a person, the golds are the majority
+            # with the gold mask twice, the gold is the majority of three
             each = [agreement(masks[[0, 0, place]]) for place in range(1, len(masks))]
             scores.append({key: np.concatenate([one[key][2:] for one in each]) for key in KEYS})
         elif len(people) > 1:
@@ -105,14 +105,14 @@ def _scores(
     return scores, len(scores), len(left)
 
 
-def _rows(built: BuiltDataset, config: str, wanted: set[str]) -> Iterator[Mapping[str, Any]]:
+def _read_rows(built: BuiltDataset, config: str, wanted: set[str]) -> Iterator[Mapping[str, Any]]:
     for split in built.splits(config):
         for row in built.rows(config, split, COLUMNS, SCHEMA, COLUMNS):
             if row["annotation_id"] in wanted:
                 yield row
 
 
-def _gold(row: Mapping[str, Any]) -> Spans:
+def _get_gold_spans(row: Mapping[str, Any]) -> Spans:
     spans: Spans = {}
     for group in row["evidences"]:
         for evidence in group:
@@ -120,11 +120,11 @@ def _gold(row: Mapping[str, Any]) -> Spans:
     return spans
 
 
-def _mask(row: Mapping[str, Any], spans: Spans) -> np.ndarray:
-    """bool: the tokens of the row's documents that the spans cover; what lies outside of a document covers nothing."""
+def _make_mask(row: Mapping[str, Any], spans: Spans) -> np.ndarray:
+    """Return a bool mask over the tokens of the row's documents; parts of spans outside a document are ignored."""
     parts = []
     for document in row["documents"]:
         size = len(split_tokens(document["text"]))
-        own = [(max(start, 0), min(end, size)) for start, end in spans.get(document["docid"], ()) if start < size]
-        parts.append(np.array(mask(own, size), bool))
+        clipped = [(max(start, 0), min(end, size)) for start, end in spans.get(document["docid"], ()) if start < size]
+        parts.append(np.array(mask(clipped, size), bool))
     return np.concatenate(parts) if parts else np.zeros(0, bool)

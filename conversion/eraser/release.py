@@ -1,4 +1,4 @@
-"""What ``release.json`` holds of each config beside its rows; and of a corpus of one's own, what it is."""
+"""Types of ``release.json``: facts of each config that its rows cannot hold, and the corpus.yaml of custom corpora."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class Backup(msgspec.Struct):
-    """The backup file whose own records were taken up behind the split's."""
+    """A backup file whose additional records follow those of the split."""
 
     file: str
     records: int
 
 
 class SplitFacts(msgspec.Struct):
-    """A split file's manner; see `splits.split_facts`."""
+    """Format of a split file; see `splits.split_facts`."""
 
     num_examples: int
     num_bytes: int
@@ -42,7 +42,7 @@ class SplitFacts(msgspec.Struct):
 
 
 class DocumentFacts(msgspec.Struct):
-    """How the documents stood: files of docs/, or lines of docs.jsonl."""
+    """Layout of the documents: files of docs/, or lines of docs.jsonl."""
 
     layout: Literal["docs/", "docs.jsonl"]
     total: int
@@ -52,40 +52,40 @@ class DocumentFacts(msgspec.Struct):
 
 
 class SkippedFacts(msgspec.Struct):
-    """A file that was left out, and why."""
+    """A skipped file and the reason."""
 
     file: str
     reason: str
 
 
 class ConfigFacts(msgspec.Struct):
-    """What is said of a config."""
+    """Entry of a config in release.json."""
 
     version: str
     download_size: int
     documents: DocumentFacts
     splits: dict[str, SplitFacts]
     skipped: list[SkippedFacts]
-    corpus: str | None = None  # the text of corpus.yaml, of a corpus of one's own
-    licenses: list[str] = []  # the licence files that came with it
+    corpus: str | None = None  # the text of a custom corpus' corpus.yaml
+    licenses: list[str] = []  # names of its licence files
 
 
-def configs_of(built: BuiltDataset) -> dict[str, EraserConfig]:
-    """The facts of each config of a built ``eraser``, in the card's order.
+def read_configs(built: BuiltDataset) -> dict[str, EraserConfig]:
+    """Return the config of each configuration of a built ``eraser``, in the order of the card.
 
     Raises:
-        DataError: a config that is none of the nine, and of which release.json says nothing.
+        DataError: a config is none of the nine and has no entry in release.json.
     """
     entries: dict[str, Any] = {}
     if not CONFIGS.keys() >= set(built.configs):
-        built.paths(RELEASE)  # fetched, where the dataset is of the Hub
+        built.paths(RELEASE)  # downloads the file if the dataset is on the Hub
         entries = read_release(built.folder, ConfigFacts)
-    return facts_of(entries, built.configs, built.folder / RELEASE)
+    return find_configs(entries, built.configs, built.folder / RELEASE)
 
 
-def facts_of(entries: Mapping[str, Mapping[str, Any]], names: Iterable[str], path: Path) -> dict[str, EraserConfig]:
-    """The facts of some configs, those of one's own by the entries of the release.json at ``path``."""
-    from .own import own_config  # with YAML, which not every verb should wait for
+def find_configs(entries: Mapping[str, Mapping[str, Any]], names: Iterable[str], path: Path) -> dict[str, EraserConfig]:
+    """Return the configs with these names; ``entries`` of the release.json at ``path`` describe custom ones."""
+    from .corpus_yaml import parse_corpus_yaml  # imports YAML, which most verbs do not need
 
     facts = {}
     for name in names:
@@ -96,7 +96,7 @@ def facts_of(entries: Mapping[str, Mapping[str, Any]], names: Iterable[str], pat
         if text is None:
             expected = f"expected configs of eraser ({', '.join(CONFIGS)}), or with the text of their corpus.yaml"
             raise DataError(f"{expected}, found {show(name)}", rule="choice", file=path)
-        facts[name] = own_config(text, path)
+        facts[name] = parse_corpus_yaml(text, path)
         if facts[name].name != name:
             message = f"expected the corpus.yaml of {name}, found {facts[name].name}'s"
             raise DataError(message, rule="constant", file=path, field=name)

@@ -1,7 +1,7 @@
-"""Annotations -> Arrow rows of the one schema, a run at a time, on flat arrays with offsets.
+"""Annotations -> Arrow rows of the schema, one run at a time, on flat arrays with offsets.
 
-A row is made in two steps. A *numbered* row has all columns, but names its documents by number, and holds none of their
-texts: a split's numbered rows fit into memory, and are put in order there. `full_rows` gives them their documents.
+A row is made in two steps. A *numbered* row has all columns, but refers to its documents by number instead of holding
+their texts: the numbered rows of a split fit into memory and are ordered there. `make_full_rows` adds the documents.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ import numpy as np
 import pyarrow as pa
 from msgspec import UNSET
 
-from eraser_hub.conversion.arrays import numbers, numpy_values, strings, with_nulls
-from eraser_hub.conversion.offsets import distinct, offsets_of
+from eraser_hub.conversion.arrays import make_numbers, make_strings, set_nulls, to_numpy
+from eraser_hub.conversion.offsets import compute_offsets, sort_distinct
 from eraser_hub.metrics.tokens import masks
 
-from .checked import Checked
+from .checked import CheckedAnnotations
 from .documents import Documents
-from .format import MOST_INT, Annotation, Annotations
+from .format import MAX_INT, Annotation, Annotations
 from .schema import DOCUMENT, EVIDENCE, SCHEMA
 
-JOINT = " … "  # between the evidence texts of `rationale`
+SEPARATOR = " … "  # between the evidence texts of `rationale`
 
-# a record's state: how its id and its optional keys stand in the file
-WHOLE_NUMBER, DOCIDS_NULL, DOCIDS_LIST, TYPE_ABSENT = 1, 2, 4, 8
+# bits of a record's state: the form of its id and of its optional keys in the file
+INTEGER_ID, DOCIDS_NULL, DOCIDS_LIST, TYPE_ABSENT = 1, 2, 4, 8
 
 NUMBERED_EVIDENCE = pa.struct([pa.field("docid", pa.int32()), *list(EVIDENCE)[1:]])
 _BY_NUMBER = {"documents": pa.list_(pa.int32()), "evidences": pa.list_(pa.list_(NUMBERED_EVIDENCE))}
@@ -36,16 +36,16 @@ NUMBERED = pa.schema([column.with_type(_BY_NUMBER.get(column.name, column.type))
 
 @dataclass(frozen=True, slots=True)
 class NumberedRows:
-    """A run of rows, and what is known of their records besides.
+    """A run of numbered rows, with facts of their records that the rows cannot hold.
 
     Attributes:
-        table: the rows, documents by number.
+        table: the rows, with documents by number.
         states: uint8 (rows,), the bits above.
         sizes: int64 (rows,), the bytes of each record's line.
-        kept: by place, the keys that do not follow from the row, as they were: those the format does not know, and
-            docids that are not the row's documents in order.
-        pairs: the number of (row, document with evidence).
-        shares: the sum over them of the share of the document's tokens that the row's evidences cover.
+        kept: index -> keys of the record that do not follow from the row: unknown keys, and docids that are not the
+            row's documents in order.
+        pairs: number of (row, document with evidence).
+        shares: sum, over these pairs, of the share of the document's tokens that evidences cover.
     """
 
     table: pa.Table
@@ -59,57 +59,57 @@ class NumberedRows:
         return len(self.table)
 
 
-def numbered_rows(checked: Checked, label_numbers: Mapping[str, int], *, inclusive: bool) -> NumberedRows:
-    """The rows of a run of annotations.
+def number_rows(checked: CheckedAnnotations, label_numbers: Mapping[str, int], *, inclusive: bool) -> NumberedRows:
+    """Return the numbered rows of a run of annotations.
 
     Args:
         checked: the annotations.
-        label_numbers: label -> its number.
-        inclusive: whether the file counts ``end_sentence`` inclusively; rows carry the exclusive end.
+        label_numbers: label -> number.
+        inclusive: True if ``end_sentence`` is inclusive in the file; in rows it is exclusive.
     """
     run, records = checked.run, checked.run.records
     labels = np.fromiter([label_numbers[record.classification] for record in records], np.int64, len(records))
-    states, types = _states(records)
+    states, types = _find_states(records)
     texts = [evidence.text for evidence in checked.evidences]
     values: dict[str, pa.Array] = {
-        "annotation_id": strings([str(record.annotation_id) for record in records]),
-        "query": strings([record.query for record in records]),
-        "classification": numbers(labels),
-        "documents": _lists(checked.offsets, numbers(checked.documents)),
-        "evidences": _evidence_lists(checked, texts, inclusive),
+        "annotation_id": make_strings([str(record.annotation_id) for record in records]),
+        "query": make_strings([record.query for record in records]),
+        "classification": make_numbers(labels),
+        "documents": _make_lists(checked.offsets, make_numbers(checked.documents)),
+        "evidences": _make_evidence_lists(checked, texts, inclusive),
         "query_type": types,
-        "position": numbers(np.array(run.numbers, np.int32)),
-        **derived(checked.slots, checked.bounds[:, 0], checked.bounds[:, 1], texts, checked.offsets, checked.counts),
+        "position": make_numbers(np.array(run.numbers, np.int32)),
+        **derive(checked.slots, checked.bounds[:, 0], checked.bounds[:, 1], texts, checked.offsets, checked.counts),
     }
     table = pa.Table.from_arrays([values[name] for name in NUMBERED.names], schema=NUMBERED)
-    slots = distinct(checked.slots)
-    marked = np.diff(numpy_values(values["rationale_positions"].flatten().offsets))[slots]
+    slots = sort_distinct(checked.slots)
+    marked = np.diff(to_numpy(values["rationale_positions"].flatten().offsets))[slots]
     shares = float((marked / np.maximum(checked.counts[slots, 0], 1)).sum())
-    kept = _kept(run, np.diff(checked.offsets))
+    kept = _find_extra_keys(run, np.diff(checked.offsets))
     return NumberedRows(table, states, np.array(run.sizes, np.int64), kept, len(slots), shares)
 
 
-def _lists(offsets: np.ndarray, values: pa.Array) -> pa.ListArray:
-    return pa.ListArray.from_arrays(numbers(offsets.astype(np.int32)), values)
+def _make_lists(offsets: np.ndarray, values: pa.Array) -> pa.ListArray:
+    return pa.ListArray.from_arrays(make_numbers(offsets.astype(np.int32)), values)
 
 
-def _states(records: list[Annotation]) -> tuple[np.ndarray, pa.StringArray]:
-    """(the bits of each record, query_type with null where it is null or absent)."""
+def _find_states(records: list[Annotation]) -> tuple[np.ndarray, pa.StringArray]:
+    """Return the state bits of each record, and query_type with null for null or absent."""
     types = [record.query_type for record in records]
     states = np.zeros(len(records), np.uint8)
     for bit, holds in (
-        (WHOLE_NUMBER, [type(record.annotation_id) is int for record in records]),
+        (INTEGER_ID, [type(record.annotation_id) is int for record in records]),
         (DOCIDS_NULL, [record.docids is None for record in records]),
         (DOCIDS_LIST, [type(record.docids) is list for record in records]),
         (TYPE_ABSENT, [kind is UNSET for kind in types]),
     ):
         states[np.array(holds, bool)] |= bit
     lacking = np.array([type(kind) is not str for kind in types], bool)
-    return states, with_nulls(strings([kind if type(kind) is str else "" for kind in types]), lacking)
+    return states, set_nulls(make_strings([kind if type(kind) is str else "" for kind in types]), lacking)
 
 
-def _kept(run: Annotations, sizes: np.ndarray) -> dict[int, dict[str, Any]]:
-    """`NumberedRows.kept`; ``sizes`` are the numbers of each row's documents."""
+def _find_extra_keys(run: Annotations, sizes: np.ndarray) -> dict[int, dict[str, Any]]:
+    """Return `NumberedRows.kept`; ``sizes`` has the number of documents of each row."""
     kept = {place: dict(extra) for place, extra in run.extras.items()}
     lists = [record.docids for record in run.records]
     pairs = enumerate(zip(lists, sizes.tolist(), strict=True))
@@ -118,110 +118,111 @@ def _kept(run: Annotations, sizes: np.ndarray) -> dict[int, dict[str, Any]]:
     return kept
 
 
-def _evidence_lists(checked: Checked, texts: Sequence[str], inclusive: bool) -> pa.ListArray:
+def _make_evidence_lists(checked: CheckedAnnotations, texts: Sequence[str], inclusive: bool) -> pa.ListArray:
     bounds = checked.bounds
     end_sentence = bounds[:, 3]
     if inclusive:
-        if len(end_sentence) and end_sentence.max() == MOST_INT:
-            message = f"expected less than {MOST_INT}, found {MOST_INT}"
-            raise checked.run.evidence_error(int(end_sentence.argmax()), message, "end_sentence", "range")
+        if len(end_sentence) and end_sentence.max() == MAX_INT:
+            message = f"expected less than {MAX_INT}, found {MAX_INT}"
+            raise checked.run.locate_error(int(end_sentence.argmax()), message, "end_sentence", "range")
         end_sentence = end_sentence + (end_sentence >= 0).astype(np.int32)
     leaves = [
-        numbers(checked.documents[checked.slots]),
-        strings(texts),
-        *(numbers(bounds[:, place]) for place in (0, 1, 2)),
-        numbers(end_sentence),
+        make_numbers(checked.documents[checked.slots]),
+        make_strings(texts),
+        *(make_numbers(bounds[:, place]) for place in (0, 1, 2)),
+        make_numbers(end_sentence),
     ]
     structs = pa.StructArray.from_arrays(leaves, fields=list(NUMBERED_EVIDENCE))
-    return _lists(checked.groups, _lists(checked.members, structs))
+    return _make_lists(checked.groups, _make_lists(checked.members, structs))
 
 
-def derived(
+def derive(
     slots: np.ndarray, start: np.ndarray, end: np.ndarray, texts: Sequence[str], offsets: np.ndarray, counts: np.ndarray
 ) -> dict[str, pa.Array]:
-    """The columns that follow from documents and evidences.
+    """Return the columns that follow from documents and evidences.
 
     Args:
-        slots: the document of each span, numbered through all rows.
-        start, end: its tokens, [start, end), which lie inside of the document.
-        texts: its text.
+        slots: (spans,), the document of each span, numbered across rows.
+        start: (spans,), the first token of each span.
+        end: (spans,), the token behind its last one; spans lie inside their documents.
+        texts: the text of each span.
         offsets: int64 (rows + 1,), the number of each row's first document.
-        counts: (documents, 2), the tokens and sentences of each.
+        counts: (documents, 2), the numbers of tokens and sentences of each document.
     """
-    positions, marked = covered(slots, start, end, counts[:, 0])
-    num_tokens, num_sentences = (np.diff(offsets_of(counts[:, k])[offsets]) for k in (0, 1))
+    positions, marked = find_covered_tokens(slots, start, end, counts[:, 0])
+    num_tokens, num_sentences = (np.diff(compute_offsets(counts[:, k])[offsets]) for k in (0, 1))
     ratio = np.diff(marked[offsets]) / np.maximum(num_tokens, 1)
     return {
-        "rationale": strings(_rationales(slots, start, end, texts, offsets)),
-        "rationale_positions": _lists(offsets, _lists(marked, numbers(positions.astype(np.int32)))),
-        "num_tokens": numbers(num_tokens.astype(np.int32)),
-        "num_sentences": numbers(num_sentences.astype(np.int32)),
-        "rationale_ratio": numbers(ratio.astype(np.float32)),
+        "rationale": make_strings(_join_rationales(slots, start, end, texts, offsets)),
+        "rationale_positions": _make_lists(offsets, _make_lists(marked, make_numbers(positions.astype(np.int32)))),
+        "num_tokens": make_numbers(num_tokens.astype(np.int32)),
+        "num_sentences": make_numbers(num_sentences.astype(np.int32)),
+        "rationale_ratio": make_numbers(ratio.astype(np.float32)),
     }
 
 
-def covered(
+def find_covered_tokens(
     slots: np.ndarray, start: np.ndarray, end: np.ndarray, lengths: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The tokens that spans cover, of documents of these lengths; the spans as in `derived`.
+    """Return the tokens that spans cover, in documents of these lengths; spans are those of `derive`.
 
     Returns:
-        the positions in their document, ascending, of one document after the other; int64 (documents + 1,), where each
-        document's begin.
+        the positions of covered tokens in their document, ascending, document by document; and int64 (documents + 1,),
+        the offset of each document's positions.
     """
-    token_offsets = offsets_of(lengths)
+    token_offsets = compute_offsets(lengths)
     places = np.flatnonzero(masks(slots, start, end, token_offsets))
     bounds = np.searchsorted(places, token_offsets)
     return places - np.repeat(token_offsets[:-1], np.diff(bounds)), bounds
 
 
-def _rationales(
+def _join_rationales(
     slots: np.ndarray, start: np.ndarray, end: np.ndarray, texts: Sequence[str], offsets: np.ndarray
 ) -> list[str]:
-    """The texts of each row's distinct spans by document, then start_token, joined by `JOINT`; no empty spans."""
+    """Return the joined texts of each row's distinct nonempty spans, by document, then start_token."""
     order = np.lexsort((end, start, slots))
     slots, start, end = slots[order], start[order], end[order]
     new = np.ones(len(order), bool)
     new[1:] = (np.diff(slots) != 0) | (np.diff(start) != 0) | (np.diff(end) != 0)
     chosen = new & (start < end)
     places: list[int] = order[chosen].tolist()
-    some = [texts[place] for place in places]
+    span_texts = [texts[place] for place in places]
     edges = np.searchsorted(slots[chosen], offsets)
-    return [JOINT.join(some[begin:stop]) for begin, stop in pairwise(edges.tolist())]
+    return [SEPARATOR.join(span_texts[begin:stop]) for begin, stop in pairwise(edges.tolist())]
 
 
-def full_rows(numbered: pa.Table, documents: Documents, *, shared: bool = False) -> pa.Table:
-    """Numbered rows with their documents' ids and texts.
+def make_full_rows(numbered: pa.Table, documents: Documents, *, shared: bool = False) -> pa.Table:
+    """Return numbered rows with the ids and texts of their documents.
 
     Args:
-        numbered: of one chunk.
-        documents: those that the numbers mean.
-        shared: give the documents' ids and texts as dictionaries, so that one that many rows share is there once.
+        numbered: the rows, in one chunk.
+        documents: the documents with these numbers.
+        shared: encode ids and texts as dictionaries, which store a document of many rows once.
     """
     lists = numbered["documents"].combine_chunks()
     groups = numbered["evidences"].combine_chunks()
     members = groups.flatten()
     evidences = members.flatten()
-    row_documents = numpy_values(lists.flatten())
-    chosen = distinct(row_documents)
-    places = numbers(np.searchsorted(chosen, row_documents).astype(np.int32))
-    ids = documents.names.take(numbers(chosen))
+    row_documents = to_numpy(lists.flatten())
+    chosen = sort_distinct(row_documents)
+    places = make_numbers(np.searchsorted(chosen, row_documents).astype(np.int32))
+    ids = documents.names.take(make_numbers(chosen))
     parts = [ids, documents.texts(chosen)]
     leaves = [pa.DictionaryArray.from_arrays(places, part) if shared else part.take(places) for part in parts]
-    kinds = [pa.field(of.name, leaf.type) for of, leaf in zip(DOCUMENT, leaves, strict=True)]
-    evidence_ids = ids.take(numbers(np.searchsorted(chosen, numpy_values(evidences.field("docid")))))
+    kinds = [pa.field(field.name, leaf.type) for field, leaf in zip(DOCUMENT, leaves, strict=True)]
+    evidence_ids = ids.take(make_numbers(np.searchsorted(chosen, to_numpy(evidences.field("docid")))))
     fields = [evidence_ids, *(evidences.field(name) for name in EVIDENCE.names[1:])]
     columns: dict[str, pa.Array] = {
-        "documents": _lists(_offsets(lists), pa.StructArray.from_arrays(leaves, fields=kinds)),
-        "evidences": _lists(
-            _offsets(groups),
-            _lists(_offsets(members), pa.StructArray.from_arrays(fields, fields=list(EVIDENCE))),
+        "documents": _make_lists(_get_offsets(lists), pa.StructArray.from_arrays(leaves, fields=kinds)),
+        "evidences": _make_lists(
+            _get_offsets(groups),
+            _make_lists(_get_offsets(members), pa.StructArray.from_arrays(fields, fields=list(EVIDENCE))),
         ),
     }
     return pa.Table.from_arrays([columns.get(name, numbered[name]) for name in SCHEMA.names], names=SCHEMA.names)
 
 
-def _offsets(lists: pa.ListArray) -> np.ndarray:
-    offsets = numpy_values(lists.offsets)
+def _get_offsets(lists: pa.ListArray) -> np.ndarray:
+    offsets = to_numpy(lists.offsets)
     from_zero: np.ndarray = offsets - offsets[0]
     return from_zero

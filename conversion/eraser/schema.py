@@ -1,4 +1,4 @@
-"""The one schema of ``eraser``."""
+"""Arrow schema of ``eraser``."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A split file as rows: read in its order, then arranged so that rows of one document stand together.
+"""A split file as rows: read in its order, then arranged to place rows of one document together.
 
-The arrangement is what makes the Parquet small. It depends on the files alone, and so does every byte that is written.
+The arrangement makes the Parquet small. It depends on the files alone, and so does every byte that is written.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from eraser_hub.conversion.arrays import numbers, numpy_values
-from eraser_hub.conversion.offsets import distinct, first_places, offsets_of
+from eraser_hub.conversion.arrays import make_numbers, to_numpy
+from eraser_hub.conversion.offsets import compute_offsets, find_first_places, sort_distinct
 from eraser_hub.records.lines import BATCH_BYTES as LINE_BYTES
 
 from .checked import read_checked
 from .configs import EraserConfig
 from .documents import Documents
-from .rows import DOCIDS_LIST, DOCIDS_NULL, TYPE_ABSENT, WHOLE_NUMBER, NumberedRows, full_rows, numbered_rows
+from .rows import DOCIDS_LIST, DOCIDS_NULL, INTEGER_ID, TYPE_ABSENT, NumberedRows, make_full_rows, number_rows
 
 SHARD_BYTES = 64 << 20
 BATCH_BYTES = 8 << 20
@@ -31,28 +31,28 @@ BATCH_BYTES = 8 << 20
 def read_split(
     path: Path, config: EraserConfig, documents: Documents, known: Collection[str] = ()
 ) -> Iterator[NumberedRows]:
-    """The rows of a split file in its order, some at a time, but those whose ids are ``known``.
+    """Yield the rows of a split file in its order, one run at a time, without ids in ``known``.
 
     Raises:
-        DataError: at the first record that is not in order, or whose id stands twice.
+        DataError: at the first record that is invalid or repeats an id.
     """
     labels = {name: number for number, name in enumerate(config.label_names)}
     for checked in read_checked(path, labels, documents, {}, LINE_BYTES, known):
-        yield numbered_rows(checked, labels, inclusive=config.sentence_end_inclusive)
+        yield number_rows(checked, labels, inclusive=config.sentence_end_inclusive)
 
 
-def with_backup(rows: NumberedRows, path: Path, config: EraserConfig, documents: Documents) -> NumberedRows:
-    """A split's rows and, behind these, those of a backup file's records whose ids the split does not have."""
+def add_backup(rows: NumberedRows, path: Path, config: EraserConfig, documents: Documents) -> NumberedRows:
+    """Return a split's rows, followed by rows of a backup file whose ids the split does not have."""
     known = set(rows.table["annotation_id"].to_pylist())
-    rows = joined([rows, *read_split(path, config, documents, known)])
+    rows = join_runs([rows, *read_split(path, config, documents, known)])
     column = rows.table.schema.get_field_index("position")
-    positions = numbers(np.arange(1, len(rows) + 1, dtype=np.int32))
+    positions = make_numbers(np.arange(1, len(rows) + 1, dtype=np.int32))
     return replace(rows, table=rows.table.set_column(column, "position", positions))
 
 
-def joined(runs: Sequence[NumberedRows]) -> NumberedRows:
-    """The rows of all runs, one after the other."""
-    before = offsets_of(np.array([len(run) for run in runs], np.int64)).tolist()
+def join_runs(runs: Sequence[NumberedRows]) -> NumberedRows:
+    """Return the rows of all runs in one."""
+    before = compute_offsets(np.array([len(run) for run in runs], np.int64)).tolist()
     return NumberedRows(
         pa.concat_tables([run.table for run in runs]).combine_chunks(),
         np.concatenate([run.states for run in runs]),
@@ -63,57 +63,59 @@ def joined(runs: Sequence[NumberedRows]) -> NumberedRows:
     )
 
 
-# -- what a row cannot hold -------------------------------------------------------------------------------------------
+# -- facts that a row cannot hold -------------------------------------------------------------------------------------
 
 
-def split_facts(rows: NumberedRows, *, inclusive: bool) -> dict[str, str]:
-    """What most records of a split do, as release.json has it; those that do otherwise are `exceptions`."""
+def find_facts(rows: NumberedRows, *, inclusive: bool) -> dict[str, str]:
+    """Return the form of most records of a split, for release.json; `find_deviations` lists the others."""
     count, states = len(rows), rows.states
     lists, nulls = (int(np.count_nonzero(states & bit)) for bit in (DOCIDS_LIST, DOCIDS_NULL))
     docids = {"absent": count - lists - nulls, "null": nulls, "list": lists}
     return {
-        "annotation_id": "integer" if 2 * np.count_nonzero(states & WHOLE_NUMBER) > count else "string",
+        "annotation_id": "integer" if 2 * np.count_nonzero(states & INTEGER_ID) > count else "string",
         "docids": max(docids, key=lambda state: docids[state]),
         "query_type": "absent" if 2 * np.count_nonzero(states & TYPE_ABSENT) > count else "present",
         "sentence_ends": "inclusive" if inclusive else "exclusive",
     }
 
 
-def exceptions(
+def find_deviations(
     rows: NumberedRows, order: np.ndarray, facts: dict[str, str], documents: Documents
 ) -> list[tuple[int, str]]:
-    """(position, JSON of the keys to set or take away) of each record that cannot be told from its row and the split's
-    facts alone, in the order of the rows: ``{"set": the keys as they were, "absent": those that it lacks}``."""
+    """Return (position, deviation) of each record that its row and the split's facts cannot restore.
+
+    A deviation is JSON, ``{"set": keys and values, "absent": names of missing keys}``. The order is that of the rows.
+    """
     usual = {"absent": 0, "null": DOCIDS_NULL, "list": DOCIDS_LIST}[facts["docids"]]
-    usual |= WHOLE_NUMBER if facts["annotation_id"] == "integer" else 0
+    usual |= INTEGER_ID if facts["annotation_id"] == "integer" else 0
     usual |= TYPE_ABSENT if facts["query_type"] == "absent" else 0
     differs = rows.states != usual
     differs[list(rows.kept)] = True
     out: list[tuple[int, str]] = []
     for place in order[differs[order]].tolist():
-        keys, absent = _exception(rows, place, int(rows.states[place]) ^ usual, documents)
+        keys, absent = _find_deviation(rows, place, int(rows.states[place]) ^ usual, documents)
         if keys or absent:
             position = rows.table["position"][place].as_py()
             out.append((position, json.dumps({"set": keys, "absent": absent})))
     return out
 
 
-def _exception(
+def _find_deviation(
     rows: NumberedRows, place: int, differing: int, documents: Documents
 ) -> tuple[dict[str, Any], list[str]]:
-    """(the keys to set, the keys to take away); ``differing`` are the bits in which the record's state is unusual."""
+    """Return the keys to set and those to remove; ``differing`` has the bits in which the record is unusual."""
     state, kept = int(rows.states[place]), rows.kept.get(place, {})
     keys: dict[str, Any] = {}
     absent: list[str] = []
-    if differing & WHOLE_NUMBER:
+    if differing & INTEGER_ID:
         identity = rows.table["annotation_id"][place].as_py()
-        keys["annotation_id"] = int(identity) if state & WHOLE_NUMBER else identity
+        keys["annotation_id"] = int(identity) if state & INTEGER_ID else identity
     if "docids" in kept:
         keys["docids"] = kept["docids"]
     elif differing & (DOCIDS_NULL | DOCIDS_LIST):
         if state & DOCIDS_LIST:
-            named = np.array(rows.table["documents"][place].as_py(), np.int64)
-            keys["docids"] = documents.names.take(numbers(named)).to_pylist()
+            numbers = np.array(rows.table["documents"][place].as_py(), np.int64)
+            keys["docids"] = documents.names.take(make_numbers(numbers)).to_pylist()
         elif state & DOCIDS_NULL:
             keys["docids"] = None
         else:
@@ -128,11 +130,11 @@ def _exception(
 
 
 def table_five(rows: NumberedRows) -> dict[str, Any]:
-    """The split's row of the paper's Table 5, as `statistics.SplitStatistics` has it; null without evidence."""
+    """Return the split's row of the paper's Table 5 (see `statistics.SplitStatistics`); None without evidence."""
     evidences = rows.table["evidences"].combine_chunks().flatten().flatten()
-    tokens = numpy_values(evidences.field("end_token")) - numpy_values(evidences.field("start_token"))
+    tokens = to_numpy(evidences.field("end_token")) - to_numpy(evidences.field("start_token"))
     return {
-        "documents": len(distinct(numpy_values(evidences.field("docid")))),
+        "documents": len(sort_distinct(to_numpy(evidences.field("docid")))),
         "instances": len(rows),
         "rationale_percent": 100 * rows.shares / rows.pairs if rows.pairs else None,
         "evidences": len(evidences),
@@ -148,49 +150,51 @@ class Shard:
     """The rows of one Parquet file.
 
     Attributes:
-        rows: which rows of the split, in order.
-        batches: where one row group ends and the next begins.
-        shared: whether rows share documents, so that each text is worth storing once in a row group.
+        rows: indices of the split's rows, in order.
+        batches: bounds of the row groups.
+        shared: True if rows share documents; a row group then stores each text once.
     """
 
     rows: np.ndarray
     batches: list[int]
     shared: bool
 
-    def tables(self, rows: NumberedRows, documents: Documents) -> Iterator[pa.Table]:
-        """The row groups."""
+    def make_tables(self, rows: NumberedRows, documents: Documents) -> Iterator[pa.Table]:
+        """Yield the tables of the row groups."""
         for begin, end in pairwise(self.batches):
-            yield full_rows(rows.table.take(numbers(self.rows[begin:end])), documents, shared=self.shared)
+            yield make_full_rows(rows.table.take(make_numbers(self.rows[begin:end])), documents, shared=self.shared)
 
 
-def arranged(rows: NumberedRows, documents: Documents) -> list[Shard]:
-    """The split's rows by their first document, in the order in which the file first names the documents, cut into
-    files of about `SHARD_BYTES` and row groups of about `BATCH_BYTES`."""
+def arrange(rows: NumberedRows, documents: Documents) -> list[Shard]:
+    """Return the split's rows in shards of about `SHARD_BYTES`, with row groups of about `BATCH_BYTES`.
+
+    Rows are ordered by their first document, and documents by their first occurrence in the file.
+    """
     lists = rows.table["documents"].combine_chunks()
-    offsets, named = numpy_values(lists.offsets), numpy_values(lists.flatten())
+    offsets, numbers = to_numpy(lists.offsets), to_numpy(lists.flatten())
     lengths = np.diff(offsets)
     first = np.full(len(rows), -1, np.int64)
-    first[lengths > 0] = named[offsets[:-1][lengths > 0]]
-    order = np.argsort(first_places(first), kind="stable")
+    first[lengths > 0] = numbers[offsets[:-1][lengths > 0]]
+    order = np.argsort(find_first_places(first), kind="stable")
     # bytes of each row, as an estimate: its line and its documents
-    running = offsets_of(documents.sizes[named])
+    running = compute_offsets(documents.sizes[numbers])
     weight = (rows.sizes + running[offsets[1:]] - running[offsets[:-1]])[order]
     shards = []
-    for begin, end in _cuts(weight, SHARD_BYTES):
+    for begin, end in _find_cuts(weight, SHARD_BYTES):
         chosen = order[begin:end]
-        held = numpy_values(lists.take(numbers(chosen)).flatten())
-        batches = [0, *(cut for _, cut in _cuts(weight[begin:end], BATCH_BYTES))]
-        shards.append(Shard(chosen, batches, len(held) > 1.2 * len(distinct(held))))
+        numbers = to_numpy(lists.take(make_numbers(chosen)).flatten())
+        batches = [0, *(cut for _, cut in _find_cuts(weight[begin:end], BATCH_BYTES))]
+        shards.append(Shard(chosen, batches, len(numbers) > 1.2 * len(sort_distinct(numbers))))
     return shards
 
 
-def _cuts(weight: np.ndarray, most: int) -> list[tuple[int, int]]:
-    """Runs of rows of about ``most`` bytes each, none empty."""
+def _find_cuts(weight: np.ndarray, most: int) -> list[tuple[int, int]]:
+    """Return (begin, end) of nonempty runs of rows of about ``most`` bytes each."""
     if not len(weight):
         return []
     total = np.cumsum(weight)
     pieces = max(1, round(float(total[-1]) / most))
     goals = total[-1] * np.arange(1, pieces) / pieces
-    inner = distinct(np.searchsorted(total, goals) + 1)
+    inner = sort_distinct(np.searchsorted(total, goals) + 1)
     edges = [0, *(int(edge) for edge in inner if edge < len(weight)), len(weight)]
     return list(pairwise(edges))

@@ -1,4 +1,4 @@
-"""The papers' tables of ``eraser``, recomputed from a built folder and set beside what is printed.
+"""The papers' tables of ``eraser``, recomputed from a built folder and compared with the printed figures.
 
 Definitions, as they reproduce the printed figures:
 
@@ -26,26 +26,26 @@ from eraser_hub.records.errors import DataError
 from eraser_hub.records.tables import Cell, Table, Tables
 
 from .check import MAIN_SPLITS
-from .configs import CONFIGS, EraserConfig, annotators_file
-from .corpus import corpus_folder
+from .configs import CONFIGS, EraserConfig, get_annotators_path
+from .corpus import find_corpus
 from .flat_rows import FlatRows
-from .human_agreement import human_agreement, kept_agreement
-from .release import configs_of
-from .rows import covered
+from .human_agreement import compute_mask_agreement, human_agreement
+from .release import read_configs
+from .rows import find_covered_tokens
 from .schema import SCHEMA
 
-# config -> whether the query counts, by what the printed lengths come to
+# config -> True if the query counts, as the printed lengths imply
 COUNTS_QUERY = {"movies": False, "multirc": True, "fever": True, "esnli": False}
 COLUMNS = ("annotation_id", "query", "classification", "documents", "evidences")
 
 
 class SplitStatistics:
-    """The sums behind a split's figures; fed a batch of rows at a time.
+    """Sums for a split's figures, fed batch by batch.
 
     Attributes:
-        instances, evidences, evidence_tokens: numbers of annotations, of spans, and the spans' tokens.
+        instances, evidences, evidence_tokens: numbers of annotations, of spans, and of the spans' tokens.
         pairs, shares: number of (annotation, document with evidence), and the sum of their rationale shares.
-        shares_with_query: the same sum with the query's tokens counted to the document (CoS-E, see the notes).
+        shares_with_query: the same sum, with the query's tokens as part of the document (CoS-E, see the notes).
         lengths: float64 (labels, 4): annotations, tokens, rationale tokens, and the sum of their shares.
     """
 
@@ -60,9 +60,9 @@ class SplitStatistics:
         self._counts: list[np.ndarray] = []
 
     def add(self, rows: pa.Table) -> None:
-        """Take up the next rows."""
+        """Add the next rows."""
         flat = FlatRows(rows)
-        inside = flat.inside()
+        inside = flat.find_inside()
         if not inside.all():
             place = int(np.flatnonzero(~inside)[0])
             start, end = flat.start[place], flat.end[place]
@@ -74,7 +74,7 @@ class SplitStatistics:
         self.instances += rows.num_rows
         self.evidences += len(inside)
         self.evidence_tokens += int((flat.end - flat.start).sum())
-        _, bounds = covered(flat.span_doc, flat.start, flat.end, flat.doc_counts[:, 0])
+        _, bounds = find_covered_tokens(flat.span_doc, flat.start, flat.end, flat.doc_counts[:, 0])
         with_evidence = np.unique(flat.span_doc)
         marked, lengths = np.diff(bounds)[with_evidence], flat.doc_counts[with_evidence, 0]
         self.pairs += len(with_evidence)
@@ -98,12 +98,12 @@ class SplitStatistics:
 
     def finish(self) -> None:
         """Count each document once."""
-        self.names, counts = _distinct(self._names, self._counts)
+        self.names, counts = _find_distinct_documents(self._names, self._counts)
         self.tokens, self.sentences = counts[:, 0], counts[:, 1]
         self._names, self._counts = [], []
 
-    def figures(self, printed: Mapping[str, str]) -> dict[str, Cell]:
-        """The split's row of Table 5."""
+    def compute_figures(self, printed: Mapping[str, str]) -> dict[str, Cell]:
+        """Return the split's row of Table 5."""
         values = {
             "documents": len(self.names),
             "instances": self.instances,
@@ -115,7 +115,7 @@ class SplitStatistics:
         return {key: Cell(value, printed.get(key), digits.get(key, 1)) for key, value in values.items()}
 
 
-def _distinct(names: Sequence[pa.Array], counts: Sequence[np.ndarray]) -> tuple[pa.Array, np.ndarray]:
+def _find_distinct_documents(names: Sequence[pa.Array], counts: Sequence[np.ndarray]) -> tuple[pa.Array, np.ndarray]:
     if not names:
         return pa.array([], pa.string()), np.zeros((0, 2), np.int64)
     codes = pa.chunked_array(names, pa.string()).combine_chunks().dictionary_encode()
@@ -123,14 +123,16 @@ def _distinct(names: Sequence[pa.Array], counts: Sequence[np.ndarray]) -> tuple[
     return codes.dictionary, np.concatenate(counts)[first]
 
 
-def eraser_statistics(folder: Path, configs: Sequence[str] | None = None, raw: Path | None = None) -> Tables:
-    """Tables 1, 5 and 6 of the ERASER paper for a built ``hub/eraser``, and Table 2, from the human-performance files
-    where they are there, as printed elsewhere; Table 2 and Figure 1 of Carton, Rathore and Tan (2020).
+def compute_statistics(folder: Path, configs: Sequence[str] | None = None, raw: Path | None = None) -> Tables:
+    """Compute the tables of a built ``hub/eraser``.
+
+    These are Tables 1, 2, 5 and 6 of the ERASER paper, and Table 2 and Figure 1 of Carton, Rathore and Tan (2020).
+    Table 2 of ERASER needs the human-performance files; without them it has the printed figures only.
 
     Args:
         folder: the built folder.
-        configs: which configurations; all by default.
-        raw: the folder of raw corpora that it was built from, where it is at hand.
+        configs: names of configurations; all by default.
+        raw: the folder of raw corpora from which it was built, if available.
 
     Raises:
         DataError: the folder cannot be read; an unknown configuration.
@@ -138,7 +140,7 @@ def eraser_statistics(folder: Path, configs: Sequence[str] | None = None, raw: P
     built = open_built(folder)
     by_config: dict[str, dict[str, SplitStatistics]] = {}
     agreement: dict[str, tuple[dict[str, Cell], str]] = {}
-    facts = configs_of(built)
+    facts = read_configs(built)
     for config in built.chosen(configs):
         splits = by_config[config] = {}
         for split, paths in built.splits(config).items():
@@ -146,18 +148,18 @@ def eraser_statistics(folder: Path, configs: Sequence[str] | None = None, raw: P
             for batch in read_rows(paths, COLUMNS, kinds=SCHEMA, whole=COLUMNS):
                 splits[split].add(batch)
             splits[split].finish()
-        corpus = None if raw is None else corpus_folder(config, raw, progress=False, say=lambda _: None)
-        kept = built.folder / annotators_file(config)
-        agreement[config] = kept_agreement(kept) if kept.is_file() else human_agreement(built, config, corpus)
-    return tables_of(by_config, agreement, facts)
+        corpus = None if raw is None else find_corpus(config, raw, progress=False, say=lambda _: None)
+        kept = built.folder / get_annotators_path(config)
+        agreement[config] = compute_mask_agreement(kept) if kept.is_file() else human_agreement(built, config, corpus)
+    return make_tables(by_config, agreement, facts)
 
 
-def tables_of(
+def make_tables(
     by_config: Mapping[str, Mapping[str, SplitStatistics]],
     agreement: Mapping[str, tuple[dict[str, Cell], str]],
     facts: Mapping[str, EraserConfig],
 ) -> Tables:
-    """The tables, from the sums of each configuration's splits, its people's agreement and its facts."""
+    """Return the tables from the sums of each configuration's splits, its annotators' agreement and its facts."""
     printed = load_paper("eraser_acl_2020").tables
     one, five, six, two = (
         Table(name, printed[name].title, left, columns, printed[name].source)
@@ -179,7 +181,7 @@ def tables_of(
             partial.append(f"{config} ({', '.join(main)})")
         _add_sizes(facts[config], main, one, six)
         for split, sums in splits.items():
-            five.add(config, split, **sums.figures(printed["table_5"].row(config, split)))
+            five.add(config, split, **sums.compute_figures(printed["table_5"].row(config, split)))
         people, note = agreement.get(config, ({}, ""))
         about = printed["table_2"].row(config)
         if people or about:
@@ -187,7 +189,7 @@ def tables_of(
             two.add(config, **{key: replace(cell, printed=about.get(key)) for key, cell in cells.items()})
         two.notes += [note] if note else []
         if config == "cose":
-            five.notes.append(_cose_note(splits))
+            five.notes.append(_describe_cose(splits))
     if partial:
         for table in (one, six):
             table.notes.append(f"Over the splits that are there, not over all three: {'; '.join(partial)}.")
@@ -196,14 +198,14 @@ def tables_of(
         for config, splits in by_config.items()
     }
     tables = [table for table in (one, five, six, two) if table.rows]
-    return Tables("eraser", [*tables, *length_tables(main_lengths)])
+    return Tables("eraser", [*tables, *make_length_tables(main_lengths)])
 
 
 def _add_sizes(facts: EraserConfig, main: Mapping[str, SplitStatistics], one: Table, six: Table) -> None:
-    """A config's rows of Tables 1 and 6, from its train, validation and test as far as they are there."""
+    """Add a config's rows of Tables 1 and 6, from its available train, validation and test splits."""
     config, printed = facts.name, load_paper("eraser_acl_2020").tables
     first, sixth = printed["table_1"].row(config), printed["table_6"].row(config)
-    names, counts = _distinct(
+    names, counts = _find_distinct_documents(
         [sums.names for sums in main.values()],
         [np.stack([sums.tokens, sums.sentences], axis=1) for sums in main.values()],
     )
@@ -220,7 +222,7 @@ def _add_sizes(facts: EraserConfig, main: Mapping[str, SplitStatistics], one: Ta
     six.add(config, **{name: Cell(value, sixth.get(name)) for name, value in figures.items()})
 
 
-def _cose_note(splits: Mapping[str, SplitStatistics]) -> str:
+def _describe_cose(splits: Mapping[str, SplitStatistics]) -> str:
     shares = ", ".join(
         f"{100 * sums.shares_with_query / sums.pairs:.1f} in {split}" for split, sums in splits.items() if sums.pairs
     )
@@ -230,8 +232,8 @@ def _cose_note(splits: Mapping[str, SplitStatistics]) -> str:
     )
 
 
-def length_tables(by_config: Mapping[str, Sequence[np.ndarray]]) -> list[Table]:
-    """The paper's Table 2 and Figure 1 over the splits of each config that it has; none without such a config."""
+def make_length_tables(by_config: Mapping[str, Sequence[np.ndarray]]) -> list[Table]:
+    """Return Table 2 and Figure 1 of Carton et al. over the splits of each config in the paper; empty without one."""
     carton = load_paper("carton_2020").tables
     lengths, classes = carton["table_2"], carton["figure_1"]
     columns = ("rows", "text_length", "rationale_length", "rationale_percent")
@@ -250,10 +252,10 @@ def length_tables(by_config: Mapping[str, Sequence[np.ndarray]]) -> list[Table]:
             rationale_length=Cell(marked / count, printed.get("rationale_length")),
             rationale_percent=Cell(100 * shares / count, printed.get("rationale_percent")),
         )
-        for label, (own, *_, share) in zip(CONFIGS[config].label_names, sums.tolist(), strict=True):
-            value = 100 * share / own if own else None
+        for label, (rows, *_, share) in zip(CONFIGS[config].label_names, sums.tolist(), strict=True):
+            value = 100 * share / rows if rows else None
             about = classes.row(config, label).get("rationale_percent")
-            figure.add(config, label, rows=Cell(int(own)), rationale_percent=Cell(value, about))
+            figure.add(config, label, rows=Cell(int(rows)), rationale_percent=Cell(value, about))
     table.notes.append(
         "Means over the annotations of train, validation and test as far as they are there. MultiRC and FEVER: "
         "the query's tokens count to text and rationale, as the printed lengths do."

@@ -12,28 +12,28 @@ from .build import build_eraser
 from .check import EraserRules
 from .configs import CONFIGS
 from .corpus import is_raw
+from .corpus_yaml import find_custom_corpora
 from .export import export_eraser
-from .own import own_folders
-from .release import configs_of
-from .statistics import eraser_statistics
+from .release import read_configs
+from .statistics import compute_statistics
 
 
 class EraserVerbs(EraserRules, Verbs):
-    """Each verb stands in a module of its own."""
+    """The verbs; each is defined in its own module."""
 
     build = staticmethod(build_eraser)  # pyright: ignore[reportAssignmentType]
     export = staticmethod(export_eraser)  # pyright: ignore[reportAssignmentType]
-    stats = staticmethod(eraser_statistics)  # pyright: ignore[reportAssignmentType]
+    stats = staticmethod(compute_statistics)  # pyright: ignore[reportAssignmentType]
 
     def is_built(self, folder: Path) -> bool:
-        """Return whether it holds anything but raw files: the errors then say what is amiss with it."""
+        """Return True unless the folder holds raw corpora; errors then describe its faults."""
         return not is_raw(folder)
 
     def further_configs(self, folder: Path) -> Collection[str]:
-        """Return the corpora of one's own in the folder."""
+        """Return the names of the custom corpora in the folder."""
         if is_raw(folder):
-            return list(own_folders(folder))
-        return [name for name in configs_of(open_built(folder)) if name not in CONFIGS]
+            return list(find_custom_corpora(folder))
+        return [name for name in read_configs(open_built(folder)) if name not in CONFIGS]
 
 
 VERBS = EraserVerbs()

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from eraser_hub.conversion.dataset import HEADLINES_OF_SPANS, HubDataset
+from eraser_hub.conversion.dataset import SPAN_HEADLINES, HubDataset
 
-DATASET = HubDataset("human_rationales", ("sst", "wikiattack"), "sst", HEADLINES_OF_SPANS)
+DATASET = HubDataset("human_rationales", ("sst", "wikiattack"), "sst", SPAN_HEADLINES)

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from eraser_hub.records.errors import DataError, raise_all
 
-from .sentiment_trees import NEUTRAL, rationale_phrases, rationale_scores, read_trees
-from .wikiattack import RATIONALE_COLUMNS, Comment, comment_tokens, format_rationale, read_rationales
+from .sentiment_trees import NEUTRAL, compute_rationale_scores, find_rationale_phrases, read_trees
+from .wikiattack import RATIONALE_COLUMNS, Comment, format_rationale, read_rationales, tokenize_comment
 
 SPAN = pa.struct([("start_token", pa.int32()), ("end_token", pa.int32()), ("sentiment", pa.int32())])
 SCHEMA = pa.schema(
@@ -37,13 +37,19 @@ LABEL_NAMES: dict[str, dict[str, Sequence[str]]] = {
     "sst": {"label": ("negative", "positive"), "sentiment": SENTIMENTS},
     "wikiattack": {"label": ("no-attack", "personal-attack"), "sentiment": SENTIMENTS},
 }
-ATTACK_SHARE = 0.5  # a comment is an attack when at least half of its annotators say so
+ATTACK_SHARE = 0.5  # a comment is an attack if at least half of its annotators say so
 
 
 @dataclass(slots=True)
 class SplitRows:
-    """Rows of a split; ``records`` are (line, text) of lines that rows do not give back, ``lines`` how many there are;
-    ``skipped`` counts lines that make no row, by the reason."""
+    """Rows of a split, and facts of its file.
+
+    Attributes:
+        rows: the rows.
+        records: (line, text) of lines that rows cannot restore.
+        lines: number of lines.
+        skipped: reason -> number of lines without a row.
+    """
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     records: list[tuple[int, str]] = field(default_factory=list)
@@ -51,15 +57,15 @@ class SplitRows:
     skipped: dict[str, int] = field(default_factory=dict)
 
     def skip(self, reason: str) -> None:
-        """Count a line that makes no row."""
+        """Count a line without a row."""
         self.skipped[reason] = self.skipped.get(reason, 0) + 1
 
 
-def tree_rows(path: Path) -> SplitRows:
-    """The rows of a tree file: a row for each tree whose root is not neutral.
+def read_tree_rows(path: Path) -> SplitRows:
+    """Return the rows of a tree file, one for each tree whose root is not neutral.
 
     Raises:
-        DataError: see `sentiment_trees.read_trees`; a file without a tree.
+        DataError: see `sentiment_trees.read_trees`; also a file without a tree.
     """
     split = SplitRows()
     for line in read_trees(path):
@@ -70,7 +76,7 @@ def tree_rows(path: Path) -> SplitRows:
             split.records.append((number, line.text))
             continue
         tree, tokens = line.tree, list(line.tree.tokens)
-        scores = rationale_scores(tree)
+        scores = compute_rationale_scores(tree)
         mask = [score > 0 for score in scores]
         split.rows.append(
             {
@@ -84,7 +90,7 @@ def tree_rows(path: Path) -> SplitRows:
                 "rationale_ratio": sum(mask) / len(mask),
                 "position": number,
                 "sentiment": tree.sentiment,
-                "phrases": [phrase._asdict() for phrase in rationale_phrases(tree)],
+                "phrases": [phrase._asdict() for phrase in find_rationale_phrases(tree)],
                 "tree": line.text,
             }
         )
@@ -93,13 +99,13 @@ def tree_rows(path: Path) -> SplitRows:
     return split
 
 
-def wikiattack_rows(
+def read_wikiattack_rows(
     path: Path, comments: dict[str, Comment] | None, attacks: dict[str, float] | None, comments_file: Path | None
 ) -> SplitRows:
-    """The rows of a rationale CSV, with texts and labels where they are at hand.
+    """Return the rows of a rationale CSV, with texts and labels if available.
 
     Raises:
-        DataError: see `wikiattack.read_rationales`; a mask that is longer or shorter than its comment's tokens.
+        DataError: see `wikiattack.read_rationales`; also a mask whose length differs from its comment's tokens.
     """
     split = SplitRows()
     issues: list[DataError] = []
@@ -111,12 +117,12 @@ def wikiattack_rows(
         comment = (comments or {}).get(record.comment_id)
         if comments is not None and comment is None:
             split.skip("ids without a comment")
-        tokens = None if comment is None else comment_tokens(comment.text)
+        tokens = None if comment is None else tokenize_comment(comment.text)
         if comment is not None and tokens is not None and len(tokens) != len(record.mask):
             other = f"{comments_file}:{comment.line}"
             message = f"expected a mask of {len(tokens)} tokens, those of {other}, found one of {len(record.mask)}"
-            of = record.comment_id
-            error = DataError(message, rule="length", file=path, line=record.line, instance=of, field="rationale")
+            instance = record.comment_id
+            error = DataError(message, rule="length", file=path, line=record.line, instance=instance, field="rationale")
             issues.append(error)
             continue
         share = None if attacks is None else attacks.get(record.comment_id)

@@ -1,12 +1,12 @@
-"""Penn-bracketed sentiment trees (the Stanford Sentiment Treebank's form), and rationales out of them.
+"""Penn-bracketed sentiment trees (the form of the Stanford Sentiment Treebank), and rationales from them.
 
 A file holds one tree a line: ``(3 (2 It) (4 (2 's) (4 lovely)))``. A node is ``(LABEL WORD)`` or
 ``(LABEL NODE NODE ..)``; labels run from 0 (very negative) over 2 (neutral) to 4 (very positive). The file may start
-with a byte order mark. Brackets in the text are written ``-LRB-`` and ``-RRB-``. A tree may be as deep
-as it likes: nothing here recurses.
+with a byte order mark. Brackets in the text are written ``-LRB-`` and ``-RRB-``. Trees may have
+any depth, because no function here recurses.
 
 The rationale is the one of Carton, Rathore and Tan, "Evaluating and Characterizing Human Rationales", Appendix A: see
-:func:`rationale_phrases`.
+:func:`find_rationale_phrases`.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from eraser_hub.records.rules import Rule
 
 NEUTRAL = 2
 HIGHEST = 4
-# Only these separate: the treebank has words with a no-break space inside ("3 1\/2"), so str.split() is not the rule.
+# str.split() would cut words with a no-break space inside, which the treebank has ("3 1\/2")
 _PIECES = re.compile(r"[()]|[^ \t()]+")
 _BRACKETS = {"LRB": "(", "RRB": ")", "LSB": "[", "RSB": "]", "LCB": "{", "RCB": "}"}
 _ESCAPES = {f"-{word}-": sign for name, sign in _BRACKETS.items() for word in (name, name.lower())}
 
 
 class Phrase(NamedTuple):
-    """A node that stands in the rationale: its tokens ``[start_token, end_token)`` and its label (0 to 4)."""
+    """A node in the rationale: its tokens ``[start_token, end_token)`` and its label (0 to 4)."""
 
     start_token: int
     end_token: int
@@ -41,7 +41,7 @@ class Phrase(NamedTuple):
 class SentimentTree:
     """One tree, flat: node ``i`` covers the words ``starts[i]`` to ``ends[i]`` (exclusive); node 0 is the root.
 
-    Nodes stand in the order in which their brackets open; ``parents[0]`` is -1. ``words`` are as released, escapes too.
+    Nodes are in the order of their opening brackets; ``parents[0]`` is -1. ``words`` are as released, with escapes.
     """
 
     labels: tuple[int, ...]
@@ -57,7 +57,7 @@ class SentimentTree:
 
     @property
     def tokens(self) -> tuple[str, ...]:
-        """The words with their escapes undone: ``-LRB-`` is ``(``, ``\\/`` is ``/``."""
+        """The words without escapes: ``-LRB-`` is ``(``, ``\\/`` is ``/``."""
         return tuple(unescape(word) for word in self.words)
 
 
@@ -71,7 +71,7 @@ class TreeLine:
 
 
 def unescape(word: str) -> str:
-    """A word as it is read: bracket escapes and the treebank's ``\\/`` and ``\\*`` undone.
+    """Return a word without bracket escapes and the treebank's ``\\/`` and ``\\*``.
 
     >>> unescape("-LRB-"), unescape("1\\\\/2")
     ('(', '1/2')
@@ -82,11 +82,11 @@ def unescape(word: str) -> str:
 
 
 def parse_tree(text: str, *, file: str | PathLike[str] | None = None, line: int | None = None) -> SentimentTree:
-    """The tree of one line.
+    """Parse the tree of one line.
 
     Raises:
-        DataError: unbalanced brackets, a label that is no integer from 0 to 4, a node without a word, a node with
-            a word and something else, text after the tree.
+        DataError: brackets are unbalanced, a label is no integer from 0 to 4, a node has no word or more than a word,
+            or text follows the tree.
 
     >>> parse_tree("(3 (2 not) (1 bad))").words
     ('not', 'bad')
@@ -100,7 +100,7 @@ def parse_tree(text: str, *, file: str | PathLike[str] | None = None, line: int 
     starts: list[int] = []
     ends: list[int] = []
     words: list[str] = []
-    contents: list[str] = []  # of each node: nothing yet, a word, or nodes
+    contents: list[str] = []  # per node: "", "word" or "nodes"
     open_nodes: list[int] = []
     for match in _PIECES.finditer(text):
         piece, column = match.group(), match.start()
@@ -141,19 +141,19 @@ def parse_tree(text: str, *, file: str | PathLike[str] | None = None, line: int 
     return SentimentTree(tuple(labels), tuple(parents), tuple(starts), tuple(ends), tuple(words))
 
 
-def rationale_phrases(tree: SentimentTree) -> list[Phrase]:
-    """The phrases that explain the tree's sentiment, in the order of the text (Carton et al., Appendix A).
+def find_rationale_phrases(tree: SentimentTree) -> list[Phrase]:
+    """Return the phrases that explain the tree's sentiment, in the order of the text (Carton et al., Appendix A).
 
-    Breadth first from the root: a node is a phrase when its magnitude ``|label - 2|`` is greater than that of each of
-    its descendants, or when it has none; else its children are looked at. A phrase of magnitude 0 (a neutral
-    word) explains nothing and is left out. No phrase lies within another.
+    Breadth first from the root: a node is a phrase if its magnitude ``|label - 2|`` is greater than that of each of its
+    descendants, or if it has none; else the search goes on with its children. Phrases of magnitude 0 (neutral words)
+    are left out. No phrase lies within another.
 
     >>> rationale_phrases(parse_tree("(3 (2 It) (3 (2 is) (4 (2 so) (3 good))))"))
     [Phrase(start_token=2, end_token=4, sentiment=4)]
     """
     magnitudes = [abs(label - NEUTRAL) for label in tree.labels]
     largest_below = [-1] * len(magnitudes)
-    # parents stand before their children, so one pass from the end sees every descendant first
+    # parents precede their children, so one pass from the end sees every descendant first
     for node in range(len(magnitudes) - 1, 0, -1):
         parent = tree.parents[node]
         largest_below[parent] = max(largest_below[parent], magnitudes[node], largest_below[node])
@@ -170,19 +170,19 @@ def rationale_phrases(tree: SentimentTree) -> list[Phrase]:
     return phrases
 
 
-def rationale_scores(tree: SentimentTree) -> list[float]:
-    """One score a token: ``|sentiment| / 2`` of the phrase that holds it (0.5 or 1), 0 outside; a soft rationale."""
+def compute_rationale_scores(tree: SentimentTree) -> list[float]:
+    """Return one score per token, a soft rationale: ``|sentiment - 2| / 2`` of its phrase (0.5 or 1), 0 outside."""
     scores = [0.0] * len(tree.words)
-    for start, end, sentiment in rationale_phrases(tree):
+    for start, end, sentiment in find_rationale_phrases(tree):
         scores[start:end] = [abs(sentiment - NEUTRAL) / NEUTRAL] * (end - start)
     return scores
 
 
 def read_trees(path: str | PathLike[str]) -> Iterator[TreeLine]:
-    """The lines of a tree file in order; a byte order mark at its start is passed over.
+    """Yield the lines of a tree file in order; a byte order mark at its start is skipped.
 
     Raises:
-        DataError: broken UTF-8, or what :func:`parse_tree` refuses, with the file and the line.
+        DataError: broken UTF-8, or an error of :func:`parse_tree`, with file and line.
     """
     for position, line in enumerate(read_utf8_lines(path)):
         text = line.removesuffix("\n")

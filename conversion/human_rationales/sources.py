@@ -1,4 +1,4 @@
-"""Where the files of ``human_rationales`` lie in a user's folder, and what is said of those that are missing."""
+"""Search for the files of ``human_rationales`` in a user's folder, with notes on missing files."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from .wikiattack import (
     ANNOTATIONS_URL,
     COMMENTS_FILE,
     COMMENTS_URL,
-    header_of,
-    holds_annotations,
-    holds_comments,
+    has_annotation_columns,
+    has_comment_columns,
+    read_header,
 )
 
 SST_URL = "https://nlp.stanford.edu/sentiment/trainDevTestTrees_PTB.zip"
 RATIONALES_URL = "https://github.com/shcarton/rcnn/tree/master/deliberativeness/data/processed/wiki/personal_attacks"
 SST_FILES = {"train": "train.txt", "validation": "dev.txt", "test": "test.txt"}
 WIKIATTACK_FILES = {"validation": "wiki_attack_dev_rationale.csv", "test": "wiki_attack_test_rationale.csv"}
-# config -> (split -> file, the folders that may hold them, where they come from)
+# config -> (split -> file, the folders that may contain them, their address)
 _KNOWN = {
     "sst": (SST_FILES, ("sst/trees", "sst", "trees", ""), SST_URL),
     "wikiattack": (WIKIATTACK_FILES, ("wikiattack", ""), RATIONALES_URL),
@@ -30,13 +30,15 @@ _KNOWN = {
 
 
 def find_human_rationales(folder: Path, configs: Sequence[str] | None = None) -> Sources:
-    """Look for tree files (``train.txt dev.txt test.txt``, in ``sst/trees``, ``sst``, ``trees`` or the folder itself)
-    and for WikiAttack's CSV files (in ``wikiattack`` or the folder itself).
+    """Find the tree files and WikiAttack's CSV files.
+
+    Tree files are ``train.txt dev.txt test.txt`` in ``sst/trees``, ``sst``, ``trees`` or the folder itself; CSV
+    files are in ``wikiattack`` or the folder itself.
 
     Raises:
-        DataError: neither is there, or one that was asked for is not; the message says where to get the files.
+        DataError: neither is there, or a requested one is missing; the message has the address of the files.
     """
-    places = {name: _first_place(folder, where, names) for name, (names, where, _) in _KNOWN.items()}
+    places = {name: _find_first_folder(folder, where, names) for name, (names, where, _) in _KNOWN.items()}
     missing = {
         name: f"{folder}/{where[0]}/{{{','.join(names.values())}}} ({url})"
         for name, (names, where, url) in _KNOWN.items()
@@ -51,7 +53,7 @@ def find_human_rationales(folder: Path, configs: Sequence[str] | None = None) ->
         for name, (files, _) in places.items()
         if configs is None and not files
     ]
-    places = {name: found for name, found in places.items() if found[0] and (configs is None or name in configs)}
+    places = {name: pair for name, pair in places.items() if pair[0] and (configs is None or name in configs)}
     for name, (files, place) in places.items():
         names = _KNOWN[name][0]
         notes += [f"{place / file}: not there; no {split} split" for split, file in names.items() if split not in files]
@@ -59,13 +61,13 @@ def find_human_rationales(folder: Path, configs: Sequence[str] | None = None) ->
     if "sst" in root:
         place, inner = root["sst"], folder / "sst"
         root["sst"] = inner if inner in (place, *place.parents) else folder
-        notes += _skipped(place, set(SST_FILES.values()))
+        notes += _describe_skipped(place, set(SST_FILES.values()))
     if "wikiattack" in root:
-        beside = _wikiattack_texts(root["wikiattack"], notes)
+        beside = _find_wikiattack_files(root["wikiattack"], notes)
     return Sources({name: files for name, (files, _) in places.items()}, root, notes, beside)
 
 
-def _first_place(folder: Path, places: Sequence[str], names: dict[str, str]) -> tuple[dict[str, Path], Path]:
+def _find_first_folder(folder: Path, places: Sequence[str], names: dict[str, str]) -> tuple[dict[str, Path], Path]:
     for place in places:
         where = folder / place if place else folder
         files = {split: where / name for split, name in names.items() if (where / name).is_file()}
@@ -74,21 +76,21 @@ def _first_place(folder: Path, places: Sequence[str], names: dict[str, str]) -> 
     return {}, folder / places[0]
 
 
-def _skipped(place: Path, known: set[str]) -> list[str]:
+def _describe_skipped(place: Path, known: set[str]) -> list[str]:
     others = sorted(path for path in place.iterdir() if path.is_file() and path.name not in known)
     return [f"{path}: skipped: no file of this corpus" for path in others if path.suffix == ".txt"]
 
 
-def _wikiattack_texts(place: Path, notes: list[str]) -> dict[str, Path]:
-    """The comments file and the annotations file, known by their columns."""
+def _find_wikiattack_files(place: Path, notes: list[str]) -> dict[str, Path]:
+    """Return kind -> path of the comments file and the annotations file, which are identified by their columns."""
     kinds: dict[str, list[Path]] = {"comments": [], "annotations": []}
     for path in sorted(place.iterdir()):
         if not path.is_file() or path.suffix.lower() not in (".tsv", ".csv") or path.name in WIKIATTACK_FILES.values():
             continue
-        header = header_of(path)
-        if holds_comments(header):
+        header = read_header(path)
+        if has_comment_columns(header):
             kinds["comments"].append(path)
-        elif holds_annotations(header):
+        elif has_annotation_columns(header):
             kinds["annotations"].append(path)
         else:
             notes.append(f"{path}: skipped: its columns are neither those of comments nor of annotations")

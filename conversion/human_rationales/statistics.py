@@ -18,8 +18,8 @@ COLUMNS = ("label", "rationale_mask", "rationale_scores")
 Rows = Sequence[Mapping[str, Any]]
 
 
-def lengths(rows: Rows) -> dict[str, float]:
-    """Return the means over rows (at least one); a row without tokens counts with the share 0.
+def count_lengths(rows: Rows) -> dict[str, float]:
+    """Compute means over rows (at least one); a row without tokens counts with the share 0.
 
     ``text_length``: tokens. ``rationale_length``, ``rationale_percent``: tokens in the mask, and their share.
     ``score_length``, ``score_percent``: sum and mean of the scores, of a tree token ``|sentiment| / 2`` of its phrase.
@@ -33,8 +33,8 @@ def lengths(rows: Rows) -> dict[str, float]:
     return figures
 
 
-def rows_by_split(folder: Path, configs: Sequence[str] | None = None) -> dict[tuple[str, str], Rows]:
-    """Return (configuration, split) -> rows; the split ``all`` has all of them, as in the paper."""
+def read_rows_by_split(folder: Path, configs: Sequence[str] | None = None) -> dict[tuple[str, str], Rows]:
+    """Read (configuration, split) -> rows; the split ``all`` has the rows of all splits, as in the paper."""
     built = open_built(folder)
     rows: dict[tuple[str, str], Rows] = {}
     for config in built.chosen(configs):
@@ -44,18 +44,18 @@ def rows_by_split(folder: Path, configs: Sequence[str] | None = None) -> dict[tu
     return rows
 
 
-def table_two(rows: Mapping[tuple[str, str], Rows]) -> Table:
-    """Return the lengths beside the paper's Table 2, which is over all splits."""
+def make_table_two(rows: Mapping[tuple[str, str], Rows]) -> Table:
+    """Return the lengths with those of the paper's Table 2, which is over all splits."""
     printed = load_paper("carton_2020").tables["table_2"]
     columns = ("rows", "text_length", "rationale_length", "rationale_percent", "score_length", "score_percent")
     table = Table("table_2", printed.title, ("config", "split"), columns, printed.source)
     for (config, split), part in rows.items():
         row = printed.row(config) if split == "all" else {}
-        # what the paper prints of the trees follows the scores; of the masks the two are the same
+        # the paper's figures for trees match the scores; for masks, scores and mask are equal
         follows = "score" if config == "sst" else "rationale"
         about = {f"{follows}_{what}": row.get(f"rationale_{what}") for what in ("length", "percent")}
         about["text_length"] = row.get("text_length")
-        table.add(config, split, **{name: Cell(value, about.get(name)) for name, value in lengths(part).items()})
+        table.add(config, split, **{name: Cell(value, about.get(name)) for name, value in count_lengths(part).items()})
     table.notes.append(
         "Rationale: tokens in the mask. Score: sum of rationale_scores, for trees half the magnitude of the token's "
         "phrase; its figures, not the mask's, are near those that the paper prints for SST."
@@ -63,8 +63,8 @@ def table_two(rows: Mapping[tuple[str, str], Rows]) -> Table:
     return table
 
 
-def figure_one(rows: Mapping[tuple[str, str], Rows]) -> Table:
-    """Return the mean share of the text in the mask by label, beside the paper's Figure 1."""
+def make_figure_one(rows: Mapping[tuple[str, str], Rows]) -> Table:
+    """Return the mean share of the text in the mask by label, with that of the paper's Figure 1."""
     printed = load_paper("carton_2020").tables["figure_1"]
     figure = Table("figure_1", printed.title, ("config", "label"), ("rows", "rationale_percent"), printed.source)
     for (config, split), part in rows.items():
@@ -77,15 +77,15 @@ def figure_one(rows: Mapping[tuple[str, str], Rows]) -> Table:
     return figure
 
 
-def tables(folder: Path, configs: Sequence[str] | None = None, raw: Path | None = None) -> Tables:
-    """Return Table 2 and Figure 1 of a built folder; ``raw`` tells no more."""
-    rows = rows_by_split(folder, configs)
-    return Tables("human_rationales", [each for each in (table_two(rows), figure_one(rows)) if each.rows])
+def make_tables(folder: Path, configs: Sequence[str] | None = None, raw: Path | None = None) -> Tables:
+    """Return Table 2 and Figure 1 of a built folder; ``raw`` is not used."""
+    rows = read_rows_by_split(folder, configs)
+    return Tables("human_rationales", [each for each in (make_table_two(rows), make_figure_one(rows)) if each.rows])
 
 
-def card_tables(folder: Path) -> dict[str, str]:
+def make_card_tables(folder: Path) -> dict[str, str]:
     """Return the tables of the card: marker -> markdown."""
-    rows = rows_by_split(folder)
+    rows = read_rows_by_split(folder)
     splits = [f"| `{config}` | `{split}` | {len(part):,} |" for (config, split), part in rows.items() if split != "all"]
     skipped = [
         f"- `{file['file']}` ({config}): {count:,} {reason}"
@@ -95,6 +95,6 @@ def card_tables(folder: Path) -> dict[str, str]:
     ]
     return {
         "splits": "\n".join(["| config | split | rows |", "|---|---|---:|", *splits]),
-        "table 2": Tables("human_rationales", [table_two(rows)]).written("markdown"),
+        "table 2": Tables("human_rationales", [make_table_two(rows)]).written("markdown"),
         "skipped": "\n".join(skipped) or "- nothing",
     }

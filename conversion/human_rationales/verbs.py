@@ -1,4 +1,4 @@
-"""``human_rationales``: sentiment trees and WikiAttack's masks -> a Hub dataset folder -> the files again."""
+"""Verbs of ``human_rationales``: sentiment trees and WikiAttack's masks -> a Hub dataset folder -> the files."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from typing import Any
 import pyarrow as pa
 
 from eraser_hub.conversion.card import ConfigWords
-from eraser_hub.conversion.checks import Finding, Tally, repeated
-from eraser_hub.conversion.dataset import ends_of
+from eraser_hub.conversion.checks import Finding, Tally, find_repeated
+from eraser_hub.conversion.dataset import read_file_ends
 from eraser_hub.conversion.small_dataset import ConfigTables, Row, SmallDataset, Sources
 from eraser_hub.papers import load_paper
 from eraser_hub.records.built import BuiltDataset
 from eraser_hub.records.errors import DataError, show
 
 from . import DATASET
-from .rows import LABEL_NAMES, SCHEMA, tree_rows, wikiattack_rows
-from .sentiment_trees import NEUTRAL, parse_tree, rationale_scores
+from .rows import LABEL_NAMES, SCHEMA, read_tree_rows, read_wikiattack_rows
+from .sentiment_trees import NEUTRAL, compute_rationale_scores, parse_tree
 from .sources import RATIONALES_URL, SST_URL, find_human_rationales
-from .statistics import card_tables, tables
+from .statistics import make_card_tables, make_tables
 from .wikiattack import (
     RATIONALE_COLUMNS,
-    comment_tokens,
     format_rationale,
     read_attacks,
     read_comments,
     read_rationales,
+    tokenize_comment,
 )
 
 
 class HumanRationalesVerbs(SmallDataset):
-    """SST's trees and WikiAttack's CSVs."""
+    """The verbs, on SST's trees and WikiAttack's CSVs."""
 
     facts = DATASET
     schema = SCHEMA
@@ -61,25 +61,25 @@ class HumanRationalesVerbs(SmallDataset):
     }
 
     find = staticmethod(find_human_rationales)  # pyright: ignore[reportAssignmentType]
-    stats = staticmethod(tables)  # pyright: ignore[reportAssignmentType]
-    card_tables = staticmethod(card_tables)  # pyright: ignore[reportAssignmentType]
+    stats = staticmethod(make_tables)  # pyright: ignore[reportAssignmentType]
+    card_tables = staticmethod(make_card_tables)  # pyright: ignore[reportAssignmentType]
 
     def read(self, config: str, sources: Sources, notes: list[str]) -> ConfigTables:
-        """Read a configuration; a split whose trees are all neutral has no rows, and a note says so."""
+        """Read a configuration; a split with neutral trees only has no rows but a note."""
         paths = sources.files[config]
         if config == "sst":
-            parts = {split: tree_rows(path) for split, path in paths.items()}
+            parts = {split: read_tree_rows(path) for split, path in paths.items()}
         else:
             wanted = {record.comment_id for path in paths.values() for record in read_rationales(path)}
             texts, votes = (sources.beside.get(kind) for kind in ("comments", "annotations"))
             comments = None if texts is None else read_comments(texts, wanted)
             attacks = None if votes is None else read_attacks(votes, wanted)
-            parts = {split: wikiattack_rows(path, comments, attacks, texts) for split, path in paths.items()}
+            parts = {split: read_wikiattack_rows(path, comments, attacks, texts) for split, path in paths.items()}
         files: list[dict[str, Any]] = []
         records: list[tuple[str, int, str]] = []
         for split, part in parts.items():
             path, name = paths[split], paths[split].relative_to(sources.root[config]).as_posix()
-            kept = {"split": split if part.rows else None, **ends_of(path), "lines": part.lines}
+            kept = {"split": split if part.rows else None, **read_file_ends(path), "lines": part.lines}
             files.append({"file": name, **kept, "skipped": part.skipped})
             records += [(name, line, text) for line, text in part.records]
             notes += [f"{path}: {count} {reason}" for reason, count in part.skipped.items()]
@@ -93,7 +93,7 @@ class HumanRationalesVerbs(SmallDataset):
     def lines(
         self, config: str, file: Mapping[str, Any], kept: Mapping[int, str], built: Callable[[], BuiltDataset]
     ) -> list[str]:
-        """Return the lines of a tree file or a CSV; a line that was written otherwise is kept whole, at its number."""
+        """Return the lines of a tree file or a CSV; lines in another form are stored as released."""
         rows = built().rows(config, file["split"]) if file["split"] else []
         if config == "sst":
             trees = iter(rows)  # the lines between them are neutral trees
@@ -107,13 +107,13 @@ class HumanRationalesVerbs(SmallDataset):
             number += text.count("\n") + 1
         return lines
 
-    def export_notes(self, configs: Sequence[str]) -> list[str]:
-        """Say that WikiAttack's comments, which come from another release, are not written back."""
+    def describe_export(self, configs: Sequence[str]) -> list[str]:
+        """Return a note that WikiAttack's comments, which belong to another release, are not exported."""
         note = "wikiattack: masks alone; comments and annotations are files of another release"
         return [note] * ("wikiattack" in configs)
 
     def look_at_row(self, row: Row, config: str, tally: Tally) -> None:
-        """Check that masks fit tokens, trees fit rows, derived columns are derived."""
+        """Check one row: mask against tokens, tree against columns, and derived columns."""
         where = f"id {row['id']}"
         mask, tokens = row["rationale_mask"], row["tokens"]
         if tokens is None or row["text"] is None:
@@ -122,7 +122,7 @@ class HumanRationalesVerbs(SmallDataset):
             tally.add("mask and tokens differ in length", 1, [f"{where}: {len(mask)} and {len(tokens)}"])
         elif "".join(row["text"].split()) != "".join("".join(token.split()) for token in tokens):
             tally.add("tokens do not spell the text", 1, [f"{where}: {show(' '.join(tokens))}"])
-        elif config == "wikiattack" and comment_tokens(row["text"]) != tokens:
+        elif config == "wikiattack" and tokenize_comment(row["text"]) != tokens:
             tally.add("tokens are not those of the text", 1, [where])
         if [score > 0 for score in row["rationale_scores"]] != mask:
             tally.add("mask and scores differ", 1, [where])
@@ -135,15 +135,15 @@ class HumanRationalesVerbs(SmallDataset):
         if config == "sst":
             _look_at_tree(row, where, tally)
 
-    def leaks(self, built: BuiltDataset, config: str, splits: Iterable[str]) -> list[Finding]:
-        """Return the texts that stand in more than one split, or more than once in one."""
+    def find_leaks(self, built: BuiltDataset, config: str, splits: Iterable[str]) -> list[Finding]:
+        """Return a note on texts that occur more than once, in one split or several."""
         texts = (
             (row["text"], f"{split} {row['id']}")
             for split in splits
             for row in built.rows(config, split, ("id", "text"))
             if row["text"]
         )
-        return repeated(f"{config}: the same text several times", texts)
+        return find_repeated(f"{config}: the same text several times", texts)
 
 
 def _look_at_tree(row: Row, where: str, tally: Tally) -> None:
@@ -152,7 +152,7 @@ def _look_at_tree(row: Row, where: str, tally: Tally) -> None:
     except DataError as error:
         tally.add("tree", 1, [f"{where}: {error}"])
         return
-    if list(tree.tokens) != row["tokens"] or rationale_scores(tree) != row["rationale_scores"]:
+    if list(tree.tokens) != row["tokens"] or compute_rationale_scores(tree) != row["rationale_scores"]:
         tally.add("tree and row differ", 1, [where])
     if tree.sentiment == NEUTRAL:
         tally.add("neutral root", 1, [where])

@@ -1,11 +1,11 @@
-"""Rationales of personal attacks in Wikipedia comments: a CSV of masks, and the comments that come apart from it.
+"""Rationales of personal attacks in Wikipedia comments: a CSV of masks, and separate files of comments.
 
 The release of the rationales (Carton, Mei and Resnick, 2018) is ``wiki_attack_{dev,test}_rationale.csv`` with the
 columns ``platform_comment_id,rationale``; a rationale is a JSON list of 0 and 1 in a string, one a token. The comments
-are in ``attack_annotated_comments.tsv`` (Wulczyn, Thain and Dixon, 2017: ``rev_id``, ``comment``, ..), and what ten
-workers each said of them in ``attack_annotations.tsv`` (``rev_id``, ``attack``, ..).
+are in ``attack_annotated_comments.tsv`` (Wulczyn, Thain and Dixon, 2017: ``rev_id``, ``comment``, ..), and the
+judgements of ten workers per comment in ``attack_annotations.tsv`` (``rev_id``, ``attack``, ..).
 
-The masks count the tokens of :func:`comment_tokens`.
+The masks count the tokens of :func:`tokenize_comment`.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class Comment:
     line: int
 
 
-def comment_text(released: str) -> str:
-    """A comment as it is read: ``NEWLINE_TOKEN`` and ``TAB_TOKEN`` restored, blanks at both ends cut.
+def restore_comment(released: str) -> str:
+    """Return a comment with ``NEWLINE_TOKEN`` and ``TAB_TOKEN`` replaced, and without blanks at its ends.
 
     >>> comment_text("NEWLINE_TOKENhello TAB_TOKENthere ")
     'hello \\tthere'
@@ -59,8 +59,8 @@ def comment_text(released: str) -> str:
     return released.replace("TAB_TOKEN", "\t").replace("NEWLINE_TOKEN", "\n").strip()
 
 
-def comment_tokens(text: str) -> list[str]:
-    """The tokens that a mask counts: runs of letters, digits and ``_``, and runs of other signs without blanks.
+def tokenize_comment(text: str) -> list[str]:
+    """Return the tokens of a mask: runs of letters, digits and ``_``, and runs of other signs without blanks.
 
     >>> comment_tokens("who's there?!")
     ['who', "'", 's', 'there', '?!']
@@ -68,7 +68,7 @@ def comment_tokens(text: str) -> list[str]:
     return _TOKEN.findall(text)
 
 
-def _mask(value: str, path: str | PathLike[str], line: int, comment_id: str) -> tuple[bool, ...]:
+def _parse_mask(value: str, path: str | PathLike[str], line: int, comment_id: str) -> tuple[bool, ...]:
     def wrong(message: str, rule: Rule) -> DataError:
         return DataError(message, rule=rule, file=path, line=line, instance=comment_id, field="rationale")
 
@@ -85,7 +85,7 @@ def _mask(value: str, path: str | PathLike[str], line: int, comment_id: str) -> 
 
 
 def read_rationales(path: str | PathLike[str]) -> Iterator[AttackRationale]:
-    """The records of a rationale CSV, in order.
+    """Yield the records of a rationale CSV, in order.
 
     Raises:
         DataError: broken UTF-8 or CSV, another header, a missing or an extra field, an empty or repeated id, a mask
@@ -94,7 +94,7 @@ def read_rationales(path: str | PathLike[str]) -> Iterator[AttackRationale]:
     columns = ",".join(RATIONALE_COLUMNS)
     seen: dict[str, int] = {}
     header_read = False
-    for line, fields, text in _csv_records(path):
+    for line, fields, text in _read_csv_records(path):
         if not header_read:
             if tuple(fields) != RATIONALE_COLUMNS:
                 message = f"expected the columns {columns}, found {show(','.join(fields))}"
@@ -109,23 +109,23 @@ def read_rationales(path: str | PathLike[str]) -> Iterator[AttackRationale]:
             message = "expected an id, found nothing"
             raise DataError(message, rule="empty", file=path, line=line, field=RATIONALE_COLUMNS[0])
         if comment_id in seen:
-            raise _repeated(comment_id, seen[comment_id], path, line)
+            raise _make_repeated_error(comment_id, seen[comment_id], path, line)
         seen[comment_id] = line
-        yield AttackRationale(comment_id, _mask(value, path, line, comment_id), line, text)
+        yield AttackRationale(comment_id, _parse_mask(value, path, line, comment_id), line, text)
     if not header_read:
         raise DataError(f"expected the columns {columns}, found an empty file", rule="empty", file=path, line=1)
 
 
-def _csv_records(path: str | PathLike[str]) -> Iterator[tuple[int, list[str], str]]:
-    """(1-based line, fields, text as it stands) of each record of a CSV file; a record may span lines."""
+def _read_csv_records(path: str | PathLike[str]) -> Iterator[tuple[int, list[str], str]]:
+    """Yield (1-based line, fields, released text) of each record of a CSV file; a record may span lines."""
     read: list[str] = []
 
-    def remembered() -> Iterator[str]:
+    def read_lines() -> Iterator[str]:
         for text in read_utf8_lines(path):
             read.append(text)
             yield text
 
-    reader = csv.reader(remembered(), strict=True)
+    reader = csv.reader(read_lines(), strict=True)
     while True:
         line = reader.line_num + 1
         read.clear()
@@ -138,13 +138,13 @@ def _csv_records(path: str | PathLike[str]) -> Iterator[tuple[int, list[str], st
         yield line, fields, "".join(read).removesuffix("\n")
 
 
-def _repeated(comment_id: str, before: int, path: str | PathLike[str], line: int) -> DataError:
+def _make_repeated_error(comment_id: str, before: int, path: str | PathLike[str], line: int) -> DataError:
     message = f"expected each id once, found it on line {before} as well"
     return DataError(message, rule="id-twice", file=path, line=line, instance=comment_id)
 
 
 def format_rationale(comment_id: str, mask: Collection[bool]) -> str:
-    """The line of one record as the release writes it.
+    """Return the line of one record in the form of the release.
 
     >>> format_rationale("7", [True, False])
     '7,"[1, 0]"'
@@ -152,57 +152,57 @@ def format_rationale(comment_id: str, mask: Collection[bool]) -> str:
     return f'{comment_id},"[{", ".join("1" if bit else "0" for bit in mask)}]"'
 
 
-def _table(path: str | PathLike[str]) -> Iterator[tuple[int, list[str]]]:
-    """(line, fields) of a comments or annotations file: tabs without quoting in a .tsv, CSV else."""
+def _read_table(path: str | PathLike[str]) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line, fields) of a comments or annotations file: a .csv, or tabs without quoting."""
     if Path(path).suffix.lower() == ".csv":
-        yield from ((line, fields) for line, fields, _ in _csv_records(path))
+        yield from ((line, fields) for line, fields, _ in _read_csv_records(path))
         return
     for line, text in enumerate(read_utf8_lines(path), 1):
         # the release maps quotes to ` and tabs to TAB_TOKEN, so a tab always separates
         yield line, text.rstrip("\r\n").split("\t")
 
 
-def _column(header: list[str], names: tuple[str, ...]) -> int | None:
+def _find_column(header: list[str], names: tuple[str, ...]) -> int | None:
     return next((header.index(name) for name in names if name in header), None)
 
 
-def header_of(path: str | PathLike[str]) -> list[str]:
-    """The column names of a .tsv or .csv file; empty for an empty file."""
-    return next((fields for _, fields in _table(path)), [])
+def read_header(path: str | PathLike[str]) -> list[str]:
+    """Return the column names of a .tsv or .csv file; empty for an empty file."""
+    return next((fields for _, fields in _read_table(path)), [])
 
 
-def holds_comments(header: list[str]) -> bool:
-    """Whether a header is a comments file's: an id column and a text column."""
-    return _column(header, _ID_COLUMNS) is not None and _column(header, _TEXT_COLUMNS) is not None
+def has_comment_columns(header: list[str]) -> bool:
+    """Return True if a header is that of a comments file: an id column and a text column."""
+    return _find_column(header, _ID_COLUMNS) is not None and _find_column(header, _TEXT_COLUMNS) is not None
 
 
-def holds_annotations(header: list[str]) -> bool:
-    """Whether a header is an annotations file's: an id column and ``attack``, one line a worker."""
-    return _column(header, _ID_COLUMNS) is not None and "attack" in header and not holds_comments(header)
+def has_annotation_columns(header: list[str]) -> bool:
+    """Return True if a header is that of an annotations file: an id column and ``attack``."""
+    return _find_column(header, _ID_COLUMNS) is not None and "attack" in header and not has_comment_columns(header)
 
 
 def read_comments(path: str | PathLike[str], wanted: Collection[str]) -> dict[str, Comment]:
-    """The comments of the ids wanted, out of a file that may hold many more (it is streamed).
+    """Read the comments with the wanted ids from a file that may have many more (it is streamed).
 
     Raises:
         DataError: no id or text column, a line with another number of fields, a wanted comment twice, broken UTF-8.
     """
     comments: dict[str, Comment] = {}
-    for line, comment_id, text in _values(path, _TEXT_COLUMNS, wanted):
+    for line, comment_id, text in _read_values(path, _TEXT_COLUMNS, wanted):
         if comment_id in comments:
-            raise _repeated(comment_id, comments[comment_id].line, path, line)
-        comments[comment_id] = Comment(comment_text(text), line)
+            raise _make_repeated_error(comment_id, comments[comment_id].line, path, line)
+        comments[comment_id] = Comment(restore_comment(text), line)
     return comments
 
 
 def read_attacks(path: str | PathLike[str], wanted: Collection[str]) -> dict[str, float]:
-    """Per wanted comment the share of workers, 0 to 1, who saw a personal attack in it.
+    """Read the share of workers, 0 to 1, who saw a personal attack in each wanted comment.
 
     Raises:
         DataError: no id or attack column, a line with another number of fields, a judgement other than 0 and 1.
     """
     votes: dict[str, list[int]] = {}
-    for line, comment_id, judgement in _values(path, ("attack",), wanted):
+    for line, comment_id, judgement in _read_values(path, ("attack",), wanted):
         if judgement not in ("0", "1", "0.0", "1.0"):
             message = f"expected 0 or 1, found {show(judgement)}"
             raise DataError(message, rule="choice", file=path, line=line, instance=comment_id, field="attack")
@@ -210,14 +210,14 @@ def read_attacks(path: str | PathLike[str], wanted: Collection[str]) -> dict[str
     return {comment_id: sum(ballots) / len(ballots) for comment_id, ballots in votes.items()}
 
 
-def _values(
+def _read_values(
     path: str | PathLike[str], columns: tuple[str, ...], wanted: Collection[str]
 ) -> Iterator[tuple[int, str, str]]:
-    """(line, id, value in the first of the columns that is there) of the ids wanted."""
+    """Yield (line, id, value in the first existing column of ``columns``) for the wanted ids."""
     wanted = frozenset(wanted)
-    rows = _table(path)
+    rows = _read_table(path)
     _, header = next(rows, (1, []))
-    id_column, value_column = _column(header, _ID_COLUMNS), _column(header, columns)
+    id_column, value_column = _find_column(header, _ID_COLUMNS), _find_column(header, columns)
     if id_column is None or value_column is None:
         message = f"expected the columns rev_id and {columns[0]}, found {show(header)}"
         raise DataError(message, rule="key-missing", file=path, line=1)

@@ -2,10 +2,10 @@
 
     OUT/NAME/corpus.yaml                 name and labels
     OUT/NAME/SPLIT.jsonl                 an annotation a row
-    OUT/NAME/docs.jsonl                  the texts; rows of a split that have the same text share a document
+    OUT/NAME/docs.jsonl                  the texts; rows of a split with the same text share a document
     OUT/NAME/annotators/NAME.parquet     the masks of texts with two annotators or more, for `annotator_agreement`
 
-An annotator's spans are one group of evidences; those of several annotators are alternatives. The folder appears whole.
+The spans of one annotator are one group of evidences; several annotators are alternatives. The folder appears at once.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ import numpy as np
 import pyarrow as pa
 import yaml
 
-from eraser_hub.conversion.eraser.configs import CORPUS_YAML, annotators_file
-from eraser_hub.conversion.eraser.format import json_line
-from eraser_hub.conversion.eraser.own import own_config
+from eraser_hub.conversion.eraser.configs import CORPUS_YAML, get_annotators_path
+from eraser_hub.conversion.eraser.corpus_yaml import parse_corpus_yaml
+from eraser_hub.conversion.eraser.format import to_json_line
 from eraser_hub.conversion.eraser.schema import ANNOTATORS
 from eraser_hub.conversion.parquet import write_parquet
 from eraser_hub.metrics.annotators import majority
@@ -35,34 +35,34 @@ from eraser_hub.records.atomic import rebuild_folder
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.splits import dataset_split, release_split
 
-from .marks import MASK, SENTENCES, SIGN, TOKENS, Annotators, Marks, RowTally
+from .evidence_marks import MASK, SENTENCES, STAR, TOKENS, Annotators, MarkReader, RowTally
 from .reader import SourceRow
-from .sources import Source, source_of_rows
+from .sources import Source, wrap_dataset
 from .texts import (
     BLANKS,
-    Cut,
     Row,
     Span,
     Text,
-    cell,
-    in_order,
-    labels_of,
-    literal,
-    majority_label,
-    text_of,
-    text_of_tokens,
-    tokenizer_of,
-    word,
+    TokenCutter,
+    find_majority_label,
+    get_cell,
+    get_tokenizer,
+    parse_labels,
+    parse_literal,
+    parse_text,
+    parse_tokens,
+    parse_word,
+    sort_labels,
 )
 
 if TYPE_CHECKING:
     from datasets import Dataset, IterableDataset
 
 GROUPS, MAJORITY = "groups", "majority"
-JOINT = " [sep] "  # between the parts of a query, as CoS-E's answers stand
+QUERY_SEPARATOR = " [sep] "  # between the parts of a query, as in CoS-E
 BATCH_ROWS = 10_000
 
-SAID = {
+NOTES = {
     "no tokens": "rows left out, for they have no token",
     "ties": "rows left out, for their labels tie",
     "labels differ": "rows whose annotators give several labels, of which the majority's is taken",
@@ -81,16 +81,17 @@ SAID = {
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Which columns hold what.
+    """Columns of the imported rows, by role.
 
     Attributes:
-        texts: the text, or the texts of a row with several documents.
-        marks: for each text, the column of what was marked in it, or several with commas between, one an annotator.
-        label: of the gold label, or of the labels of several annotators.
-        tokenized: whether the texts are lists of tokens.
-        kind: what ``marks`` hold: mask, spans or quotes.
-        offsets: what spans count: tokens, characters or sentences.
-        query, id: None where there is no such column.
+        texts: columns of the texts, one per document of a row.
+        marks: for each text, the column of its rationale, or several separated by commas, one per annotator.
+        label: column of the gold label, or of the labels of several annotators.
+        tokenized: True if the texts are lists of tokens.
+        kind: form of ``marks``: mask, spans or quotes.
+        offsets: unit of spans: tokens, characters or sentences.
+        query: column of the query, if any.
+        id: column of the annotation's id, if any.
     """
 
     texts: tuple[str, ...]
@@ -105,13 +106,13 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What an import did.
+    """Result of an import.
 
     Attributes:
         folder: the corpus folder.
         rows: split -> number of annotations.
-        labels: in their order.
-        notes: lines on what was left out, changed, or taken for granted.
+        labels: the labels in order.
+        notes: lines for the user about skipped and changed data, and about assumptions.
     """
 
     folder: Path
@@ -120,8 +121,8 @@ class Imported:
     notes: list[str] = field(default_factory=list)
 
 
-class Annotated(NamedTuple):
-    """A row as an annotation: ``marked`` has for each annotator their spans in each text."""
+class AnnotatedRow(NamedTuple):
+    """A row as an annotation; ``marked`` is [annotator][text][span]."""
 
     name: str
     label: str
@@ -143,39 +144,42 @@ def import_corpus(
     """Write ``out/NAME`` from the rows of each split.
 
     Args:
-        sources: split -> its rows: a Dataset, or what `sources` opens.
-        name: the config's.
-        columns: which columns hold what.
-        out: the folder that holds the corpus folders.
-        annotators: ``groups``: a group of evidences each; ``majority``: one group of what more than half marked.
-        tokenizer: see `texts.tokenizer_of`; tokens of ``columns.tokenized`` are taken as they are.
-        force: replace the corpus folder that stands in ``out/NAME``.
+        sources: split -> rows: a Dataset, or a Source of the module `sources`.
+        name: name of the config.
+        columns: the columns by role.
+        out: the folder of the corpus folders.
+        annotators: ``groups``: one group of evidences per annotator; ``majority``: one group of the tokens that more
+            than half of them marked.
+        tokenizer: see `texts.get_tokenizer`; not used with ``columns.tokenized``.
+        force: replace an existing corpus folder ``out/NAME``.
+
+    Returns:
+        the folder, its numbers of rows, labels and notes.
 
     Raises:
-        DataError: with the file and line (or the dataset and row) and the column: a cell that is not what it should be;
-            or the folder is there already.
+        DataError: a cell is invalid, with file and line (or dataset and row) and column; or the folder exists.
     """
     try:
-        own_config(_corpus_yaml(name, ["label"]), Path(CORPUS_YAML))  # refuses a name that no corpus can have
+        parse_corpus_yaml(_make_corpus_yaml(name, ["label"]), Path(CORPUS_YAML))  # checks the name
     except DataError as error:
         raise DataError(error.message, rule="option-value", argument="name") from None
     _check_splits(sources)
     target = Path(out) / name
     _refuse_to_replace(target, force)
     opened = {
-        split: source if isinstance(source, Source) else source_of_rows(source, split)
+        split: source if isinstance(source, Source) else wrap_dataset(source, split)
         for split, source in sources.items()
     }
-    importer = _Importer(columns, tokenizer_of(tokenizer), annotators)
+    importer = _Importer(columns, get_tokenizer(tokenizer), annotators)
     with rebuild_folder(target) as folder:
         rows = {split: importer.write(split, source, folder) for split, source in opened.items()}
-        importer.write_annotators(folder / annotators_file(name))
-        labels = importer.label_names(opened)
-        (folder / CORPUS_YAML).write_text(_corpus_yaml(name, labels) + OPTIONS, encoding="utf-8")
+        importer.write_annotators(folder / get_annotators_path(name))
+        labels = importer.find_label_names(opened)
+        (folder / CORPUS_YAML).write_text(_make_corpus_yaml(name, labels) + CORPUS_YAML_HINTS, encoding="utf-8")
     return Imported(target, rows, labels, importer.notes(tokenizer))
 
 
-OPTIONS = """\
+CORPUS_YAML_HINTS = """\
 # what the card and explain would like to know:
 # language: en
 # license: cc-by-4.0
@@ -185,7 +189,7 @@ OPTIONS = """\
 """
 
 
-def _corpus_yaml(name: str, labels: Sequence[str]) -> str:
+def _make_corpus_yaml(name: str, labels: Sequence[str]) -> str:
     return yaml.safe_dump({"name": name, "labels": list(labels)}, allow_unicode=True, sort_keys=False, width=10_000)
 
 
@@ -211,20 +215,20 @@ def _check_splits(sources: Iterable[str]) -> None:
 
 
 class _Importer:
-    """Writes the splits of a corpus, and keeps what they have in common."""
+    """Writer of the splits of a corpus, with the state that they share."""
 
-    def __init__(self, columns: Columns, cut: Cut, annotators: str) -> None:
+    def __init__(self, columns: Columns, cut: TokenCutter, annotators: str) -> None:
         self.columns, self.cut, self.annotators = columns, cut, annotators
         self.tally = RowTally()
         self.labels: set[str] = set()
-        self._marks = Marks(columns.kind, columns.offsets, self.tally)
+        self._marks = MarkReader(columns.kind, columns.offsets, self.tally)
         self._docids: set[str] = set()
         self._texts: dict[bytes, str] = {}
         self._masks: list[dict[str, Any]] = []
         self._single: list[str] = []
 
     def write(self, split: str, source: Source, folder: Path) -> int:
-        """Write a split's annotations, and add its documents; the number of rows."""
+        """Write a split's annotations, add its documents, and return the number of rows."""
         known: dict[str, int] = {}
         shared: dict[tuple[int, str], str] = {}
         with ExitStack() as files:
@@ -232,82 +236,84 @@ class _Importer:
                 files.enter_context(open(folder / path, mode, encoding="utf-8"))
                 for path, mode in ((f"{release_split(split)}.jsonl", "w"), ("docs.jsonl", "a"))
             )
-            for row in self._rows(split, source, known):
-                docids = self._documents(row, split, shared, documents)
-                groups = self._groups(row)
+            for row in self._read_rows(split, source, known):
+                docids = self._add_texts(row, split, shared, documents)
+                groups = self._make_groups(row)
                 record = {
                     "annotation_id": row.name,
                     "query": row.query,
                     "classification": row.label,
-                    "evidences": [list(_evidences(group, row.texts, docids)) for group in groups],
+                    "evidences": [list(_make_evidences(group, row.texts, docids)) for group in groups],
                     "docids": docids,
                 }
-                annotations.write(json_line(record) + "\n")
+                annotations.write(to_json_line(record) + "\n")
                 self._keep_masks(row, split)
         if not known:
             raise DataError("expected at least one row that can be taken, found none", rule="empty", file=source.name)
         return len(known)
 
-    def _rows(self, split: str, source: Source, known: dict[str, int]) -> Iterator[Annotated]:
-        """The rows that can be taken; ``known`` receives id -> line."""
+    def _read_rows(self, split: str, source: Source, known: dict[str, int]) -> Iterator[AnnotatedRow]:
+        """Yield the rows that are imported; ``known`` receives id -> line."""
         for row in source.rows():
             self.tally.place = f"{Path(source.name).name}:{row.number}"
             try:
-                taken = self._row(row, split, source.classes)
-                if taken is not None and taken.name in known:
-                    found = f"expected each id once, found {show(taken.name)} again (first on line {known[taken.name]})"
-                    raise DataError(found, rule="id-twice", field=self.columns.id or "id")
+                entry = self._read_row(row, split, source.classes)
+                if entry is not None and entry.name in known:
+                    message = (
+                        f"expected each id once, found {show(entry.name)} again (first on line {known[entry.name]})"
+                    )
+                    raise DataError(message, rule="id-twice", field=self.columns.id or "id")
             except DataError as error:
                 raise error.at(file=source.name, line=row.number) from None
-            if taken is not None:
-                known[taken.name] = row.number
-                yield taken
+            if entry is not None:
+                known[entry.name] = row.number
+                yield entry
 
-    def _row(self, row: SourceRow, split: str, classes: Mapping[str, Sequence[str]]) -> Annotated | None:
-        """The row as an annotation; None where it is left out."""
+    def _read_row(self, row: SourceRow, split: str, classes: Mapping[str, Sequence[str]]) -> AnnotatedRow | None:
+        """Return the row as an annotation; None if it is skipped."""
         columns, cells = self.columns, row.cells
-        texts = [self._text(cells, column, marks) for column, marks in zip(columns.texts, columns.marks, strict=True)]
-        labels = labels_of(cell(cells, columns.label), classes.get(columns.label), columns.label)
-        label = majority_label(labels)
+        texts = [self._parse(cells, column, marks) for column, marks in zip(columns.texts, columns.marks, strict=True)]
+        labels = parse_labels(get_cell(cells, columns.label), classes.get(columns.label), columns.label)
+        label = find_majority_label(labels)
         if label is None or not all(map(len, texts)):
             self.tally.note("ties" if label is None else "no tokens")
             return None
         self.tally.note("labels differ", int(len(set(labels)) > 1))
         self.labels.add(label)
-        name = f"{split}_{row.number}" if row.key is None else word(row.key, "key")
+        name = f"{split}_{row.number}" if row.key is None else parse_word(row.key, "key")
         if columns.id is not None:
-            name = word(cell(cells, columns.id), columns.id)
-        query = "" if columns.query is None else _query(cell(cells, columns.query), columns.query)
-        return Annotated(name, label, query, texts, self._marked(cells, texts))
+            name = parse_word(get_cell(cells, columns.id), columns.id)
+        query = "" if columns.query is None else _parse_query(get_cell(cells, columns.query), columns.query)
+        return AnnotatedRow(name, label, query, texts, self._read_marks(cells, texts))
 
-    def _text(self, cells: Row, column: str, marks: str) -> Text:
-        value = cell(cells, column)
+    def _parse(self, cells: Row, column: str, marks: str) -> Text:
+        value = get_cell(cells, column)
         if self.columns.tokenized:
-            return text_of_tokens(value, column)
+            return parse_tokens(value, column)
         if self.columns.kind == MASK and marks == column and isinstance(value, str):
-            value = value.replace(SIGN, "")  # the text stands there with its marks alone
-        return text_of(value, self.cut, column)
+            value = value.replace(STAR, "")  # the column has the text with marks only
+        return parse_text(value, self.cut, column)
 
-    def _marked(self, cells: Row, texts: Sequence[Text]) -> list[list[list[Span]]]:
-        """For each annotator, their spans in each text."""
+    def _read_marks(self, cells: Row, texts: Sequence[Text]) -> list[list[list[Span]]]:
+        """Return the spans of each annotator in each text."""
         by_text: list[Annotators] = []
         for text, column in zip(texts, self.columns.marks, strict=True):
             names = [column] if column in cells or "," not in column else [name.strip() for name in column.split(",")]
             annotators: Annotators = []
             for name in names:
-                value = cell(cells, name)
-                # a column each: one that is empty is an annotator who marked nothing here
-                annotators += self._marks.annotators(value, text, name) or ([[]] if len(names) > 1 else [])
+                value = get_cell(cells, name)
+                # one column per annotator: an empty cell is an annotator without marks
+                annotators += self._marks.read_annotators(value, text, name) or ([[]] if len(names) > 1 else [])
             by_text.append(annotators)
         count = max(map(len, by_text))
         for column, annotators in zip(self.columns.marks, by_text, strict=True):
             if len(annotators) not in (0, count):
-                found = f"expected {count} annotators, as in the other texts of the row, found {len(annotators)}"
-                raise DataError(found, rule="length", field=column)
+                message = f"expected {count} annotators, as in the other texts of the row, found {len(annotators)}"
+                raise DataError(message, rule="length", field=column)
         return [[annotators[at] if annotators else [] for annotators in by_text] for at in range(count)]
 
-    def _groups(self, row: Annotated) -> list[list[list[Span]]]:
-        """The groups of evidences: for each, its spans in each text."""
+    def _make_groups(self, row: AnnotatedRow) -> list[list[list[Span]]]:
+        """Return the groups of evidences, each with its spans in each text."""
         groups = [spans for spans in row.marked if any(spans)]
         if not groups:
             self.tally.note("no marks")
@@ -315,20 +321,20 @@ class _Importer:
             self.tally.note("silent", len(row.marked) - len(groups))
         if self.annotators == GROUPS or not groups:
             return groups
-        shared = majority(np.array(self._flat_masks(row)))
+        shared = majority(np.array(self._make_flat_masks(row)))
         bounds = np.cumsum([len(text) for text in row.texts])[:-1]
         agreed = [find_mask_runs(part) for part in np.split(shared, bounds)]
         self.tally.note("no majority", int(not any(agreed)))
         return [agreed] if any(agreed) else []
 
     @staticmethod
-    def _flat_masks(row: Annotated) -> list[list[int]]:
-        """0/1 for each annotator over the tokens of all texts, one text after the other."""
+    def _make_flat_masks(row: AnnotatedRow) -> list[list[int]]:
+        """Return a 0/1 mask per annotator over the tokens of all texts, text by text."""
         pairs = [zip(spans_of_texts, row.texts, strict=True) for spans_of_texts in row.marked]
         return [[int(flag) for spans, text in each for flag in mask(spans, len(text))] for each in pairs]
 
-    def _documents(self, row: Annotated, split: str, shared: dict[tuple[int, str], str], file: IO[str]) -> list[str]:
-        """The ids of the row's documents; those that are new are written."""
+    def _add_texts(self, row: AnnotatedRow, split: str, shared: dict[tuple[int, str], str], file: IO[str]) -> list[str]:
+        """Return the ids of the row's documents, and write new documents."""
         docids, repeats = [], 0
         for number, text in enumerate(row.texts):
             docid = shared.get((number, text.document))
@@ -340,7 +346,7 @@ class _Importer:
                     docid = f"{split}:{docid}"
                 self._docids.add(docid)
                 shared[number, text.document] = docid
-                file.write(json_line({"docid": docid, "document": text.document}) + "\n")
+                file.write(to_json_line({"docid": docid, "document": text.document}) + "\n")
                 digest = blake2b(f"{number}:{text.document}".encode(), digest_size=16).digest()
                 elsewhere = self._texts.setdefault(digest, split) != split
                 self.tally.add("in several splits", int(elsewhere), [f"{docid} of {split}"])
@@ -348,24 +354,24 @@ class _Importer:
         self.tally.add("shared", int(repeats == len(row.texts)), [row.name])
         return docids
 
-    def _keep_masks(self, row: Annotated, split: str) -> None:
+    def _keep_masks(self, row: AnnotatedRow, split: str) -> None:
         if self.columns.offsets == SENTENCES:
             return  # lists of sentences are alternative rationales, not annotators
         if len(row.marked) < 2:
             self._single.append(row.name)
             return
-        masks = {"annotation_id": row.name, "split": dataset_split(split), "annotators": self._flat_masks(row)}
+        masks = {"annotation_id": row.name, "split": dataset_split(split), "annotators": self._make_flat_masks(row)}
         self._masks.append(masks)
 
     def write_annotators(self, path: Path) -> None:
-        """Write the masks of rows with two annotators or more; no file where there are none."""
+        """Write the masks of rows with two annotators or more, if there are any."""
         if self._masks:
             parts = (self._masks[at : at + BATCH_ROWS] for at in range(0, len(self._masks), BATCH_ROWS))
             write_parquet(path, ANNOTATORS, (pa.Table.from_pylist(part, ANNOTATORS) for part in parts))
             self.tally.add("one annotator", len(self._single), self._single)
 
-    def label_names(self, sources: Mapping[str, Source]) -> list[str]:
-        """The names of a ClassLabel in its order, else the labels there are, sorted.
+    def find_label_names(self, sources: Mapping[str, Source]) -> list[str]:
+        """Return the names of a ClassLabel in its order, else the sorted labels of the rows.
 
         Raises:
             DataError: the splits' ClassLabels differ.
@@ -375,16 +381,16 @@ class _Importer:
             message = f"expected one ClassLabel, or none, in all splits, found {show(list(classes), 200)}"
             raise DataError(message, rule="constant", field=self.columns.label)
         (names,) = classes
-        return in_order(self.labels) if names is None else list(names)
+        return sort_labels(self.labels) if names is None else list(names)
 
     def notes(self, tokenizer: str) -> list[str]:
-        """What is to be said: what was counted, and what was taken for granted."""
+        """Return the notes of the import: counts, and assumptions about tokens and spans."""
         lines = []
         if not self.columns.tokenized and tokenizer == BLANKS:
             lines.append("tokens: cut at blanks (U+0020) and line ends alone; `tokenizer` cuts otherwise")
         if self.columns.kind == "spans":
             lines.append(f"spans: counted in {self.columns.offsets}, the end exclusive")
-        for check, words in SAID.items():
+        for check, words in NOTES.items():
             if count := self.tally.counts[check]:
                 examples = ", ".join(self.tally.examples[check])
                 more = ", .." if count > len(self.tally.examples[check]) else ""
@@ -392,25 +398,25 @@ class _Importer:
         return lines
 
 
-def _query(value: Any, column: str) -> str:
-    parts = literal(value) if isinstance(value, str) else value
+def _parse_query(value: Any, column: str) -> str:
+    parts = parse_literal(value) if isinstance(value, str) else value
     if isinstance(parts, list):
-        return JOINT.join(word(part, f"{column}[{at}]") for at, part in enumerate(parts))
-    return word(value, column)
+        return QUERY_SEPARATOR.join(parse_word(part, f"{column}[{at}]") for at, part in enumerate(parts))
+    return parse_word(value, column)
 
 
-def _evidences(
+def _make_evidences(
     group: Sequence[Sequence[Span]], texts: Sequence[Text], docids: Sequence[str]
 ) -> Iterator[dict[str, object]]:
-    """A group's evidences, as they stand in an annotation."""
+    """Yield a group's evidences in the form of an annotation."""
     for spans, text, docid in zip(group, texts, docids, strict=True):
         for start, end in spans:
-            first, behind = text.sentences(start, end)
+            first, stop = text.find_sentences(start, end)
             yield {
                 "docid": docid,
                 "text": " ".join(text.tokens[start:end]),
                 "start_token": start,
                 "end_token": end,
                 "start_sentence": first,
-                "end_sentence": behind,
+                "end_sentence": stop,
             }

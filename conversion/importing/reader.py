@@ -1,4 +1,4 @@
-"""What a reader of foreign data is: a format of files, and the rows in a file."""
+"""Base class of the readers of an import, and the rows that they return."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 
 
 class SourceRow(NamedTuple):
-    """A row: its line in the file (or its number, from 1), its key where the source is an object of rows, its cells."""
+    """A row: its line in the file (or its number, from 1), its key if the source is an object of rows, its cells."""
 
     number: int
     key: str | None
@@ -17,10 +17,10 @@ class SourceRow(NamedTuple):
 
 
 class Reader(ABC):
-    """A format of files; a class for each, in `readers`, or a plug-in's entry point in ``eraser_hub.readers``.
+    """Base class of a reader of one file format, in `readers` or in a plug-in's entry point ``eraser_hub.readers``.
 
     Attributes:
-        suffixes: what the names of its files end in.
+        suffixes: endings of the names of its files.
         path: the file.
     """
 
@@ -34,21 +34,21 @@ class Reader(ABC):
         """Read the file's rows in order.
 
         Raises:
-            DataError: at the first place that is none of the format, with file and line.
+            DataError: at the first fault, with file and line.
         """
 
     def classes(self) -> Mapping[str, tuple[str, ...]]:
-        """Return column -> the names of a ClassLabel's numbers, where the format has such names."""
+        """Return column -> names of a ClassLabel's numbers, if the format has such names."""
         return {}
 
 
-def class_names(features: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield (column, names) of each ClassLabel in datasets.Features; ``a.b`` for a column below another."""
+def find_class_names(features: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield (column, names) of each ClassLabel in datasets.Features; ``a.b`` is a nested column."""
     for name, feature in features.items():
         kind = feature
         while isinstance(kind, list) or getattr(kind, "feature", None) is not None:
             kind = kind[0] if isinstance(kind, list) else kind.feature
         if isinstance(kind, dict):
-            yield from class_names(kind, f"{above}{name}.")
+            yield from find_class_names(kind, f"{above}{name}.")
         elif getattr(kind, "names", None):
             yield f"{above}{name}", tuple(kind.names)

@@ -1,6 +1,4 @@
-"""Where the rows of an import come from: a file in a format that a reader knows, a dataset on disk or on the Hub, or a
-Dataset in memory.
-"""
+"""Sources of the rows of an import: files with a reader, datasets on disk or on the Hub, and Datasets in memory."""
 
 from __future__ import annotations
 
@@ -15,8 +13,8 @@ from eraser_hub.records.hub import find_place
 from eraser_hub.records.lines import wrap_read_errors
 from eraser_hub.records.registry import Registry
 
-from .reader import Reader, SourceRow, class_names
-from .texts import cell
+from .reader import Reader, SourceRow, find_class_names
+from .texts import get_cell
 
 if TYPE_CHECKING:
     from datasets import Dataset, IterableDataset
@@ -24,8 +22,8 @@ if TYPE_CHECKING:
 READERS = Registry("eraser_hub.readers", "reader", Reader, "eraser_hub.conversion.importing.readers")  # type: ignore[type-abstract]
 
 
-def suffixes() -> tuple[str, ...]:
-    """Return what the names of files end in that a reader, the package's or a plug-in's, takes."""
+def list_suffixes() -> tuple[str, ...]:
+    """Return the endings of file names that the readers, those of plug-ins included, accept."""
     return tuple(suffix for reader in READERS.values() for suffix in reader.suffixes)
 
 
@@ -35,8 +33,8 @@ class Source:
 
     Attributes:
         name: the file or dataset, for messages.
-        rows: them, each time anew.
-        classes: column -> the names of a ClassLabel's numbers; ``a.b`` for a column below another.
+        rows: returns a new iterator over the rows.
+        classes: column -> names of a ClassLabel's numbers; ``a.b`` is a nested column.
     """
 
     name: str
@@ -44,33 +42,33 @@ class Source:
     classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def source_of_file(path: Path) -> Source:
-    """A file, read by what its name ends in.
+def open_file(path: Path) -> Source:
+    """Open a file with the reader for its ending.
 
     Raises:
-        DataError: another ending; and, while it is read, at the first line that is none of its format.
+        DataError: no reader has this ending; during iteration also the first fault of the file.
     """
     for kind in READERS.values():
         if path.name.endswith(kind.suffixes):
             with wrap_read_errors(path):
                 reader = kind(path)
                 return Source(str(path), reader.rows, reader.classes())
-    message = f"expected a file ending in {', '.join(suffixes())}, found {show(path.name)}"
+    message = f"expected a file ending in {', '.join(list_suffixes())}, found {show(path.name)}"
     raise DataError(message, rule="file-name", file=path)
 
 
-def parted(source: Source, shares: Mapping[str, float], texts: Sequence[str]) -> dict[str, Source]:
-    """Split -> its rows: of each split as many texts as its share asks for, by their digests; ``train`` the rest.
+def split_source(source: Source, shares: Mapping[str, float], texts: Sequence[str]) -> dict[str, Source]:
+    """Return split -> rows, divided by digests of the texts; ``train`` has the rest.
 
-    Equal texts come into one split, and the same rows always into the same.
+    Equal texts are in one split, and the result is deterministic.
 
     Args:
         source: all rows.
-        shares: split -> its share of the texts.
+        shares: split -> share of the texts.
         texts: the columns of the texts.
 
     Raises:
-        DataError: the shares leave nothing.
+        DataError: the shares leave nothing for ``train``.
     """
     if not shares:
         return {"train": source}
@@ -80,7 +78,7 @@ def parted(source: Source, shares: Mapping[str, float], texts: Sequence[str]) ->
 
     def digest(row: SourceRow) -> bytes:
         try:
-            content = repr([cell(row.cells, column) for column in texts]).encode("utf-8", "surrogatepass")
+            content = repr([get_cell(row.cells, column) for column in texts]).encode("utf-8", "surrogatepass")
         except DataError as error:
             raise error.at(file=source.name, line=row.number) from None
         return blake2b(content, digest_size=8).digest()
@@ -93,23 +91,23 @@ def parted(source: Source, shares: Mapping[str, float], texts: Sequence[str]) ->
         splits |= dict.fromkeys(digests[first : first + size], split)
         first += size
 
-    def of(split: str) -> Source:
+    def select(split: str) -> Source:
         return replace(source, rows=lambda: (row for row in source.rows() if splits.get(digest(row), "train") == split))
 
-    return {split: of(split) for split in ("train", *shares)}
+    return {split: select(split) for split in ("train", *shares)}
 
 
-def source_of_rows(rows: Dataset | IterableDataset, name: str) -> Source:
-    """A Dataset in memory, or one that is streamed."""
-    return Source(name, lambda: _of_dataset(rows, name), dict(class_names(rows.features or {})))
+def wrap_dataset(rows: Dataset | IterableDataset, name: str) -> Source:
+    """Return the source of a Dataset in memory or a streamed one."""
+    return Source(name, lambda: _iterate_dataset(rows, name), dict(find_class_names(rows.features or {})))
 
 
-def _of_dataset(rows: Dataset | IterableDataset, name: str) -> Iterator[SourceRow]:
+def _iterate_dataset(rows: Dataset | IterableDataset, name: str) -> Iterator[SourceRow]:
     each, number = iter(rows), 0
     while True:
         try:
             row = next(each, None)
-        except Exception as error:  # datasets, Arrow and the Hub's client raise many kinds
+        except Exception as error:  # datasets, Arrow and the Hub's client raise many types
             message = f"cannot be read after row {number}: {get_first_line(error)}"
             raise DataError(message, rule="file-unreadable", file=name) from error
         if row is None:
@@ -118,8 +116,8 @@ def _of_dataset(rows: Dataset | IterableDataset, name: str) -> Iterator[SourceRo
         yield SourceRow(number, None, row)
 
 
-def sources_of_dataset(dataset: str, config: str | None, revision: str | None) -> dict[str, Source]:
-    """Split -> its rows, of a folder that `datasets` wrote or loads, or of a dataset of the Hub.
+def open_dataset(dataset: str, config: str | None, revision: str | None) -> dict[str, Source]:
+    """Return split -> rows of a folder that `datasets` wrote or loads, or of a dataset on the Hub.
 
     Raises:
         DataError: there is no such dataset or config.
@@ -140,6 +138,6 @@ def sources_of_dataset(dataset: str, config: str | None, revision: str | None) -
             raise DataError(message, rule="file-missing")
     except DataError as error:
         raise error.at(file=dataset) from None
-    except Exception as error:  # datasets raises many kinds; its words name the config or the file
+    except Exception as error:  # datasets raises many types; their text names the config or the file
         raise DataError(f"cannot be opened: {get_first_line(error)}", rule="file-unreadable", file=dataset) from error
-    return {str(split): source_of_rows(rows, f"{dataset}/{split}") for split, rows in splits.items()}
+    return {str(split): wrap_dataset(rows, f"{dataset}/{split}") for split, rows in splits.items()}

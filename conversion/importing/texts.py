@@ -1,7 +1,6 @@
-"""A row's text as tokens and sentences, with the place of each token in the text it was cut from; and the other cells:
-labels, lists that a CSV holds as text, columns below columns.
+"""Cells of an imported row: texts as tokens with their offsets, labels, lists in CSV cells, and nested columns.
 
-Tokens are parted by U+0020 and sentences by line ends, as everywhere; a tokenizer cuts text from elsewhere.
+U+0020 separates tokens and line ends separate sentences; a tokenizer cuts other texts.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ from eraser_hub.records.json_lines import has_half_character, is_nested_deeper
 Row = Mapping[str, Any]
 LONGEST_LITERAL = 1 << 20
 Span = tuple[int, int]
-Cut = Callable[[str], list[Span]]
-"""Where the tokens of a line begin and end, in order."""
+TokenCutter = Callable[[str], list[Span]]
+"""Function from a line to the (start, end) of its tokens, in order."""
 
 BLANKS, WHITESPACE, CHARACTERS = "blanks", "whitespace", "characters"
 
@@ -38,9 +37,9 @@ class Text:
     Attributes:
         source: the text that character offsets count in.
         tokens: its tokens.
-        places: where each begins and ends in ``source``.
-        lines: the tokens before each sentence, ascending.
-        document: the document as it is written: tokens parted by blanks, sentences by line ends.
+        places: (start, end) of each token in ``source``.
+        lines: number of tokens before each sentence, ascending.
+        document: the written document: tokens separated by blanks, sentences by line ends.
     """
 
     source: str
@@ -60,37 +59,37 @@ class Text:
     def _starts(self) -> list[int]:
         return [start for start, _ in self.places]
 
-    def covered(self, start: int, end: int) -> Span:
-        """The tokens that the characters [start, end) touch, as [first, behind the last)."""
-        first, behind = bisect_right(self._ends, start), bisect_left(self._starts, end)
-        return first, max(first, behind)
+    def find_covered(self, start: int, end: int) -> Span:
+        """Return the tokens that the characters [start, end) touch, as [first, last + 1)."""
+        first, stop = bisect_right(self._ends, start), bisect_left(self._starts, end)
+        return first, max(first, stop)
 
-    def widened(self, start: int, end: int) -> bool:
-        """Whether the tokens that [start, end) touches hold more than the characters [start, end), blanks apart."""
-        first, behind = self.covered(start, end)
-        return first < behind and (self._starts[first] < start or self._ends[behind - 1] > end)
+    def is_widened(self, start: int, end: int) -> bool:
+        """Return True if the tokens that touch [start, end) have characters outside it."""
+        first, stop = self.find_covered(start, end)
+        return first < stop and (self._starts[first] < start or self._ends[stop - 1] > end)
 
-    def sentences(self, start: int, end: int) -> Span:
-        """The sentences that the tokens [start, end) lie in, as [first, behind the last)."""
+    def find_sentences(self, start: int, end: int) -> Span:
+        """Return the sentences that the tokens [start, end) lie in, as [first, last + 1)."""
         return bisect_right(self.lines, start) - 1, bisect_left(self.lines, end)
 
-    def sentence(self, number: int) -> Span:
-        """The tokens of a sentence."""
+    def get_sentence(self, number: int) -> Span:
+        """Return the tokens of a sentence."""
         return self.lines[number], (*self.lines[1:], len(self.tokens))[number]
 
 
-def by_blanks(line: str) -> list[Span]:
-    """At U+0020 alone."""
+def split_at_blanks(line: str) -> list[Span]:
+    """Split a line at U+0020 alone."""
     return [match.span() for match in re.finditer("[^ ]+", line)]
 
 
-def by_whitespace(line: str) -> list[Span]:
-    """At every blank that Unicode has."""
+def split_at_whitespace(line: str) -> list[Span]:
+    """Split a line at all blanks of Unicode."""
     return [match.span() for match in re.finditer(r"\S+", line)]
 
 
-def by_characters(line: str) -> list[Span]:
-    """Every character that is no blank, with the marks that belong to it."""
+def split_into_characters(line: str) -> list[Span]:
+    """Split a line into characters without blanks; combining marks stay with their character."""
     spans: list[Span] = []
     for place, sign in enumerate(line):
         joined = unicodedata.category(sign).startswith("M") or sign == "\u200d" or line[place - 1 : place] == "\u200d"
@@ -101,18 +100,18 @@ def by_characters(line: str) -> list[Span]:
     return spans
 
 
-def tokenizer_of(name: str) -> Cut:
-    """The tokenizer of that name: blanks, whitespace, characters, or a folder with a tokenizer.json.
+def get_tokenizer(name: str) -> TokenCutter:
+    """Return a tokenizer by name: blanks, whitespace, characters, or a folder with a tokenizer.json.
 
     Raises:
-        DataError: none of these.
+        DataError: the name is none of these.
     """
-    cuts = {BLANKS: by_blanks, WHITESPACE: by_whitespace, CHARACTERS: by_characters}
-    return cuts[name] if name in cuts else _of_folder(Path(name))
+    cuts = {BLANKS: split_at_blanks, WHITESPACE: split_at_whitespace, CHARACTERS: split_into_characters}
+    return cuts[name] if name in cuts else _load_tokenizer(Path(name))
 
 
-def _of_folder(folder: Path) -> Cut:
-    """The sub-words of a tokenizer; what it passes over (signs that it does not know of) becomes a token of its own."""
+def _load_tokenizer(folder: Path) -> TokenCutter:
+    """Load a tokenizer of sub-words; text that it skips (unknown characters) becomes separate tokens."""
     path = folder if folder.is_file() else folder / "tokenizer.json"
     if not path.is_file():
         expected = f"{WHITESPACE}, {CHARACTERS}, or a folder with a tokenizer.json"
@@ -124,32 +123,32 @@ def _of_folder(folder: Path) -> Cut:
         raise DataError(message, rule="extra-missing", argument="tokenizer") from None
     try:
         tokenizer: Any = Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises Exception itself
+    except Exception as error:  # the library raises plain Exceptions
         raise DataError(f"cannot be read as a tokenizer ({get_first_line(error)})", rule="model", file=path) from None
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    return lambda line: list(_whole(line, tokenizer.encode(line, add_special_tokens=False).offsets))
+    return lambda line: list(_merge_pieces(line, tokenizer.encode(line, add_special_tokens=False).offsets))
 
 
-def _whole(line: str, offsets: list[Span]) -> Iterator[Span]:
-    """Sub-words without blanks at their ends, pieces of one character together, and what lies between them."""
+def _merge_pieces(line: str, offsets: list[Span]) -> Iterator[Span]:
+    """Yield sub-words without outer blanks, with pieces of one character merged, and the text between them."""
     place = 0
     for start, end in [*offsets, (len(line), len(line))]:
         start = max(start, place)
-        yield from ((place + first, place + last) for first, last in by_whitespace(line[place:start]))
+        yield from ((place + first, place + last) for first, last in split_at_whitespace(line[place:start]))
         part = line[start:end]
         if part.strip():
             yield start + len(part) - len(part.lstrip()), start + len(part.rstrip())
         place = max(place, end)
 
 
-def text_of(value: Any, cut: Cut, column: str) -> Text:
-    """A cell of running text, or of sentences as a list.
+def parse_text(value: Any, cut: TokenCutter, column: str) -> Text:
+    """Parse a cell of running text, or of sentences as a list.
 
     Raises:
-        DataError: it is something else, or a token holds a blank.
+        DataError: the cell has another form, or a token contains a blank.
     """
-    sentences = literal(value) if isinstance(value, str) else value
+    sentences = parse_literal(value) if isinstance(value, str) else value
     if not isinstance(sentences, list) or not all(isinstance(sentence, str) for sentence in sentences):
         sentences = [value]
     if not all(isinstance(sentence, str) for sentence in sentences) or has_half_character(sentences):
@@ -157,12 +156,12 @@ def text_of(value: Any, cut: Cut, column: str) -> Text:
     if len(sentences) > 1 or isinstance(value, list):
         for number, sentence in enumerate(sentences):
             if "\n" in sentence or not sentence.strip():
-                found = f"expected a sentence of one line, found {show(sentence)}"
-                raise DataError(found, rule="text", field=f"{column}[{number}]")
-    return _cut(str("\n".join(sentences)), cut, column)
+                message = f"expected a sentence of one line, found {show(sentence)}"
+                raise DataError(message, rule="text", field=f"{column}[{number}]")
+    return _make_text(str("\n".join(sentences)), cut, column)
 
 
-def _cut(source: str, cut: Cut, column: str) -> Text:
+def _make_text(source: str, cut: TokenCutter, column: str) -> Text:
     tokens: list[str] = []
     places: list[Span] = []
     lines: list[int] = []
@@ -175,20 +174,20 @@ def _cut(source: str, cut: Cut, column: str) -> Text:
             if " " in one:
                 raise DataError(f"expected tokens without a blank, found {show(one)}", rule="text", field=column)
         lines += [len(tokens)] if words else []
-        written.append(line if cut is by_blanks else " ".join(words))
+        written.append(line if cut is split_at_blanks else " ".join(words))
         tokens += words
         places += [(place + start, place + end) for start, end in spans]
         place += len(line) + 1
     return Text(source, tokens, places, lines, "\n".join(written))
 
 
-def text_of_tokens(value: Any, column: str) -> Text:
-    """A cell of tokens, or of sentences as lists of tokens.
+def parse_tokens(value: Any, column: str) -> Text:
+    """Parse a cell of tokens, or of sentences as lists of tokens.
 
     Raises:
-        DataError: it is something else; a token that is empty, or holds a blank.
+        DataError: the cell has another form, or a token is empty or contains a blank.
     """
-    tokens = literal(value) if isinstance(value, str) else value
+    tokens = parse_literal(value) if isinstance(value, str) else value
     if not isinstance(tokens, list):
         message = f"expected a list of tokens (`text` takes running text), found {show(value)}"
         raise DataError(message, rule="type", field=column)
@@ -200,14 +199,14 @@ def text_of_tokens(value: Any, column: str) -> Text:
             if odd or has_half_character(token):
                 place = f"{column}[{number}][{at}]" if nested else f"{column}[{at}]"
                 raise DataError(f"expected a token without a blank, found {show(token)}", rule="text", field=place)
-    return _cut("\n".join(" ".join(sentence) for sentence in sentences), by_blanks, column)
+    return _make_text("\n".join(" ".join(sentence) for sentence in sentences), split_at_blanks, column)
 
 
 # -- cells ------------------------------------------------------------------------------------------------------------
 
 
-def cell(row: Row, column: str) -> Any:
-    """The value of a column; ``a.b`` is the field b of the column a, or of each of its elements where it is a list.
+def get_cell(row: Row, column: str) -> Any:
+    """Return the value of a column; ``a.b`` is the field b of column a, or of each element of a list.
 
     Raises:
         DataError: there is no such column.
@@ -216,20 +215,20 @@ def cell(row: Row, column: str) -> Any:
         return row[column]
     value: Any = row
     for name in column.split("."):
-        value = _member(value, name, row, column)
+        value = _get_member(value, name, row, column)
     return value
 
 
-def _member(value: Any, name: str, row: Row, column: str) -> Any:
+def _get_member(value: Any, name: str, row: Row, column: str) -> Any:
     if isinstance(value, list):
-        return [_member(each, name, row, column) for each in value]
+        return [_get_member(each, name, row, column) for each in value]
     if not isinstance(value, Mapping) or name not in value:
         raise DataError(f"expected the column, found {show(list(row), 200)}", rule="key-missing", field=column)
     return value[name]
 
 
-def literal(text: str) -> Any:
-    """The list that a cell of text holds, as JSON or as Python writes it (pandas does); else the text itself."""
+def parse_literal(text: str) -> Any:
+    """Return the list in a cell of text, in JSON or Python notation (as pandas writes it), else the text."""
     if not text.lstrip().startswith(("[", "{")) or len(text) > LONGEST_LITERAL:
         return text
     if is_nested_deeper(text):
@@ -244,11 +243,11 @@ def literal(text: str) -> Any:
         return text
 
 
-def word(value: Any, column: str) -> str:
-    """A cell that is one string, or a whole number.
+def parse_word(value: Any, column: str) -> str:
+    """Return a cell with one string or integer as a string.
 
     Raises:
-        DataError: it is something else.
+        DataError: the cell has another type.
     """
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
@@ -257,28 +256,28 @@ def word(value: Any, column: str) -> str:
     return value
 
 
-def labels_of(value: Any, names: Sequence[str] | None, column: str) -> list[str]:
-    """The label of a cell, or the labels where it holds several.
+def parse_labels(value: Any, names: Sequence[str] | None, column: str) -> list[str]:
+    """Return the labels of a cell, one or several.
 
     Args:
         value: a name, a number, or a list of them.
-        names: those of a ClassLabel's numbers; None where the column is none.
-        column: for errors.
+        names: names of a ClassLabel's numbers; None for another column.
+        column: name of the column, for errors.
 
     Raises:
-        DataError: a cell without a label, or with something else.
+        DataError: the cell has no label, or an invalid one.
     """
-    value = literal(value) if isinstance(value, str) else value
+    value = parse_literal(value) if isinstance(value, str) else value
     if isinstance(value, list):
         if not value:
             raise DataError("expected a label, found an empty list", rule="label-missing", field=column)
-        return [_label(each, names, f"{column}[{at}]") for at, each in enumerate(value)]
-    return [_label(value, names, column)]
+        return [_parse_label(each, names, f"{column}[{at}]") for at, each in enumerate(value)]
+    return [_parse_label(value, names, column)]
 
 
-def _label(value: Any, names: Sequence[str] | None, place: str) -> str:
+def _parse_label(value: Any, names: Sequence[str] | None, place: str) -> str:
     if isinstance(value, float) and value.is_integer():
-        value = int(value)  # a column of numbers with a gap is one of floats
+        value = int(value)  # a column of integers with a gap has floats
     if names is not None and isinstance(value, int) and not isinstance(value, bool):
         if not 0 <= value < len(names):
             message = f"expected a label, 0 to {len(names) - 1}, found {value}"
@@ -291,17 +290,17 @@ def _label(value: Any, names: Sequence[str] | None, place: str) -> str:
         return str(value)
     if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
         raise DataError(f"expected a label, found {show(value)}", rule="label-missing", field=place)
-    return word(value, place)
+    return parse_word(value, place)
 
 
-def majority_label(labels: Sequence[str]) -> str | None:
-    """The label that more annotators gave than any other; None where several tie."""
+def find_majority_label(labels: Sequence[str]) -> str | None:
+    """Return the most frequent label; None if several tie."""
     counts = Counter(labels).most_common(2)
     return None if len(counts) == 2 and counts[0][1] == counts[1][1] else counts[0][0]
 
 
-def in_order(labels: set[str]) -> list[str]:
-    """Sorted by value: by number where all are whole numbers, else as text."""
+def sort_labels(labels: set[str]) -> list[str]:
+    """Sort labels: by number if all are integers, else as text."""
     try:
         return sorted(labels, key=lambda label: (int(label), label))
     except ValueError:

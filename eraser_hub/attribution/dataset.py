@@ -13,7 +13,7 @@ import numpy as np
 
 from eraser_hub.conversion.dataset import RELEASE
 from eraser_hub.conversion.eraser.configs import CONFIGS, EraserConfig
-from eraser_hub.conversion.eraser.release import configs_of
+from eraser_hub.conversion.eraser.release import read_configs
 from eraser_hub.papers import load_paper
 from eraser_hub.records.built import LABEL_COLUMNS, open_built, read_rows
 from eraser_hub.records.errors import DataError, get_first_line, show
@@ -267,4 +267,4 @@ def _own_config(split: Split) -> EraserConfig | None:
         built = open_built(split.name)
     except DataError:  # rows from elsewhere, of which there is no card of ours
         return None
-    return configs_of(built)[split.config] if built.paths(RELEASE) else None
+    return read_configs(built)[split.config] if built.paths(RELEASE) else None

@@ -134,20 +134,20 @@ def _sources(
     path: str, splits: list[str], config: str | None, revision: str | None, texts: Sequence[str]
 ) -> dict[str, Source]:
     """Split -> its rows."""
-    from eraser_hub.conversion.download.addresses import local_file
-    from eraser_hub.conversion.importing.sources import parted, source_of_file, sources_of_dataset, suffixes
+    from eraser_hub.conversion.download.addresses import fetch_file
+    from eraser_hub.conversion.importing.sources import list_suffixes, open_dataset, open_file, split_source
 
     pairs = [_pair(split) for split in splits]
     if len({split for split, _ in pairs}) < len(pairs):
         raise _wrong_split("expected each split once")
     shares = {split: share for split, file in pairs if (share := _share(file)) is not None}
     pairs = [pair for pair in pairs if pair[0] not in shares]
-    if path.endswith(suffixes()):
+    if path.endswith(list_suffixes()):
         if "train" in {*shares, *dict(pairs)}:
             raise _wrong_split("expected other splits than train, which is `source`")
-        files = {split: source_of_file(local_file(file)) for split, file in [("train", path), *pairs]}
-        return {**parted(files.pop("train"), shares, texts), **files}
-    sources_by_split = sources_of_dataset(path, config, revision)
+        files = {split: open_file(fetch_file(file)) for split, file in [("train", path), *pairs]}
+        return {**split_source(files.pop("train"), shares, texts), **files}
+    sources_by_split = open_dataset(path, config, revision)
     if not pairs:  # with shares too: they are of this split
         pairs = [("train", "train" if "train" in sources_by_split else next(iter(sources_by_split)))]
         rest = [split for split in sources_by_split if split != pairs[0][1]]
@@ -161,7 +161,7 @@ def _sources(
     chosen = {split: sources_by_split[name] for split, name in pairs}
     if shares and "train" not in chosen:
         raise _wrong_split("a share is taken from train: name it too (train=SPLIT)")
-    return {**parted(chosen.pop("train"), shares, texts), **chosen} if shares else chosen
+    return {**split_source(chosen.pop("train"), shares, texts), **chosen} if shares else chosen
 
 
 def _wrong_split(message: str) -> UsageError:

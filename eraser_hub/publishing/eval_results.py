@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from eraser_hub.conversion.dataset import Headline
-from eraser_hub.conversion.leaderboard import FRAMEWORK, HEADLINES, ranked, task_category, task_id
+from eraser_hub.conversion.leaderboard import FRAMEWORK, HEADLINES, get_task_category, is_ranked, task_id
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.built import BuiltDataset
 from eraser_hub.records.errors import DataError, get_first_line, show
@@ -66,7 +66,7 @@ def write_eval_results(
     """
     check_model(model)
     name, config, split = built.place.dataset, str(scores["config"]), str(scores["split"])
-    if name not in HEADLINES or not ranked(split):
+    if name not in HEADLINES or not is_ranked(split):
         what = f"the dataset {name}" if name not in HEADLINES else f"the split {split}"
         message = f"{what} has no tasks in an eval.yaml, so no results can answer them"
         raise DataError(message, rule="unsupported", argument="eval_results")
@@ -79,7 +79,7 @@ def write_eval_results(
     origin = {"source_url": source, "source_name": "Predictions" if source else None, "dataset_revision": revision}
     entries = _entries([(task_id(config, split, each), value, why) for each, value, why in values], dataset, origin)
     place: dict[str, Any] = {
-        "task_type": task_category(name, config),
+        "task_type": get_task_category(name, config),
         "dataset_type": dataset,
         "dataset_name": f"{built.card.get('pretty_name') or name} ({config})",
         "dataset_config": config,

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from eraser_hub.conversion.card import card_text
-from eraser_hub.conversion.croissant import dataset_version, verify_digests
+from eraser_hub.conversion.card import make_card_text
+from eraser_hub.conversion.croissant import get_dataset_version, verify_digests
 from eraser_hub.conversion.leaderboard import verify_eval_yaml
 from eraser_hub.records.built import open_built, read_card
 from eraser_hub.records.digests import compute_file_digest
@@ -122,7 +122,7 @@ def _upload(folder: Path, name: str, repo_id: str, kind: str) -> Upload:
     # `evaluate.load` looks for a Space at the tag of its own version first
     moving = (f"v{pinned('evaluate')}",) if kind == "space" and name != BOARD else ()
     # the metrics share the package's version
-    version = dataset_version(open_built(folder).card) if kind == "dataset" else __version__
+    version = get_dataset_version(open_built(folder).card) if kind == "dataset" else __version__
     return Upload(name, repo_id, kind, files, left_out, version, moving, stamps=stamps_of(files.values()))
 
 
@@ -226,7 +226,7 @@ def filled(upload: Upload, namespace: str, aside: Path) -> Upload:
     if upload.kind == "space":
         metadata, prose = read_card(files["README.md"])
         names = [name if "/" in str(name) else f"{namespace}/{name}" for name in metadata.get("datasets") or ()]
-        texts["README.md"] = card_text(metadata | ({"datasets": names} if names else {}), prose)
+        texts["README.md"] = make_card_text(metadata | ({"datasets": names} if names else {}), prose)
     ours = "|".join(map(re.escape, (*HUB_DATASETS, *metric_names())))
     texts["README.md"] = re.sub(
         rf'((?:load_dataset|evaluate\.load)\(")({ours})"', rf'\g<1>{namespace}/\g<2>"', texts["README.md"]

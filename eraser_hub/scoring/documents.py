@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from eraser_hub.conversion.eraser.format import read_document_lines, safe_name
+from eraser_hub.conversion.eraser.format import is_safe_name, read_document_lines
 from eraser_hub.metrics.joining import DocumentLengths
 from eraser_hub.metrics.tokens import measure_texts
 from eraser_hub.records.errors import DataError
@@ -80,7 +80,7 @@ class CorpusDocuments(DocumentLengths):
     def _read_files(self, docids: Sequence[str]) -> None:
         texts, numbers, size = list[bytes](), list[int](), 0
         for number, docid in enumerate(docids, self.known):
-            if not safe_name(docid):  # a docid is a file's name: it never leads out of the folder
+            if not is_safe_name(docid):  # a docid is a file's name: it never leads out of the folder
                 continue
             try:
                 texts.append(read_utf8_file(f"{self.folder}/{file_name(docid)}"))

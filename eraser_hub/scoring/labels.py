@@ -44,9 +44,11 @@ def find_corpus_labels(folder: Path, config: str | None, annotations: Path) -> L
         DataError: its corpus.yaml is not in order; ``config`` is not known.
     """
     if (folder / CORPUS_YAML).exists():
-        from eraser_hub.conversion.eraser.own import own_config_of  # with YAML, which not every score should wait for
+        from eraser_hub.conversion.eraser.corpus_yaml import (
+            read_corpus_yaml,  # with YAML, which not every score should wait for
+        )
 
-        return LabelNames(own_config_of(folder).label_names)
+        return LabelNames(read_corpus_yaml(folder).label_names)
     if config is not None:
         if config not in CONFIGS:
             message = f"expected one of the configs {', '.join(CONFIGS)}, found {show(config)}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from os.path import realpath
 from pathlib import Path
 
-from eraser_hub.conversion.download.addresses import is_remote, local_file
+from eraser_hub.conversion.download.addresses import fetch_file, is_remote
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.operators import find_operator_files, read_operator
 
@@ -66,7 +66,7 @@ def parse_systems(arguments: Sequence[str], *, several_operators: bool = False, 
         if not (equals and name) or is_remote(argument) or Path(argument).exists():
             name, files = "", argument
         own = [files] if Path(files).exists() else [file for file in files.split(",") if file] or [files]
-        named_files = [local_file(file) for file in own]
+        named_files = [fetch_file(file) for file in own]
         runs = (
             [path for file in named_files for path in find_operator_files(file)] if several_operators else named_files
         )

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.conversion.card import CARDS, content_version, size_category, verify_folder
+from eraser_hub.conversion.card import CARDS, compute_content_version, get_size_category, verify_folder
 from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.conversion.eraser.schema import SCHEMA
 from eraser_hub.records.built import read_card
@@ -53,12 +53,12 @@ def test_card_and_parquet_are_compared(copy):
 
 @pytest.mark.parametrize(("rows", "name"), [(0, "n<1K"), (999, "n<1K"), (1000, "1K<n<10K"), (600_000, "100K<n<1M")])
 def test_size_category(rows, name):
-    assert size_category(rows) == name
+    assert get_size_category(rows) == name
 
 
 def test_other_contents_have_another_version():
-    assert content_version(["a"]) != content_version(["b"])
-    assert content_version(["a", "b"]) == content_version(["a", "b"])
+    assert compute_content_version(["a"]) != compute_content_version(["b"])
+    assert compute_content_version(["a", "b"]) == compute_content_version(["a", "b"])
 
 
 def test_a_cards_picture_is_copied_beside_it_and_a_missing_one_is_named(tmp_path, monkeypatch):
@@ -69,12 +69,12 @@ def test_a_cards_picture_is_copied_beside_it_and_a_missing_one_is_named(tmp_path
     (tmp_path / "out").mkdir()
     text = "# Title\n\n<!-- picture: A review with\nits rationale -->\n\nMore."
     with refused("file-missing", file="cards/toy.png"):
-        module.with_picture(text, "toy", tmp_path / "out")
+        module.insert_picture(text, "toy", tmp_path / "out")
     (tmp_path / "cards" / "toy.png").write_bytes(b"png")
-    shown = module.with_picture(text, "toy", tmp_path / "out")
+    shown = module.insert_picture(text, "toy", tmp_path / "out")
     assert shown == "# Title\n\n![A review with\nits rationale](toy.png)\n\nMore."
     assert (tmp_path / "out" / "toy.png").read_bytes() == b"png"
-    assert module.with_picture("no mark", "toy", tmp_path / "out") == "no mark"
+    assert module.insert_picture("no mark", "toy", tmp_path / "out") == "no mark"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.conversion.leaderboard import HEADLINES, task_category, verify_eval_yaml, write_eval_yaml
+from eraser_hub.conversion.leaderboard import HEADLINES, get_task_category, verify_eval_yaml, write_eval_yaml
 
 from ..refusals import refused
 
@@ -62,10 +62,10 @@ def test_headlines_are_scores_with_the_direction_that_the_board_shows():
 
 
 def test_task_categories_are_those_of_the_cards():
-    assert task_category("eraser", "multirc") == "question-answering"
-    assert task_category("eraser", "movies") == "text-classification"
-    assert task_category("bilingual_perturbation", "mrc_ch") == "question-answering"
-    assert task_category("human_rationales", "sst") == "text-classification"
+    assert get_task_category("eraser", "multirc") == "question-answering"
+    assert get_task_category("eraser", "movies") == "text-classification"
+    assert get_task_category("bilingual_perturbation", "mrc_ch") == "question-answering"
+    assert get_task_category("human_rationales", "sst") == "text-classification"
 
 
 def test_an_edited_or_missing_eval_yaml_is_named(built, samples, tmp_path):

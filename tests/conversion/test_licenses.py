@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.conversion.licenses import license_of
+from eraser_hub.conversion.licenses import detect_license
 
 from ..refusals import refused
 
@@ -82,7 +82,7 @@ def test_a_licence_that_says_something_else_is_said(source, tmp_path):
 )
 def test_what_a_text_is(tmp_path, text, name):
     (tmp_path / "LICENSE").write_text(text)
-    assert license_of(tmp_path / "LICENSE") == name
+    assert detect_license(tmp_path / "LICENSE") == name
 
 
 def test_folders_links_and_large_files_of_that_name_are_skipped(source, tmp_path):

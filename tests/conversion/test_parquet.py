@@ -92,7 +92,10 @@ def test_the_two_calls_of_the_readme(hub, monkeypatch, tmp_path):
     assert DEFAULT_CONFIG == "movies"
     loaded = load_dataset("eraser", "movies", cache_dir=str(tmp_path))
     assert {split: len(rows) for split, rows in loaded.items()} == {"train": 27, "validation": 24, "test": 13}
-    assert loaded["train"].features == ConfigWords("", {"classification": ("NEG", "POS")}).dataset_info(SCHEMA).features
+    assert (
+        loaded["train"].features
+        == ConfigWords("", {"classification": ("NEG", "POS")}).make_dataset_info(SCHEMA).features
+    )
     streamed = next(iter(load_dataset("eraser", streaming=True)["train"]))
     assert streamed == loaded["train"][0]
 

@@ -422,27 +422,27 @@ def test_a_request_that_drips_in_is_given_up(served, monkeypatch):
 # ------------------------------------------------------------------------------------------------- files by address
 FETCH = """
 import json, sys
-from eraser_hub.conversion.download.addresses import local_file
-found = local_file(sys.argv[-1] if len(sys.argv) > 1 else "hf://datasets/org/eraser/p.jsonl")
+from eraser_hub.conversion.download.addresses import fetch_file
+found = fetch_file(sys.argv[-1] if len(sys.argv) > 1 else "hf://datasets/org/eraser/p.jsonl")
 print(json.dumps([found.name, found.read_text(), found.with_name(found.name + ".run.json").read_text()]))
 """
 
 
 def test_predictions_come_from_the_web_with_what_their_run_says(toy_hub, served, monkeypatch, tmp_path):
-    from eraser_hub.conversion.download.addresses import local_file
+    from eraser_hub.conversion.download.addresses import fetch_file
 
     (toy_hub / "eraser" / "p.jsonl").write_text("{}\n")
     (toy_hub / "eraser" / "p.jsonl.run.json").write_text('{"signature": "lime"}')
     (toy_hub / "eraser" / "q.jsonl").write_text("[]\n")
     address = f"{served.url}/datasets/eraser/resolve/main"
-    path = local_file(f"{address}/p.jsonl")
+    path = fetch_file(f"{address}/p.jsonl")
     assert (path.name, path.read_text()) == ("p.jsonl", "{}\n")
     assert json.loads(path.with_name("p.jsonl.run.json").read_text()) == {"signature": "lime"}
-    alone = local_file(f"{address}/q.jsonl")
+    alone = fetch_file(f"{address}/q.jsonl")
     assert alone.read_text() == "[]\n" and not alone.with_name("q.jsonl.run.json").exists()
-    assert local_file("here/p.jsonl") == Path("here/p.jsonl")
+    assert fetch_file("here/p.jsonl") == Path("here/p.jsonl")
     with refused("file-missing", f"{address}/nothing.jsonl", "404"):
-        local_file(f"{address}/nothing.jsonl")
+        fetch_file(f"{address}/nothing.jsonl")
 
 
 def test_predictions_come_from_the_hub(toy_hub, served, child):

@@ -250,15 +250,15 @@ def test_digests_tell_which_file_changed(toy):
 
 
 def test_configs_of_different_versions_make_one_version():
-    from eraser_hub.conversion.croissant import dataset_version
+    from eraser_hub.conversion.croissant import get_dataset_version
 
     def card(*versions: str) -> dict:
         return {"configs": [{"config_name": str(n), "version": version} for n, version in enumerate(versions)]}
 
-    assert dataset_version(card("1.0.5", "1.0.5")) == "1.0.5"
-    mixed = dataset_version(card("1.0.5", "1.0.6"))
+    assert get_dataset_version(card("1.0.5", "1.0.5")) == "1.0.5"
+    mixed = get_dataset_version(card("1.0.5", "1.0.6"))
     assert mixed.startswith(f"{__version__.rpartition('.')[0]}.") and mixed not in ("1.0.5", "1.0.6")
-    assert mixed == dataset_version(card("1.0.5", "1.0.6")) != dataset_version(card("1.0.6", "1.0.5"))
+    assert mixed == get_dataset_version(card("1.0.5", "1.0.6")) != get_dataset_version(card("1.0.6", "1.0.5"))
 
 
 def test_what_the_viewer_does_wrong_is_a_quirk_with_its_cause_and_the_splits_it_costs(toy):

@@ -1,1 +1,1 @@
-"""The formats that an import reads, one a module."""
+"""Readers of file formats, one per module."""

@@ -1,4 +1,4 @@
-"""CSV and TSV: a header, then a row a record."""
+"""Reader of CSV and TSV: a header, then one record per row."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ LONGEST_CELL = 1 << 27
 
 
 class Csv(Reader):
-    """A header, then a row a record, which may span lines."""
+    """Reader of a header and records, which may span lines."""
 
     suffixes = (".csv", ".tsv")
 
     def rows(self) -> Iterator[SourceRow]:
-        """Read the rows, each with the line that it begins in."""
+        """Read the rows, each with its first line."""
         path = self.path
-        limit = csv.field_size_limit(LONGEST_CELL)  # of the process: it is put back
+        limit = csv.field_size_limit(LONGEST_CELL)  # of the process: restored below
         reader = csv.reader(read_utf8_lines(path), "excel-tab" if path.suffix == ".tsv" else "excel", strict=True)
         header: list[str] = []
         before = 0

@@ -1,4 +1,4 @@
-"""JSON: a list of rows, or an object whose values are rows; or lines, as many a .json holds."""
+"""Reader of JSON: a list of rows, an object whose values are rows, or JSON lines in a .json file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .json_lines import JsonLines
 
 
 class Json(Reader):
-    """A list of rows, an object of rows, or lines."""
+    """Reader of a list of rows, an object of rows, or lines."""
 
     suffixes = (".json",)
 

@@ -1,4 +1,4 @@
-"""JSON lines: an object a line."""
+"""Reader of JSON lines: one object per line."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from eraser_hub.records.lines import read_line_batches
 
 
 class JsonLines(Reader):
-    """An object a line."""
+    """Reader of one object per line."""
 
     suffixes = (".jsonl", ".ndjson")
 
     def rows(self) -> Iterator[SourceRow]:
-        """Read a row a line."""
+        """Read one row per line."""
         for batch in read_line_batches(self.path):
             for number, line in zip(batch.numbers, batch.lines, strict=True):
                 yield SourceRow(number, None, parse_strict_object(line, file=self.path, number=number))

@@ -1,4 +1,4 @@
-"""Parquet, with the names of the labels where `datasets` wrote it."""
+"""Reader of Parquet, with the label names that `datasets` writes."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Iterator, Mapping
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from eraser_hub.conversion.importing.reader import Reader, SourceRow, class_names
+from eraser_hub.conversion.importing.reader import Reader, SourceRow, find_class_names
 from eraser_hub.records.built import read_rows
 from eraser_hub.records.errors import DataError, get_first_line, show
 from eraser_hub.records.lines import wrap_read_errors
 
 
 class Parquet(Reader):
-    """A table."""
+    """Reader of a table."""
 
     suffixes = (".parquet",)
 
     def rows(self) -> Iterator[SourceRow]:
-        """Read the rows by their numbers."""
+        """Read the rows, numbered from 1."""
         rows = (row for table in read_rows([self.path]) for row in table.to_pylist())
         return (SourceRow(number, None, row) for number, row in enumerate(rows, 1))
 
@@ -38,6 +38,6 @@ class Parquet(Reader):
         if b"huggingface" not in (schema.metadata or {}):
             return {}
         try:
-            return dict(class_names(Features.from_arrow_schema(schema)))
-        except Exception:  # what another version of datasets wrote; the numbers are then labels by themselves
+            return dict(find_class_names(Features.from_arrow_schema(schema)))
+        except Exception:  # features of an unknown version of datasets: use the numbers as labels
             return {}

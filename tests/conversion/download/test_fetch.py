@@ -279,7 +279,7 @@ def test_a_server_that_never_answers(tmp_path):
 def test_a_server_that_hands_out_crumbs_is_given_up_on(server, tmp_path, monkeypatch):
     url, behaviour = server
     behaviour.script = ["cut"]  # each time half of what is left: something new, and never the end
-    monkeypatch.setattr(downloading, "MOST_TRIES", 5)
+    monkeypatch.setattr(downloading, "MAX_TRIES", 5)
     with refused("network", f" of {len(CORPUS)} ", "5 tries") as caught:
         fetched(url, tmp_path)
     came = (tmp_path / "archives" / "movies.tar.gz.part").stat().st_size
@@ -369,9 +369,9 @@ def test_a_corpus_that_cannot_be_read_is_not_held_to(server, tmp_path, monkeypat
         raise DataError("expected the key 'evidences'", rule="key-missing", file=folder / "val.jsonl", line=1)
 
     with refused("key-missing", "val.jsonl:1: ", "'evidences'", tmp_path / "archives" / "multirc.tar.gz"):
-        fetch.corpus_folder("multirc", tmp_path, progress=False, say=lambda line: None, read=read)
+        fetch.fetch_corpus("multirc", tmp_path, progress=False, say=lambda line: None, read=read)
     assert not (tmp_path / "archives" / "multirc.tar.gz.sha256").exists()
-    fetch.corpus_folder("multirc", tmp_path, progress=False, say=lambda line: None, read=lambda folder: None)
+    fetch.fetch_corpus("multirc", tmp_path, progress=False, say=lambda line: None, read=lambda folder: None)
     assert (tmp_path / "archives" / "multirc.tar.gz.sha256").exists()
 
 
@@ -413,10 +413,10 @@ def test_a_corpus_is_downloaded_verified_and_unpacked(server, tmp_path, monkeypa
     url, behaviour = server
     behaviour.body = archive_of({"multirc/val.jsonl": b"{}\n", "multirc/docs/a": b"a ."})
     monkeypatch.setenv("ERASER_HUB_ARCHIVES", url + "/")
-    folder = fetch.corpus_folder("multirc", tmp_path, progress=False, say=lambda line: None)
+    folder = fetch.fetch_corpus("multirc", tmp_path, progress=False, say=lambda line: None)
     assert folder.name == "multirc" and (folder / "docs" / "a").read_bytes() == b"a ."
     assert behaviour.requests == [("/multirc.tar.gz", None)]
-    assert fetch.corpus_folder("multirc", tmp_path, progress=False) == folder
+    assert fetch.fetch_corpus("multirc", tmp_path, progress=False) == folder
     assert len(behaviour.requests) == 1
 
 
@@ -425,7 +425,7 @@ def test_a_form_of_a_corpus_is_looked_for_in_the_other_archive(server, tmp_path,
     behaviour.script = ["404", "whole"]
     behaviour.body = archive_of({"cose/val.jsonl": b"{}\n", "cose_simplified/val.jsonl": b"{}\n"})
     monkeypatch.setenv("ERASER_HUB_ARCHIVES", url)
-    folder = fetch.corpus_folder("cose_simplified", tmp_path, progress=False, say=lambda line: None)
+    folder = fetch.fetch_corpus("cose_simplified", tmp_path, progress=False, say=lambda line: None)
     assert folder.name == "cose_simplified"
     assert [path for path, _ in behaviour.requests] == ["/cose_simplified.tar.gz", "/cose.tar.gz"]
 
@@ -436,16 +436,16 @@ def test_a_corpus_that_is_nowhere_says_where_it_was_looked_for(server, tmp_path,
     monkeypatch.setenv("ERASER_HUB_ARCHIVES", url)
     mentions = ("esnli_flat ", f"{url}/esnli_flat.tar.gz", f"{url}/esnli.tar.gz", "404", "`source`")
     with refused("file-missing", *mentions, type=fetch.NotReleased):
-        fetch.corpus_folder("esnli_flat", tmp_path, progress=False)
+        fetch.fetch_corpus("esnli_flat", tmp_path, progress=False)
 
 
 def test_an_unknown_config(tmp_path):
     with refused("option-value", "'films'", " movies, "):
-        fetch.corpus_folder("films", tmp_path)
+        fetch.fetch_corpus("films", tmp_path)
 
 
 def test_each_config_has_an_archive_with_an_address():
-    known = fetch.sources()
+    known = fetch.read_sources()
     assert set(known["configs"]) >= {"movies", "multirc", "fever", "boolq", "evidence_inference", "cose", "esnli"}
     for facts in known["configs"].values():
         for name in facts["archives"]:

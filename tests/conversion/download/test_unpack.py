@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eraser_hub.conversion.download import fetch
-from eraser_hub.conversion.download.unpack import Limits, NoRoom, unpack
+from eraser_hub.conversion.download.unpack import DiskFull, Limits, unpack
 from eraser_hub.records.errors import BusyError, DataError
 from eraser_hub.records.locks import hold_lock
 
@@ -290,15 +290,15 @@ def test_a_full_disk_is_said(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(tarfile.TarFile, "extract", full)
-    with refused("file-unreadable", tmp_path, file="a.tar.gz", type=NoRoom):
+    with refused("file-unreadable", tmp_path, file="a.tar.gz", type=DiskFull):
         unpack(write(tmp_path / "a.tar.gz", *GOOD), tmp_path / "out")
 
 
 def test_a_users_archive_is_unpacked_once(tmp_path):
     archive = write(tmp_path / "movies.tar.gz", *GOOD)
-    folder = fetch.archive_folder(archive, tmp_path / "cache")
+    folder = fetch.unpack_archive(archive, tmp_path / "cache")
     assert fetch.find_corpus(folder, "movies") == folder / "movies"
     (folder / "movies" / "mark").touch()
-    assert fetch.archive_folder(archive, tmp_path / "cache") == folder
+    assert fetch.unpack_archive(archive, tmp_path / "cache") == folder
     assert (folder / "movies" / "mark").exists()
     assert fetch.find_corpus(folder, "cose") is None

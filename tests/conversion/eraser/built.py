@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
-from eraser_hub.conversion.card import yaml_features
+from eraser_hub.conversion.card import to_yaml_features
 from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.conversion.eraser.schema import SCHEMA
 from eraser_hub.metrics.tokens import split_sentences, split_tokens
@@ -83,7 +83,7 @@ def write_built(folder: Path, splits: dict[str, list[Row]], config: str = "movie
         pq.write_table(table, folder / config / f"{split}-00000-of-00001.parquet")
     info = {
         "config_name": config,
-        "features": yaml_features(SCHEMA, {"classification": CONFIGS[config].label_names}),
+        "features": to_yaml_features(SCHEMA, {"classification": CONFIGS[config].label_names}),
         "splits": [{"name": split, "num_examples": len(held)} for split, held in splits.items()],
         **changes,
     }

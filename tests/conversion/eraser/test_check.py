@@ -264,7 +264,7 @@ def test_a_folder_that_cannot_be_read(tmp_path, harm, rule, mentioned):
 
 def test_damaged_parquet_is_an_error_or_a_finding(tmp_path):
     """Flipped and cut files end in a DataError or in a report, never in another exception."""
-    from eraser_hub.conversion.eraser.statistics import eraser_statistics
+    from eraser_hub.conversion.eraser.statistics import compute_statistics
 
     folder = built.write_built(tmp_path / "eraser", built.rows())
     path = folder / "movies" / "train-00000-of-00001.parquet"
@@ -275,7 +275,7 @@ def test_damaged_parquet_is_an_error_or_a_finding(tmp_path):
         for place in random.integers(0, len(content), size=1 + k % 3):
             content[place] = random.integers(0, 256)
         path.write_bytes(bytes(content[: int(random.integers(1, len(content)))] if k % 5 == 0 else content))
-        for look in (lambda: VERBS.check(folder, leakage=True), lambda: eraser_statistics(folder)):
+        for look in (lambda: VERBS.check(folder, leakage=True), lambda: compute_statistics(folder)):
             try:
                 look()
             except DataError:

@@ -14,7 +14,13 @@ from msgspec import UNSET
 from eraser_hub.conversion.eraser.checked import read_checked
 from eraser_hub.conversion.eraser.documents import read_documents
 from eraser_hub.conversion.eraser.export import DocumentWriter
-from eraser_hub.conversion.eraser.format import Annotation, decode_annotations, json_line, read_annotations, safe_name
+from eraser_hub.conversion.eraser.format import (
+    Annotation,
+    decode_annotations,
+    is_safe_name,
+    read_annotations,
+    to_json_line,
+)
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.lines import LineBatch
 
@@ -169,7 +175,7 @@ def test_absent_null_and_list_are_three_things(tmp_path):
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../x", "/etc/passwd", "nul\0", "x" * 300])
 def test_ids_that_would_reach_other_paths_are_never_file_names(name, tmp_path):
-    assert not safe_name(name)
+    assert not is_safe_name(name)
     with refused("file-name", file=tmp_path):
         DocumentWriter(tmp_path, "docs/").add(name, "t")
     assert [p for p in tmp_path.rglob("*") if p.is_file()] == []
@@ -231,7 +237,7 @@ annotation = st.fixed_dictionaries(
 @given(st.lists(annotation, min_size=1, max_size=5), st.booleans(), st.booleans())
 def test_any_annotations_come_back_equal(tmp_path_factory, annotations, double, final_newline):
     path = tmp_path_factory.mktemp("rt") / "x.jsonl"
-    path.write_text("\n".join(json_line(each, double=double) for each in annotations) + "\n" * final_newline)
+    path.write_text("\n".join(to_json_line(each, double=double) for each in annotations) + "\n" * final_newline)
     assert list(map(as_json, records_of(path))) == annotations
 
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from eraser_hub import mask, tokens
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.eraser.configs import CONFIGS
-from eraser_hub.conversion.eraser.statistics import eraser_statistics
+from eraser_hub.conversion.eraser.statistics import compute_statistics
 from eraser_hub.metrics.tokens import split_sentences, split_tokens
 from eraser_hub.records.built import open_built, read_rows
 from eraser_hub.records.tables import Cell, Table, Tables
@@ -41,7 +41,7 @@ def sample_folder(samples, tmp_path_factory) -> Path:
 
 @pytest.mark.parametrize("config", ["movies", "multirc", "fever", "boolq", "cose", "esnli"])
 def test_figures_of_the_samples_equal_a_plain_recount(sample_folder, samples, config):
-    statistics = eraser_statistics(sample_folder, [config])
+    statistics = compute_statistics(sample_folder, [config])
     texts = documents(samples / "eraser" / config)
     everywhere: set[str] = set()
     for split, file in (("train", "train"), ("validation", "val"), ("test", "test")):
@@ -73,7 +73,7 @@ def test_figures_of_the_samples_equal_a_plain_recount(sample_folder, samples, co
 def test_figures_over_many_batches_are_those_of_one(sample_folder, monkeypatch):
     from eraser_hub.conversion.eraser import statistics
 
-    whole = eraser_statistics(sample_folder).as_dict()
+    whole = compute_statistics(sample_folder).as_dict()
     monkeypatch.setattr(statistics, "read_rows", lambda paths, columns, **more: read_rows(paths, columns, 2, **more))
 
     def rounded(value: object) -> object:
@@ -83,7 +83,7 @@ def test_figures_over_many_batches_are_those_of_one(sample_folder, monkeypatch):
             return [rounded(held) for held in value]
         return round(value, 9) if isinstance(value, float) else value
 
-    assert rounded(eraser_statistics(sample_folder).as_dict()) == rounded(whole)
+    assert rounded(compute_statistics(sample_folder).as_dict()) == rounded(whole)
 
 
 # what the paper prints of the splits that are whole in the real corpora (its Tables 1 and 5)
@@ -144,7 +144,7 @@ def test_lengths_by_class_against_a_plain_recount(sample_folder, config):
             more = len(row["query"].split()) if config in ("multirc", "fever") else 0
             marked = sum(map(sum, mask(row)))
             lengths.setdefault(row["classification"], []).append((sum(map(len, tokens(row))) + more, marked + more))
-    statistics = eraser_statistics(sample_folder, [config])
+    statistics = compute_statistics(sample_folder, [config])
     everything = [pair for own in lengths.values() for pair in own]
     figures = table(statistics, "carton_table_2")[config,]
     assert figures["rows"].value == len(everything)
@@ -194,11 +194,11 @@ def test_human_agreement_is_that_of_the_human_performance_files(samples, sample_
     assert (recomputed["movies",]["documents"].value, recomputed["movies",]["annotators"].value) == (len(references), 2)
     assert recomputed["fever",]["p"].value == "1.000 ± 0.000", "the second annotator marks a part of the gold"
     assert recomputed["boolq",]["f1"].value is None
-    assert table(eraser_statistics(sample_folder, ["movies"]), "table_2")["movies",]["f1"].value is None
+    assert table(compute_statistics(sample_folder, ["movies"]), "table_2")["movies",]["f1"].value is None
 
 
 def test_every_form_holds_every_figure(sample_folder):
-    statistics = eraser_statistics(sample_folder, ["movies", "boolq"])
+    statistics = compute_statistics(sample_folder, ["movies", "boolq"])
     text, markdown = statistics.written("text"), statistics.written("markdown")
     held = json.loads(json.dumps(statistics.as_dict()))
     for name in ("table_1", "table_5", "table_6", "table_2"):
@@ -216,7 +216,7 @@ def test_a_span_outside_of_its_document_is_an_error(tmp_path):
     rows = built.rows()
     rows["train"][1]["evidences"][0][0]["end_token"] = 10**6
     with refused("span-bounds", "[0, 1000000)", instance="t1"):
-        eraser_statistics(built.write_built(tmp_path / "eraser", rows))
+        compute_statistics(built.write_built(tmp_path / "eraser", rows))
 
 
 def test_a_label_number_without_a_name_is_an_error(tmp_path):
@@ -227,7 +227,7 @@ def test_a_label_number_without_a_name_is_an_error(tmp_path):
     at = table.column_names.index("classification")
     pq.write_table(table.set_column(at, table.schema.field(at), pa.array(numbers, table.schema.field(at).type)), path)
     with refused("label-unknown", "0 to 1", 1000000, field="classification"):
-        eraser_statistics(folder)
+        compute_statistics(folder)
 
 
 def test_markdown_escapes_bars():

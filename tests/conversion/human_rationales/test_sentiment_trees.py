@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from eraser_hub.conversion.human_rationales.sentiment_trees import (
     Phrase,
     SentimentTree,
+    compute_rationale_scores,
+    find_rationale_phrases,
     parse_tree,
-    rationale_phrases,
-    rationale_scores,
     read_trees,
     unescape,
 )
@@ -93,36 +93,36 @@ def test_a_tree_comes_back_as_it_was_written(text: str) -> None:
 @given(tree_texts())
 def test_phrases_are_those_of_the_definition_and_do_not_overlap(text: str) -> None:
     tree = parse_tree(text)
-    phrases = rationale_phrases(tree)
+    phrases = find_rationale_phrases(tree)
     assert sorted(phrases) == sorted(recursive_phrases(tree))
     covered = [index for start, end, _ in phrases for index in range(start, end)]
     assert len(covered) == len(set(covered))
-    assert [score > 0 for score in rationale_scores(tree)] == [
+    assert [score > 0 for score in compute_rationale_scores(tree)] == [
         index in set(covered) for index in range(len(tree.words))
     ]
 
 
 def test_a_tie_between_a_node_and_a_descendant_goes_to_the_descendant() -> None:
     tree = parse_tree("(4 (4 lovely) (2 film))")
-    assert rationale_phrases(tree) == [Phrase(0, 1, 4)]
-    assert rationale_scores(tree) == [1.0, 0.0]
+    assert find_rationale_phrases(tree) == [Phrase(0, 1, 4)]
+    assert compute_rationale_scores(tree) == [1.0, 0.0]
 
 
 def test_a_phrase_stronger_than_its_words_is_taken_whole() -> None:
     tree = parse_tree("(1 (2 not) (0 (2 a) (1 bad)))")
-    assert rationale_phrases(tree) == [Phrase(1, 3, 0)]
+    assert find_rationale_phrases(tree) == [Phrase(1, 3, 0)]
 
 
 def test_a_neutral_word_alone_explains_nothing() -> None:
-    assert rationale_phrases(parse_tree("(2 meh)")) == []
-    assert rationale_scores(parse_tree("(3 (2 so) (2 so))")) == [0.5, 0.5]
+    assert find_rationale_phrases(parse_tree("(2 meh)")) == []
+    assert compute_rationale_scores(parse_tree("(3 (2 so) (2 so))")) == [0.5, 0.5]
 
 
 def test_deep_trees_need_no_recursion() -> None:
     depth = 200_000
     tree = parse_tree("(3 " * depth + "(4 deep)" + ")" * depth)
     assert len(tree.labels) == depth + 1
-    assert rationale_phrases(tree) == [Phrase(0, 1, 4)]
+    assert find_rationale_phrases(tree) == [Phrase(0, 1, 4)]
     assert format_tree(tree).count("(") == depth + 1
 
 
@@ -204,6 +204,6 @@ def test_the_real_development_trees(corpora: Path) -> None:
     assert all(format_tree(tree) == line.text for tree, line in zip(trees, lines, strict=True))
     first, tenth, last = trees[0], trees[9], trees[-1]
     assert (first.sentiment, len(first.words), first.tokens[:3]) == (3, 13, ("It", "'s", "a"))
-    assert rationale_phrases(first) == [Phrase(3, 5, 4), Phrase(6, 12, 4)]
+    assert find_rationale_phrases(first) == [Phrase(3, 5, 4), Phrase(6, 12, 4)]
     assert (tenth.sentiment, len(tenth.words), tenth.tokens[:3]) == (3, 27, ("Nothing", "'s", "at"))
     assert (last.sentiment, len(last.words), last.tokens[:3]) == (1, 28, ("Schaeffer", "has", "to"))

@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eraser_hub.conversion.human_rationales.rows import wikiattack_rows
+from eraser_hub.conversion.human_rationales.rows import read_wikiattack_rows
 from eraser_hub.conversion.human_rationales.wikiattack import (
-    comment_text,
-    comment_tokens,
     format_rationale,
-    header_of,
-    holds_annotations,
-    holds_comments,
+    has_annotation_columns,
+    has_comment_columns,
     read_attacks,
     read_comments,
+    read_header,
     read_rationales,
+    restore_comment,
+    tokenize_comment,
 )
 
 from ...refusals import refused
@@ -100,16 +100,16 @@ def test_broken_utf8_is_refused_with_its_line(tmp_path: Path) -> None:
 
 
 def test_tokens_are_runs_of_word_signs_and_runs_of_other_signs() -> None:
-    text = comment_text("NEWLINE_TOKEN== don't!TAB_TOKENüber_1 ")
+    text = restore_comment("NEWLINE_TOKEN== don't!TAB_TOKENüber_1 ")
     assert text == "== don't!\tüber_1"
-    assert comment_tokens(text) == ["==", "don", "'", "t", "!", "über_1"]
+    assert tokenize_comment(text) == ["==", "don", "'", "t", "!", "über_1"]
 
 
 def test_comments_and_annotations_are_known_by_their_columns(tmp_path: Path) -> None:
     comments = write(tmp_path / "c.tsv", "rev_id\tcomment\tyear\n1\thi\t2001\n2.0\tyou\t2001\n9\tx\t2001\n")
     votes = write(tmp_path / "a.tsv", "rev_id\tworker_id\tattack\n1\t1\t0.0\n1\t2\t1.0\n2\t1\t1\n9\t1\t1\n")
-    assert holds_comments(header_of(comments)) and not holds_annotations(header_of(comments))
-    assert holds_annotations(header_of(votes)) and not holds_comments(header_of(votes))
+    assert has_comment_columns(read_header(comments)) and not has_annotation_columns(read_header(comments))
+    assert has_annotation_columns(read_header(votes)) and not has_comment_columns(read_header(votes))
     assert {key: value.text for key, value in read_comments(comments, {"1", "2"}).items()} == {"1": "hi", "2": "you"}
     assert read_attacks(votes, {"1", "2"}) == {"1": 0.5, "2": 1.0}
 
@@ -146,13 +146,13 @@ def test_a_mask_longer_or_shorter_than_its_comment_is_refused(tmp_path: Path, ma
     comments = write(tmp_path / "c.tsv", "rev_id\tcomment\n1\tgo away\n")
     mentions = ("2 tokens", f"{comments}:2,", f" {len(mask)}")
     with refused("length", *mentions, file=rationales, line=2, instance="1", field="rationale"):
-        wikiattack_rows(rationales, read_comments(comments, {"1"}), None, comments)
+        read_wikiattack_rows(rationales, read_comments(comments, {"1"}), None, comments)
 
 
 def test_a_comment_that_is_missing_leaves_its_row_without_text_and_is_counted(tmp_path: Path) -> None:
     rationales = write(tmp_path / "r.csv", HEADER + '1,"[1, 0]"\n2,"[1]"\n')
     comments = write(tmp_path / "c.tsv", "rev_id\tcomment\n1\tgo away\n")
-    made = wikiattack_rows(rationales, read_comments(comments, {"1", "2"}), {"1": 0.5}, comments)
+    made = read_wikiattack_rows(rationales, read_comments(comments, {"1", "2"}), {"1": 0.5}, comments)
     assert [row["tokens"] for row in made.rows] == [["go", "away"], None]
     assert [row["label"] for row in made.rows] == [1, None]
     assert made.skipped == {"ids without a comment": 1, "ids without annotations": 1}

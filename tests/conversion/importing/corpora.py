@@ -9,9 +9,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from eraser_hub.conversion.eraser.corpus_yaml import read_corpus_yaml
 from eraser_hub.conversion.eraser.documents import read_documents
-from eraser_hub.conversion.eraser.own import own_config_of
-from eraser_hub.conversion.eraser.rows import full_rows
+from eraser_hub.conversion.eraser.rows import make_full_rows
 from eraser_hub.conversion.eraser.splits import read_split
 from eraser_hub.conversion.importing.reader import SourceRow
 from eraser_hub.conversion.importing.sources import Source
@@ -26,8 +26,8 @@ def source(rows: Sequence[Row], **classes: tuple[str, ...]) -> Source:
 def rows_of(folder: Path, split: str = "train") -> list[Row]:
     """The rows that the folder gives, read as `build` reads it, with every check."""
     documents = read_documents(folder)
-    runs = read_split(folder / f"{split}.jsonl", own_config_of(folder), documents)
-    return [row for run in runs for row in full_rows(run.table, documents).to_pylist()]
+    runs = read_split(folder / f"{split}.jsonl", read_corpus_yaml(folder), documents)
+    return [row for run in runs for row in make_full_rows(run.table, documents).to_pylist()]
 
 
 def group_masks(row: Row) -> list[list[int]]:

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 import eraser_hub
 from eraser_hub.__main__ import _register, app
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.conversion.importing.corpus import SAID, Columns, Imported, import_corpus
-from eraser_hub.conversion.importing.sources import parted, source_of_file, source_of_rows, sources_of_dataset
+from eraser_hub.conversion.importing.corpus import NOTES, Columns, Imported, import_corpus
+from eraser_hub.conversion.importing.sources import open_dataset, open_file, split_source, wrap_dataset
 
 from ...refusals import refused
 from .corpora import Row, group_masks, kept_masks, rows_of, source, write_lines
@@ -32,8 +32,8 @@ def run(rows: list[Row], columns: Columns, out: Path, **options: Any) -> Importe
 
 def said(result: Imported, check: str) -> str:
     """What an import says of a check: how often, and where."""
-    (line,) = [note for note in result.notes if note.startswith(f"{SAID[check]}: ")]
-    return line.removeprefix(f"{SAID[check]}: ")
+    (line,) = [note for note in result.notes if note.startswith(f"{NOTES[check]}: ")]
+    return line.removeprefix(f"{NOTES[check]}: ")
 
 
 def typed(*words: str) -> Any:
@@ -199,9 +199,9 @@ def test_the_same_rows_from_every_kind_of_source(tmp_path: Path) -> None:
     (tmp_path / "object.json").write_text(json.dumps({row["id"]: row for row in rows}))
     write_lines(tmp_path / "lines.json", rows)
     names = ("rows.parquet", "rows.csv", "rows.jsonl", "list.json", "object.json", "lines.json")
-    sources = [source_of_file(tmp_path / name) for name in names]
-    sources += [sources_of_dataset(str(tmp_path / "saved"), None, None)["train"]]
-    sources += [source_of_rows(held, "memory"), source_of_rows(held.to_iterable_dataset(), "stream")]
+    sources = [open_file(tmp_path / name) for name in names]
+    sources += [open_dataset(str(tmp_path / "saved"), None, None)["train"]]
+    sources += [wrap_dataset(held, "memory"), wrap_dataset(held.to_iterable_dataset(), "stream")]
     columns = Columns(("text",), ("quotes",), "label", tokenized=False, kind="quotes", id="id")
     folders = [
         import_corpus({"train": one}, "mine", columns, tmp_path / str(at)).folder for at, one in enumerate(sources)
@@ -219,7 +219,7 @@ def test_the_names_of_a_class_label_are_kept_wherever_they_stand(tmp_path: Path)
     held = datasets.Dataset.from_list(rows, features=features)
     held.to_parquet(tmp_path / "rows.parquet")
     columns = Columns(("tokens",), ("mask",), "annotators.label")
-    for at, one in enumerate((source_of_file(tmp_path / "rows.parquet"), held)):
+    for at, one in enumerate((open_file(tmp_path / "rows.parquet"), held)):
         result = eraser_hub.import_corpus({"train": one}, "mine", columns, tmp_path / str(at))
         assert result.labels == ["neg", "pos"] and rows_of(result.folder)[0]["classification"] == 1
     other = held.cast(
@@ -272,7 +272,7 @@ def test_shares_of_one_file(tmp_path: Path) -> None:
                 for split in ("train", "val", "test")
             }
         )
-        assert SAID["in several splits"] not in done.stderr
+        assert NOTES["in several splits"] not in done.stderr
     one = held[0]
     assert (
         one == held[1]
@@ -284,7 +284,7 @@ def test_shares_of_one_file(tmp_path: Path) -> None:
     for share in ("0%", "100%", "x%", "-1%"):
         assert typed(*words, "--split", f"test={share}", "--out", str(tmp_path / "out")).exit_code == 2
     with refused("option-value", "100%", "{'test': 0.5, 'val': 0.5}", argument="split"):
-        parted(source([GOOD]), {"test": 0.5, "val": 0.5}, ["tokens"])
+        split_source(source([GOOD]), {"test": 0.5, "val": 0.5}, ["tokens"])
 
 
 # -- what is refused --------------------------------------------------------------------------------------------------
@@ -380,7 +380,7 @@ def test_files_that_are_not_in_order(
 ) -> None:
     (tmp_path / name).write_bytes(content)
     with refused(rule, *mentions, file=name, line=line):
-        import_corpus({"train": source_of_file(tmp_path / name)}, "mine", MASKS, tmp_path / "out")
+        import_corpus({"train": open_file(tmp_path / name)}, "mine", MASKS, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -434,9 +434,9 @@ def test_bad_usage(words: str, mentions: tuple[str, ...], tmp_path: Path) -> Non
 
 def test_no_such_file_and_no_such_dataset(tmp_path: Path) -> None:
     with refused("file-missing", file="nothing.jsonl"):
-        source_of_file(tmp_path / "nothing.jsonl")
+        open_file(tmp_path / "nothing.jsonl")
     with refused("file-missing", "org/name", file="nothing"):
-        sources_of_dataset(str(tmp_path / "nothing"), None, None)
+        open_dataset(str(tmp_path / "nothing"), None, None)
 
 
 # -- the whole way ----------------------------------------------------------------------------------------------------
@@ -447,7 +447,7 @@ def test_the_hatexplain_shape_to_annotator_agreement(tmp_path: Path, samples: Pa
     done = typed("--from", str(files / "hatexplain_train.json"), *columns, *places)
     assert done.exit_code == 0, done.output
     assert "village: train 18, test 9; labels hatespeech, normal, offensive" in done.stdout
-    assert f"{SAID['ties']}: 1 (hatexplain_train.json:19)" in done.stderr
+    assert f"{NOTES['ties']}: 1 (hatexplain_train.json:19)" in done.stderr
     built = HUB_DATASETS["eraser"].build(None, out=tmp_path / "hub", source=tmp_path).folder
     rows = datasets.Dataset.from_parquet(str(built / "annotators/village.parquet"), cache_dir=str(tmp_path / "cache"))
     result = evaluate.load(str(spaces / "annotator_agreement")).compute(references=rows)

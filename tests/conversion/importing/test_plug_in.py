@@ -16,15 +16,15 @@ USE = """
 import sys
 from pathlib import Path
 from eraser_hub import Columns, DataError, import_corpus
-from eraser_hub.conversion.importing.sources import READERS, source_of_file
+from eraser_hub.conversion.importing.sources import READERS, open_file
 
 assert "starred" in READERS and READERS.origin("starred") == "starred-reader 1.0"
 columns = Columns(("text",), ("marked",), "label", tokenized=False)
-result = import_corpus({"train": source_of_file(Path("reviews.starred"))}, "reviews", columns, "corpora")
+result = import_corpus({"train": open_file(Path("reviews.starred"))}, "reviews", columns, "corpora")
 print(result.rows, result.labels)
 Path("bad.starred").write_text("no tab")
 try:
-    import_corpus({"train": source_of_file(Path("bad.starred"))}, "bad", columns, "corpora")
+    import_corpus({"train": open_file(Path("bad.starred"))}, "bad", columns, "corpora")
 except DataError as error:
     print(error)
 """

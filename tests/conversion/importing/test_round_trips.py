@@ -11,7 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eraser_hub.conversion.importing.corpus import Columns, import_corpus
-from eraser_hub.conversion.importing.texts import by_blanks, by_characters, by_whitespace, text_of
+from eraser_hub.conversion.importing.texts import (
+    parse_text,
+    split_at_blanks,
+    split_at_whitespace,
+    split_into_characters,
+)
 
 from .corpora import Row, group_masks, kept_masks, rows_of, source
 
@@ -88,11 +93,11 @@ def test_the_majority_is_what_more_than_half_marked(rows: list[Row]) -> None:
     assert kept == {f"train_{at}": row["masks"] for at, row in enumerate(rows, 1) if len(row["masks"]) > 1}
 
 
-@pytest.mark.parametrize("cut", [by_blanks, by_whitespace, by_characters])
+@pytest.mark.parametrize("cut", [split_at_blanks, split_at_whitespace, split_into_characters])
 @given(text=st.text(st.characters(exclude_categories=["Cs"]), max_size=20))
 def test_every_way_of_cutting_keeps_all_that_is_no_blank(cut, text: str) -> None:
     """Tokens lie in order and apart, and hold every sign that is no blank; the document has the same tokens."""
-    found = text_of(text, cut, "text")
+    found = parse_text(text, cut, "text")
     assert [text[start:end] for start, end in found.places] == found.tokens
     assert all(end <= start for (_, end), (start, _) in zip(found.places, found.places[1:], strict=False))
     between = set(text) if not found.places else set()
@@ -100,5 +105,5 @@ def test_every_way_of_cutting_keeps_all_that_is_no_blank(cut, text: str) -> None
     for start, end in [*found.places, (len(text), len(text))]:
         between |= set(text[place:start])
         place = end
-    assert all(sign in " \n" if cut is by_blanks else sign.isspace() for sign in between)
+    assert all(sign in " \n" if cut is split_at_blanks else sign.isspace() for sign in between)
     assert [token for line in found.document.split("\n") for token in line.split(" ") if token] == found.tokens

@@ -19,8 +19,8 @@ from eraser_hub.attribution.dataset import kd_of, open_split
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.dataset import PartlyBuilt
 from eraser_hub.conversion.eraser.configs import CONFIGS
-from eraser_hub.conversion.eraser.own import own_config, own_config_of, own_folders
-from eraser_hub.conversion.eraser.release import configs_of
+from eraser_hub.conversion.eraser.corpus_yaml import find_custom_corpora, parse_corpus_yaml, read_corpus_yaml
+from eraser_hub.conversion.eraser.release import read_configs
 from eraser_hub.conversion.eraser.schema import ANNOTATORS
 from eraser_hub.records.built import open_built, read_card
 
@@ -88,17 +88,17 @@ def test_a_corpus_yaml_that_is_not_in_order(
 ) -> None:
     (tmp_path / "corpus.yaml").write_text(text)
     with refused(rule, mentioned, file=tmp_path / "corpus.yaml", line=line, field=field):
-        own_config_of(tmp_path)
+        read_corpus_yaml(tmp_path)
 
 
 def test_a_corpus_yaml_that_is_no_file(tmp_path: Path) -> None:
     (tmp_path / "corpus.yaml").mkdir()
     with refused("file-kind", file="corpus.yaml"):
-        own_config_of(tmp_path)
+        read_corpus_yaml(tmp_path)
     (tmp_path / "corpus.yaml").rmdir()
     (tmp_path / "corpus.yaml").write_bytes(b"name: \xff\n")
     with refused("encoding", "0xff", file="corpus.yaml", line=1):
-        own_config_of(tmp_path)
+        read_corpus_yaml(tmp_path)
 
 
 @given(
@@ -107,7 +107,7 @@ def test_a_corpus_yaml_that_is_no_file(tmp_path: Path) -> None:
 )
 def test_whatever_yaml_writes_is_read(labels: list[str], kd: float) -> None:
     text = yaml.safe_dump({"name": "a-b_3", "labels": labels, "kd": kd}, allow_unicode=True)
-    config = own_config(text, Path("corpus.yaml"))
+    config = parse_corpus_yaml(text, Path("corpus.yaml"))
     assert config.label_names == tuple(labels) and config.kd == kd and config.corpus_yaml == text
 
 
@@ -116,7 +116,7 @@ def test_beside_the_nine(source: Path, tmp_path: Path) -> None:
     assert list(result.rows) == ["cose", "reviews"] and result.rows["reviews"]["train"] == 27
     built = open_built(result.folder)
     assert built.default_config == "cose" and built.label_names("reviews") == ("NEG", "POS")
-    facts = configs_of(built)["reviews"]
+    facts = read_configs(built)["reviews"]
     assert (facts.kd, facts.license, facts.language) == (0.25, "cc-by-4.0", ("en", "pt-BR"))
     card, prose = read_card(result.folder / "README.md")
     assert card["language"] == ["en", "pt-BR"] and card["license"] == ["bsd-3-clause", "cc-by-4.0"]
@@ -153,7 +153,7 @@ def test_a_second_build_keeps_it(source: Path, tmp_path: Path) -> None:
     (source / "mine/corpus.yaml").write_text(MORE.replace("kd: 0.25", "kd: 0.5"))
     shutil.rmtree(source / "mine/annotators")
     result = ERASER.build(["reviews"], out=tmp_path, source=source)
-    assert configs_of(open_built(result.folder))["reviews"].kd == 0.5
+    assert read_configs(open_built(result.folder))["reviews"].kd == 0.5
     assert not (result.folder / "annotators/reviews.parquet").exists()
 
 
@@ -180,7 +180,7 @@ def test_two_folders_of_one_name_and_names_that_are_not_there(source: Path, tmp_
         ERASER.build(["opinions"], out=tmp_path, source=source)
     shutil.copytree(source / "mine", source / "other")
     with refused("file-twice", "'reviews'", source / "mine", file="other/corpus.yaml"):
-        own_folders(source)
+        find_custom_corpora(source)
 
 
 def test_a_config_that_nobody_describes_is_refused(source: Path, tmp_path: Path) -> None:

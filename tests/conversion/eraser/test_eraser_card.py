@@ -10,7 +10,7 @@ from huggingface_hub import DatasetCard, DatasetCardData
 from huggingface_hub.repocard import metadata_load
 
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.conversion.eraser.card import MARKS, filled_prose
+from eraser_hub.conversion.eraser.card import PLACEHOLDERS, fill_prose
 from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.records.built import open_built, read_card
 
@@ -95,9 +95,9 @@ def test_the_example_in_the_card_is_a_row(card_file):
 
 def test_the_card_tells_the_statistics_of_what_was_built_beside_the_papers(card_file):
     """The same figures as `eraser-hub stats` counts from the Parquet, in every split that there is."""
-    from eraser_hub.conversion.eraser.statistics import eraser_statistics
+    from eraser_hub.conversion.eraser.statistics import compute_statistics
 
-    table = next(each for each in eraser_statistics(card_file.parent).tables if each.name == "table_5")
+    table = next(each for each in compute_statistics(card_file.parent).tables if each.name == "table_5")
     text = DatasetCard.load(card_file).text
     lines = text[text.index("## Statistics") : text.index("## Known quirks")].splitlines()
     found = {tuple(cell.strip(" `") for cell in line.split("|")[1:-1]) for line in lines if line.startswith("| `")}
@@ -108,15 +108,15 @@ def test_the_card_tells_the_statistics_of_what_was_built_beside_the_papers(card_
 
 def test_what_the_paper_prints_of_a_split_that_is_not_there_stands_in_brackets():
     release = {"movies": {"splits": {"validation": {"num_examples": 3, "statistics": {"instances": 3}}}}}
-    marks = " ".join(f"<!-- {mark} -->" for mark in MARKS)
-    text = filled_prose(marks, release, {"movies": CONFIGS["movies"]})
+    marks = " ".join(f"<!-- {mark} -->" for mark in PLACEHOLDERS)
+    text = fill_prose(marks, release, {"movies": CONFIGS["movies"]})
     assert "| `movies` | train | (1,599) | (1,600) | (9.35) | (13,878) | (7.7) |" in text
     assert "| `movies` | validation | (200) | 3 (200, -197) | (7.2) | (1,517) | (6.6) |" in text
 
 
 def test_a_mark_that_is_missing_is_an_error():
     with refused("code", "<!-- licences -->"):
-        filled_prose("<!-- splits --> <!-- own corpora --> <!-- table 5 -->", {}, {})
+        fill_prose("<!-- splits --> <!-- own corpora --> <!-- table 5 -->", {}, {})
 
 
 def test_the_card_says_where_the_texts_are_from_and_what_the_tasks_are(card_file):

@@ -1,4 +1,4 @@
-"""Corpora of one's own: a folder in ERASER's format with a ``corpus.yaml`` is a config like the nine of `configs`.
+"""Custom corpora: a folder in ERASER's format with a ``corpus.yaml`` is a config like the nine of `configs`.
 
     name: reviews                   required: the config; letters, digits, "_" and "-"
     labels: [bad, good]             required: in the order of the ClassLabel
@@ -8,7 +8,7 @@
       @misc{reviews, title = {Reviews}}
     kd: 0.1                         the share of tokens in a hard rationale; else the rationales' mean share
 
-Any other key is an error. A built dataset keeps the file's text in ``release.json``, for whoever reads it.
+Any other key is an error. A built dataset stores the text of the file in ``release.json``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import msgspec
 import yaml
 
 from eraser_hub.conversion.dataset import LICENSES
-from eraser_hub.conversion.typed import refuse_half_characters, typed
+from eraser_hub.conversion.typed import convert_type, refuse_half_characters
 from eraser_hub.metrics.unknown_fields import find_similar
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.json_lines import is_nested_deeper
@@ -32,28 +32,28 @@ from eraser_hub.records.rules import Rule
 
 from .configs import CONFIGS, CORPUS_YAML, EraserConfig
 
-# folders of a built dataset that are no configs
-BESIDE_CONFIGS = ("documents", "annotators", LICENSES)
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,95}")
+# folders of a built dataset that are no configs; no config may have such a name
+RESERVED_FOLDERS = ("documents", "annotators", LICENSES)
+NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,95}")
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]+)*")
 _LICENSE = re.compile(r"[a-z0-9][a-z0-9.-]*")
 _Words = Annotated[str, msgspec.Meta(pattern=r"\S")]
-_TAKEN = (*CONFIGS, *BESIDE_CONFIGS)
+_RESERVED_NAMES = (*CONFIGS, *RESERVED_FOLDERS)
 
 
-def own_config_of(folder: Path) -> EraserConfig:
-    """What the corpus.yaml of a corpus folder says.
+def read_corpus_yaml(folder: Path) -> EraserConfig:
+    """Read the corpus.yaml of a corpus folder.
 
     Raises:
-        DataError: it cannot be read, or says something else than the above, with the line.
+        DataError: the file cannot be read or is invalid, with the line.
     """
     path = folder / CORPUS_YAML
     with wrap_read_errors(path):
-        return own_config(read_utf8_file(str(path)).decode("utf-8"), path)
+        return parse_corpus_yaml(read_utf8_file(str(path)).decode("utf-8"), path)
 
 
 class CorpusYaml(msgspec.Struct):
-    """What a corpus.yaml says."""
+    """Keys and types of a corpus.yaml."""
 
     name: _Words
     labels: Annotated[list[Annotated[str, msgspec.Meta(min_length=1)]], msgspec.Meta(min_length=1)]
@@ -63,44 +63,44 @@ class CorpusYaml(msgspec.Struct):
     kd: Annotated[float, msgspec.Meta(gt=0, le=1)] | msgspec.UnsetType = msgspec.UNSET
 
 
-def own_config(text: str, path: Path) -> EraserConfig:
-    """The config that the text of a corpus.yaml describes; ``path`` is where it stands, for errors."""
-    values, lines = _values(text, path)
-    said = _checked(values, lines, path)
-    languages = [said.language] if isinstance(said.language, str) else said.language or ()
+def parse_corpus_yaml(text: str, path: Path) -> EraserConfig:
+    """Parse the text of a corpus.yaml into a config; ``path`` is for errors."""
+    values, lines = _load_values(text, path)
+    corpus = _validate_values(values, lines, path)
+    languages = [corpus.language] if isinstance(corpus.language, str) else corpus.language or ()
     rules: tuple[tuple[str, object, str, Rule], ...] = (
-        ("name", NAME.fullmatch(said.name), "a name of letters, digits, '_' and '-'", "file-name"),
-        ("name", said.name not in _TAKEN, f"another name than {', '.join(_TAKEN)}", "file-name"),
-        ("labels", len(set(said.labels)) == len(said.labels), "each once", "id-twice"),
+        ("name", NAME_PATTERN.fullmatch(corpus.name), "a name of letters, digits, '_' and '-'", "file-name"),
+        ("name", corpus.name not in _RESERVED_NAMES, f"another name than {', '.join(_RESERVED_NAMES)}", "file-name"),
+        ("labels", len(set(corpus.labels)) == len(corpus.labels), "each once", "id-twice"),
         (
             "language",
             all(map(_LANGUAGE.fullmatch, languages)),
             "the Hub's name of a language, as en, or a list",
             "choice",
         ),
-        ("license", _LICENSE.fullmatch(said.license), "the Hub's name of a licence, as cc-by-4.0", "choice"),
+        ("license", _LICENSE.fullmatch(corpus.license), "the Hub's name of a licence, as cc-by-4.0", "choice"),
     )
     for key, fits, expected, rule in rules:
         if not fits:
             message = f"expected {expected}, found {show(values[key])}"
             raise DataError(message, rule=rule, file=path, line=lines[key], field=key)
     return EraserConfig(
-        name=said.name,
-        label_names=tuple(said.labels),
+        name=corpus.name,
+        label_names=tuple(corpus.labels),
         documents="docs.jsonl",
-        license=said.license,
+        license=corpus.license,
         license_note="As its corpus.yaml says." if "license" in values else "Its corpus.yaml names no licence.",
         task="text-classification",
-        title=said.name,
+        title=corpus.name,
         language=tuple(languages),
-        citation=said.citation.strip(),
-        kd=said.kd or None,
+        citation=corpus.citation.strip(),
+        kd=corpus.kd or None,
         corpus_yaml=text,
     )
 
 
-def _checked(values: dict[str, Any], lines: Mapping[str, int], path: Path) -> CorpusYaml:
-    """What the values of a corpus.yaml say, each of which is of the declared type."""
+def _validate_values(values: dict[str, Any], lines: Mapping[str, int], path: Path) -> CorpusYaml:
+    """Return the values of a corpus.yaml as the declared types; raise a DataError if a key or a type is wrong."""
     known = CorpusYaml.__struct_fields__
     for key in values:
         if key not in known:
@@ -113,8 +113,8 @@ def _checked(values: dict[str, Any], lines: Mapping[str, int], path: Path) -> Co
             raise DataError(message, rule="key-missing", file=path, field=key)
     try:
         refuse_half_characters(values)
-        said: CorpusYaml = typed(values, CorpusYaml)
-        return said
+        corpus: CorpusYaml = convert_type(values, CorpusYaml)
+        return corpus
     except DataError as error:
         key = re.split(r"[.\[]", error.field or "")[0]
         rule: Rule = "range" if key == "kd" else "type"
@@ -124,7 +124,7 @@ def _checked(values: dict[str, Any], lines: Mapping[str, int], path: Path) -> Co
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML of plain values; an alias, by which a few lines stand for gigabytes, is refused."""
+    """Loader of plain YAML values; it refuses aliases, because a few lines of them can expand to gigabytes."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
@@ -133,8 +133,8 @@ class _Loader(yaml.SafeLoader):
         return super().compose_node(parent, index)
 
 
-def _values(text: str, path: Path) -> tuple[dict[str, Any], dict[str, int]]:
-    """The value of each key, and its line; each key stands once."""
+def _load_values(text: str, path: Path) -> tuple[dict[str, Any], dict[str, int]]:
+    """Return key -> value and key -> line of a YAML mapping without repeated keys."""
     values: dict[str, Any] = {}
     lines: dict[str, int] = {}
     if is_nested_deeper(text):
@@ -147,9 +147,9 @@ def _values(text: str, path: Path) -> tuple[dict[str, Any], dict[str, int]]:
             raise DataError(message, rule="type", file=path)
         for key_node, value_node in node.value:
             key, line = loader.construct_object(key_node, deep=True), key_node.start_mark.line + 1
-            if (twice := key in values) or not isinstance(key, str):
-                expected = f"each key once, found {show(key)} again" if twice else f"a word, found {show(key)}"
-                raise DataError(f"expected {expected}", rule="key-twice" if twice else "type", file=path, line=line)
+            if (repeated := key in values) or not isinstance(key, str):
+                expected = f"each key once, found {show(key)} again" if repeated else f"a word, found {show(key)}"
+                raise DataError(f"expected {expected}", rule="key-twice" if repeated else "type", file=path, line=line)
             values[key], lines[key] = loader.construct_object(value_node, deep=True), line
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
@@ -161,20 +161,20 @@ def _values(text: str, path: Path) -> tuple[dict[str, Any], dict[str, int]]:
     return values, lines
 
 
-def own_folders(source: Path) -> dict[str, Path]:
-    """Config -> folder, of the corpora of one's own in ``source``, or of ``source`` itself where it is one.
+def find_custom_corpora(source: Path) -> dict[str, Path]:
+    """Return config -> folder of the custom corpora in ``source``, or of ``source`` itself if it is one.
 
-    A folder whose corpus.yaml is not in order stands under its own name: `own_config_of` says what is wrong with it.
+    A folder with an invalid corpus.yaml is listed under the folder's name: `read_corpus_yaml` reports the error later.
 
     Raises:
-        DataError: two folders have one name.
+        DataError: two folders have the same name.
     """
     places = [source] if os.path.lexists(source / CORPUS_YAML) else sorted(source.glob(f"*/{CORPUS_YAML}"))
     folders: dict[str, Path] = {}
     for place in places:
         folder = place if place == source else place.parent
         try:
-            name = own_config_of(folder).name
+            name = read_corpus_yaml(folder).name
         except DataError:
             name = folder.resolve().name
         if name in folders:

@@ -1,6 +1,6 @@
-"""What annotators marked in a row's text, however a source says it: masks, spans, quotes, or marks within the text.
+"""Marks of evidence in a row's text: masks, spans, quotes, or asterisks within the text.
 
-Each becomes spans of tokens, annotator by annotator.
+All of them become spans of tokens, annotator by annotator.
 """
 
 from __future__ import annotations
@@ -14,77 +14,77 @@ from eraser_hub.metrics.token_rows import find_mask_runs
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.rules import Rule
 
-from .texts import Span, Text, literal
+from .texts import Span, Text, parse_literal
 
 MASK, SPANS, QUOTES = "mask", "spans", "quotes"
 TOKENS, CHARACTERS, SENTENCES = "tokens", "characters", "sentences"
 OFFSETS = (TOKENS, CHARACTERS, SENTENCES)
-SIGN = "*"
+STAR = "*"
 _PAIR = re.compile(r"\s*(\d+)\s*[-:,]\s*(\d+)\s*")
 _NAMES = (("start", "end"), ("start_token", "end_token"), ("start_offset", "end_offset"), ("begin", "end"))
 
 Annotators = list[list[Span]]
-"""For each annotator the spans of tokens that they marked, ascending, each once."""
+"""Per annotator the marked spans of tokens, ascending and distinct."""
 
 
 class RowTally(Tally):
-    """A tally whose examples are rows.
+    """Tally whose examples are rows.
 
     Attributes:
-        place: the row that is being read, in the lines that count.
+        place: file and line of the current row.
     """
 
     place = ""
 
     def note(self, check: str, count: int = 1, words: str = "") -> None:
-        """Count something in the row."""
+        """Count ``check`` for the current row."""
         self.add(check, count, [f"{self.place}{words}"])
 
 
-class Marks(NamedTuple):
-    """How a source says what was marked.
+class MarkReader(NamedTuple):
+    """Reader of one form of marks.
 
     Attributes:
         kind: mask, spans or quotes.
-        offsets: what spans count.
-        tally: receives what was changed or left out.
+        offsets: unit of spans: tokens, characters or sentences.
+        tally: counts of changed and skipped marks.
     """
 
     kind: str
     offsets: str
     tally: RowTally
 
-    def annotators(self, value: Any, text: Text, column: str) -> Annotators:
-        """The annotators of a cell; none where it is null or empty.
+    def read_annotators(self, value: Any, text: Text, column: str) -> Annotators:
+        """Return the marked spans of each annotator in a cell; empty for a null or empty cell.
 
         Args:
             value: the cell.
-            text: what was marked.
-            column: for errors.
+            text: the marked text.
+            column: name of the column, for errors.
 
         Raises:
-            DataError: the cell does not fit the text, or is something else.
+            DataError: the cell does not fit the text, or has another form.
         """
-        if self.kind == MASK and isinstance(value, str) and isinstance(literal(value), str):
-            return [find_mask_runs(_marked_tokens(value, text, column))] if value.strip() else []
-        value = literal(value) if isinstance(value, str) else value
+        if self.kind == MASK and isinstance(value, str) and isinstance(parse_literal(value), str):
+            return [find_mask_runs(_read_starred_text(value, text, column))] if value.strip() else []
+        value = parse_literal(value) if isinstance(value, str) else value
         if value is None or value == [] or value == "":
             return []
         reader: Callable[[Any, Text, str], list[Span]]
         several: Callable[[Any], bool]
         several, reader = {
-            MASK: (lambda each: each is None or isinstance(each, list | str), self._of_mask),
-            SPANS: (self._is_list_of_spans, self._of_spans),
-            QUOTES: (lambda each: each is None or isinstance(each, list), self._of_quotes),
+            MASK: (lambda each: each is None or isinstance(each, list | str), self._read_mask),
+            SPANS: (self._is_list_of_spans, self._read_spans),
+            QUOTES: (lambda each: each is None or isinstance(each, list), self._read_quotes),
         }[self.kind]
         if not isinstance(value, list) or not all(map(several, value)):
             return [reader(value, text, column)]
         return [reader(each, text, f"{column}[{number}]") for number, each in enumerate(value)]
 
-    def _of_mask(self, value: Any, text: Text, column: str) -> list[Span]:
-        value = literal(value) if isinstance(value, str) else value
+    def _read_mask(self, value: Any, text: Text, column: str) -> list[Span]:
+        value = parse_literal(value) if isinstance(value, str) else value
         if isinstance(value, str):
-            return find_mask_runs(_marked_tokens(value, text, column))
+            return find_mask_runs(_read_starred_text(value, text, column))
         if value is None or value == []:
             return []
         if not isinstance(value, list):
@@ -99,22 +99,22 @@ class Marks(NamedTuple):
     def _is_list_of_spans(self, each: Any) -> bool:
         return isinstance(each, list) and (self.offsets == SENTENCES or not _is_pair(each))
 
-    def _of_spans(self, value: Any, text: Text, column: str) -> list[Span]:
-        spans = [self._tokens(span, text, field) for span, field in self._pairs(value, column)]
+    def _read_spans(self, value: Any, text: Text, column: str) -> list[Span]:
+        spans = [self._to_token_span(span, text, field) for span, field in self._parse_spans(value, column)]
         self.tally.note("empty spans", sum(start == end for start, end in spans))
         return sorted({span for span in spans if span[0] < span[1]})
 
-    def _pairs(self, value: Any, column: str) -> Iterator[tuple[Span, str]]:
-        """(the span as the source counts, its place) of each span of a cell."""
+    def _parse_spans(self, value: Any, column: str) -> Iterator[tuple[Span, str]]:
+        """Yield (span in the source's unit, its field for errors) of each span of a cell."""
         if isinstance(value, str):
-            value = _pairs_of_text(value, column)
+            value = _parse_span_text(value, column)
         if isinstance(value, dict):
-            value = _pairs_of_columns(value, column)
+            value = _parse_span_lists(value, column)
         if not isinstance(value, list):
             raise DataError(f"expected a list of spans [start, end], found {show(value)}", rule="type", field=column)
         for at, each in enumerate(value):
             field = f"{column}[{at}]"
-            if self.offsets == SENTENCES and _whole(each):
+            if self.offsets == SENTENCES and _is_integer(each):
                 each = [each, each + 1]
             if isinstance(each, dict):
                 names = next((names for names in _NAMES if each.keys() >= set(names)), ("start", "end"))
@@ -124,8 +124,8 @@ class Marks(NamedTuple):
                 raise DataError(f"expected {expected}, found {show(each)}", rule="type", field=field)
             yield (each[0], each[1]), field
 
-    def _tokens(self, span: Span, text: Text, field: str) -> Span:
-        """The tokens of a span, which is counted as the source counts."""
+    def _to_token_span(self, span: Span, text: Text, field: str) -> Span:
+        """Convert a span in the source's unit to tokens."""
         start, end = span
         size = {TOKENS: len(text), CHARACTERS: len(text.source), SENTENCES: len(text.lines)}[self.offsets]
         if not 0 <= start <= end <= size:
@@ -134,11 +134,11 @@ class Marks(NamedTuple):
         if self.offsets == TOKENS or start == end:
             return (start, end) if self.offsets == TOKENS else (0, 0)
         if self.offsets == SENTENCES:
-            return text.sentence(start)[0], text.sentence(end - 1)[1]
-        self.tally.note("widened", int(text.widened(start, end)))
-        return text.covered(start, end)
+            return text.get_sentence(start)[0], text.get_sentence(end - 1)[1]
+        self.tally.note("widened", int(text.is_widened(start, end)))
+        return text.find_covered(start, end)
 
-    def _of_quotes(self, value: Any, text: Text, column: str) -> list[Span]:
+    def _read_quotes(self, value: Any, text: Text, column: str) -> list[Span]:
         quotes = [value] if isinstance(value, str) else value
         if quotes is None:
             return []
@@ -146,27 +146,27 @@ class Marks(NamedTuple):
         for number, quote in enumerate(quotes if isinstance(quotes, list) else [None]):
             if not isinstance(quote, str):
                 raise DataError(f"expected a quote, found {show(quotes)}", rule="type", field=f"{column}[{number}]")
-            found = _places(quote, text)
-            if len(found) == 1:
-                self.tally.note("widened", int(text.widened(*found[0])))
-                spans.add(text.covered(*found[0]))
-            elif found:
-                self.tally.note("quotes twice", words=f": {show(quote, 40)} {len(found)} times")
+            places = _find_quote(quote, text)
+            if len(places) == 1:
+                self.tally.note("widened", int(text.is_widened(*places[0])))
+                spans.add(text.find_covered(*places[0]))
+            elif places:
+                self.tally.note("quotes twice", words=f": {show(quote, 40)} {len(places)} times")
             else:
                 self.tally.note("quotes nowhere", words=f": {show(quote, 40)}")
         return sorted(spans)
 
 
-def _whole(value: Any) -> bool:
+def _is_integer(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _is_pair(value: Any) -> TypeGuard[tuple[int, int]]:
-    return isinstance(value, list | tuple) and len(value) == 2 and all(map(_whole, value))
+    return isinstance(value, list | tuple) and len(value) == 2 and all(map(_is_integer, value))
 
 
-def _pairs_of_text(text: str, column: str) -> list[list[int]]:
-    """``3-7; 12-15``: numbers in pairs, with ";" between the pairs."""
+def _parse_span_text(text: str, column: str) -> list[list[int]]:
+    """Parse ``3-7; 12-15``: pairs of numbers, separated by ";"."""
     pairs = []
     for part in filter(str.strip, text.split(";")):
         match = _PAIR.fullmatch(part)
@@ -177,8 +177,8 @@ def _pairs_of_text(text: str, column: str) -> list[list[int]]:
     return pairs
 
 
-def _pairs_of_columns(value: dict[str, Any], column: str) -> list[Any]:
-    """One span as an object, or lists of starts and ends, as `datasets` gives a list of objects."""
+def _parse_span_lists(value: dict[str, Any], column: str) -> list[Any]:
+    """Return the spans of an object: one start and end, or lists of them (as `datasets` returns a list of objects)."""
     for names in _NAMES:
         if value.keys() >= set(names):
             starts, ends = (value[name] for name in names)
@@ -189,42 +189,46 @@ def _pairs_of_columns(value: dict[str, Any], column: str) -> list[Any]:
     raise DataError(f"expected a list of spans [start, end], found {show(value)}", rule="type", field=column)
 
 
-def _places(quote: str, text: Text) -> list[Span]:
-    """Where a quote stands in the source, blanks of any length being equal; as whole words, if it does so anywhere
-    ("bad" is not meant in "badly" where "bad" stands too)."""
+def _find_quote(quote: str, text: Text) -> list[Span]:
+    """Return the spans of a quote in the source; runs of blanks are equal.
+
+    If the quote occurs as whole words, other places do not count: "bad" is not found in "badly" if "bad" occurs too.
+    """
     words = quote.split()
     if not words:
         return []
-    pattern = re.compile("(?=(" + r"\s+".join(map(re.escape, words)) + "))")  # also places that overlap
+    pattern = re.compile(
+        "(?=(" + r"\s+".join(map(re.escape, words)) + "))"
+    )  # the lookahead finds overlapping places too
     spans = [match.span(1) for match in pattern.finditer(text.source)]
-    whole = [(start, end) for start, end in spans if not _within_word(text.source, start, end)]
-    return whole or spans
+    full = [(start, end) for start, end in spans if not _is_within_word(text.source, start, end)]
+    return full or spans
 
 
-def _within_word(source: str, start: int, end: int) -> bool:
+def _is_within_word(source: str, start: int, end: int) -> bool:
     before, behind = source[max(0, start - 1) : start + 1], source[end - 1 : end + 1]
     return any(len(pair) == 2 and all(sign.isalnum() for sign in pair) for pair in (before, behind))
 
 
-def _marked_tokens(marked: str, text: Text, column: str) -> list[bool]:
-    """The tokens that lie between asterisks in a copy of the text (``a *fine* film``).
+def _read_starred_text(marked: str, text: Text, column: str) -> list[bool]:
+    """Return a mask of the tokens between asterisks in a copy of the text (``a *fine* film``).
 
     Raises:
-        DataError: the copy is another text, or its asterisks are no pairs.
+        DataError: the copy differs from the text, or an asterisk has no partner.
     """
     mask, inside, place = [False] * len(text), False, 0
     for at, sign in enumerate(marked):
         same = text.source[place : place + 1]
         if sign == same:
             if inside:
-                first, behind = text.covered(place, place + 1)
+                first, behind = text.find_covered(place, place + 1)
                 mask[first:behind] = [True] * (behind - first)
             place += 1
-        elif sign == SIGN:
+        elif sign == STAR:
             inside = not inside
         else:
-            found = f"found {show(marked[at : at + 20])} in place of {show(text.source[place : place + 20])}"
-            message = f"expected the text with marks (*word*), {found} at character {at + 1}"
+            difference = f"found {show(marked[at : at + 20])} in place of {show(text.source[place : place + 20])}"
+            message = f"expected the text with marks (*word*), {difference} at character {at + 1}"
             raise DataError(message, rule="span-text", field=column)
     if inside or text.source[place:].strip():
         what = "an asterisk without its partner" if inside else f"no {show(text.source[place : place + 20])} at its end"
