@@ -37,7 +37,7 @@ _WRAPPING = "'.,;:-…()[]"
 
 
 class _Characters(dict[int, str]):
-    """What stands in a key for each character, worked out when first met; blanks stay for `key_of` to leave out."""
+    """What stands in a key for each character, worked out when first met; blanks stay for `make_key` to leave out."""
 
     def __missing__(self, code: int) -> str:
         self[code] = "".join(map(self._one, unicodedata.normalize("NFKD", chr(code)))).casefold()
@@ -58,10 +58,10 @@ _CHARACTERS = _Characters()
 
 
 @lru_cache(maxsize=1 << 16)  # most tokens of a document stood in another before
-def key_of(text: str) -> str:
+def make_key(text: str) -> str:
     """What is compared of a text; equal for texts that differ in case, blanks, accents, marks of quotation and dashes.
 
-    >>> key_of("It 's `` GREAT '' -- really") == key_of("It’s “great” — really")
+    >>> make_key("It 's `` GREAT '' -- really") == make_key("It’s “great” — really")
     True
     """
     plain = _RUNS.sub(lambda run: _BRACKETS.get(run[0], run[0][0]), text.translate(_CHARACTERS))
@@ -106,7 +106,7 @@ class Document:
 
     def __init__(self, docid: str, tokens: Sequence[str], blank: str = " ") -> None:
         self.docid, self.tokens, self.blank = docid, tokens, blank
-        keys = list(map(key_of, tokens))
+        keys = list(map(make_key, tokens))
         self.key = "".join(keys)
         self.starts = [0, *accumulate(map(len, keys))]  # token t has the key's characters [starts[t], starts[t + 1])
 
@@ -199,7 +199,7 @@ def align(
 def _pieces(quote: str, documents: Sequence[Document], threshold: float) -> list[tuple[str, str, list[_Match]]]:
     """(text, status, matches) of the quote, or of what stands between its elisions."""
     whole = (quote, *_matches(quote, documents, threshold))
-    pieces = [piece for piece in _ELISION.split(quote) if key_of(piece).strip(_WRAPPING)]
+    pieces = [piece for piece in _ELISION.split(quote) if make_key(piece).strip(_WRAPPING)]
     if whole[1] != "not_found" or len(pieces) < 2:
         return [whole]
     return [(piece, *_matches(piece, documents, threshold)) for piece in pieces]
@@ -207,7 +207,7 @@ def _pieces(quote: str, documents: Sequence[Document], threshold: float) -> list
 
 def _matches(quote: str, documents: Sequence[Document], threshold: float) -> tuple[str, list[_Match]]:
     """The status of a quote, and where it may stand."""
-    key = key_of(quote)
+    key = make_key(quote)
     bare = key.strip(_WRAPPING)
     for one in _readings(key):
         matches = [_Match(at, *span) for at, own in enumerate(documents) for span in own.find(one) if one]

@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import Any
 
-from .alignment import Document, Quote, align, key_of
+from .alignment import Document, Quote, align, make_key
 from .answers import HIGHLIGHTED, OFFSETS, QUOTED, Answer, Place
 from .questions import Question
 from .settings import AskSettings
@@ -86,7 +86,7 @@ def gold_answer(question: Question, form: str) -> dict[str, Any]:
 def _of_copy(at: int, copy: str, documents: Sequence[Document], settings: AskSettings) -> list[Quote]:
     """The marked passages of a copy: by place where it is the text but for what a key leaves out, else as quotes."""
     parts = _TAG.split(copy)
-    plain = key_of("".join(part for part in parts if not _TAG.fullmatch(part)))
+    plain = make_key("".join(part for part in parts if not _TAG.fullmatch(part)))
     same = at < len(documents) and plain == documents[at].key
     quotes: list[Quote] = []
     inside, before = False, ""
@@ -94,11 +94,11 @@ def _of_copy(at: int, copy: str, documents: Sequence[Document], settings: AskSet
         if _TAG.fullmatch(part):
             inside = part == "<r>"
             continue
-        start, before = len(key_of(before)), before + part
-        if not inside or not key_of(part):
+        start, before = len(make_key(before)), before + part
+        if not inside or not make_key(part):
             continue
         if same:
-            document, end = documents[at], len(key_of(before))
+            document, end = documents[at], len(make_key(before))
             first = bisect_right(document.starts, start) - 1
             behind = bisect_left(document.starts, end)
             verbatim = document.text(first, behind) == document.blank.join(part.split())

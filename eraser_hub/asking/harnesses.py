@@ -16,8 +16,8 @@ from .answers import ANSWERED, Answer, read_answer
 from .formats import located
 from .lines import eraser_line
 from .questions import Question, question_of
-from .run import AskPlan, plan_of
-from .settings import AskJob, AskSettings
+from .run import AskPlan, make_plan
+from .settings import AskConfig, AskSettings
 
 if TYPE_CHECKING:
     from inspect_ai import Task as InspectTask
@@ -65,7 +65,7 @@ def _reference(question: Question) -> dict[str, Any]:
 
 
 def _plan(dataset: str, config: str | None, split: str, settings: AskSettings | None) -> AskPlan:
-    return plan_of(AskJob(dataset, config, split), settings or AskSettings(NO_MODEL))
+    return make_plan(AskConfig(dataset, config, split), settings or AskSettings(NO_MODEL))
 
 
 def lm_eval_task(

@@ -27,7 +27,7 @@ from .formats import located
 from .lines import eraser_line, pair_line
 from .prompts import GENERIC, Prompt, family_of, open_prompt
 from .questions import Question, examples, questions
-from .settings import AskArguments, AskJob, AskSettings
+from .settings import AskArguments, AskConfig, AskSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class AskPlan:
         shots: examples.
     """
 
-    job: AskJob | AskArguments
+    job: AskConfig | AskArguments
     settings: AskSettings
     split: Split
     prompt: Prompt
@@ -57,7 +57,7 @@ class AskPlan:
         return self.prompt.messages(question, self.split.label_names, self.shots, self.settings.answer)
 
 
-def plan_of(job: AskJob | AskArguments, settings: AskSettings) -> AskPlan:
+def make_plan(job: AskConfig | AskArguments, settings: AskSettings) -> AskPlan:
     """Open data and prompt.
 
     Raises:
@@ -71,6 +71,9 @@ def plan_of(job: AskJob | AskArguments, settings: AskSettings) -> AskPlan:
     settings = replace(settings, prompt=f"{Path(prompt.name).name if job.prompt else prompt.name}@{prompt.digest}")
     train = open_split(job.dataset, job.config, "train") if settings.shots else split
     return AskPlan(job, settings, split, prompt, examples(train, settings.shots, settings.seed))
+
+
+AskJob, plan_of = AskConfig, make_plan  # the names of 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +121,7 @@ def ask(arguments: AskArguments) -> AskReport:
     if out.suffix != ".jsonl":
         message = f"expected a file ending in .jsonl, found {shown(out.name)}"
         raise DataError(message, rule="option-value", argument="out")
-    plan, cache = plan_of(arguments, arguments.settings()), Cache(arguments.cache or default_folder())
+    plan, cache = make_plan(arguments, arguments.settings()), Cache(arguments.cache or default_folder())
     client = Client(arguments.endpoint, plan.settings, cache, arguments.budget, **how)
     simulator = None
     if arguments.simulate_with:
@@ -275,9 +278,9 @@ def _written(out: Path, partial: Partial, plan: AskPlan, client: Client, header:
     return report
 
 
-def dry_run(job: AskJob | AskArguments, settings: AskSettings) -> Iterator[str]:
+def dry_run(job: AskConfig | AskArguments, settings: AskSettings) -> Iterator[str]:
     """Two whole prompts, and how many tokens all of them are estimated to have."""
-    plan, total, count = plan_of(job, settings), 0, 0
+    plan, total, count = make_plan(job, settings), 0, 0
     for question in plan.questions():
         messages = plan.messages(question)
         if count < 2:

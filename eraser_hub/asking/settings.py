@@ -56,7 +56,7 @@ class AskSettings(Options):
     threshold: Annotated[float, Option(min=0.5, max=1)] = THRESHOLD
     several: Literal["nearest", "all"] = "nearest"
     prompt: str = ""
-    again: Annotated[tuple[str, ...], Option(commas=True)] = ()
+    again: Annotated[tuple[str, ...], Option(name="consistency", aliases=("again",), commas=True)] = ()
     samples: NotNegative = 0
     sample_temperature: Annotated[float, Option(min=0, max=2)] = 1.0
     simulate_with: str = ""
@@ -96,7 +96,7 @@ class AskSettings(Options):
 
 
 @dataclass(frozen=True, slots=True)
-class AskJob:
+class AskConfig:
     """What is asked about, where nobody is asked: see `AskArguments`.
 
     Attributes:

@@ -14,11 +14,11 @@ from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.json_lines import strict_object
 from eraser_hub.records.locks import exclusive
-from eraser_hub.systems.recipe import Recipe, Say
+from eraser_hub.systems.train_config import Say, TrainConfig
 from eraser_hub.systems.training import train_model
 
 
-def trained(folder: Path, recipe_of: Callable[[bool], Recipe], say: Say, figures: bool = True) -> Path:
+def trained(folder: Path, recipe_of: Callable[[bool], TrainConfig], say: Say, figures: bool = True) -> Path:
     """Train a model in its folder, or go on where that was stopped; one that lies there is not trained again.
 
     Args:
@@ -35,7 +35,7 @@ def trained(folder: Path, recipe_of: Callable[[bool], Recipe], say: Say, figures
 
 
 @contextmanager
-def kept(out: Path, verb: str, settings: dict[str, Any]) -> Iterator[None]:
+def lock_run_folder(out: Path, verb: str, settings: dict[str, Any]) -> Iterator[None]:
     """Hold ``out`` while a run is at work in it; a later one with the same settings goes on from what is there.
 
     Args:

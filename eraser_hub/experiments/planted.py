@@ -32,8 +32,8 @@ from eraser_hub.records.extras import need
 from eraser_hub.samples.plant import CUES, FIRST, LABELS, MODIFIERS, SECOND, planted
 from eraser_hub.systems.data import Data, Labelled, Training
 from eraser_hub.systems.evaluation import hits_of
-from eraser_hub.systems.recipe import Recipe
 from eraser_hub.systems.system import SYSTEMS
+from eraser_hub.systems.train_config import TrainConfig
 
 Scores = NDArray[np.float64]
 Purposes = Callable[[str], np.random.Generator]  # the random numbers of a purpose
@@ -235,7 +235,7 @@ def learned(kind: str, seed: int, texts: int = TRAIN, epochs: float = EPOCHS) ->
     alone = [one.rationale_only() for one in whole]
     unseen = _texts(kind, "validation", VALIDATION, seed)
     data = Data(([*alone, *whole], [*labels, *labels]), unseen, LABELS, uses_query=False)
-    recipe = Recipe(dataset="planted", config=kind, model=SYSTEM, seed=seed, hyper=SETTINGS, epochs=epochs)
+    recipe = TrainConfig(dataset="planted", config=kind, model=SYSTEM, seed=seed, hyper=SETTINGS, epochs=epochs)
     system: Any = SYSTEMS[SYSTEM]()
     with TemporaryDirectory() as folder:
         place = Path(folder)

@@ -35,11 +35,11 @@ from eraser_hub.scoring.score import score
 from eraser_hub.scoring.scored_split import ScoredSplit
 from eraser_hub.scoring.settings import ScoreSettings
 from eraser_hub.systems.data import has_labels
-from eraser_hub.systems.recipe import Recipe, Say
 from eraser_hub.systems.system import find_system
+from eraser_hub.systems.train_config import Say, TrainConfig
 
-from .folder import kept, trained
-from .plans import ReproducePlan
+from .configs import ReproduceConfig
+from .folder import lock_run_folder, trained
 from .rows import ANNOTATORS, ENCODER, FAST, HUMAN, OWN, TABLES, PrintedRows, Row
 
 Figures = dict[str, Any]  # column -> a number, a string, or (number, low, high)
@@ -56,7 +56,7 @@ class Work:
         notes: sentences on how to read its figures.
     """
 
-    plan: ReproducePlan
+    plan: ReproduceConfig
     printed: PrintedRows
     row: Row
     out: Path
@@ -85,7 +85,7 @@ class Work:
         # the row's own predictions are scored: figures of the whole split would take as long again, and stand nowhere
         return trained(folder, partial(self._recipe, train_on), self.say, figures=False)
 
-    def _recipe(self, train_on: Any, stopped: bool) -> Recipe:
+    def _recipe(self, train_on: Any, stopped: bool) -> TrainConfig:
         plan, model = self.plan, self.row.model
         if model == ENCODER and not plan.encoder:
             message = "this row fine-tunes one, a transformers folder or Hub id; there is no default"
@@ -103,7 +103,7 @@ class Work:
         if plan.encoder and wants == "optional" and not encoder:
             self.notes.append(f"{self.row.system}: `fast`: learned embeddings in the place of the encoder")
         over_words = "embeddings" in system.takes and wants != "required" and not encoder
-        return Recipe(
+        return TrainConfig(
             dataset=plan.dataset,
             config=plan.config,
             model=plan.encoder if model == ENCODER else model,
@@ -235,7 +235,7 @@ def file_name(system: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", system.lower()).strip("-")
 
 
-def reproduce(plan: ReproducePlan, say: Say = lambda words: None) -> Tables:
+def reproduce(plan: ReproduceConfig, say: Say = lambda words: None) -> Tables:
     """Run every row that can run here; a row that cannot says why below the table.
 
     Args:
@@ -251,7 +251,7 @@ def reproduce(plan: ReproducePlan, say: Say = lambda words: None) -> Tables:
         raise DataError(words, rule="option-value", argument="table")
     printed, notes = TABLES[plan.table], list[str]()
     plan, out = _with_split(plan, notes), plan.out or Path("reproduce") / f"{plan.table}-{plan.config}"
-    with kept(out, "reproduce", _settings(plan)):
+    with lock_run_folder(out, "reproduce", _settings(plan)):
         title, columns = f"{printed.title}: {plan.config}", _columns(printed, plan.config)
         source = _source(printed, plan.config)
         table = Table(plan.table, title, ("system",), columns, source=source, better=printed.better)
@@ -264,7 +264,7 @@ def reproduce(plan: ReproducePlan, say: Say = lambda words: None) -> Tables:
 
 
 def _figures(
-    plan: ReproducePlan, printed: PrintedRows, row: Row, out: Path, notes: list[str], say: Say
+    plan: ReproduceConfig, printed: PrintedRows, row: Row, out: Path, notes: list[str], say: Say
 ) -> Mapping[str, Any]:
     """A row's figures by column; none where it cannot run, and why among the notes."""
     say(f"--- {row.system}")
@@ -279,7 +279,7 @@ def _figures(
     return figures
 
 
-def _with_split(plan: ReproducePlan, notes: list[str]) -> ReproducePlan:
+def _with_split(plan: ReproduceConfig, notes: list[str]) -> ReproduceConfig:
     """The plan with a split that has labels."""
     if plan.split or plan.table == "eraser-2":
         return plan
@@ -295,9 +295,9 @@ def _with_split(plan: ReproducePlan, notes: list[str]) -> ReproducePlan:
     return replace(plan, split="validation")
 
 
-def _settings(plan: ReproducePlan) -> dict[str, Any]:
+def _settings(plan: ReproduceConfig) -> dict[str, Any]:
     """What two runs in one folder have to have in common."""
-    settings = {field.name: getattr(plan, field.name) for field in fields(ReproducePlan) if field.name != "out"}
+    settings = {field.name: getattr(plan, field.name) for field in fields(ReproduceConfig) if field.name != "out"}
     return {**settings, "split": dataset_split(plan.split), "dataset": str(Path(plan.dataset).resolve())}
 
 
@@ -315,7 +315,7 @@ def _source(printed: PrintedRows, config: str) -> str:
     return ", ".join(f"{short}, Table {number}" for short in shorts for number in numbers)
 
 
-def _about(plan: ReproducePlan, printed: PrintedRows) -> list[str]:
+def _about(plan: ReproduceConfig, printed: PrintedRows) -> list[str]:
     """How to read the table."""
     words = [printed.note] if printed.note else []
     results = (pair for row in printed.rows for pair in printed.results(row, plan.config))

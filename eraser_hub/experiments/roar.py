@@ -32,17 +32,17 @@ from eraser_hub.records.tables import Cell, Table, Tables
 from eraser_hub.schema.instance import AOPC_THRESHOLDS
 from eraser_hub.scoring.leaks import document_clusters, interval_of_share
 from eraser_hub.systems.evaluation import hits_of
-from eraser_hub.systems.recipe import Recipe, Say
+from eraser_hub.systems.train_config import Say, TrainConfig
 
-from .folder import kept, trained
-from .plans import RoarPlan
+from .configs import RoarConfig
+from .folder import lock_run_folder, trained
 
 RANDOM = "random"
 NOTE = """{} test texts; the tokens are gone from training and test texts, and the model was trained anew: the lower \
 the accuracy below that of random tokens, the more the method's tokens say. Brackets: 95 % interval over documents."""
 
 
-def roar(plan: RoarPlan, say: Say = lambda words: None) -> dict[str, Any]:
+def roar(plan: RoarConfig, say: Say = lambda words: None) -> dict[str, Any]:
     """Train, rank, remove, train anew.
 
     Args:
@@ -66,11 +66,11 @@ def roar(plan: RoarPlan, say: Say = lambda words: None) -> dict[str, Any]:
     if dataset_split(plan.train_split) == dataset_split(plan.split):
         message = f"expected another split than the one trained on, found {plan.split}"
         raise DataError(message, rule="option-conflict", argument="split")
-    with kept(plan.out, "roar", _settings(plan)):
+    with lock_run_folder(plan.out, "roar", _settings(plan)):
         return _removed_and_retrained(plan, plan.out, say)
 
 
-def _settings(plan: RoarPlan) -> dict[str, Any]:
+def _settings(plan: RoarConfig) -> dict[str, Any]:
     """What two runs in one folder have to have in common; other shares may follow."""
     place = Path(plan.dataset)
     dataset = str(place.resolve()) if place.exists() else plan.dataset
@@ -78,7 +78,7 @@ def _settings(plan: RoarPlan) -> dict[str, Any]:
     return {**plan.recipe.identity(), **about}
 
 
-def _removed_and_retrained(plan: RoarPlan, out: Path, say: Say) -> dict[str, Any]:
+def _removed_and_retrained(plan: RoarConfig, out: Path, say: Say) -> dict[str, Any]:
     texts = {name: _texts(plan, name) for name in (plan.train_split, plan.split)}
     names = _label_names(plan)
     reduced(out / "whole", {name: list(map(_plain, some)) for name, some in texts.items()}, names)
@@ -120,7 +120,7 @@ def _plain(one: Instance) -> Instance:
     return replace(one, rationale=None, scores=None, sentences=(), evidence_documents=())
 
 
-def _opened(plan: RoarPlan, name: str) -> Split:
+def _opened(plan: RoarConfig, name: str) -> Split:
     split = open_split(plan.dataset, plan.config, name)
     if split.kind == "perturbation":
         message = "expected texts with labels, found records of the perturbation benchmark"
@@ -128,7 +128,7 @@ def _opened(plan: RoarPlan, name: str) -> Split:
     return split if plan.limit is None else split.sample(plan.limit, plan.seed)
 
 
-def _texts(plan: RoarPlan, name: str) -> list[Instance]:
+def _texts(plan: RoarConfig, name: str) -> list[Instance]:
     instances = list(_opened(plan, name).instances())
     bare = next((one.id for one in instances if one.label is None), None)
     if bare is not None or not instances:
@@ -137,7 +137,7 @@ def _texts(plan: RoarPlan, name: str) -> list[Instance]:
     return instances
 
 
-def _label_names(plan: RoarPlan) -> list[str]:
+def _label_names(plan: RoarConfig) -> list[str]:
     split = open_split(plan.dataset, plan.config, plan.train_split)
     return list(split.label_names) or sorted({str(one.label) for one in split.instances()})
 
@@ -173,17 +173,17 @@ def _row(one: Instance) -> dict[str, Any]:
     return {"annotation_id": one.id, "classification": one.label, "query": " ".join(one.query), "documents": documents}
 
 
-def _trained(plan: RoarPlan, folder: Path, say: Say) -> Path:
+def _trained(plan: RoarConfig, folder: Path, say: Say) -> Path:
     """The model of a folder's training texts."""
 
-    def recipe_of(stopped: bool) -> Recipe:
+    def recipe_of(stopped: bool) -> TrainConfig:
         query = queries_differ(open_split(plan.dataset, plan.config, plan.train_split))
         return replace(plan.recipe, dataset=str(folder), config=None, query=query, resume=stopped)
 
     return trained(folder / "model", recipe_of, say)
 
 
-def _scored(plan: RoarPlan, out: Path, model: Path, name: str) -> list[Instance]:
+def _scored(plan: RoarConfig, out: Path, model: Path, name: str) -> list[Instance]:
     """A split's texts with the method's scores for the whole texts' model."""
     path = out / f"{dataset_split(name)}.predictions.jsonl"
     job = Job(dataset=str(out / "whole"), config=None, split=name, model=str(model))
@@ -193,7 +193,7 @@ def _scored(plan: RoarPlan, out: Path, model: Path, name: str) -> list[Instance]
     return list(map(GivenScores(path).put_on, split.instances()))
 
 
-def _hits(model: Path, folder: Path, plan: RoarPlan, names: Sequence[str]) -> list[bool]:
+def _hits(model: Path, folder: Path, plan: RoarConfig, names: Sequence[str]) -> list[bool]:
     """Whether the model tells each test text's label."""
     adapter = open_model(model)
     align_labels(adapter, names)
@@ -206,7 +206,7 @@ def _figures(hits: Sequence[bool], clusters: np.ndarray, seed: int) -> dict[str,
     return {"accuracy": float(flags.mean()), "ci": None if interval is None else list(interval)}
 
 
-def roar_tables(result: Mapping[str, Any]) -> Tables:
+def make_roar_tables(result: Mapping[str, Any]) -> Tables:
     """Accuracy by share removed, of the method's top tokens and of random ones."""
     columns = (result["method"], RANDOM)
     table = Table("roar", f"Accuracy, removed and retrained: {result['model']}", ("removed",), columns)

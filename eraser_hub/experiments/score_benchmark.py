@@ -35,10 +35,10 @@ from eraser_hub.records.errors import DataError
 from eraser_hub.records.tables import Cell, Table, Tables
 from eraser_hub.samples.plant import KD, KINDS, LABELS
 from eraser_hub.schema.instance import AOPC_BOUNDS
-from eraser_hub.systems.recipe import Say
+from eraser_hub.systems.train_config import Say
 from eraser_hub.version import __version__
 
-from .plans import BenchmarkPlan
+from .configs import BenchmarkConfig
 from .planted import (
     CANDIDATES,
     LEARNED,
@@ -104,7 +104,7 @@ class BenchmarkSettings:
 FAST = BenchmarkSettings(size=16, beam=1, soft_draws=10, perturbations=10)
 
 
-def settings_for_plan(plan: BenchmarkPlan) -> BenchmarkSettings:
+def make_benchmark_settings(plan: BenchmarkConfig) -> BenchmarkSettings:
     """Return how much a plan does."""
     return replace(FAST if plan.fast else BenchmarkSettings(), models=MODELS[plan.models], seed=plan.seed)
 
@@ -297,7 +297,7 @@ def verdict(judgement: Mapping[str, Any]) -> str:
     return "better" if low > 0.5 else "worse" if high < 0.5 else "tie"
 
 
-def benchmark_tables(result: Mapping[str, Any]) -> Tables:
+def make_benchmark_tables(result: Mapping[str, Any]) -> Tables:
     """A table of all kinds, and one for each: how often each score puts the true explanation before each other one;
     both again by trained models where these judged beside closed-form ones."""
     tables = Tables("benchmark-scores")

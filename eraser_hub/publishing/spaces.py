@@ -37,14 +37,14 @@ _PICTURE = re.compile(r"!\[[^\]]*\]\(([\w.-]+\.png)\)")  # beside a card, which 
 _FROM = re.compile(r"^(from\s+)[\w.]+(?=\s+import\b)")
 
 
-def metrics_folder() -> Path:
+def get_metrics_folder() -> Path:
     """The folder of the metric modules, in a checkout as in an installed package."""
     return Path(str(files("eraser_hub.metrics")))
 
 
-def metric_names(source: Path | None = None) -> list[str]:
+def list_metric_names(source: Path | None = None) -> list[str]:
     """The metrics that there are: every card ``cards/NAME.md`` makes one Space."""
-    return sorted(card.stem for card in ((source or metrics_folder()) / "cards").glob("*.md"))
+    return sorted(card.stem for card in ((source or get_metrics_folder()) / "cards").glob("*.md"))
 
 
 def build_metrics(
@@ -64,8 +64,8 @@ def build_metrics(
     Raises:
         DataError: an unknown name, a missing file, an import that a Space could not resolve, a card without its YAML.
     """
-    source, out = source or metrics_folder(), Path(out)
-    known = metric_names(source)
+    source, out = source or get_metrics_folder(), Path(out)
+    known = list_metric_names(source)
     names = known if names is None else list(dict.fromkeys(names))
     unknown = [name for name in names if name not in known]
     if unknown:
@@ -91,11 +91,11 @@ def build_metrics(
 
 def space_files(name: str, source: Path | None = None) -> dict[str, bytes]:
     """Path in the Space -> content, all that belongs to the Space of one metric."""
-    source = source or metrics_folder()
+    source = source or get_metrics_folder()
     module = next(iter(sorted(source.rglob(f"{name}.py"))), source / f"{name}.py")
     contents = space_code(module, source)
     card = source / "cards" / f"{name}.md"
-    _, prose = space_card(card)
+    _, prose = read_space_card(card)
     paths = {"README.md": card, **{file: source / file for file in ALL_TOGETHER}}
     if (example := card.with_suffix(".json")).is_file():
         paths["example.json"] = example
@@ -233,7 +233,7 @@ def _target(node: ast.Import | ast.ImportFrom, parts: Parts) -> Parts | None:
     return target if known and node.module and (node.level or names[0] == "eraser_hub") else None
 
 
-def space_card(path: Path) -> tuple[dict[str, Any], str]:
+def read_space_card(path: Path) -> tuple[dict[str, Any], str]:
     """A Space's card, its YAML and its prose, checked: title, gradio and its version, ``app.py``, the two tags."""
     header, prose = read_card(path)
     expected = {"sdk": "gradio", "sdk_version": pinned("gradio"), "python_version": PYTHON, "app_file": "app.py"}
@@ -251,7 +251,7 @@ def space_card(path: Path) -> tuple[dict[str, Any], str]:
 
 def pinned(library: str) -> str:
     """The version of a library that Spaces run on, as metrics/requirements.txt pins it."""
-    file = metrics_folder() / "requirements.txt"
+    file = get_metrics_folder() / "requirements.txt"
     match = re.search(rf"^{library}==(\S+)", file.read_text("utf-8"), flags=re.MULTILINE)
     if match is None:
         raise DataError(f"expected a line {library}==VERSION", rule="code", file=file)

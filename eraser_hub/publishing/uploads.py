@@ -18,7 +18,7 @@ from eraser_hub.records.errors import DataError, raise_all, summary
 from eraser_hub.version import __version__
 
 from .board_space import BOARD, SETTINGS, verify_board_space, verify_written
-from .spaces import metric_names, pinned, space_files
+from .spaces import list_metric_names, pinned, space_files
 
 # what a former version may have left and this one no longer has; any other file on the Hub is its owner's
 OURS = (".parquet", ".py", ".json", ".png")
@@ -88,7 +88,7 @@ def collect(
     """
     from eraser_hub.conversion import HUB_DATASETS
 
-    known = {"dataset": sorted(HUB_DATASETS), "space": [*metric_names(source), BOARD]}
+    known = {"dataset": sorted(HUB_DATASETS), "space": [*list_metric_names(source), BOARD]}
     everything = not datasets and not metrics
     uploads, errors = [], []
     for kind, asked in (("dataset", datasets), ("space", metrics)):
@@ -227,7 +227,7 @@ def filled(upload: Upload, namespace: str, aside: Path) -> Upload:
         metadata, prose = read_card(files["README.md"])
         names = [name if "/" in str(name) else f"{namespace}/{name}" for name in metadata.get("datasets") or ()]
         texts["README.md"] = card_text(metadata | ({"datasets": names} if names else {}), prose)
-    ours = "|".join(map(re.escape, (*HUB_DATASETS, *metric_names())))
+    ours = "|".join(map(re.escape, (*HUB_DATASETS, *list_metric_names())))
     texts["README.md"] = re.sub(
         rf'((?:load_dataset|evaluate\.load)\(")({ours})"', rf'\g<1>{namespace}/\g<2>"', texts["README.md"]
     )

@@ -115,7 +115,7 @@ class ViewerReport:
             yield "viewer: no violation"
 
 
-def viewer_report(folder: Path, configs: Sequence[str] | None = None) -> ViewerReport:
+def make_viewer_report(folder: Path, configs: Sequence[str] | None = None) -> ViewerReport:
     """What the viewer will make of a built folder.
 
     Args:

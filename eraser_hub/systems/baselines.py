@@ -24,14 +24,14 @@ from eraser_hub.records.errors import DataError
 
 from .data import Labelled, Training, silent
 from .folder import saving, write_facts
-from .recipe import Say
 from .system import CARTON, Baseline
+from .train_config import Say
 
 FOLDS = 5
 FEATURES = ("words", "characters")
 
 
-def text_of(one: Instance, joiner: str = " ") -> str:
+def join_text(one: Instance, joiner: str = " ") -> str:
     """Return what a pipeline reads: the query's tokens, then the documents'."""
     return joiner.join([*one.query, *one.tokens])
 
@@ -63,7 +63,7 @@ def train_baseline(system: Baseline, training: Training) -> None:
             subwords.tokenizer.save_pretrained(out / TOKENIZER)
 
 
-def pipeline_for(system: Baseline, features: str, size: float, seed: int) -> Any:
+def build_pipeline(system: Baseline, features: str, size: float, seed: int) -> Any:
     """Return an unfitted pipeline: a counter of words or characters, and the estimator of that size."""
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.pipeline import make_pipeline
@@ -109,8 +109,8 @@ def fit_baseline(
         message = f"expected text to train on, found none in {len(instances)} instances"
         raise DataError(message, rule="empty", field="documents")
     grid, gold = system.sizes, np.asarray(labels)
-    pipeline = pipeline_for(system, features, grid[0], seed)
-    counts = pipeline[0].fit_transform([text_of(one, joiner) for one in instances])
+    pipeline = build_pipeline(system, features, grid[0], seed)
+    counts = pipeline[0].fit_transform([join_text(one, joiner) for one in instances])
     vars(pipeline[0]).pop("_stop_words_id", None)  # a place in memory, by which it knows stop words that it has checked
     with threadpool_limits(1):
         texts = len(gold) // copies
@@ -145,8 +145,8 @@ def fit_carton(
     from threadpoolctl import threadpool_limits
 
     vectoriser = TfidfVectorizer()
-    seen = vectoriser.fit_transform(subwords([text_of(one) for one in train[0]]))
-    unseen = vectoriser.transform(subwords([text_of(one) for one in validation[0]]))
+    seen = vectoriser.fit_transform(subwords([join_text(one) for one in train[0]]))
+    unseen = vectoriser.transform(subwords([join_text(one) for one in validation[0]]))
     vars(vectoriser).pop("_stop_words_id", None)  # as above; `transform` sets it, too
     gold, best, size, kept = np.asarray(validation[1]), -1.0, 0.0, None
     with threadpool_limits(1):

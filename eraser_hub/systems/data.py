@@ -16,7 +16,7 @@ from eraser_hub.attribution.erasure import generator
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.errors import DataError
 
-from .recipe import SUBSETS, Recipe, Say
+from .train_config import SUBSETS, Say, TrainConfig
 
 # Random subsets of texts, on which EVAL-X's evaluator is trained (Jethani et al. 2021, "Have We Learned to Explain?").
 # A model that has seen random subsets of tokens knows p(label | these tokens) of any of them, and no selector was
@@ -64,13 +64,13 @@ class Training:
     Attributes:
         recipe, data: what is trained how on what.
         out: the model's folder.
-        folder: what a stopped training needs to go on lies there (:func:`folder.unfinished`).
+        folder: what a stopped training needs to go on lies there (:func:`folder.checkpoint_dir`).
         say: called with lines of progress.
         facts: what ``model.json`` says of the data.
         share: gives the average length of a rationale, for systems that extract as much.
     """
 
-    recipe: Recipe
+    recipe: TrainConfig
     data: Data
     out: Path
     folder: Path

@@ -17,7 +17,7 @@ from eraser_hub.attribution.instances import Instance, chunks_of
 from eraser_hub.attribution.runner import Runner
 
 from .data import examples, silent
-from .recipe import Say
+from .train_config import Say
 
 CHUNK = 64  # instances that are evaluated together
 BATCH_SIZE = 32  # inputs of full length that go through a model together

@@ -31,8 +31,8 @@ from .evaluation import figures_of
 from .fitting import Objective, fit
 from .folder import saving, write_facts
 from .hyper import Hyper
-from .recipe import CLASSIFICATION, MULTIPLE_CHOICE, Recipe, Task
 from .system import FineTuning
+from .train_config import CLASSIFICATION, MULTIPLE_CHOICE, Task, TrainConfig
 
 Row = dict[str, Any]  # what a collator takes: input_ids, attention_mask, token_type_ids, labels
 
@@ -148,7 +148,7 @@ class FinetuningObjective(Objective[Row]):
         return {**figures, "loss": float(loss)}
 
 
-def _untrained(recipe: Recipe, label_names: Sequence[str], uses_query: bool, query_last: bool) -> SequenceModel:
+def _untrained(recipe: TrainConfig, label_names: Sequence[str], uses_query: bool, query_last: bool) -> SequenceModel:
     """The adapter of an encoder with a new head; it cuts the training examples."""
     import transformers
 

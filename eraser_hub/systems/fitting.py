@@ -27,7 +27,7 @@ from eraser_hub.records.errors import DataError
 from .evaluation import in_words
 from .folder import CHECKPOINT
 from .hyper import Hyper
-from .recipe import Say
+from .train_config import Say
 
 Example = TypeVar("Example")
 SAY_SECONDS, CHECKPOINT_SECONDS = 10.0, 120.0
@@ -94,7 +94,7 @@ def fit(objective: Objective[Example], hyper: Hyper, seed: int, folder: Path, sa
     """Train; the network ends with its best weights by the validation split, or the last where there is none.
 
     Args:
-        folder: of :func:`folder.unfinished`; a checkpoint in it is gone on with.
+        folder: of :func:`folder.checkpoint_dir`; a checkpoint in it is gone on with.
 
     Raises:
         DataError: out of memory, a loss that is not finite.

@@ -22,14 +22,14 @@ from eraser_hub.records.errors import DataError
 from eraser_hub.records.locks import exclusive
 from eraser_hub.version import __version__
 
-from .recipe import Say
+from .train_config import Say
 
 RECIPE, CHECKPOINT, LOCK = "recipe.json", "checkpoint.pt", ".training.lock"
 BUSY = "another training is at work in this folder; wait for it or stop it"
 
 
 @contextmanager
-def unfinished(out: Path, recipe: dict[str, Any], resume: bool, say: Say) -> Iterator[Path]:
+def checkpoint_dir(out: Path, recipe: dict[str, Any], resume: bool, say: Say) -> Iterator[Path]:
     """A folder in ``out`` for what a stopped training needs to go on; it goes when the block ends without an error.
 
     After an error or a stop it is kept where a checkpoint lies in it.

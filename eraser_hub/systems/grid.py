@@ -18,7 +18,7 @@ from eraser_hub.records.extras import need
 from .data import Training, silent
 from .folder import CHECKPOINT
 from .hyper import grid_of
-from .recipe import Say
+from .train_config import Say
 
 # what Ray Tune would print and write besides, and its warning about processors without a graphics one
 SETTINGS = {

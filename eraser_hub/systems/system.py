@@ -20,7 +20,7 @@ from eraser_hub.records.extras import need
 from eraser_hub.records.registry import Registry
 
 from .hyper import Hyper, NetworkHyper, Value, grid_of
-from .recipe import ANSWERS, MULTIPLE_CHOICE, SUBSETS, Recipe, Say
+from .train_config import ANSWERS, MULTIPLE_CHOICE, SUBSETS, Say, TrainConfig
 
 if TYPE_CHECKING:
     from .data import Data, Training
@@ -52,7 +52,7 @@ class TrainedSystem(ABC):
     selects: ClassVar[bool] = False
     trainer: ClassVar[str]
 
-    def check(self, recipe: Recipe) -> None:
+    def check(self, recipe: TrainConfig) -> None:
         """Refuse, before anything is read, what the system would not use.
 
         Raises:
@@ -73,7 +73,7 @@ class TrainedSystem(ABC):
             words = f"expected a model that reads all it is given, {recipe.model} selects for itself"
             raise DataError(f"`train_on` {SUBSETS}: {words}", rule="unsupported")
 
-    def validation_limit(self, recipe: Recipe) -> int | None:
+    def validation_limit(self, recipe: TrainConfig) -> int | None:
         """Return how many instances of the validation split its training looks at; None for all."""
         return 0
 
@@ -108,13 +108,13 @@ class Baseline(TrainedSystem):
     def paper_estimator(self, size: float, seed: int) -> Any:
         """Return an unfitted estimator as the code of Carton et al. (2020) makes it."""
 
-    def check(self, recipe: Recipe) -> None:
+    def check(self, recipe: TrainConfig) -> None:
         super().check(recipe)
         if recipe.train_on == SUBSETS and recipe.paper == CARTON:
             words = f"`train_on` {SUBSETS}: not with `paper` {CARTON}, which trains on whole texts"
             raise DataError(words, rule="option-conflict")
 
-    def validation_limit(self, recipe: Recipe) -> int | None:
+    def validation_limit(self, recipe: TrainConfig) -> int | None:
         return None if recipe.paper == CARTON else 0
 
 
@@ -140,7 +140,7 @@ class NetworkSystem(TrainedSystem):
     reads_apart: ClassVar[bool] = False
     stages: ClassVar[tuple[str, ...]] = ()
 
-    def hyper_of(self, recipe: Recipe) -> Hyper:
+    def hyper_of(self, recipe: TrainConfig) -> Hyper:
         """Return the hyper-parameters: the paper's, with the recipe's in their place.
 
         Raises:
@@ -158,7 +158,7 @@ class NetworkSystem(TrainedSystem):
         made: Hyper = replace(hyper, **{**recipe.options(), **window, **hyper.with_settings(recipe.hyper)})
         return made
 
-    def check(self, recipe: Recipe) -> None:
+    def check(self, recipe: TrainConfig) -> None:
         for trial in grid_of(recipe.grid):
             self.hyper_of(replace(recipe, hyper=(*recipe.hyper, *trial)))
         if recipe.encoder and recipe.embeddings:
@@ -166,14 +166,14 @@ class NetworkSystem(TrainedSystem):
             raise DataError(words, rule="option-conflict", argument="embeddings")
         super().check(recipe)
 
-    def check_data(self, recipe: Recipe, hyper: Any, data: Data, say: Say) -> None:
+    def check_data(self, recipe: TrainConfig, hyper: Any, data: Data, say: Say) -> None:
         """Refuse data that lack what the system needs, and say what some of them lack.
 
         Raises:
             DataError: says what.
         """
 
-    def validation_limit(self, recipe: Recipe) -> int | None:
+    def validation_limit(self, recipe: TrainConfig) -> int | None:
         return recipe.limit
 
 

@@ -23,9 +23,9 @@ from eraser_hub.records.splits import dataset_split
 
 from .data import SUBSETS_EACH, Data, Labelled, Training, examples, has_labels, in_turn, silent, span_of, subsets_of
 from .evaluation import Evaluation, evaluate_on
-from .folder import unfinished
-from .recipe import ANSWERS, LARGEST_SEED, SUBSETS, Recipe, Say
+from .folder import checkpoint_dir
 from .system import TrainedSystem, answering_systems, find_system
+from .train_config import ANSWERS, LARGEST_SEED, SUBSETS, Say, TrainConfig
 
 # Carton et al. (2020), Table 3
 REGIMES = {
@@ -37,7 +37,7 @@ REGIMES = {
 }
 
 
-def learns_answers(recipe: Recipe, system: TrainedSystem, data: Split) -> bool:
+def learns_answers(recipe: TrainConfig, system: TrainedSystem, data: Split) -> bool:
     """Return whether a model is to answer with words of the text: where asked for, and where answers are known.
 
     Raises:
@@ -59,7 +59,7 @@ def learns_answers(recipe: Recipe, system: TrainedSystem, data: Split) -> bool:
     return True
 
 
-def _answers_data(recipe: Recipe, split: Split, evaluated: Split | None, say: Say) -> Data:
+def _answers_data(recipe: TrainConfig, split: Split, evaluated: Split | None, say: Say) -> Data:
     """The questions to learn to answer, and those to validate on.
 
     Raises:
@@ -125,7 +125,7 @@ def figures_of_answers(model: Adapter, part: Labelled) -> str:
     return f"answers: F1 {float(np.mean(scores)):.3f} ({len(scores)} instances)"
 
 
-def train_model(recipe: Recipe, out: Path, say: Say = silent, figures: bool = True) -> Iterator[str]:
+def train_model(recipe: TrainConfig, out: Path, say: Say = silent, figures: bool = True) -> Iterator[str]:
     """Train, save into ``out``, and give a line of figures per regime.
 
     Args:
@@ -147,13 +147,13 @@ def train_model(recipe: Recipe, out: Path, say: Say = silent, figures: bool = Tr
     evaluated = evaluation_split(recipe)
     identity, learns = recipe.identity(), _answers_data if answers else partial(_data, system)
 
-    def trained(recipe: Recipe, out: Path, folder: Path) -> Evaluation | None:
+    def trained(recipe: TrainConfig, out: Path, folder: Path) -> Evaluation | None:
         """Figures of the validation split, where training had to find them out."""
         what = learns(recipe, data, evaluated, say)
         facts = _facts_of(recipe, data, what)
         return system.fit(Training(recipe, what, out, folder, say, facts, share=lambda: kd_of(data)))
 
-    with unfinished(out, {**identity, "train_on": recipe.train_on}, recipe.resume, say) as folder:
+    with checkpoint_dir(out, {**identity, "train_on": recipe.train_on}, recipe.resume, say) as folder:
         known = trained(recipe, out, folder)
         what = "to answer the questions" if answers else f"on the {recipe.train_on} text"
         yield f"{out}: {recipe.model} trained {what} of {recipe.split}"
@@ -166,12 +166,12 @@ def train_model(recipe: Recipe, out: Path, say: Say = silent, figures: bool = Tr
             if recipe.regimes:
                 other = replace(recipe, train_on="rationale" if recipe.train_on == "full" else "full")
                 beside = folder / "regime"
-                with unfinished(beside, {**identity, "train_on": other.train_on}, recipe.resume, say) as inner:
+                with checkpoint_dir(beside, {**identity, "train_on": other.train_on}, recipe.resume, say) as inner:
                     known = trained(other, beside, inner)
                     yield from _figures(other, beside, evaluated, known, say)
 
 
-def _facts_of(recipe: Recipe, split: Split, data: Data) -> dict[str, Any]:
+def _facts_of(recipe: TrainConfig, split: Split, data: Data) -> dict[str, Any]:
     """Return what ``model.json`` says of the data that a model was trained on."""
     return {
         "dataset": Path(recipe.dataset).name,
@@ -186,7 +186,7 @@ def _facts_of(recipe: Recipe, split: Split, data: Data) -> dict[str, Any]:
     }
 
 
-def _check_folder(recipe: Recipe, out: Path) -> None:
+def _check_folder(recipe: TrainConfig, out: Path) -> None:
     if not 0 <= recipe.seed <= LARGEST_SEED:
         words = f"expected 0 to {LARGEST_SEED}, found {recipe.seed}"
         raise DataError(words, rule="option-value", argument="seed")
@@ -198,7 +198,7 @@ def _check_folder(recipe: Recipe, out: Path) -> None:
         raise DataError(words, rule="file-exists", file=out, argument="out")
 
 
-def check_recipe(recipe: Recipe, system: TrainedSystem) -> None:
+def check_recipe(recipe: TrainConfig, system: TrainedSystem) -> None:
     """Refuse, before anything is read, an unknown preset and what the system would not use.
 
     Raises:
@@ -216,7 +216,7 @@ def check_recipe(recipe: Recipe, system: TrainedSystem) -> None:
         raise DataError(words, rule="option-conflict", argument="regimes")
 
 
-def evaluation_split(recipe: Recipe) -> Split | None:
+def evaluation_split(recipe: TrainConfig) -> Split | None:
     """Return the split to evaluate on: the one asked for, or validation where it has labels and was not trained on.
 
     Raises:
@@ -240,7 +240,7 @@ def evaluation_split(recipe: Recipe) -> Split | None:
     return split if has_labels(split) else None
 
 
-def _figures(recipe: Recipe, model: Path, split: Split, known: Evaluation | None, say: Say) -> Iterator[str]:
+def _figures(recipe: TrainConfig, model: Path, split: Split, known: Evaluation | None, say: Say) -> Iterator[str]:
     """A line for each regime; ``known``: what the training already found on the text that it trains on."""
     adapter = open_model(model, trust_remote_code=recipe.trust_remote_code)
     how: dict[str, Any] = {"limit": recipe.limit, "seed": recipe.seed, "say": say}
@@ -258,7 +258,7 @@ def _figures(recipe: Recipe, model: Path, split: Split, known: Evaluation | None
         yield f"{name}: {words} ({drawn}{figures.instances} instances)"
 
 
-def _data(system: TrainedSystem, recipe: Recipe, split: Split, evaluated: Split | None, say: Say) -> Data:
+def _data(system: TrainedSystem, recipe: TrainConfig, split: Split, evaluated: Split | None, say: Say) -> Data:
     """The instances of the recipe's training text, and those to validate on, where the system does."""
     query = queries_differ(split) if recipe.query is None else recipe.query
     rationale_only = recipe.train_on == "rationale"

@@ -16,7 +16,7 @@ from eraser_hub.asking.answers import ANSWERED, FORMATS, Answer, read_answer, sc
 from eraser_hub.asking.formats import gold_answer, located
 from eraser_hub.asking.prompts import open_prompt
 from eraser_hub.asking.questions import Question, examples
-from eraser_hub.asking.run import AskJob, dry_run
+from eraser_hub.asking.run import AskConfig, dry_run
 from eraser_hub.asking.settings import AskSettings
 from eraser_hub.attribution.dataset import open_split
 from eraser_hub.attribution.instances import Instance
@@ -160,7 +160,7 @@ def test_any_marks_are_read_back(flags, form, blank):
 def test_examples_answer_in_the_format_that_is_asked_for(hub):
     for form, words in (("offsets", '"spans":[{'), ("tokens", '"spans":[{'), ("highlighted", "<r>")):
         settings = AskSettings("scripted", shots=2, seed=1, answer=form)
-        whole = "".join(dry_run(AskJob(str(hub), "movies", "test", 1), settings))
+        whole = "".join(dry_run(AskConfig(str(hub), "movies", "test", 1), settings))
         replies = [part.split("--- user")[0] for part in whole.split("--- assistant")[1:]]
         assert len(replies) == 2 and all(words in reply for reply in replies)
 

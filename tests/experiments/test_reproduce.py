@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from eraser_hub.__main__ import _register, app
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.experiments.plans import ReproducePlan
+from eraser_hub.experiments.configs import ReproduceConfig
 from eraser_hub.experiments.rows import FAST, HUMAN, TABLES, PrintedRows, Row
 from eraser_hub.reports.board_lines import read_score_file
 from eraser_hub.samples.plant import plant
@@ -64,7 +64,7 @@ def only(monkeypatch):
 
 
 def plan(hub, table, **more):
-    return ReproducePlan(table=table, dataset=str(hub / "hub" / "eraser"), config=CONFIG, fast=True, **more)
+    return ReproduceConfig(table=table, dataset=str(hub / "hub" / "eraser"), config=CONFIG, fast=True, **more)
 
 
 def test_printed_figures_stand_where_the_papers_have_them():
@@ -189,7 +189,7 @@ def test_human_rationales_under_models(hub, tmp_path, only):
 
 def test_annotators_of_the_release(samples, tmp_path):
     HUB_DATASETS["eraser"].build(["movies"], source=samples / "eraser", out=tmp_path / "hub")
-    own = ReproducePlan(
+    own = ReproduceConfig(
         table="eraser-2", dataset=str(tmp_path / "hub" / "eraser"), config="movies", source=str(samples / "eraser")
     )
     (table,) = reproduce(replace(own, out=tmp_path / "out"), print).tables

@@ -12,7 +12,7 @@ pytest.importorskip("sklearn")
 
 from eraser_hub.attribution.dataset import open_split
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.experiments.roar import RoarPlan, reduced, roar, roar_tables, without_top
+from eraser_hub.experiments.roar import RoarConfig, make_roar_tables, reduced, roar, without_top
 from eraser_hub.samples.plant import planted
 
 from ..refusals import refused
@@ -38,7 +38,7 @@ def corpus(tmp_path_factory):
 @pytest.fixture(scope="module")
 def plan(corpus, tmp_path_factory):
     out = tmp_path_factory.mktemp("roar") / "out"
-    return RoarPlan(dataset=str(corpus), model="logistic-regression", method="coefficients", out=out, bins=(0.1,))
+    return RoarConfig(dataset=str(corpus), model="logistic-regression", method="coefficients", out=out, bins=(0.1,))
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_the_words_that_decide_are_missed(done):
     assert tenth["coefficients"]["accuracy"] <= 0.5 + 4 * np.sqrt(0.25 / texts_of)
     low, high = tenth["coefficients"]["ci"]
     assert low <= tenth["coefficients"]["accuracy"] <= high
-    table = roar_tables(result).written("text")
+    table = make_roar_tables(result).written("text")
     assert "10%" in table and "coefficients" in table
 
 

@@ -37,9 +37,9 @@ from eraser_hub.experiments.score_benchmark import (
     TIES,
     TRAINED,
     benchmark,
-    benchmark_tables,
     closed_form,
     clusters_of,
+    make_benchmark_tables,
     shares,
     verdict,
 )
@@ -185,8 +185,8 @@ def test_the_judgement_of_every_score():
             assert min(parts) - 1e-12 <= one["auc"] <= max(parts) + 1e-12 and 0 <= one["auc"] <= 1
     assert scores["sensitivity_max"]["explanations"]["random"]["auc"] == 1.0
     for form in ("text", "markdown", "latex", "csv"):
-        assert "comprehensiveness" in benchmark_tables(result).written(form)
-    assert "sensitivity_max judges how explanations are made" in benchmark_tables(result).written("text")
+        assert "comprehensiveness" in make_benchmark_tables(result).written(form)
+    assert "sensitivity_max judges how explanations are made" in make_benchmark_tables(result).written("text")
 
 
 @pytest.mark.slow
@@ -226,7 +226,7 @@ def test_a_network_that_did_not_learn_does_not_judge(monkeypatch):
     result = benchmark(tiny, lines.append)
     assert set(result["kinds"]) == {"word"} and all(set(one["kinds"]) == {"word"} for one in result["scores"])
     assert [result["trained"][kind]["judges"] for kind in tiny.kinds] == [True, False]
-    text = benchmark_tables(result).written("text")
+    text = make_benchmark_tables(result).written("text")
     assert "it did not learn the rule, and does not judge" in lines[1] and lines[1] in text and lines[0] in text
     assert "All kinds, 2 texts, trained models" in text
     accuracies["word"] = 0.5
@@ -245,7 +245,7 @@ def test_both_kinds_of_models_side_by_side(monkeypatch):
         # the same rule judges the same, but for the width of a tie
         assert beside == {key: one[key] for key in beside} and beside.keys() == one.keys() - {"name", "better"}
     assert "|models:closed-form,trained|" in both["signature"]
-    with_tables = benchmark_tables(benchmark(replace(TINY, models=(CLOSED, TRAINED))))
+    with_tables = make_benchmark_tables(benchmark(replace(TINY, models=(CLOSED, TRAINED))))
     assert [table.name for table in with_tables.tables] == ["scores", "kinds", "trained_scores", "trained_kinds"]
 
 

@@ -14,11 +14,11 @@ from eraser_hub.attribution.dataset import open_split
 from eraser_hub.attribution.open import open_model
 from eraser_hub.records.errors import BusyError, DataError
 from eraser_hub.systems.evaluation import evaluate_on
-from eraser_hub.systems.folder import saving, unfinished
+from eraser_hub.systems.folder import checkpoint_dir, saving
 from eraser_hub.systems.grid import side_by_side
 from eraser_hub.systems.hyper import Hyper
-from eraser_hub.systems.recipe import Recipe
 from eraser_hub.systems.system import SYSTEMS
+from eraser_hub.systems.train_config import TrainConfig
 from eraser_hub.systems.training import train_model
 from tests.attribution.conftest import told
 
@@ -129,37 +129,37 @@ def test_the_learning_rate_warms_up_and_decays():
 
 def test_what_a_stopped_training_leaves_is_gone_on_with_or_begun_anew(tmp_path):
     out, words = tmp_path / "m", []
-    with pytest.raises(KeyboardInterrupt), unfinished(out, {"seed": 1}, False, quiet) as folder:
+    with pytest.raises(KeyboardInterrupt), checkpoint_dir(out, {"seed": 1}, False, quiet) as folder:
         (folder / "checkpoint.pt").write_bytes(b"half")
         raise KeyboardInterrupt
     with refused("resume", "seed", "1", "2", argument="resume"):
-        with unfinished(out, {"seed": 2}, True, quiet):
+        with checkpoint_dir(out, {"seed": 2}, True, quiet):
             pass
-    with unfinished(out, {"seed": 1}, True, words.append) as folder:
+    with checkpoint_dir(out, {"seed": 1}, True, words.append) as folder:
         assert (folder / "checkpoint.pt").read_bytes() == b"half"
-        with pytest.raises(BusyError), unfinished(out, {"seed": 1}, True, quiet):
+        with pytest.raises(BusyError), checkpoint_dir(out, {"seed": 1}, True, quiet):
             pass
     assert not out.exists() or not list(out.iterdir())
-    with pytest.raises(KeyboardInterrupt), unfinished(out, {"seed": 1}, False, quiet) as folder:
+    with pytest.raises(KeyboardInterrupt), checkpoint_dir(out, {"seed": 1}, False, quiet) as folder:
         (folder / "checkpoint.pt").write_bytes(b"half")
         raise KeyboardInterrupt
-    with unfinished(out, {"seed": 2}, False, words.append) as folder:
+    with checkpoint_dir(out, {"seed": 2}, False, words.append) as folder:
         assert not (folder / "checkpoint.pt").exists()
     assert len(words) == 2 and "goes on" in words[0] and told(words[1:], out, "anew", "`resume`")
 
 
 def test_a_failure_before_the_first_checkpoint_leaves_nothing(tmp_path):
-    with pytest.raises(ValueError, match="wrong"), unfinished(tmp_path / "m", {}, False, quiet):
+    with pytest.raises(ValueError, match="wrong"), checkpoint_dir(tmp_path / "m", {}, False, quiet):
         raise ValueError("wrong")
     assert not (tmp_path / "m").exists()
     words = []
-    with unfinished(tmp_path / "m", {}, True, words.append):
+    with checkpoint_dir(tmp_path / "m", {}, True, words.append):
         pass
     assert len(words) == 1 and told(words, "`resume`", "no stopped training")
 
 
 def recipe(hub, model, **more):
-    return Recipe(dataset=str(hub), config="movies", model=model, **more)
+    return TrainConfig(dataset=str(hub), config="movies", model=model, **more)
 
 
 NETWORK = ("embedding_size=4", "hidden_size=4")
@@ -209,7 +209,7 @@ def test_a_killed_training_is_resumed_to_the_same_model(hub, network, tokenizer,
 
 def test_a_model_that_was_half_written_is_refused_and_trained_again(hub, tmp_path):
     job = recipe(hub, "glove-lstm", hyper=NETWORK, max_steps=1)
-    with pytest.raises(OSError, match="full"), unfinished(tmp_path / "m", {}, False, quiet), saving(tmp_path / "m"):
+    with pytest.raises(OSError, match="full"), checkpoint_dir(tmp_path / "m", {}, False, quiet), saving(tmp_path / "m"):
         (tmp_path / "m" / "weights.safetensors").write_bytes(b"half")
         raise OSError("the disk is full")
     with refused("model", file=tmp_path / "m"):
@@ -298,7 +298,7 @@ def test_options_that_fit_no_system_are_refused(hub, tmp_path, more, rule, menti
 
 def test_defaults_are_the_papers():
     lei, with_encoder = (
-        SYSTEMS["lei"]().hyper_of(Recipe(dataset="d", model="lei", encoder=encoder)) for encoder in ("", "bert")
+        SYSTEMS["lei"]().hyper_of(TrainConfig(dataset="d", model="lei", encoder=encoder)) for encoder in ("", "bert")
     )
     assert (lei.sparsity, lei.contiguity, lei.hidden_size, lei.dropout, lei.epochs, lei.patience) == (
         0.01,

@@ -15,8 +15,8 @@ from eraser_hub.attribution.adapters.plain import PlainModel
 from eraser_hub.attribution.open import open_model
 from eraser_hub.systems.baselines import fit_baseline
 from eraser_hub.systems.data import SUBSETS_EACH, in_turn, subsets_of
-from eraser_hub.systems.recipe import Recipe
 from eraser_hub.systems.system import SYSTEMS
+from eraser_hub.systems.train_config import TrainConfig
 from eraser_hub.systems.training import train_model
 from tests.attribution.conftest import instance, told
 
@@ -68,9 +68,9 @@ def test_copies_of_a_text_are_in_one_fold(monkeypatch):
         assert not {*(train % 20)} & {*(test % 20)} and len(train) + len(test) == 20 * SUBSETS_EACH
 
 
-def recipe_of(hub: Path, **more) -> Recipe:
+def recipe_of(hub: Path, **more) -> TrainConfig:
     return replace(
-        Recipe(
+        TrainConfig(
             dataset=str(hub),
             config="movies",
             split="train",

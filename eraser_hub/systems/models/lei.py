@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from eraser_hub.records.errors import DataError
 from eraser_hub.systems.data import Data, is_marked
 from eraser_hub.systems.hyper import NetworkHyper, Size
-from eraser_hub.systems.recipe import Recipe, Say
 from eraser_hub.systems.system import NetworkSystem
+from eraser_hub.systems.train_config import Say, TrainConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class LeiSystem(NetworkSystem):
     needs: ClassVar[tuple[str, ...]] = ("rationales",)
     selects = True
 
-    def check_data(self, recipe: Recipe, hyper: Any, data: Data, say: Say) -> None:
+    def check_data(self, recipe: TrainConfig, hyper: Any, data: Data, say: Say) -> None:
         instances = data.train[0]
         without = len(instances) - sum(map(is_marked, instances)) if hyper.supervision else 0
         if without == len(instances):

@@ -7,8 +7,8 @@ from typing import Any
 from eraser_hub.records.errors import DataError
 from eraser_hub.systems.data import Data
 from eraser_hub.systems.hyper import NetworkHyper
-from eraser_hub.systems.recipe import ANSWERS, Recipe, Say
 from eraser_hub.systems.system import NetworkSystem
+from eraser_hub.systems.train_config import ANSWERS, Say, TrainConfig
 
 
 class MatchLstmSystem(NetworkSystem):
@@ -22,7 +22,7 @@ class MatchLstmSystem(NetworkSystem):
     needs = ("pairs",)
     tasks = (ANSWERS,)
 
-    def check_data(self, recipe: Recipe, hyper: Any, data: Data, say: Say) -> None:
+    def check_data(self, recipe: TrainConfig, hyper: Any, data: Data, say: Say) -> None:
         if not data.in_pairs:
             words = (
                 "match-lstm matches a text with a question: expected a query (`query`) or pairs of texts, found neither"

@@ -26,7 +26,7 @@ CHUNKS = 64  # stretches of full length that go through an encoder together
 SPREAD = 0.1  # standard deviation of the vectors of words that a file does not have, near that of GloVe's elements
 
 
-def embeddings_for(path: Path, vocabulary: Vocabulary, seed: int, say: Callable[[str], None]) -> NDArray[np.float32]:
+def read_embeddings(path: Path, vocabulary: Vocabulary, seed: int, say: Callable[[str], None]) -> NDArray[np.float32]:
     """A vector for each word of the vocabulary, shape (words, width): the file's, random by seed for what it lacks.
 
     Raises:

@@ -25,11 +25,11 @@ from eraser_hub.attribution.transformers.words import CutWords, load_tokenizer, 
 from eraser_hub.records.atomic import replacing
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.systems.hyper import Hyper, NetworkHyper
-from eraser_hub.systems.recipe import Recipe, Say
 from eraser_hub.systems.system import SYSTEMS
+from eraser_hub.systems.train_config import Say, TrainConfig
 
 from .classifiers import Shape, TokenNetwork
-from .embedders import Embedder, EncoderEmbedder, WordEmbedder, embeddings_for
+from .embedders import Embedder, EncoderEmbedder, WordEmbedder, read_embeddings
 from .network_model import AnswerNetwork, NetworkModel
 from .readings import SPECIAL, SubwordLexicon, Vocabulary
 
@@ -37,14 +37,16 @@ WEIGHTS, VOCABULARY, ENCODER, CONFIG = "weights.safetensors", "vocabulary.json",
 NewEmbedder = Callable[[int], Embedder]  # takes the number of layers to train
 
 
-def network_of(name: str, hyper: Hyper, shape: Shape, new_embedder: NewEmbedder) -> TokenNetwork:
+def build_network(name: str, hyper: Hyper, shape: Shape, new_embedder: NewEmbedder) -> TokenNetwork:
     """Return an untrained network of the system of that name."""
     system: Any = SYSTEMS[name]
     kind: type[TokenNetwork] = resolve_name(system.pointer if shape.answers else system.network)
     return kind.made(new_embedder, hyper, shape)
 
 
-def embedders_from(recipe: Recipe, hyper: NetworkHyper, instances: Sequence[Instance], say: Say) -> NewEmbedder:
+def make_embedder_factory(
+    recipe: TrainConfig, hyper: NetworkHyper, instances: Sequence[Instance], say: Say
+) -> NewEmbedder:
     """Return what makes embedders for the words of training instances.
 
     Raises:
@@ -67,7 +69,7 @@ def embedders_from(recipe: Recipe, hyper: NetworkHyper, instances: Sequence[Inst
     texts = [words for one in instances for words in (one.query, *one.documents)]
     vocabulary = Vocabulary.of(texts, hyper.lowercase, hyper.min_count)
     file = Path(recipe.embeddings) if recipe.embeddings else None
-    vectors = None if file is None else embeddings_for(file, vocabulary, recipe.seed, say)
+    vectors = None if file is None else read_embeddings(file, vocabulary, recipe.seed, say)
     width = hyper.embedding_size if vectors is None else vectors.shape[1]
     return lambda layers: WordEmbedder(vocabulary, width, vectors)
 
@@ -107,7 +109,7 @@ def open_network(opening: Opening) -> NetworkModel:
         hyper = _hyper(system.hyper, {**config["hyper"], **({} if window is None else {"window": window})})
         shape, labels = Shape(**config["shape"]), config["label_names"]
         new_embedder = _empty_embedders(folder, hyper, config["width"], opening.trust_remote_code)
-        network = network_of(name, hyper, shape, new_embedder)
+        network = build_network(name, hyper, shape, new_embedder)
         load_model(network, str(folder / WEIGHTS))
     except DataError as error:
         raise error if error.file else error.at(file=folder / CONFIG) from error

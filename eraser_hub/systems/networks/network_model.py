@@ -25,7 +25,7 @@ from eraser_hub.records.errors import DataError
 
 from .classifiers import TokenNetwork
 from .embedders import EncoderEmbedder
-from .readings import AnswerSpan, PaddedReadings, Reading, ReadInstance, batch_of, read
+from .readings import AnswerSpan, PaddedReadings, Reading, ReadInstance, batch_of, read_instance
 
 Work = Callable[[Sequence[Encoded]], list[NDArray[np.float64]]]
 FULL_LENGTH = 512  # words; of shorter inputs more go through together
@@ -64,7 +64,7 @@ class NetworkModel(Adapter):
             self.notes.say(half_words(half, self.device))
 
     def encode(self, instance: Instance) -> ReadInstance:
-        return read(instance, self.network.embedder.lexicon, self.uses_query, self.network.shape.apart)
+        return read_instance(instance, self.network.embedder.lexicon, self.uses_query, self.network.shape.apart)
 
     def forward(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
         return self.finish(self.start(units))

@@ -128,7 +128,7 @@ class ReadInstance(Encoded):
         return View((reading.key,), (len(reading.words),), reading)
 
 
-def read(instance: Instance, lexicon: Lexicon, uses_query: bool, apart: bool) -> ReadInstance:
+def read_instance(instance: Instance, lexicon: Lexicon, uses_query: bool, apart: bool) -> ReadInstance:
     """Read an instance.
 
     Args:

@@ -22,9 +22,9 @@ from eraser_hub.systems.grid import Judged, best_of_grid
 from eraser_hub.systems.system import NetworkSystem
 
 from .classifiers import Shape, TaughtReading, TokenNetwork
-from .files import embedders_from, network_of, save_network
+from .files import build_network, make_embedder_factory, save_network
 from .network_model import best_answer
-from .readings import batch_of, read
+from .readings import batch_of, read_instance
 
 
 class NetworkObjective(Objective[TaughtReading]):
@@ -41,7 +41,7 @@ class NetworkObjective(Objective[TaughtReading]):
         self.validation = [self._example(data, *pair) for pair in zip(*data.validation, strict=True)]
 
     def _example(self, data: Data, one: Instance, label: str) -> TaughtReading:
-        reading = read(one, self.model.embedder.lexicon, data.uses_query, self.model.shape.apart).reading
+        reading = read_instance(one, self.model.embedder.lexicon, data.uses_query, self.model.shape.apart).reading
         number = data.label_names.index(label)
         if not is_marked(one):
             return TaughtReading(reading, number)
@@ -82,7 +82,7 @@ class AnswerObjective(NetworkObjective):
     def _example(self, data: Data, one: Instance, label: str) -> TaughtReading:
         span = span_of(one.tokens, label)
         assert span is not None  # the others were left out
-        return TaughtReading(read(one, self.model.embedder.lexicon, True, True).reading, span=span)
+        return TaughtReading(read_instance(one, self.model.embedder.lexicon, True, True).reading, span=span)
 
     def validate(self) -> dict[str, float]:
         losses, hits = list[float](), 0
@@ -131,9 +131,9 @@ def fit_network(system: NetworkSystem, training: Training) -> tuple[TokenNetwork
         raise DataError(words, rule="option-value")
     system.check_data(recipe, hyper, data, say)
     torch.manual_seed(recipe.seed)
-    new_embedder = embedders_from(recipe, hyper, data.train[0], say)
+    new_embedder = make_embedder_factory(recipe, hyper, data.train[0], say)
     shape = Shape(len(data.label_names), system.reads_apart and data.in_pairs, data.answers)
-    network = network_of(recipe.model, hyper, shape, new_embedder)
+    network = build_network(recipe.model, hyper, shape, new_embedder)
     if not data.validation[0]:
         say("no validation split: the last weights are kept, and nothing stops the training early")
     kind = AnswerObjective if data.answers else NetworkObjective

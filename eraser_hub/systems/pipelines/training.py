@@ -20,11 +20,11 @@ from eraser_hub.records.errors import DataError
 from eraser_hub.systems.data import Data, Labelled, Training, is_marked
 from eraser_hub.systems.evaluation import CHUNK, TextProbabilities, figures_of
 from eraser_hub.systems.finetuning import finetune
-from eraser_hub.systems.folder import CHECKPOINT, saving, unfinished, write_facts
+from eraser_hub.systems.folder import CHECKPOINT, checkpoint_dir, saving, write_facts
 from eraser_hub.systems.grid import Judged, best_of_grid
 from eraser_hub.systems.networks.training import train_network
-from eraser_hub.systems.recipe import CLASSIFICATION
 from eraser_hub.systems.system import NetworkSystem
+from eraser_hub.systems.train_config import CLASSIFICATION
 
 from .pipeline import SENTENCE_LABELS, AttentionSelector, extract, sampled, to_classify, to_identify
 
@@ -110,7 +110,7 @@ def _stage(system: NetworkSystem, training: Training, hyper: Any, name: str, dat
     what = data()
     say(f"{name}: {len(what.train[0])} texts")
     facts = {**training.facts, "uses_query": what.uses_query, "label_names": list(what.label_names), "stage": name}
-    with unfinished(place, {"stage": name}, recipe.resume and place.is_dir(), say) as folder:
+    with checkpoint_dir(place, {"stage": name}, recipe.resume and place.is_dir(), say) as folder:
         stage = replace(training, data=what, out=place, folder=folder, facts=facts)
         if system.network:
             train_network(system, stage)

@@ -18,8 +18,8 @@ from eraser_hub.attribution.settings import ExplainSettings, settings_for
 from eraser_hub.attribution.transformers.question_answering import LONGEST_ANSWER
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.systems.data import Data, Training, span_of
-from eraser_hub.systems.recipe import ANSWERS, Recipe
 from eraser_hub.systems.system import SYSTEMS
+from eraser_hub.systems.train_config import ANSWERS, TrainConfig
 from eraser_hub.systems.training import train_model
 from tests.attribution.conftest import told
 
@@ -31,7 +31,7 @@ pytestmark = needs("torch")
 
 @pytest.fixture(autouse=True, scope="module")
 def _late_imports() -> None:
-    global torch, AnswerNetwork, best_answer, WordEmbedder, AnswerPointer, batch_of, read, Shape, TaughtReading
+    global torch, AnswerNetwork, best_answer, WordEmbedder, AnswerPointer, batch_of, read_instance, Shape, TaughtReading
     global train_network, RationaleSetAgreement, Vocabulary
     import torch
 
@@ -40,7 +40,7 @@ def _late_imports() -> None:
     from eraser_hub.systems.networks.embedders import WordEmbedder
     from eraser_hub.systems.networks.matching import AnswerPointer
     from eraser_hub.systems.networks.network_model import AnswerNetwork, best_answer
-    from eraser_hub.systems.networks.readings import Vocabulary, batch_of, read
+    from eraser_hub.systems.networks.readings import Vocabulary, batch_of, read_instance
     from eraser_hub.systems.networks.training import train_network
 
 
@@ -77,13 +77,13 @@ def pointer(seed=0, size=4):
 
 
 def reading(network, one):
-    return read(one, network.embedder.lexicon, True, True).reading
+    return read_instance(one, network.embedder.lexicon, True, True).reading
 
 
 @pytest.mark.slow
 def test_it_learns_to_point_and_to_give_no_answer(tmp_path):
     train, (instances, answers) = data_of(range(300)), data_of(range(1000, 1100))
-    recipe = Recipe(
+    recipe = TrainConfig(
         dataset="made", model="match-lstm", hyper=(*SMALL, "epochs=12", "hidden_size=32", "learning_rate=0.01")
     )
     (tmp_path / "work").mkdir()
@@ -202,7 +202,7 @@ def built(samples, tmp_path_factory):
 
 
 def recipe_of(built, config, **more):
-    return Recipe(
+    return TrainConfig(
         dataset=str(built),
         config=config,
         split="test",

@@ -23,7 +23,7 @@ pytestmark = needs("torch")
 
 @pytest.fixture(autouse=True, scope="module")
 def _late_imports() -> None:
-    global torch, AdditiveClassifier, WordEmbedder, network_of, NetworkModel, batch_of, erased, read
+    global torch, AdditiveClassifier, WordEmbedder, build_network, NetworkModel, batch_of, erased, read_instance
     global AdditiveAttention, Recurrent, pooled, Shape, TaughtReading, TokenNetwork, GoldenNetwork, Vocabulary
     import torch
 
@@ -37,9 +37,9 @@ def _late_imports() -> None:
         pooled,
     )
     from eraser_hub.systems.networks.embedders import WordEmbedder
-    from eraser_hub.systems.networks.files import network_of
+    from eraser_hub.systems.networks.files import build_network
     from eraser_hub.systems.networks.network_model import NetworkModel
-    from eraser_hub.systems.networks.readings import Vocabulary, batch_of, erased, read
+    from eraser_hub.systems.networks.readings import Vocabulary, batch_of, erased, read_instance
 
     from .golden_network import GoldenNetwork
 
@@ -104,7 +104,7 @@ def small(name, apart=False, seed=0):
     torch.manual_seed(seed)
     hyper = replace(SYSTEMS[name].hyper, hidden_size=4, dropout=0.0)
     vocabulary = Vocabulary(WORDS, False)
-    network = network_of(name, hyper, Shape(2, apart), lambda layers: WordEmbedder(vocabulary, 3))
+    network = build_network(name, hyper, Shape(2, apart), lambda layers: WordEmbedder(vocabulary, 3))
     with torch.no_grad():
         for weights in network.parameters():
             weights.mul_(2)
@@ -116,7 +116,7 @@ def words_of(random, number):
 
 
 def reading_of(network, one):
-    return read(one, network.embedder.lexicon, bool(one.query), network.shape.apart).reading
+    return read_instance(one, network.embedder.lexicon, bool(one.query), network.shape.apart).reading
 
 
 TEXTS = [(5, 3), (9, 1), (1, 4), (7, 2)]  # words of the document and of the query

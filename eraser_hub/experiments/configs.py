@@ -8,11 +8,11 @@ from typing import Annotated, Literal
 
 from eraser_hub.records.arguments import Config, DatasetPlace, Progress, Revision, Split
 from eraser_hub.records.options import NotNegative, Option, Options, Seed
-from eraser_hub.systems.recipe import Recipe
+from eraser_hub.systems.train_config import TrainConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReproducePlan(Options):
+class ReproduceConfig(Options):
     """What is reproduced, on what and how.
 
     Attributes:
@@ -46,7 +46,7 @@ class ReproducePlan(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReproduceArguments(ReproducePlan):
+class ReproduceArguments(ReproduceConfig):
     """What is reproduced, of which state of the dataset.
 
     Attributes:
@@ -57,7 +57,7 @@ class ReproduceArguments(ReproducePlan):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RoarPlan(Options):
+class RoarConfig(Options):
     """What is removed from what.
 
     Attributes:
@@ -89,9 +89,9 @@ class RoarPlan(Options):
     seed: Seed = 1
 
     @property
-    def recipe(self) -> Recipe:
+    def recipe(self) -> TrainConfig:
         """How the model of the whole texts is trained."""
-        return Recipe(
+        return TrainConfig(
             dataset=self.dataset,
             config=self.config,
             split=self.train_split,
@@ -104,7 +104,7 @@ class RoarPlan(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BenchmarkPlan(Options):
+class BenchmarkConfig(Options):
     """Whom the scores are asked about, and how much.
 
     Attributes:

@@ -20,7 +20,7 @@ Say = Callable[[str], None]  # called with lines of progress
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recipe(Options):
+class TrainConfig(Options):
     """What to train on what.
 
     Attributes:
@@ -98,12 +98,12 @@ class Recipe(Options):
     def identity(self) -> dict[str, object]:
         """Return what must agree for a stopped training to go on."""
         loose = ("resume", "workers", "train_on", "regimes")
-        values = {field.name: getattr(self, field.name) for field in fields(Recipe) if field.name not in loose}
+        values = {field.name: getattr(self, field.name) for field in fields(TrainConfig) if field.name not in loose}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainArguments(Recipe):
+class TrainArguments(TrainConfig):
     """What to train on what, and where the model goes.
 
     Attributes:
