@@ -40,11 +40,11 @@ class _Characters(dict[int, str]):
     """What stands in a key for each character, worked out when first met; blanks stay for `make_key` to leave out."""
 
     def __missing__(self, code: int) -> str:
-        self[code] = "".join(map(self._one, unicodedata.normalize("NFKD", chr(code)))).casefold()
+        self[code] = "".join(map(self._normalise, unicodedata.normalize("NFKD", chr(code)))).casefold()
         return self[code]
 
     @staticmethod
-    def _one(character: str) -> str:
+    def _normalise(character: str) -> str:
         if character in _APOSTROPHES:
             return "'"
         if character in _DASHES:
@@ -115,7 +115,7 @@ class Document:
         spans, at = [], self.key.find(key)
         while at >= 0:
             if not (self._splits_word(at, key[0]) or self._splits_word(at + len(key), key[-1])):
-                spans.append(self._tokens(at, at + len(key)))
+                spans.append(self._to_tokens(at, at + len(key)))
             at = self.key.find(key, at + 1)
         return list(dict.fromkeys(spans))
 
@@ -123,30 +123,30 @@ class Document:
         """The text of a span."""
         return self.blank.join(self.tokens[start:end])
 
-    def nearest(self, key: str, threshold: float) -> tuple[int, int, float] | None:
+    def find_nearest(self, key: str, threshold: float) -> tuple[int, int, float] | None:
         """The span whose key is most similar, and how similar; None where none reaches the threshold."""
         # a window of the key's length sees less of what a changed quote and its span have in common than the span does
         window = fuzz.partial_ratio_alignment(key, self.key, score_cutoff=100 * (threshold - 0.1))
         if window is None or window.dest_start == window.dest_end:
             return None
-        start, end = self._tokens(window.dest_start, window.dest_end)
+        start, end = self._to_tokens(window.dest_start, window.dest_end)
         reach = len(key) // 4 + 4
         for _ in range(2):
-            start = max(self._around(start, reach, 0, end), key=lambda token: self._ratio(key, token, end))
-            ends = self._around(end, reach, start + 1, len(self.tokens) + 1)
-            end = max(ends, key=lambda token: self._ratio(key, start, token))
-        similarity = self._ratio(key, start, end) / 100
+            start = max(self._find_bounds(start, reach, 0, end), key=lambda token: self._compute_ratio(key, token, end))
+            ends = self._find_bounds(end, reach, start + 1, len(self.tokens) + 1)
+            end = max(ends, key=lambda token: self._compute_ratio(key, start, token))
+        similarity = self._compute_ratio(key, start, end) / 100
         return (start, end, similarity) if similarity >= threshold else None
 
-    def _ratio(self, key: str, start: int, end: int) -> float:
+    def _compute_ratio(self, key: str, start: int, end: int) -> float:
         return fuzz.ratio(key, self.key[self.starts[start] : self.starts[end]])
 
-    def _around(self, token: int, reach: int, low: int, high: int) -> range:
+    def _find_bounds(self, token: int, reach: int, low: int, high: int) -> range:
         """The token bounds in [low, high) within so many characters of one."""
         at = self.starts[token]
         return range(max(low, bisect_left(self.starts, at - reach)), min(high, bisect_right(self.starts, at + reach)))
 
-    def _tokens(self, start: int, end: int) -> tuple[int, int]:
+    def _to_tokens(self, start: int, end: int) -> tuple[int, int]:
         """The tokens that the key's characters [start, end) lie in."""
         return bisect_right(self.starts, start) - 1, bisect_left(self.starts, end)
 
@@ -180,13 +180,13 @@ def align(
     Returns:
         a `Quote` for each quote (each piece, each place), in order.
     """
-    matched = [one for quote in quotes for one in _pieces(quote, documents, threshold)]
+    matched = [one for quote in quotes for one in _match_pieces(quote, documents, threshold)]
     certain = [matches[0] for _, _, matches in matched if len(matches) == 1]
     aligned, taken = [], set[_Match](certain)
     for piece, status, matches in matched:
         if len(matches) > 1 and several == "nearest":
             free = [match for match in matches if match not in taken] or matches
-            matches = [min(free, key=lambda match: _distance(match, certain))]
+            matches = [min(free, key=lambda match: _compute_distance(match, certain))]
             taken.add(matches[0])
         for match in matches:
             docid = documents[match.document].docid
@@ -196,21 +196,21 @@ def align(
     return aligned
 
 
-def _pieces(quote: str, documents: Sequence[Document], threshold: float) -> list[tuple[str, str, list[_Match]]]:
+def _match_pieces(quote: str, documents: Sequence[Document], threshold: float) -> list[tuple[str, str, list[_Match]]]:
     """(text, status, matches) of the quote, or of what stands between its elisions."""
-    whole = (quote, *_matches(quote, documents, threshold))
+    whole = (quote, *_find_matches(quote, documents, threshold))
     pieces = [piece for piece in _ELISION.split(quote) if make_key(piece).strip(_WRAPPING)]
     if whole[1] != "not_found" or len(pieces) < 2:
         return [whole]
-    return [(piece, *_matches(piece, documents, threshold)) for piece in pieces]
+    return [(piece, *_find_matches(piece, documents, threshold)) for piece in pieces]
 
 
-def _matches(quote: str, documents: Sequence[Document], threshold: float) -> tuple[str, list[_Match]]:
+def _find_matches(quote: str, documents: Sequence[Document], threshold: float) -> tuple[str, list[_Match]]:
     """The status of a quote, and where it may stand."""
     key = make_key(quote)
     bare = key.strip(_WRAPPING)
-    for one in _readings(key):
-        matches = [_Match(at, *span) for at, own in enumerate(documents) for span in own.find(one) if one]
+    for one in _list_variants(key):
+        matches = [_Match(at, *span) for at, document in enumerate(documents) for span in document.find(one) if one]
         if matches:
             verbatim = [match for match in matches if _is_verbatim(quote, documents[match.document], match)]
             status = "ambiguous" if len(verbatim or matches) > 1 else "exact" if verbatim else "normalised"
@@ -221,12 +221,12 @@ def _matches(quote: str, documents: Sequence[Document], threshold: float) -> tup
         return "not_found", []
     whole = key.removeprefix("...").removesuffix("...")
     keys = dict.fromkeys((whole, whole.strip("'")))
-    spans = ((at, own.nearest(one, threshold)) for at, own in enumerate(documents) for one in keys)
+    spans = ((at, document.find_nearest(one, threshold)) for at, document in enumerate(documents) for one in keys)
     near = [_Match(at, *span) for at, span in spans if span]
     return ("fuzzy", [max(near, key=lambda match: match.similarity)]) if near else ("not_found", [])
 
 
-def _readings(key: str) -> list[str]:
+def _list_variants(key: str) -> list[str]:
     """The key, and what of it may be meant: without the marks that may stand around a quote; the longest first."""
     size = len(key)
     starts = {*range(size - len(key.lstrip("'")) + 1), 3 * key.startswith("..."), size - len(key.lstrip(_WRAPPING))}
@@ -239,7 +239,7 @@ def _is_verbatim(quote: str, document: Document, match: _Match) -> bool:
     return document.blank.join(tokens_of(quote)) == document.text(match.start, match.end)
 
 
-def _distance(match: _Match, others: Sequence[_Match]) -> int:
+def _compute_distance(match: _Match, others: Sequence[_Match]) -> int:
     """Tokens between a match and the nearest of others in its document; far where there is none."""
     same = [other for other in others if other.document == match.document]
     return min((max(other.start - match.end, match.start - other.end, 0) for other in same), default=1 << 60)

@@ -19,7 +19,7 @@ PATIENCE = 60  # seconds that another run may take to write
 _TABLE = "CREATE TABLE IF NOT EXISTS answers (request BLOB PRIMARY KEY, answer BLOB NOT NULL) WITHOUT ROWID"
 
 
-def default_folder() -> Path:
+def get_default_folder() -> Path:
     """Where answers are kept for all runs: ``$XDG_CACHE_HOME/eraser-hub/ask``."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "eraser-hub" / "ask"
 
@@ -40,7 +40,7 @@ class Cache:
         Raises:
             DataError: the database cannot be read.
         """
-        rows = self._run("SELECT answer FROM answers WHERE request = ?", (_digest(request),))
+        rows = self._execute("SELECT answer FROM answers WHERE request = ?", (_compute_digest(request),))
         try:
             kept = orjson.loads(rows[0][0]) if rows else None
         except orjson.JSONDecodeError:
@@ -53,7 +53,7 @@ class Cache:
         Raises:
             DataError: the database cannot be written.
         """
-        self._run("INSERT OR REPLACE INTO answers VALUES (?, ?)", (_digest(request), orjson.dumps(answer)))
+        self._execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", (_compute_digest(request), orjson.dumps(answer)))
 
     def close(self) -> None:
         """Close the database; the next answer opens it again."""
@@ -61,7 +61,7 @@ class Cache:
         if database is not None:
             database.close()
 
-    def _run(self, statement: str, values: Sequence[bytes]) -> list[tuple[bytes, ...]]:
+    def _execute(self, statement: str, values: Sequence[bytes]) -> list[tuple[bytes, ...]]:
         try:
             return self._database.execute(statement, values).fetchall()
         except sqlite3.Error as error:
@@ -80,5 +80,5 @@ class Cache:
         return database
 
 
-def _digest(request: dict[str, Any]) -> bytes:
+def _compute_digest(request: dict[str, Any]) -> bytes:
     return hashlib.blake2b(orjson.dumps(request, option=orjson.OPT_SORT_KEYS), digest_size=24).digest()

@@ -13,9 +13,9 @@ from eraser_hub.metrics.quote_faithfulness import QuoteFaithfulness
 from eraser_hub.records.extras import need
 
 from .answers import ANSWERED, Answer, read_answer
-from .formats import located
-from .lines import eraser_line
-from .questions import Question, question_of
+from .formats import locate_quotes
+from .prediction_rows import make_eraser_row
+from .questions import Question, make_question
 from .run import AskPlan, make_plan
 from .settings import AskConfig, AskSettings
 
@@ -38,8 +38,8 @@ def answer_scores(question: Question, words: str, settings: AskSettings, labels:
     """
     choice = {"message": {"content": words}, "finish_reason": "stop"}
     answer: Answer = read_answer(choice, labels, settings.answer)
-    line = eraser_line(question.instance, answer, located(answer, question, settings), {})
-    gold = _reference(question)
+    line = make_eraser_row(question.instance, answer, locate_quotes(answer, question, settings), {})
+    gold = _make_reference(question)
     answered, marked = answer.outcome == ANSWERED, any(gold["evidences"])
     scores = {"right": float(answered and answer.label == question.instance.label), "answered": float(answered)}
     f1 = math.nan if not marked else 0.0  # of no answer, as in a file with others
@@ -50,7 +50,7 @@ def answer_scores(question: Question, words: str, settings: AskSettings, labels:
     return scores | {"token_f1": f1, "in_text": float(quotes["in_text"]), "invented": float(quotes["invented"])}
 
 
-def _reference(question: Question) -> dict[str, Any]:
+def _make_reference(question: Question) -> dict[str, Any]:
     """The question as an annotation, its tokens parted by blanks whatever the language."""
     instance = question.instance
     pairs = zip(instance.names, instance.documents, strict=True)
@@ -64,7 +64,7 @@ def _reference(question: Question) -> dict[str, Any]:
     }
 
 
-def _plan(dataset: str, config: str | None, split: str, settings: AskSettings | None) -> AskPlan:
+def _make_plan(dataset: str, config: str | None, split: str, settings: AskSettings | None) -> AskPlan:
     return make_plan(AskConfig(dataset, config, split), settings or AskSettings(NO_MODEL))
 
 
@@ -83,11 +83,11 @@ def lm_eval_task(
     need("lm_eval")
     from lm_eval.api.task import ConfigurableTask
 
-    plan = _plan(dataset, config, split, settings)
+    plan = _make_plan(dataset, config, split, settings)
     labels = plan.split.label_names
 
     def question(row: Mapping[str, Any]) -> Question:
-        return question_of(plan.split.kind, row, labels)
+        return make_question(plan.split.kind, row, labels)
 
     def text(row: Mapping[str, Any]) -> str:
         return "\n\n".join(message["content"] for message in plan.messages(question(row)))
@@ -125,23 +125,23 @@ def inspect_task(
     from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
     from inspect_ai.solver import generate
 
-    plan = _plan(dataset, config, split, settings)
+    plan = _make_plan(dataset, config, split, settings)
     kinds = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
-    questions = {one.instance.id: one for one in plan.questions()}
+    question_by_id = {one.instance.id: one for one in plan.questions()}
     samples = []
-    for name, one in questions.items():
+    for name, one in question_by_id.items():
         messages = [kinds[message["role"]](content=message["content"]) for message in plan.messages(one)]
         samples.append(Sample(id=name, target=one.instance.label or "", input=messages))
 
-    def worth(name: str, words: str) -> dict[str, float]:
-        return answer_scores(questions[name], words, plan.settings, plan.split.label_names)
+    def compute_scores(name: str, words: str) -> dict[str, float]:
+        return answer_scores(question_by_id[name], words, plan.settings, plan.split.label_names)
 
     task = f"eraser_{plan.split.config}"
     dataset_of_task = MemoryDataset(samples, name=task)
-    return Task(dataset=dataset_of_task, solver=generate(), scorer=_inspect_scorer(worth), name=task)
+    return Task(dataset=dataset_of_task, solver=generate(), scorer=_inspect_scorer(compute_scores), name=task)
 
 
-def _inspect_scorer(worth: Callable[[str, str], dict[str, float]]) -> Any:
+def _inspect_scorer(compute_scores: Callable[[str, str], dict[str, float]]) -> Any:
     from inspect_ai.scorer import SampleScore, Score, Target, metric, scorer
     from inspect_ai.solver import TaskState
 
@@ -158,7 +158,7 @@ def _inspect_scorer(worth: Callable[[str, str], dict[str, float]]) -> Any:
     def eraser_scores() -> Any:
         async def score(state: TaskState, target: Target) -> Score:
             words = state.output.completion
-            return Score(value=dict(worth(str(state.sample_id), words)), answer=words)
+            return Score(value=dict(compute_scores(str(state.sample_id), words)), answer=words)
 
         return score
 

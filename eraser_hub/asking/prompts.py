@@ -17,7 +17,7 @@ from eraser_hub.records.lines import os_rule
 from eraser_hub.records.rules import Rule
 
 from .answers import QUOTED, TOKENS
-from .formats import gold_answer
+from .formats import make_gold_answer
 from .questions import Question
 
 FOLDER = Path(__file__).with_name("prompts")
@@ -31,7 +31,7 @@ FAMILIES = {
 GENERIC = "generic"
 
 
-def family_of(config: str) -> str:
+def find_family(config: str) -> str:
     """The family of tasks that a config belongs to; "generic" where it is not known."""
     base = config.removesuffix("_simplified").removesuffix("_flat").removesuffix("_en").removesuffix("_ch")
     return FAMILIES.get(base, GENERIC)
@@ -61,15 +61,15 @@ class Prompt:
             shots: questions with gold label and gold evidence, which answer them.
             answer: the format to answer in, one of `answers.FORMATS`.
         """
-        messages = [{"role": "system", "content": self._words("system", question, labels, answer)}]
+        messages = [{"role": "system", "content": self._render("system", question, labels, answer)}]
         for example in shots:
-            gold = orjson.dumps(gold_answer(example, answer)).decode()
-            messages.append({"role": "user", "content": self._words("user", example, labels, answer)})
+            gold = orjson.dumps(make_gold_answer(example, answer)).decode()
+            messages.append({"role": "user", "content": self._render("user", example, labels, answer)})
             messages.append({"role": "assistant", "content": gold})
-        return [*messages, {"role": "user", "content": self._words("user", question, labels, answer)}]
+        return [*messages, {"role": "user", "content": self._render("user", question, labels, answer)}]
 
-    def _words(self, part: str, question: Question, labels: Sequence[str], answer: str) -> str:
-        pairs = zip(question.instance.names, _shown(question, answer), strict=True)
+    def _render(self, part: str, question: Question, labels: Sequence[str], answer: str) -> str:
+        pairs = zip(question.instance.names, _show_texts(question, answer), strict=True)
         documents = [{"docid": docid, "text": text} for docid, text in pairs]
         names = {"part": part, "labels": labels, "documents": documents, "query": question.query, "answer": answer}
         try:
@@ -78,7 +78,7 @@ class Prompt:
             raise DataError(first_line(error), rule="code", file=self.name, argument="prompt") from None
 
 
-def _shown(question: Question, answer: str) -> Sequence[str]:
+def _show_texts(question: Question, answer: str) -> Sequence[str]:
     """The texts; where tokens are asked for by number, each token behind its number."""
     if answer != TOKENS:
         return question.texts
@@ -97,7 +97,7 @@ def open_prompt(config: str, file: Path | None = None) -> Prompt:
         DataError: a file that cannot be read, or is no template.
     """
     language = "zh" if config.endswith("_ch") else "en"
-    name = f"{language}/{family_of(config)}" if file is None else str(file)
+    name = f"{language}/{find_family(config)}" if file is None else str(file)
     try:
         source = (FOLDER / f"{name}.jinja" if file is None else file).read_text(encoding="utf-8")
     except (OSError, UnicodeError) as error:
@@ -109,7 +109,7 @@ def open_prompt(config: str, file: Path | None = None) -> Prompt:
         loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
     try:
-        digest = _digest(environment, loader, source)
+        digest = _compute_digest(environment, loader, source)
         return Prompt(name, digest, environment.from_string(source))
     except TemplateError as error:
         line = getattr(error, "lineno", None)
@@ -117,7 +117,7 @@ def open_prompt(config: str, file: Path | None = None) -> Prompt:
         raise DataError(message, rule="syntax", file=name, line=line, argument="prompt") from None
 
 
-def _digest(environment: SandboxedEnvironment, loader: BaseLoader, source: str) -> str:
+def _compute_digest(environment: SandboxedEnvironment, loader: BaseLoader, source: str) -> str:
     sources, waiting = dict[str, str](), [("", source)]
     while waiting:
         name, text = waiting.pop()

@@ -47,12 +47,12 @@ class Question:
         return [(number, *run) for number, flags in masks for run in runs_of_mask(flags)]
 
 
-def questions(split: Split) -> Iterator[Question]:
+def read_questions(split: Split) -> Iterator[Question]:
     """The questions of a split, in order; errors as of `Split.read`."""
-    return split.read(partial(question_of, split.kind))
+    return split.read(partial(make_question, split.kind))
 
 
-def question_of(kind: str, row: Mapping[str, Any], label_names: Sequence[str]) -> Question:
+def make_question(kind: str, row: Mapping[str, Any], label_names: Sequence[str]) -> Question:
     """A row's question; of ``eraser`` the documents' text is as it was released, else its tokens one after another."""
     instance = READERS[kind](row, label_names)
     blank = "" if row.get("language") == "zh" else " "
@@ -63,7 +63,7 @@ def question_of(kind: str, row: Mapping[str, Any], label_names: Sequence[str]) -
     return Question(instance, texts, row.get("query" if kind == "eraser" else "question") or "", blank)
 
 
-def examples(split: Split, count: int, seed: int) -> list[Question]:
+def draw_examples(split: Split, count: int, seed: int) -> list[Question]:
     """Questions with a gold label and gold evidence, drawn by a seed from the split's first `LOOKED_AT`.
 
     Raises:
@@ -71,7 +71,8 @@ def examples(split: Split, count: int, seed: int) -> list[Question]:
     """
     if not count:
         return []
-    known = [one for one in islice(questions(split), LOOKED_AT) if one.instance.label is not None and one.gold_runs()]
+    first = islice(read_questions(split), LOOKED_AT)
+    known = [one for one in first if one.instance.label is not None and one.gold_runs()]
     if len(known) < count:
         message = f"expected {count} rows of train with label and evidence, found {len(known)}"
         raise DataError(message, rule="option-value", argument="shots")

@@ -16,7 +16,7 @@ from .answers import QUOTED
 # the least similarity (2 common characters in sequence / characters of both) of a fuzzy match, from docs/results.md
 THRESHOLD = 0.8
 # what the model may be asked again about: without its quotes, with them alone, without random spans of the same length
-AGAIN = ("redacted", "removed", "alone", "random")
+CONSISTENCY_CHECKS = ("redacted", "removed", "alone", "random")
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ class AskSettings(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not set(self.again) <= set(AGAIN) or len(set(self.again)) < len(self.again):
-            words = f"expected some of {', '.join(AGAIN)}, each once, found {shown(','.join(self.again))}"
+        if not set(self.again) <= set(CONSISTENCY_CHECKS) or len(set(self.again)) < len(self.again):
+            words = f"expected some of {', '.join(CONSISTENCY_CHECKS)}, each once, found {shown(','.join(self.again))}"
             raise UsageError(words, rule="option-value", argument="again")
         if self.samples and not self.again:
             words = f"expected `again` beside it, found {self.samples}"

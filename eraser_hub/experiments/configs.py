@@ -89,7 +89,7 @@ class RoarConfig(Options):
     seed: Seed = 1
 
     @property
-    def recipe(self) -> TrainConfig:
+    def train_config(self) -> TrainConfig:
         """How the model of the whole texts is trained."""
         return TrainConfig(
             dataset=self.dataset,

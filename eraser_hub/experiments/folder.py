@@ -18,7 +18,7 @@ from eraser_hub.systems.train_config import Say, TrainConfig
 from eraser_hub.systems.training import train_model
 
 
-def trained(folder: Path, recipe_of: Callable[[bool], TrainConfig], say: Say, figures: bool = True) -> Path:
+def train_or_resume(folder: Path, make_config: Callable[[bool], TrainConfig], say: Say, figures: bool = True) -> Path:
     """Train a model in its folder, or go on where that was stopped; one that lies there is not trained again.
 
     Args:
@@ -29,7 +29,7 @@ def trained(folder: Path, recipe_of: Callable[[bool], TrainConfig], say: Say, fi
     if (folder / "model.json").is_file() and not stopped:
         say(f"{folder}: trained before")
         return folder
-    for line in train_model(recipe_of(stopped), folder, say, figures=figures):
+    for line in train_model(make_config(stopped), folder, say, figures=figures):
         say(line)
     return folder
 

@@ -31,7 +31,7 @@ from eraser_hub.attribution.measures.sensitivity import sensitivity_max
 from eraser_hub.records.extras import need
 from eraser_hub.samples.plant import CUES, FIRST, LABELS, MODIFIERS, SECOND, planted
 from eraser_hub.systems.data import Data, Labelled, Training
-from eraser_hub.systems.evaluation import hits_of
+from eraser_hub.systems.evaluation import find_hits
 from eraser_hub.systems.system import SYSTEMS
 from eraser_hub.systems.train_config import TrainConfig
 
@@ -44,44 +44,45 @@ PERTURBED = "perturbed"  # purpose of the random numbers that say which tokens a
 PADDING = 4  # tokens beside each one that decides, in a longer explanation and in one of the wrong order
 LOGIT = 3.0
 SIGN = {word: sign for label, sign in zip(LABELS, (-1, 1), strict=True) for word in CUES[label]}
-TURN = {word: sign for way, sign in (("turned", -1), ("kept", 1)) for word in MODIFIERS[way]}
+TURN = {word: sign for direction, sign in (("turned", -1), ("kept", 1)) for word in MODIFIERS[direction]}
 SIDES = [{word: side for side, words in family.items() for word in words} for family in (FIRST, SECOND)]
 
 
-def by_word(tokens: Sequence[str]) -> int:
+def judge_by_word(tokens: Sequence[str]) -> int:
     """The judgement, wherever it stands."""
     return next((SIGN[token] for token in tokens if token in SIGN), 0)
 
 
-def by_conjunction(tokens: Sequence[str]) -> int:
+def judge_by_conjunction(tokens: Sequence[str]) -> int:
     """POS where the words of both families are of the same side; 0 where one of them lacks."""
     first, second = (next((side[token] for token in tokens if token in side), None) for side in SIDES)
     return 0 if first is None or second is None else 1 if first == second else -1
 
 
-def by_negation(tokens: Sequence[str]) -> int:
+def judge_by_negation(tokens: Sequence[str]) -> int:
     """The judgement as the word right before it turns or keeps it; 0 without such a word."""
     places = range(1, len(tokens))
     return next((SIGN[tokens[at]] * TURN.get(tokens[at - 1], 0) for at in places if tokens[at] in SIGN), 0)
 
 
-def by_position(tokens: Sequence[str]) -> int:
+def judge_by_position(tokens: Sequence[str]) -> int:
     """The last sentence's judgement: behind the last full stop but the one that ends the text."""
     body = tokens[:-1]
     start = max((at + 1 for at, token in enumerate(body) if token == "."), default=0)
     return next((SIGN[token] for token in reversed(body[start:]) if token in SIGN), 0)
 
 
-RULES = {rule.__name__.removeprefix("by_"): rule for rule in (by_word, by_conjunction, by_negation, by_position)}
+_RULES = (judge_by_word, judge_by_conjunction, judge_by_negation, judge_by_position)
+RULES = {rule.__name__.removeprefix("judge_by_"): rule for rule in _RULES}
 
 
-def planted_rows(kind: str, split: str, size: int, seed: int) -> list[dict[str, Any]]:
+def make_planted_rows(kind: str, split: str, size: int, seed: int) -> list[dict[str, Any]]:
     """Planted texts as rows of a built dataset; arguments as of :func:`samples.plant.planted`."""
     texts = planted(kind, split, size, seed)
     return [{**record, "documents": [{"docid": record["docids"][0], "text": text}]} for record, text in texts]
 
 
-def planted_instances(rows: Sequence[Mapping[str, Any]]) -> list[Instance]:
+def make_planted_instances(rows: Sequence[Mapping[str, Any]]) -> list[Instance]:
     """Rows as instances, with their labels and the tokens that decide."""
     return [instance_of_eraser(row, LABELS) for row in rows]
 
@@ -119,12 +120,12 @@ def shuffled(deciding: NDArray[np.bool_], label: str, random: np.random.Generato
 
 def wrong_order(deciding: NDArray[np.bool_], label: str, random: np.random.Generator) -> Scores:
     """Among its first tokens are the right ones, behind four others for each."""
-    return true(_padded(deciding, random), label, random) - 0.5 * deciding
+    return true(_pad(deciding, random), label, random) - 0.5 * deciding
 
 
 def longer(deciding: NDArray[np.bool_], label: str, random: np.random.Generator) -> Scores:
     """The right tokens and four others for each, in any order; its hard rationale holds them all."""
-    return true(_padded(deciding, random), label, random)
+    return true(_pad(deciding, random), label, random)
 
 
 def leaking(deciding: NDArray[np.bool_], label: str, random: np.random.Generator) -> Scores:
@@ -137,15 +138,15 @@ def leaking(deciding: NDArray[np.bool_], label: str, random: np.random.Generator
     return true(chosen, label, random)
 
 
-def _padded(deciding: NDArray[np.bool_], random: np.random.Generator) -> NDArray[np.bool_]:
+def _pad(deciding: NDArray[np.bool_], random: np.random.Generator) -> NDArray[np.bool_]:
     others = np.flatnonzero(~deciding)
     padded: NDArray[np.bool_] = deciding.copy()
     padded[random.choice(others, min(len(others), PADDING * int(deciding.sum())), replace=False)] = True
     return padded
 
 
-def sensitivity(
-    maker: Maker, one: Instance, label: str, scores: Scores, perturbations: int, random_of: Purposes
+def compute_sensitivity(
+    maker: Maker, one: Instance, label: str, scores: Scores, perturbations: int, get_random: Purposes
 ) -> float:
     """The largest change of an explanation that is made anew without a random tenth of the tokens.
 
@@ -156,15 +157,15 @@ def sensitivity(
         scores: of the whole text.
         random_of: the random numbers of a purpose; of :data:`PERTURBED` the same for every maker.
     """
-    deciding, moved = deciding_of(one), list[Scores]()
-    for number, stands in enumerate(perturbed_sets(len(scores), perturbations, random_of(PERTURBED))):
+    deciding, moved = find_deciding_tokens(one), list[Scores]()
+    for number, stands in enumerate(perturbed_sets(len(scores), perturbations, get_random(PERTURBED))):
         anew = scores.copy()
-        anew[stands] = maker(deciding[stands], label, random_of(f"anew {number}"))
+        anew[stands] = maker(deciding[stands], label, get_random(f"anew {number}"))
         moved.append(anew)
     return sensitivity_max(scores, moved)
 
 
-def deciding_of(one: Instance) -> NDArray[np.bool_]:
+def find_deciding_tokens(one: Instance) -> NDArray[np.bool_]:
     """Which tokens of a planted text decide."""
     return np.array([flag for document in one.rationale or () for flag in document], dtype=bool)
 
@@ -181,7 +182,7 @@ LEARNED = 0.98  # of the held-out texts, from which share on a network has learn
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class PlantedNetwork:
     """What a network learned of one kind of planting.
 
     Attributes:
@@ -205,14 +206,14 @@ class Learned:
         return {"model": SYSTEM, "accuracy": self.accuracy, "texts": self.texts, "judges": self.judges}
 
 
-def said_of(facts: Mapping[str, Any]) -> str:
+def describe_network(facts: Mapping[str, Any]) -> str:
     """:attr:`Learned.facts` as a sentence."""
     words = f"{facts['model']} tells {facts['accuracy']:.1%} of {facts['texts']} held-out texts"
     less = f", less than {LEARNED:.0%}: it did not learn the rule, and does not judge"
     return words if facts["judges"] else words + less
 
 
-def learned(kind: str, seed: int, texts: int = TRAIN, epochs: float = EPOCHS) -> Learned:
+def train_planted_network(kind: str, seed: int, texts: int = TRAIN, epochs: float = EPOCHS) -> PlantedNetwork:
     """Train a network on planted texts, and see how many new ones it tells.
 
     It reads each training text twice, whole and as its rationale alone: of whole texts it would learn no conjunction,
@@ -231,22 +232,22 @@ def learned(kind: str, seed: int, texts: int = TRAIN, epochs: float = EPOCHS) ->
     from eraser_hub.systems.networks.network_model import NetworkModel
     from eraser_hub.systems.networks.training import fit_network
 
-    whole, labels = _texts(kind, "train", texts, seed)
+    whole, labels = _make_texts(kind, "train", texts, seed)
     alone = [one.rationale_only() for one in whole]
-    unseen = _texts(kind, "validation", VALIDATION, seed)
+    unseen = _make_texts(kind, "validation", VALIDATION, seed)
     data = Data(([*alone, *whole], [*labels, *labels]), unseen, LABELS, uses_query=False)
-    recipe = TrainConfig(dataset="planted", config=kind, model=SYSTEM, seed=seed, hyper=SETTINGS, epochs=epochs)
+    train_config = TrainConfig(dataset="planted", config=kind, model=SYSTEM, seed=seed, hyper=SETTINGS, epochs=epochs)
     system: Any = SYSTEMS[SYSTEM]()
     with TemporaryDirectory() as folder:
         place = Path(folder)
-        network, _ = fit_network(system, Training(recipe, data, place, place, lambda line: None))
+        network, _ = fit_network(system, Training(train_config, data, place, place, lambda line: None))
     adapter = NetworkModel(network, LABELS, description=f"{SYSTEM} {kind}")
     align_labels(adapter, LABELS)
-    new, _ = _texts(kind, "held-out", HELD_OUT, seed)
-    hits = hits_of(adapter, new)
-    return Learned(adapter, sum(hits) / len(hits), len(hits))
+    new, _ = _make_texts(kind, "held-out", HELD_OUT, seed)
+    hits = find_hits(adapter, new)
+    return PlantedNetwork(adapter, sum(hits) / len(hits), len(hits))
 
 
-def _texts(kind: str, split: str, size: int, seed: int) -> Labelled:
-    instances = planted_instances(planted_rows(kind, split, size, seed))
+def _make_texts(kind: str, split: str, size: int, seed: int) -> Labelled:
+    instances = make_planted_instances(make_planted_rows(kind, split, size, seed))
     return instances, [str(one.label) for one in instances]

@@ -18,7 +18,7 @@ ANNOTATORS = "annotators"  # in place of a model: nothing is trained, people are
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     """A line of a table.
 
     Attributes:
@@ -52,13 +52,13 @@ class PrintedRows:
     title: str
     preset: str
     columns: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
     papers: tuple[tuple[str, str], ...] = ()
     better: Mapping[str, str] = field(default_factory=dict)
     table: tuple[str, ...] = ()
     note: str = ""
 
-    def results(self, row: Row, config: str) -> list[tuple[str, PrintedResult]]:
+    def find_results(self, row: TableRow, config: str) -> list[tuple[str, PrintedResult]]:
         """What the papers print of a row, each with the paper's short name."""
         return [
             (paper(name).short, result)
@@ -67,28 +67,28 @@ class PrintedRows:
             if result.table == number and result.dataset == config and result.system in row.printed
         ]
 
-    def print_of(self, row: Row, config: str) -> dict[str, str]:
+    def get_printed(self, row: TableRow, config: str) -> dict[str, str]:
         """The printed figures of a row, by column."""
         if self.table:
             return dict(paper(self.table[0]).tables[self.table[1]].row(config))
         figures: dict[str, str] = {}
-        for _, result in self.results(row, config):
+        for _, result in self.find_results(row, config):
             for key, value in result.scores.items():
                 figures.setdefault(key, f"{value:.3f}")
         return figures
 
-    def cell(self, row: Row, config: str, column: str, figure: Any = None) -> Cell:
+    def make_cell(self, row: TableRow, config: str, column: str, figure: Any = None) -> Cell:
         """A figure beside its print.
 
         Args:
             figure: a number, a string, or (number, low, high); None where it could not be made.
         """
         value, low, high = figure if isinstance(figure, tuple) else (figure, None, None)
-        return Cell(value, self.print_of(row, config).get(column), digits=3, low=low, high=high)
+        return Cell(value, self.get_printed(row, config).get(column), digits=3, low=low, high=high)
 
 
 @dataclass(frozen=True, slots=True)
-class Fast:
+class FastSettings:
     """What ``fast`` makes smaller, so that the rows of all tables finish on two cores in about an hour.
 
     Attributes:
@@ -103,26 +103,26 @@ class Fast:
     samples: Mapping[str, int]
     settings: Mapping[str, Any]
     random_draws: int
-    recipes: Mapping[str, Mapping[str, Any]]
+    train_options: Mapping[str, Mapping[str, Any]]
 
-    def recipe_of(self, model: str) -> dict[str, Any]:
+    def get_train_options(self, model: str) -> dict[str, Any]:
         """Return what is smaller of a model's recipe."""
-        values = self.recipes.get(model, {})
+        values = self.train_options.get(model, {})
         return {name: tuple(value) if name == "hyper" else value for name, value in values.items()}
 
-    def in_words(self, model: str) -> str:
+    def describe(self, model: str) -> str:
         """Return what is smaller of a model's training, in one line; "" for nothing."""
-        recipe = self.recipe_of(model)
-        hyper = recipe.pop("hyper", ())
-        parts = [f"{name} {value}" for name, value in recipe.items()]
+        options = self.get_train_options(model)
+        hyper = options.pop("hyper", ())
+        parts = [f"{name} {value}" for name, value in options.items()]
         if model in self.samples:
             parts.append(f"{self.samples[model]} instances explained")
         return ", ".join([*parts, *hyper])
 
 
-def _content(name: str, kind: Any) -> Any:
+def _read_json(name: str, kind: Any) -> Any:
     return msgspec.json.decode(files("eraser_hub.experiments").joinpath(name).read_bytes(), type=kind)
 
 
-TABLES: dict[str, PrintedRows] = _content("tables.json", dict[str, PrintedRows])
-FAST: Fast = _content("fast.json", Fast)
+TABLES: dict[str, PrintedRows] = _read_json("tables.json", dict[str, PrintedRows])
+FAST: FastSettings = _read_json("fast.json", FastSettings)

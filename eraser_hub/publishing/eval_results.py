@@ -4,7 +4,7 @@
     eval_results/ORG/MODEL/README.md                    the same as metadata of a card
 
 `write_eval_results` (``score --eval-results``) adds to what stands there, so that several corpora and splits gather;
-`results_files` (``publish --eval-results``) fills in the datasets' namespace and brings the metadata into the card that
+`make_results_files` (``publish --eval-results``) fills in the datasets' namespace and brings the metadata into the card that
 the model has. Both formats are read and written by huggingface_hub's own classes.
 """
 
@@ -70,14 +70,15 @@ def write_eval_results(
         what = f"the dataset {name}" if name not in HEADLINES else f"the split {split}"
         message = f"{what} has no tasks in an eval.yaml, so no results can answer them"
         raise DataError(message, rule="unsupported", argument="eval_results")
-    values = list(_values(name, scores))
+    values = list(_list_headlines(name, scores))
     if not values:
         expected = ", ".join(headline.key for headline in HEADLINES[name])
         message = f"expected one of the scores {expected}, found none"
         raise DataError(message, rule="score-missing", argument="eval_results")
     dataset, revision = built.place.repository or name, built.folder.name if built.place.repository else None
     origin = {"source_url": source, "source_name": "Predictions" if source else None, "dataset_revision": revision}
-    entries = _entries([(task_id(config, split, each), value, why) for each, value, why in values], dataset, origin)
+    tasks = [(task_id(config, split, each), value, why) for each, value, why in values]
+    entries = _make_entries(tasks, dataset, origin)
     place: dict[str, Any] = {
         "task_type": task_category(name, config),
         "dataset_type": dataset,
@@ -86,12 +87,12 @@ def write_eval_results(
         "dataset_split": split,
         "dataset_revision": revision,
     }
-    results = [_result(place, headline, value, signature) for headline, value, signature in values]
+    results = [_make_result(place, headline, value, signature) for headline, value, signature in values]
     there = folder / model
     paths = [there / HIDDEN / f"{name}.yaml", there / CARD]
     by_task = {entry.task_id: entry for entry in (*read_entries(paths[0]), *entries)}  # the new one of a task counts
-    merged = _entries_text([entry for _, entry in sorted(by_task.items())])
-    for path, text in zip(paths, (merged, merged_card(_text(paths[1]), model, results, paths[1])), strict=True):
+    merged = _to_yaml([entry for _, entry in sorted(by_task.items())])
+    for path, text in zip(paths, (merged, merge_card(_read_text(paths[1]), model, results, paths[1])), strict=True):
         path.parent.mkdir(parents=True, exist_ok=True)
         atomic_write(path, text.encode())
     lacking = [each.name for each in HEADLINES[name] if each not in [headline for headline, _, _ in values]]
@@ -101,7 +102,7 @@ def write_eval_results(
     return paths, notes
 
 
-def _model_card(text: str, path: Path) -> tuple[ModelCard, ModelCardData]:
+def _parse_model_card(text: str, path: Path) -> tuple[ModelCard, ModelCardData]:
     """A model's card, an empty one of no text, and its metadata; ``path`` names it in errors."""
     from huggingface_hub import ModelCard, ModelCardData
 
@@ -113,7 +114,7 @@ def _model_card(text: str, path: Path) -> tuple[ModelCard, ModelCardData]:
     return card, card.data
 
 
-def _values(name: str, scores: Mapping[str, Any]) -> Iterator[tuple[Headline, float, str]]:
+def _list_headlines(name: str, scores: Mapping[str, Any]) -> Iterator[tuple[Headline, float, str]]:
     """The headline scores that there are, each with the signature of the module that made it."""
     blocks = [block for key in ("agreement", "faithfulness") if isinstance(block := scores.get(key), Mapping)]
     for headline in HEADLINES[name]:
@@ -125,7 +126,7 @@ def _values(name: str, scores: Mapping[str, Any]) -> Iterator[tuple[Headline, fl
                 yield headline, float(value), "; ".join([*lines, *run])
 
 
-def _entries(
+def _make_entries(
     values: Sequence[tuple[str, float, str]], dataset: str, origin: Mapping[str, Any]
 ) -> list[EvalResultEntry]:
     """The entries of (task, value, signature)."""
@@ -138,7 +139,7 @@ def _entries(
     return [EvalResultEntry(task_id=task, value=value, notes=signature, **how) for task, value, signature in values]
 
 
-def _result(place: Mapping[str, Any], headline: Headline, value: float, signature: str) -> EvalResult:
+def _make_result(place: Mapping[str, Any], headline: Headline, value: float, signature: str) -> EvalResult:
     from huggingface_hub import EvalResult
 
     name = f"{headline.name}{' (lower is better)' if headline.lower else ''}"
@@ -160,25 +161,25 @@ def read_entries(path: Path) -> list[EvalResultEntry]:
     if not path.is_file():
         return []
     try:
-        entries = parse_eval_result_entries(yaml.safe_load(_text(path)) or [])
+        entries = parse_eval_result_entries(yaml.safe_load(_read_text(path)) or [])
     except (yaml.YAMLError, KeyError, TypeError, AttributeError, ValueError) as error:
         message = f"expected a list of results, cannot be read ({first_line(error)})"
         raise DataError(message, rule="syntax", file=path) from None
     for entry in entries:
-        named = isinstance(entry.dataset_id, str) and isinstance(entry.task_id, str)
-        if not named or not isinstance(entry.value, int | float):
+        has_names = isinstance(entry.dataset_id, str) and isinstance(entry.task_id, str)
+        if not has_names or not isinstance(entry.value, int | float):
             message = f"expected a dataset, a task and a number, found {shown(entry.value)}"
             raise DataError(message, rule="type", file=path)
     return entries
 
 
-def _entries_text(entries: Sequence[EvalResultEntry]) -> str:
+def _to_yaml(entries: Sequence[EvalResultEntry]) -> str:
     from huggingface_hub import eval_result_entries_to_yaml
 
     return yaml.safe_dump(eval_result_entries_to_yaml(list(entries)), sort_keys=False, allow_unicode=True, width=10_000)
 
 
-def merged_card(card: str, model: str, results: Sequence[EvalResult], path: Path) -> str:
+def merge_card(card: str, model: str, results: Sequence[EvalResult], path: Path) -> str:
     """A model's card with these results in its metadata, in place of those of the same score of the same split.
 
     Args:
@@ -190,19 +191,19 @@ def merged_card(card: str, model: str, results: Sequence[EvalResult], path: Path
     Raises:
         DataError: a card whose metadata cannot be read.
     """
-    merged, data = _model_card(card, path)
-    keys = {_key(result) for result in results}
-    data.eval_results = [*(one for one in data.eval_results or () if _key(one) not in keys), *results]
+    merged, data = _parse_model_card(card, path)
+    keys = {_get_key(result) for result in results}
+    data.eval_results = [*(one for one in data.eval_results or () if _get_key(one) not in keys), *results]
     data.model_name = data.model_name or model.rpartition("/")[2]
     return str(merged)
 
 
-def _key(result: EvalResult) -> tuple[str | None, ...]:
+def _get_key(result: EvalResult) -> tuple[str | None, ...]:
     dataset = result.dataset_type.rpartition("/")[2]
     return dataset, result.dataset_config, result.dataset_split, result.metric_type
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     if not path.is_file():
         return ""
     with reading(path):
@@ -212,7 +213,7 @@ def _text(path: Path) -> str:
 # -- on its way to the Hub --------------------------------------------------------------------------------------------
 
 
-def results_files(model: str, namespace: str, card: str, out: Path, folder: Path = FOLDER) -> dict[str, Path]:
+def make_results_files(model: str, namespace: str, card: str, out: Path, folder: Path = FOLDER) -> dict[str, Path]:
     """What the model's repository is to hold: path there -> file, written below ``out``.
 
     Args:
@@ -231,18 +232,18 @@ def results_files(model: str, namespace: str, card: str, out: Path, folder: Path
         message = f"no results: `eraser-hub score` with `eval_results` {model} writes them"
         raise DataError(message, rule="file-missing", file=folder / model)
 
-    def named(dataset: str) -> str:
+    def add_namespace(dataset: str) -> str:
         return dataset if "/" in dataset else f"{namespace}/{dataset}"
 
     files = {}
     (out / HIDDEN).mkdir(parents=True, exist_ok=True)
     for path in paths:
-        entries = [replace(entry, dataset_id=named(entry.dataset_id)) for entry in read_entries(path)]
+        entries = [replace(entry, dataset_id=add_namespace(entry.dataset_id)) for entry in read_entries(path)]
         files[f"{HIDDEN}/{path.name}"] = out / HIDDEN / path.name
-        files[f"{HIDDEN}/{path.name}"].write_text(_entries_text(entries), encoding="utf-8")
+        files[f"{HIDDEN}/{path.name}"].write_text(_to_yaml(entries), encoding="utf-8")
     local = folder / model / CARD
-    results = _model_card(_text(local), local)[1].eval_results or []
-    results = [replace(result, dataset_type=named(result.dataset_type)) for result in results]
+    results = _parse_model_card(_read_text(local), local)[1].eval_results or []
+    results = [replace(result, dataset_type=add_namespace(result.dataset_type)) for result in results]
     files[CARD] = out / CARD
-    files[CARD].write_text(merged_card(card, model, results, Path(f"{model}/{CARD}")), encoding="utf-8")
+    files[CARD].write_text(merge_card(card, model, results, Path(f"{model}/{CARD}")), encoding="utf-8")
     return files

@@ -45,7 +45,7 @@ class Refusal(DataError):
         self.passing, self.retry_after = passing, retry_after
 
 
-def redacted(text: str, token: str | None = None) -> str:
+def redact(text: str, token: str | None = None) -> str:
     """The text without the token, and without anything that looks like one."""
     if token:
         text = text.replace(token, "***")
@@ -54,7 +54,7 @@ def redacted(text: str, token: str | None = None) -> str:
     return re.sub(r"//[^/@\s]+@", "//***@", text)
 
 
-def explained(error: BaseException, what: str, endpoint: str, token: str | None = None) -> Refusal:
+def explain_error(error: BaseException, what: str, endpoint: str, token: str | None = None) -> Refusal:
     """Why something could not be done, in one line.
 
     Args:
@@ -65,23 +65,23 @@ def explained(error: BaseException, what: str, endpoint: str, token: str | None 
     """
     if isinstance(error, Refusal):
         return error
-    for cause in _causes(error):
+    for cause in _list_causes(error):
         status = getattr(getattr(cause, "response", None), "status_code", None)
         if isinstance(status, int):
-            return _of_status(cause, status, what, token)
+            return _explain_status(cause, status, what, token)
         if isinstance(cause, OSError) and cause.errno == errno.ENOSPC:
             return Refusal(f"cannot {what}: no space left on this machine's disk", rule="file-unreadable")
         if type(cause).__name__ == "OfflineModeIsEnabled":
             return Refusal(f"cannot {what}: HF_HUB_OFFLINE is set")
         if _is_network(cause):
-            reason = redacted(str(cause) or type(cause).__name__, token)
-            message = f"cannot {what}: cannot reach {redacted(endpoint, token)}: {reason}"
+            reason = redact(str(cause) or type(cause).__name__, token)
+            message = f"cannot {what}: cannot reach {redact(endpoint, token)}: {reason}"
             return Refusal(message, passing=True, rule="network")
-    text = redacted(" ".join(str(error).split())[:500], token)
+    text = redact(" ".join(str(error).split())[:500], token)
     return Refusal(f"cannot {what}: {type(error).__name__}: {text}")
 
 
-def _causes(error: BaseException) -> Iterator[BaseException]:
+def _list_causes(error: BaseException) -> Iterator[BaseException]:
     seen: set[int] = set()
     current: BaseException | None = error
     while current is not None and id(current) not in seen:
@@ -100,19 +100,19 @@ def _is_network(error: BaseException) -> bool:
     )
 
 
-def _of_status(error: BaseException, status: int, what: str, token: str | None) -> Refusal:
+def _explain_status(error: BaseException, status: int, what: str, token: str | None) -> Refusal:
     response = error.response  # type: ignore[attr-defined]
     detail = response.headers.get("X-Error-Message") or getattr(error, "server_message", None) or ""
     words = _WORDS.get(status) or ("the Hub has a fault" if status >= 500 else "the Hub refuses")
-    detail = redacted(" ".join(str(detail).split())[:300], token)
+    detail = redact(" ".join(str(detail).split())[:300], token)
     message = f"cannot {what}: {words} ({status}{f': {detail}' if detail else ''})"
-    retry_after = _seconds(response.headers.get("Retry-After")) if status in (429, 503) else None
+    retry_after = _parse_seconds(response.headers.get("Retry-After")) if status in (429, 503) else None
     if retry_after is not None:
         message += f"; it asks to wait {retry_after:g} s"
     return Refusal(message, passing=status in _PASSING, retry_after=retry_after)
 
 
-def _seconds(header: str | None) -> float | None:
+def _parse_seconds(header: str | None) -> float | None:
     """A Retry-After header: seconds, or a date."""
     if not header:
         return None

@@ -15,10 +15,10 @@ from typing import Any
 from eraser_hub.records.errors import DataError, raise_all
 from eraser_hub.records.options import as_list
 
-from .eval_results import CARD, FOLDER, check_model, results_files
+from .eval_results import CARD, FOLDER, check_model, make_results_files
 from .options import PublishArguments
 from .publisher import Publisher, Say, client
-from .uploads import Upload, collect, compare, filled, plan_lines, stamps_of, verify
+from .uploads import Upload, collect, compare, describe_plan, fill_namespace, read_stamps, verify
 
 COLLECTION = "Human rationales: datasets, metrics, results"
 
@@ -58,13 +58,15 @@ def publish(
         built = collect(folder, namespace, datasets, metrics, source=source) if named else []
         for upload in built:
             verify(upload, folder, source)
-        uploads = [filled(upload, namespace, Path(aside) / upload.name) for upload in built]
+        uploads = [fill_namespace(upload, namespace, Path(aside) / upload.name) for upload in built]
         api = None if what.dry_run else client(endpoint, token, writes=not check)
         how: dict[str, Any] = {"revision": what.revision, "private": what.private, "pause": pause}
         publisher = None if api is None else Publisher(api, say, **how)
         if what.eval_results is not None:
-            uploads.append(_results(what.eval_results, namespace, publisher, results_folder, Path(aside) / "model"))
-        different = _differences(uploads, publisher, say)
+            uploads.append(
+                _collect_results(what.eval_results, namespace, publisher, results_folder, Path(aside) / "model")
+            )
+        different = _find_differences(uploads, publisher, say)
         if publisher is None or check:
             raise_all(different)
             say(
@@ -73,31 +75,31 @@ def publish(
                 else "dry run: nothing was asked of the Hub, nothing sent"
             )
             return []
-        addresses = _send(uploads, publisher, folder)
+        addresses = _publish_all(uploads, publisher, folder)
         if what.collection and what.revision == "main" and built:
             publisher.add_to_collection(namespace, COLLECTION, uploads)
         return addresses
 
 
-def _results(model: str, namespace: str, publisher: Publisher | None, folder: Path, out: Path) -> Upload:
+def _collect_results(model: str, namespace: str, publisher: Publisher | None, folder: Path, out: Path) -> Upload:
     """The upload of a model's results: below ``folder`` as they were written, below ``out`` as they are sent."""
     check_model(model)
-    card = "" if publisher is None else publisher.text(model, CARD)
+    card = "" if publisher is None else publisher.read_text(model, CARD)
     if card is None:
         message = f"there is no model {model} on the Hub (or this token may not see it): upload it first"
         raise DataError(message, rule="hub")
-    files = results_files(model, namespace, card, out, folder)
+    files = make_results_files(model, namespace, card, out, folder)
     return Upload(model, model, "model", files, (), "", keeps_others=True)
 
 
-def _differences(uploads: Sequence[Upload], publisher: Publisher | None, say: Say) -> list[DataError]:
+def _find_differences(uploads: Sequence[Upload], publisher: Publisher | None, say: Say) -> list[DataError]:
     """Say the plan of each upload; an error for each repository that does not hold what the folder does. Without a
     publisher none is asked."""
     errors = []
     for upload in uploads:
-        remote = None if publisher is None else publisher.remote(upload)
+        remote = None if publisher is None else publisher.list_files(upload)
         changes = None if publisher is None else compare(upload, remote or {})
-        for line in plan_lines(upload, changes):
+        for line in describe_plan(upload, changes):
             say(line)
         if publisher is not None and remote is None:
             errors.append(DataError("not published, or this token may not see it", rule="hub", file=upload.repo_id))
@@ -108,12 +110,12 @@ def _differences(uploads: Sequence[Upload], publisher: Publisher | None, say: Sa
     return errors
 
 
-def _send(uploads: Sequence[Upload], publisher: Publisher, folder: Path) -> list[str]:
+def _publish_all(uploads: Sequence[Upload], publisher: Publisher, folder: Path) -> list[str]:
     """Publish one after another; their addresses."""
     addresses: list[str] = []
     for upload in uploads:
         try:
-            if stamps_of(upload.stamps) != upload.stamps:
+            if read_stamps(upload.stamps) != upload.stamps:
                 message = "changed since it was checked: run the same command again"
                 raise DataError(message, rule="file-changed", file=folder / upload.name)
             addresses.append(publisher.publish(upload))

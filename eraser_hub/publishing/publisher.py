@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 from eraser_hub.records.errors import DataError
 from eraser_hub.version import __version__
 
-from .hub_errors import explained
+from .hub_errors import explain_error
 from .uploads import Upload, compare
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Publisher:
                 return call(*arguments, **named)
             except Exception as error:  # the client raises its own, httpx's, requests' and the system's
                 token = self.api.token if isinstance(self.api.token, str) else get_token()
-                refusal = explained(error, what, str(self.api.endpoint), token)
+                refusal = explain_error(error, what, str(self.api.endpoint), token)
                 # the client tries some requests again itself: what it was patient with for long is not begun anew
                 if not refusal.passing or not left or time.monotonic() - began > CLIENT_PATIENCE:
                     raise refusal from None
@@ -71,12 +71,12 @@ class Publisher:
                 time.sleep(wait)
                 pause *= 2
 
-    def remote(self, upload: Upload, revision: str | None = None) -> dict[str, tuple[str, str | None]] | None:
+    def list_files(self, upload: Upload, revision: str | None = None) -> dict[str, tuple[str, str | None]] | None:
         """Path -> (blob id, SHA-256 in LFS) of what the Hub holds; None where there is no such repository or branch."""
         from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
         from huggingface_hub.hf_api import RepoFile
 
-        def ask() -> dict[str, tuple[str, str | None]] | None:
+        def fetch() -> dict[str, tuple[str, str | None]] | None:
             try:
                 of: dict[str, Any] = {"repo_type": upload.kind, "revision": revision or self.revision}
                 rows = list(self.api.list_repo_tree(upload.repo_id, recursive=True, **of))
@@ -87,12 +87,12 @@ class Publisher:
             files = (row for row in rows if isinstance(row, RepoFile))
             return {row.path: (row.blob_id, row.lfs.sha256 if row.lfs else None) for row in files}
 
-        return self.attempt(f"list {upload.repo_id}", ask)
+        return self.attempt(f"list {upload.repo_id}", fetch)
 
-    def text(self, model: str, path: str) -> str | None:
+    def read_text(self, model: str, path: str) -> str | None:
         """A text file of a model's repository; empty where it has no such file, None where there is no such model."""
 
-        def ask() -> str | None:
+        def fetch() -> str | None:
             if not self.api.repo_exists(model):
                 return None
             revision = self.revision if self.api.revision_exists(model, self.revision) else "main"
@@ -102,7 +102,7 @@ class Publisher:
                 file = self.api.hf_hub_download(model, path, revision=revision, local_dir=aside)
                 return Path(file).read_text("utf-8")
 
-        return self.attempt(f"read {path} of {model}", ask)
+        return self.attempt(f"read {path} of {model}", fetch)
 
     def add_to_collection(self, namespace: str, title: str, uploads: Iterable[Upload]) -> None:
         """Put datasets and Spaces into a collection of the namespace, which is created where there is none."""
@@ -128,7 +128,7 @@ class Publisher:
             self.attempt(what, create, repo_id, branch=self.revision, repo_type=kind, exist_ok=True)
         # a try that failed may have reached the Hub all the same, so each starts by listing what is there
         self.attempt(f"upload to {repo_id}", self._commit, upload)
-        left = compare(upload, self.remote(upload) or {})
+        left = compare(upload, self.list_files(upload) or {})
         if left:
             paths = ", ".join([*left.added, *left.changed, *left.removed][:10])
             message = f"{repo_id} does not hold what was uploaded: {paths}; run the same command again"
@@ -141,13 +141,13 @@ class Publisher:
     def _commit(self, upload: Upload) -> None:
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
-        changes = compare(upload, self.remote(upload) or {})
+        changes = compare(upload, self.list_files(upload) or {})
         if not changes:
             return
         add = [CommitOperationAdd(path, str(upload.files[path])) for path in changes.added + changes.changed]
         remove = [CommitOperationDelete(path) for path in changes.removed]
         of: dict[str, Any] = {"repo_type": upload.kind, "revision": self.revision}
-        self.api.create_commit(upload.repo_id, [*add, *remove], commit_message=upload.message, **of)
+        self.api.create_commit(upload.repo_id, [*add, *remove], commit_message=upload.commit_message, **of)
 
     def _tag(self, upload: Upload) -> None:
         repo_id, kind = upload.repo_id, upload.kind
@@ -158,7 +158,7 @@ class Publisher:
             if tags.get(tag) == head and head is not None:
                 continue
             if tag in tags and tag not in upload.moving_tags:
-                if compare(upload, self.remote(upload, tag) or {}):
+                if compare(upload, self.list_files(upload, tag) or {}):
                     self.say(f"  {repo_id}: {tag} stays on the commit it names; a new version gets a tag of its own")
                 continue
             if tag in tags:

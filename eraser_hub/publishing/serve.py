@@ -87,10 +87,10 @@ class Folder:
         for place, folders, names in os.walk(self.folder):
             folders[:] = sorted(name for name in folders if _is_listed(name))
             for path in (Path(place, name) for name in sorted(names) if _is_listed(name)):
-                if (file := self._file(path)) is not None:
+                if (file := self._find_file(path)) is not None:
                     yield path.relative_to(self.folder).as_posix(), file
 
-    def _file(self, path: Path) -> tuple[HubFile, Path] | None:
+    def _find_file(self, path: Path) -> tuple[HubFile, Path] | None:
         try:
             real = path.resolve(strict=True)
             status = real.stat()
@@ -99,7 +99,7 @@ class Folder:
         inside = stat.S_ISREG(status.st_mode) and real.is_relative_to(self.root)
         if not inside or any(part.startswith(".") for part in real.relative_to(self.root).parts):
             return None
-        return HubFile(status.st_size, _fingerprint(real, status)), real
+        return HubFile(status.st_size, _compute_fingerprint(real, status)), real
 
     def commit(self, revision: str) -> str | None:
         """The commit that a branch, tag or commit names; None where it names nothing."""
@@ -114,7 +114,7 @@ class Folder:
         """A listed file's content."""
         entry, real = self._listing[path]
         file = os.fdopen(os.open(real, READ_FLAGS | NO_LINK), "rb")
-        if _fingerprint(real, os.fstat(file.fileno())) != entry.oid:
+        if _compute_fingerprint(real, os.fstat(file.fileno())) != entry.oid:
             file.close()
             self._listed_at = -LISTING_SECONDS
             raise FileNotFoundError(path)
@@ -130,7 +130,7 @@ def _is_listed(name: str) -> bool:
     return not name.startswith(".") and name != "__pycache__"
 
 
-def _fingerprint(path: Path, status: os.stat_result) -> str:
+def _compute_fingerprint(path: Path, status: os.stat_result) -> str:
     return hashlib.sha1(f"{path}\0{status.st_size}\0{status.st_mtime_ns}\0{status.st_ino}".encode()).hexdigest()
 
 
@@ -183,7 +183,7 @@ class _Incoming(io.RawIOBase):
         return count
 
 
-class Refused(Exception):
+class RefusedRequest(Exception):
     """A request that gets an error for an answer: the arguments of `HubHandler.refuse`."""
 
 
@@ -231,7 +231,7 @@ class HubHandler(BaseHTTPRequestHandler):
         elif match := _API.fullmatch(url.path):
             self._describe(match, {name: values[-1] for name, values in parse_qs(url.query).items()})
         else:
-            raise self.elsewhere()
+            raise self.refuse_path()
 
     do_HEAD = do_GET
 
@@ -242,21 +242,21 @@ class HubHandler(BaseHTTPRequestHandler):
         if match is None or match["verb"] != "paths-info":
             self._read_only()
             return
-        repository, commit = self._at(match)
+        repository, commit = self._find_commit(match)
         try:
             json_body = "json" in (self.headers.get("Content-Type") or "")
             question = json.loads(body) if json_body else parse_qs(body.decode())
             paths = question.get("paths") or []
             paths = [paths] if isinstance(paths, str) else [str(path) for path in paths]
         except (ValueError, AttributeError, TypeError, RecursionError):
-            raise Refused(HTTPStatus.BAD_REQUEST, "BadRequest", "expected paths") from None
+            raise RefusedRequest(HTTPStatus.BAD_REQUEST, "BadRequest", "expected paths") from None
         files = repository.files(commit)
         answers = []
         for path in dict.fromkeys(path.strip("/") for path in paths):
             if path in files:
-                answers.append(_file_row(path, files[path]))
+                answers.append(_make_file_row(path, files[path]))
             elif path == "" or any(name.startswith(f"{path}/") for name in files):
-                answers.append(_folder_row(path))
+                answers.append(_make_folder_row(path))
         self.answer(HTTPStatus.OK, answers)
 
     def _read_only(self) -> None:
@@ -268,32 +268,32 @@ class HubHandler(BaseHTTPRequestHandler):
     def body(self, largest: int = LARGEST_QUESTION) -> bytes:
         """The request's body; refused when its length is not one number, or too great."""
         lengths = self.headers.get_all("Content-Length") or ["0"]
-        length = _number(lengths[0])
+        length = _parse_number(lengths[0])
         if self.headers.get("Transfer-Encoding") or len(lengths) > 1 or length is None or length > largest:
             self.close_connection = True
             message = f"expected a length of at most {largest}"
-            raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "BadRequest", message)
+            raise RefusedRequest(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "BadRequest", message)
         return self.rfile.read(length)
 
-    def elsewhere(self) -> Refused:
+    def refuse_path(self) -> RefusedRequest:
         """The answer for any other path."""
-        return Refused(HTTPStatus.NOT_FOUND, "RepoNotFound", "Repository not found")
+        return RefusedRequest(HTTPStatus.NOT_FOUND, "RepoNotFound", "Repository not found")
 
     # -- what is asked for --------------------------------------------------------------------------------------------
 
-    def _at(self, match: re.Match[str]) -> tuple[Folder, str]:
+    def _find_commit(self, match: re.Match[str]) -> tuple[Folder, str]:
         """The repository and commit that a path names."""
         repository = type(self).find(match["kind"] or "models", unquote(match["id"]))
         if repository is None:
-            raise self.elsewhere()
+            raise self.refuse_path()
         revision = unquote(match["revision"] or "main")
         commit = repository.commit(revision)
         if commit is None:
-            raise Refused(HTTPStatus.NOT_FOUND, "RevisionNotFound", f"Invalid rev id: {quote(revision)}")
+            raise RefusedRequest(HTTPStatus.NOT_FOUND, "RevisionNotFound", f"Invalid rev id: {quote(revision)}")
         return repository, commit
 
     def _describe(self, match: re.Match[str], query: Mapping[str, str]) -> None:
-        repository, commit = self._at(match)
+        repository, commit = self._find_commit(match)
         files, name = repository.files(commit), unquote(match["id"])
         if match["verb"] == "refs":
             self.answer(HTTPStatus.OK, {"converts": [], **repository.refs()})
@@ -304,26 +304,26 @@ class HubHandler(BaseHTTPRequestHandler):
             facts |= {"_id": commit[:24], "id": name, "author": name.rpartition("/")[0] or None, "sha": commit}
             self.answer(HTTPStatus.OK, facts | {"siblings": [{"rfilename": path} for path in sorted(files)]})
         else:
-            raise self.elsewhere()
+            raise self.refuse_path()
 
     def _tree(self, files: Mapping[str, HubFile], folder: str, query: Mapping[str, str]) -> None:
         prefix = f"{folder}/" if folder else ""
         inside = {path: entry for path, entry in sorted(files.items()) if path.startswith(prefix)}
         if folder and not inside:
-            raise Refused(HTTPStatus.NOT_FOUND, "EntryNotFound", "HubFile not found")
+            raise RefusedRequest(HTTPStatus.NOT_FOUND, "EntryNotFound", "HubFile not found")
         whole = query.get("recursive", "false").lower() in ("1", "true")
         rows: dict[str, dict[str, Any]] = {}
         for path, entry in inside.items():
             parts = path.removeprefix(prefix).split("/")
             for depth in range(1, len(parts) if whole else min(len(parts), 2)):
                 parent = prefix + "/".join(parts[:depth])
-                rows.setdefault(parent, _folder_row(parent))
+                rows.setdefault(parent, _make_folder_row(parent))
             if whole or len(parts) == 1:
-                rows[path] = _file_row(path, entry)
+                rows[path] = _make_file_row(path, entry)
         self.answer(HTTPStatus.OK, list(rows.values()))
 
     def _resolve(self, match: re.Match[str]) -> None:
-        repository, commit = self._at(match)
+        repository, commit = self._find_commit(match)
         path = unquote(match["path"])
         entry = repository.files(commit).get(path)
         try:
@@ -332,18 +332,18 @@ class HubHandler(BaseHTTPRequestHandler):
             file = repository.open(commit, path)
         except OSError:  # also one that is gone or changed since it was listed
             headers = {"X-Repo-Commit": commit}
-            raise Refused(HTTPStatus.NOT_FOUND, "EntryNotFound", "HubFile not found", headers) from None
+            raise RefusedRequest(HTTPStatus.NOT_FOUND, "EntryNotFound", "HubFile not found", headers) from None
         with file:
             self._send(file, entry, commit)
 
     def _send(self, file: BinaryIO, entry: HubFile, commit: str) -> None:
         etag = entry.lfs or entry.oid
-        span = _span(self.headers.get("Range"), entry.size)
+        span = _parse_range(self.headers.get("Range"), entry.size)
         if self.headers.get("If-Range") not in (None, f'"{etag}"'):
             span = (0, entry.size, False)
         if span is None:
             headers = {"Content-Range": f"bytes */{entry.size}"}
-            raise Refused(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, "BadRange", "no such range", headers)
+            raise RefusedRequest(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, "BadRange", "no such range", headers)
         start, end, partial = span
         headers = {"Content-Type": "application/octet-stream", "Content-Length": str(end - start)}
         headers |= {"Accept-Ranges": "bytes", "ETag": f'"{etag}"', "X-Repo-Commit": commit}
@@ -371,7 +371,7 @@ class HubHandler(BaseHTTPRequestHandler):
         try:
             try:
                 super().handle_one_request()
-            except Refused as refused:
+            except RefusedRequest as refused:
                 self.refuse(*refused.args)
         except (ConnectionError, TimeoutError):
             self.close_connection = True  # the reader went away
@@ -380,25 +380,25 @@ class HubHandler(BaseHTTPRequestHandler):
         """Quiet: a cluster's readers ask for a great many ranges."""
 
 
-def _file_row(path: str, entry: HubFile) -> dict[str, Any]:
+def _make_file_row(path: str, entry: HubFile) -> dict[str, Any]:
     row: dict[str, Any] = {"type": "file", "oid": entry.oid, "size": entry.size, "path": path}
     if entry.lfs:
         row["lfs"] = {"oid": entry.lfs, "size": entry.size, "pointerSize": 134}
     return row
 
 
-def _folder_row(path: str) -> dict[str, Any]:
+def _make_folder_row(path: str) -> dict[str, Any]:
     return {"type": "directory", "oid": hashlib.sha1(path.encode()).hexdigest(), "size": 0, "path": path}
 
 
-def _span(header: str | None, size: int) -> tuple[int, int, bool] | None:
+def _parse_range(header: str | None, size: int) -> tuple[int, int, bool] | None:
     """Start, end and whether that is a part, of a Range header; None where no byte of it exists.
 
     What is no single byte range is ignored, as HTTP allows, and the whole file is sent.
     """
     unit, _, spans = (header or "").partition("=")
     first, dash, last = (part.strip() for part in spans.partition("-"))
-    start, final = _number(first), _number(last)
+    start, final = _parse_number(first), _parse_number(last)
     known = unit.strip() == "bytes" and dash and (start is not None or not first) and (final is not None or not last)
     if not known or (start is None and final is None) or (start is not None and final is not None and final < start):
         return 0, size, False
@@ -408,7 +408,7 @@ def _span(header: str | None, size: int) -> tuple[int, int, bool] | None:
     return (start, size if final is None else min(final + 1, size), True) if start < size else None
 
 
-def _number(text: str) -> int | None:
+def _parse_number(text: str) -> int | None:
     """A header's whole number, of at most 18 digits; None where it is none. No pattern: it takes no time."""
     text = text.strip()
     return int(text) if len(text) <= 18 and text.isascii() and text.isdecimal() else None

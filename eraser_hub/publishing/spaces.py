@@ -74,7 +74,7 @@ def build_metrics(
     contents, errors = {}, []
     for name in names:
         try:
-            contents[name] = space_files(name, source)
+            contents[name] = make_space_files(name, source)
         except DataErrors as error:
             errors.extend(error.errors)
         except DataError as error:
@@ -89,7 +89,7 @@ def build_metrics(
     return [out / name for name in contents]
 
 
-def space_files(name: str, source: Path | None = None) -> dict[str, bytes]:
+def make_space_files(name: str, source: Path | None = None) -> dict[str, bytes]:
     """Path in the Space -> content, all that belongs to the Space of one metric."""
     source = source or get_metrics_folder()
     module = next(iter(sorted(source.rglob(f"{name}.py"))), source / f"{name}.py")
@@ -100,7 +100,7 @@ def space_files(name: str, source: Path | None = None) -> dict[str, bytes]:
     if (example := card.with_suffix(".json")).is_file():
         paths["example.json"] = example
     paths |= {picture: card.parent / picture for picture in _PICTURE.findall(prose)}
-    raise_all([_missing(path) for path in paths.values() if not path.is_file()])
+    raise_all([_make_missing_error(path) for path in paths.values() if not path.is_file()])
     contents |= {target: path.read_bytes() for target, path in paths.items()}
     return dict(sorted(contents.items()))
 
@@ -129,43 +129,43 @@ def space_code(module: Path, source: Path | None = None) -> dict[str, bytes]:
     waiting = [first]
     while waiting:
         parts = waiting.pop()
-        code[parts] = _imports(_file(parts, folders), parts, folders, errors)
+        code[parts] = _read_imports(_find_file(parts, folders), parts, folders, errors)
         waiting += [target for _, target in code[parts][1] if target not in code]
-    errors += _name_clashes(code, folders)
+    errors += _find_name_clashes(code, folders)
     raise_all(errors)
-    contents = {f"{_flat(parts)}.py": _flattened(text, imports) for parts, (text, imports) in code.items()}
-    leaves = {_flat(parts) for parts in code} - {module.stem}
-    if further := sorted(leaves - {_flat(target) for _, target in code[first][1]}):
+    contents = {f"{_flatten_name(parts)}.py": _flatten_imports(*file) for parts, file in code.items()}
+    leaves = {_flatten_name(parts) for parts in code} - {module.stem}
+    if further := sorted(leaves - {_flatten_name(target) for _, target in code[first][1]}):
         names = "".join(f"from .{leaf} import __name__ as _\n" for leaf in further)
         contents[module.name] += f"\n# needed by the leaves: evaluate's loader fetches what this file names\n{names}"
     _check_loader(module, contents[module.name], sorted(leaves))
     return {name: text.encode() for name, text in contents.items()}
 
 
-def _name_clashes(code: Iterable[Parts], folders: Mapping[str, Path]) -> Iterator[DataError]:
+def _find_name_clashes(code: Iterable[Parts], folders: Mapping[str, Path]) -> Iterator[DataError]:
     """Yield an error for each file whose name in the Space is another's."""
     owners = {Path(file).stem: folders["metrics"] / file for file in ALL_TOGETHER}
     for parts in code:
-        file = _file(parts, folders)
-        if (owner := owners.setdefault(_flat(parts), file)) != file:
-            message = f"expected a name of its own, found {_flat(parts)}.py in the Space for {owner} too"
+        file = _find_file(parts, folders)
+        if (owner := owners.setdefault(_flatten_name(parts), file)) != file:
+            message = f"expected a name of its own, found {_flatten_name(parts)}.py in the Space for {owner} too"
             yield DataError(message, rule="code", file=file)
 
 
-def _file(parts: Parts, folders: Mapping[str, Path]) -> Path:
+def _find_file(parts: Parts, folders: Mapping[str, Path]) -> Path:
     return folders[parts[0]].joinpath(*parts[1:-1], f"{parts[-1]}.py")
 
 
-def _flat(parts: Parts) -> str:
+def _flatten_name(parts: Parts) -> str:
     """A leaf's name in a Space; the schema's have its name before them, as they share words with metrics."""
     return parts[-1] if parts[0] == "metrics" else "_".join(parts)
 
 
-def _flattened(text: str, imports: _Imports) -> str:
+def _flatten_imports(text: str, imports: _Imports) -> str:
     """A file's text with its imports as those of siblings."""
     lines = text.split("\n")
     for line, target in imports:
-        lines[line - 1] = _FROM.sub(rf"\1.{_flat(target)}", lines[line - 1])
+        lines[line - 1] = _FROM.sub(rf"\1.{_flatten_name(target)}", lines[line - 1])
     return "\n".join(lines)
 
 
@@ -191,13 +191,15 @@ def _check_loader(module: Path, text: str, leaves: Sequence[str]) -> None:
             raise DataError(message, rule="code", file=module)
 
 
-def _imports(path: Path, parts: Parts, folders: Mapping[str, Path], errors: list[DataError]) -> tuple[str, _Imports]:
+def _read_imports(
+    path: Path, parts: Parts, folders: Mapping[str, Path], errors: list[DataError]
+) -> tuple[str, _Imports]:
     """A file's text, and the leaves that it imports: offences go to ``errors``."""
     try:
         text = path.read_bytes().decode("utf-8")
         tree = ast.parse(text, filename=str(path))
     except FileNotFoundError:
-        errors.append(_missing(path))
+        errors.append(_make_missing_error(path))
         return "", []
     except (SyntaxError, ValueError) as error:
         rule: Rule = "encoding" if isinstance(error, UnicodeDecodeError) else "code"
@@ -207,8 +209,8 @@ def _imports(path: Path, parts: Parts, folders: Mapping[str, Path], errors: list
     for node in ast.walk(tree):
         if not isinstance(node, ast.Import | ast.ImportFrom):
             continue
-        wrong, target = [], _target(node, parts)
-        file = path if target is None else _file(target, folders)
+        wrong, target = [], _find_target(node, parts)
+        file = path if target is None else _find_file(target, folders)
         if isinstance(node, ast.Import) or (target is None and not node.level):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
             foreign = (name for name in names if name.partition(".")[0] not in _INSTALLED)
@@ -223,7 +225,7 @@ def _imports(path: Path, parts: Parts, folders: Mapping[str, Path], errors: list
     return text, leaves
 
 
-def _target(node: ast.Import | ast.ImportFrom, parts: Parts) -> Parts | None:
+def _find_target(node: ast.Import | ast.ImportFrom, parts: Parts) -> Parts | None:
     """The parts of the name of the leaf that a file imports from; None where that can be none."""
     if isinstance(node, ast.Import):
         return None
@@ -236,7 +238,7 @@ def _target(node: ast.Import | ast.ImportFrom, parts: Parts) -> Parts | None:
 def read_space_card(path: Path) -> tuple[dict[str, Any], str]:
     """A Space's card, its YAML and its prose, checked: title, gradio and its version, ``app.py``, the two tags."""
     header, prose = read_card(path)
-    expected = {"sdk": "gradio", "sdk_version": pinned("gradio"), "python_version": PYTHON, "app_file": "app.py"}
+    expected = {"sdk": "gradio", "sdk_version": read_pin("gradio"), "python_version": PYTHON, "app_file": "app.py"}
     errors = [
         DataError(f"expected {value!r}, found {header.get(key)!r}", rule="code", file=path, field=key)
         for key, value in expected.items()
@@ -249,7 +251,7 @@ def read_space_card(path: Path) -> tuple[dict[str, Any], str]:
     return header, prose
 
 
-def pinned(library: str) -> str:
+def read_pin(library: str) -> str:
     """The version of a library that Spaces run on, as metrics/requirements.txt pins it."""
     file = get_metrics_folder() / "requirements.txt"
     match = re.search(rf"^{library}==(\S+)", file.read_text("utf-8"), flags=re.MULTILINE)
@@ -258,7 +260,7 @@ def pinned(library: str) -> str:
     return match[1]
 
 
-def _missing(path: Path) -> DataError:
+def _make_missing_error(path: Path) -> DataError:
     return DataError("no such file; the Space needs it", rule="file-missing", file=path)
 
 

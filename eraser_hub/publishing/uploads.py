@@ -18,7 +18,7 @@ from eraser_hub.records.errors import DataError, raise_all, summary
 from eraser_hub.version import __version__
 
 from .board_space import BOARD, SETTINGS, verify_board_space, verify_written
-from .spaces import list_metric_names, pinned, space_files
+from .spaces import list_metric_names, make_space_files, read_pin
 
 # what a former version may have left and this one no longer has; any other file on the Hub is its owner's
 OURS = (".parquet", ".py", ".json", ".png")
@@ -52,7 +52,7 @@ class Upload:
     stamps: Stamps = field(default_factory=dict)
 
     @property
-    def message(self) -> str:
+    def commit_message(self) -> str:
         """Of its commit."""
         return f"{self.name} {self.version}" if self.version else "Results of evaluations"
 
@@ -97,7 +97,7 @@ def collect(
                 message = f"no {'metric' if kind == 'space' else kind} {name!r}: there are {', '.join(known[kind])}"
                 errors.append(DataError(message, rule="option-value"))
             elif (folder / name / "README.md").is_file():
-                uploads.append(_upload(folder / name, name, f"{namespace}/{name}", kind))
+                uploads.append(_make_upload(folder / name, name, f"{namespace}/{name}", kind))
             elif not everything:
                 verb = "board" if name == BOARD else f"build {name if kind == 'dataset' else 'metrics'}"
                 message = f"no such folder: run `eraser-hub {verb}` first"
@@ -108,7 +108,7 @@ def collect(
     return uploads
 
 
-def _upload(folder: Path, name: str, repo_id: str, kind: str) -> Upload:
+def _make_upload(folder: Path, name: str, repo_id: str, kind: str) -> Upload:
     files, left_out = {}, []
     for path in sorted(folder.rglob("*")):
         relative = path.relative_to(folder)
@@ -120,10 +120,10 @@ def _upload(folder: Path, name: str, repo_id: str, kind: str) -> Upload:
         elif path.is_file():
             files[relative.as_posix()] = path
     # `evaluate.load` looks for a Space at the tag of its own version first
-    moving = (f"v{pinned('evaluate')}",) if kind == "space" and name != BOARD else ()
+    moving = (f"v{read_pin('evaluate')}",) if kind == "space" and name != BOARD else ()
     # the metrics share the package's version
     version = dataset_version(open_built(folder).card) if kind == "dataset" else __version__
-    return Upload(name, repo_id, kind, files, left_out, version, moving, stamps=stamps_of(files.values()))
+    return Upload(name, repo_id, kind, files, left_out, version, moving, stamps=read_stamps(files.values()))
 
 
 # -- what may be published --------------------------------------------------------------------------------------------
@@ -139,7 +139,7 @@ def verify(upload: Upload, folder: Path, source: Path | None = None) -> None:
         verify_board_space(folder / BOARD, upload.files)
         return
     if upload.kind == "space":
-        built = space_files(upload.name, source)
+        built = make_space_files(upload.name, source)
         digests = {path: hashlib.sha256(content).hexdigest() for path, content in built.items()}
         verify_written(upload.files, digests, upload.name, "build metrics")
         return
@@ -174,25 +174,25 @@ def compare(upload: Upload, remote: Mapping[str, tuple[str, str | None]]) -> Cha
             changes.added.append(path)
             continue
         blob, lfs = remote[path]
-        same = file_digest(file) == lfs if lfs else _blob_digest(file) == blob
+        same = file_digest(file) == lfs if lfs else _compute_blob_digest(file) == blob
         (changes.same if same else changes.changed).append(path)
     if not upload.keeps_others:
         changes.removed = sorted(path for path in remote if path not in upload.files and path.endswith(OURS))
     return changes
 
 
-def _blob_digest(file: Path) -> str:
+def _compute_blob_digest(file: Path) -> str:
     """The name that git gives the file's content."""
     return file_digest(file, hashlib.sha1(b"blob %d\0" % file.stat().st_size))
 
 
-def plan_lines(upload: Upload, changes: Changes | None) -> Iterator[str]:
+def describe_plan(upload: Upload, changes: Changes | None) -> Iterator[str]:
     """The plan of one upload, in words; ``changes`` is None where the Hub was not asked."""
     size = sum(file.stat().st_size for file in upload.files.values())
     tags = f"; tags {', '.join((f'v{upload.version}', *upload.moving_tags))}" if upload.version else ""
-    yield f"{upload.kind} {upload.repo_id}: {len(upload.files)} files, {_bytes(size)}{tags}"
+    yield f"{upload.kind} {upload.repo_id}: {len(upload.files)} files, {_format_bytes(size)}{tags}"
     if changes is None:
-        yield from (f"  {path} ({_bytes(file.stat().st_size)})" for path, file in upload.files.items())
+        yield from (f"  {path} ({_format_bytes(file.stat().st_size)})" for path, file in upload.files.items())
     else:
         for verb, paths in (("add", changes.added), ("change", changes.changed), ("remove", changes.removed)):
             yield from (f"  {verb} {path}" for path in paths)
@@ -201,7 +201,7 @@ def plan_lines(upload: Upload, changes: Changes | None) -> Iterator[str]:
         yield f"  left out (hidden): {', '.join(upload.left_out)}"
 
 
-def _bytes(size: float) -> str:
+def _format_bytes(size: float) -> str:
     for unit in ("bytes", "kB", "MB"):
         if size < 1000:
             return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
@@ -209,12 +209,12 @@ def _bytes(size: float) -> str:
     return f"{size:.1f} GB"
 
 
-def stamps_of(files: Iterable[Path]) -> Stamps:
+def read_stamps(files: Iterable[Path]) -> Stamps:
     """Size and time of each file that is there: what changes when somebody writes or removes it."""
     return {file: (file.stat().st_size, file.stat().st_mtime_ns) for file in files if file.is_file()}
 
 
-def filled(upload: Upload, namespace: str, aside: Path) -> Upload:
+def fill_namespace(upload: Upload, namespace: str, aside: Path) -> Upload:
     """The upload with its namespace where it names datasets and metrics without one; such files are written ``aside``.
 
     A card's code loads them, a Space's card has ``datasets``, and the board has `SETTINGS`.

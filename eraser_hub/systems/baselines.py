@@ -22,8 +22,8 @@ from eraser_hub.papers.presets import preset
 from eraser_hub.records.atomic import replacing
 from eraser_hub.records.errors import DataError
 
-from .data import Labelled, Training, silent
-from .folder import saving, write_facts
+from .data import Labelled, Training, say_nothing
+from .folder import mark_saving, write_facts
 from .system import CARTON, Baseline
 from .train_config import Say
 
@@ -38,27 +38,27 @@ def join_text(one: Instance, joiner: str = " ") -> str:
 
 def train_baseline(system: Baseline, training: Training) -> None:
     """Fit a baseline, as its paper's code does where that is asked for, and save it."""
-    recipe, data, say = training.recipe, training.data, training.say
+    config, data, say = training.config, training.data, training.say
     subwords = None
-    if recipe.paper == CARTON:
+    if config.paper == CARTON:
         if not data.validation[0]:
             words = f"`paper` {CARTON}: expected a validation split with labels to choose by; `eval_split` names one"
-            raise DataError(words, rule="option-missing", file=recipe.dataset)
+            raise DataError(words, rule="option-missing", file=config.dataset)
         theirs = preset(CARTON).training["tokenizer"]
-        subwords = subwords_of(recipe.tokenizer or theirs, preset(CARTON).training["pieces"])
-        notes = f", the paper's are {theirs}'s" if recipe.tokenizer else ""
-        say(f"sub-words by {recipe.tokenizer or theirs}{notes}")
-        model, facts = fit_carton(system, data.train, data.validation, subwords, recipe.seed, say)
+        subwords = subwords_of(config.tokenizer or theirs, preset(CARTON).training["pieces"])
+        notes = f", the paper's are {theirs}'s" if config.tokenizer else ""
+        say(f"sub-words by {config.tokenizer or theirs}{notes}")
+        model, facts = fit_carton(system, data.train, data.validation, subwords, config.seed, say)
     else:
-        joiner = recipe.joiner if recipe.joiner is not None else "" if recipe.features == "characters" else " "
-        how: dict[str, Any] = {"features": recipe.features, "joiner": joiner, "copies": data.copies}
-        model, facts = fit_baseline(system, *data.train, seed=recipe.seed, say=say, **how)
+        joiner = config.joiner if config.joiner is not None else "" if config.features == "characters" else " "
+        options: dict[str, Any] = {"features": config.features, "joiner": joiner, "copies": data.copies}
+        model, facts = fit_baseline(system, *data.train, seed=config.seed, say=say, **options)
     out = training.out
-    with saving(out):
+    with mark_saving(out):
         out.mkdir(parents=True, exist_ok=True)
         with replacing(out / "model.skops") as beside:
             save_pipeline(model, beside)
-        write_facts({**training.facts, "baseline": recipe.model, **facts}, out)
+        write_facts({**training.facts, "baseline": config.model, **facts}, out)
         if subwords is not None:
             subwords.tokenizer.save_pretrained(out / TOKENIZER)
 
@@ -83,7 +83,7 @@ def fit_baseline(
     features: str = "words",
     joiner: str = " ",
     seed: int = 1,
-    say: Say = silent,
+    say: Say = say_nothing,
     copies: int = 1,
 ) -> tuple[Any, dict[str, Any]]:
     """Choose the size by the mean accuracy of five folds, then fit on everything.
@@ -115,12 +115,12 @@ def fit_baseline(
     with threadpool_limits(1):
         texts = len(gold) // copies
         folds = [
-            (_of_copies(train, texts, copies), _of_copies(test, texts, copies))
-            for train, test in folds_of(gold[:texts], seed)
+            (_find_copies(train, texts, copies), _find_copies(test, texts, copies))
+            for train, test in make_folds(gold[:texts], seed)
         ]
         size, accuracies = grid[len(grid) // 2], [Fraction(0)] * len(grid)
         if folds:
-            accuracies = accuracies_of(system, counts, gold, folds, seed)
+            accuracies = compute_accuracies(system, counts, gold, folds, seed)
             size = grid[accuracies.index(max(accuracies))]
         pipeline[-1].set_params(**{system.size: size}).fit(counts, gold)
     for value, accuracy in zip(grid, accuracies if folds else (), strict=bool(folds)):
@@ -148,24 +148,24 @@ def fit_carton(
     seen = vectoriser.fit_transform(subwords([join_text(one) for one in train[0]]))
     unseen = vectoriser.transform(subwords([join_text(one) for one in validation[0]]))
     vars(vectoriser).pop("_stop_words_id", None)  # as above; `transform` sets it, too
-    gold, best, size, kept = np.asarray(validation[1]), -1.0, 0.0, None
+    gold, best, size, best_estimator = np.asarray(validation[1]), -1.0, 0.0, None
     with threadpool_limits(1):
         for value in preset(CARTON).training[system.words]:
             estimator = system.paper_estimator(value, seed)
             accuracy = float(np.mean(estimator.fit(seen, np.asarray(train[1])).predict(unseen) == gold))
             say(f"{system.words} {value:g}: {accuracy:.3f} on the validation split")
             if accuracy > best:
-                best, size, kept = accuracy, value, estimator
+                best, size, best_estimator = accuracy, value, estimator
     facts = {"size": size, "seed": seed, "features": "sub-words", "longest": subwords.longest}
-    return make_pipeline(vectoriser, kept), facts
+    return make_pipeline(vectoriser, best_estimator), facts
 
 
-def _of_copies(places: NDArray[np.int64], texts: int, copies: int) -> NDArray[np.int64]:
+def _find_copies(places: NDArray[np.int64], texts: int, copies: int) -> NDArray[np.int64]:
     """Return the places of all copies of texts."""
     return (places + texts * np.arange(copies)[:, None]).ravel()
 
 
-def folds_of(labels: NDArray[np.str_], seed: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def make_folds(labels: NDArray[np.str_], seed: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Return places to train on and to test on, five times, each label's share in each; fewer times for few instances.
 
     None where only one label has two instances: then a fold could lack all but one label.
@@ -180,7 +180,7 @@ def folds_of(labels: NDArray[np.str_], seed: int) -> list[tuple[NDArray[np.int64
         return list(StratifiedKFold(number, shuffle=True, random_state=seed).split(labels, labels))
 
 
-def accuracies_of(
+def compute_accuracies(
     system: Baseline,
     counts: Any,
     labels: NDArray[np.str_],

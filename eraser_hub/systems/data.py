@@ -26,7 +26,7 @@ SUBSETS_EACH = 10  # of each text; a network sees one of them in an epoch
 Labelled = tuple[Sequence[Instance], Sequence[str]]  # instances and their labels
 
 
-def silent(words: str) -> None:
+def say_nothing(words: str) -> None:
     """Say nothing."""
 
 
@@ -40,7 +40,7 @@ class Data:
         uses_query: whether the network sees the query.
         draw: epoch -> the numbers of the instances that it trains on; None for all in every epoch.
         answers: answers, words of the texts, stand in the labels' place.
-        copies: so many random subsets of each text stand one after the other (:func:`subsets_of`).
+        copies: so many random subsets of each text stand one after the other (:func:`draw_subsets`).
     """
 
     train: Labelled
@@ -52,7 +52,7 @@ class Data:
     copies: int = 1
 
     @property
-    def in_pairs(self) -> bool:
+    def has_pairs(self) -> bool:
         """Whether texts come in twos: with a query, or where every instance has two documents."""
         return self.uses_query or all(len(one.documents) == 2 for one in self.train[0])
 
@@ -70,7 +70,7 @@ class Training:
         share: gives the average length of a rationale, for systems that extract as much.
     """
 
-    recipe: TrainConfig
+    config: TrainConfig
     data: Data
     out: Path
     folder: Path
@@ -78,15 +78,15 @@ class Training:
     facts: dict[str, Any] = field(default_factory=dict)
     share: Callable[[], float] = float
 
-    def config(self, **more: Any) -> dict[str, Any]:
+    def describe(self, **more: Any) -> dict[str, Any]:
         """What ``config.json`` of a network or a pipeline says of its training; ``more`` stands before the origins."""
-        recipe, data = self.recipe, self.data
-        about = {"system": recipe.model, "label_names": list(data.label_names), "uses_query": data.uses_query, **more}
-        names = {"encoder": Path(recipe.encoder).name, "embeddings": Path(recipe.embeddings).name}
-        return {**about, **names, "seed": recipe.seed}
+        config, data = self.config, self.data
+        about = {"system": config.model, "label_names": list(data.label_names), "uses_query": data.uses_query, **more}
+        names = {"encoder": Path(config.encoder).name, "embeddings": Path(config.embeddings).name}
+        return {**about, **names, "seed": config.seed}
 
 
-def examples(
+def read_examples(
     split: Split, *, rationale_only: bool = False, uses_query: bool = False, limit: int | None = None, seed: int = 1
 ) -> tuple[list[Instance], list[str]]:
     """Return the labelled instances of a split, and their labels; others are left out, and it must not be all.
@@ -121,20 +121,20 @@ def has_labels(split: Split) -> bool:
     return any(one.label is not None for one in split.instances())
 
 
-def is_marked(one: Instance) -> bool:
+def has_rationale(one: Instance) -> bool:
     """Return whether any token of an instance is in a human rationale."""
     return one.rationale is not None and any(map(any, one.rationale))
 
 
-def span_of(tokens: Sequence[str], answer: str) -> tuple[int, int] | None:
+def find_answer_span(tokens: Sequence[str], answer: str) -> tuple[int, int] | None:
     """Return the numbers, counted from 1, of the first and the last token of an answer's first place.
 
     (0, 0) for the answer "", None for one that does not stand there.
 
     Case and blanks do not matter. Where it stands at the borders of tokens goes before where it cuts some in two.
 
-    >>> span_of(["1903", ",", "by", "Tom", "Reed"], "tom reed"), span_of(["plant", "ant"], "ant"), span_of(["a"], "b")
-    ((4, 5), (2, 2), None)
+    >>> find_answer_span(["1903", ",", "by", "Tom", "Reed"], "tom reed"), find_answer_span(["plant", "ant"], "ant")
+    ((4, 5), (2, 2))
     """
     words = "".join(answer.casefold().split())
     if not words:
@@ -150,7 +150,7 @@ def span_of(tokens: Sequence[str], answer: str) -> tuple[int, int] | None:
     return min(spans, key=lambda span: span[0])[1:] if spans else None
 
 
-def subsets_of(instances: Sequence[Instance], seed: int) -> list[Instance]:
+def draw_subsets(instances: Sequence[Instance], seed: int) -> list[Instance]:
     """:data:`SUBSETS_EACH` subsets of each text: the first of all, then the second of all, ..
 
     Each keeps a uniformly drawn share of the tokens, every token by itself, and one at least where there is any. What
@@ -170,7 +170,7 @@ def subsets_of(instances: Sequence[Instance], seed: int) -> list[Instance]:
     return [subset for subsets in zip(*rows, strict=True) for subset in subsets]
 
 
-def in_turn(texts: int, copies: int) -> Callable[[int], NDArray[np.int64]] | None:
+def rotate_copies(texts: int, copies: int) -> Callable[[int], NDArray[np.int64]] | None:
     """Which of the copies of each text an epoch trains on; None where there is one.
 
     Args:

@@ -16,7 +16,7 @@ from eraser_hub.attribution.erasure import full
 from eraser_hub.attribution.instances import Instance, chunks_of
 from eraser_hub.attribution.runner import Runner
 
-from .data import examples, silent
+from .data import read_examples, say_nothing
 from .train_config import Say
 
 CHUNK = 64  # instances that are evaluated together
@@ -35,7 +35,13 @@ class Evaluation:
 
 
 def evaluate_on(
-    model: Adapter, split: Split, *, rationale_only: bool, limit: int | None = None, seed: int = 1, say: Say = silent
+    model: Adapter,
+    split: Split,
+    *,
+    rationale_only: bool,
+    limit: int | None = None,
+    seed: int = 1,
+    say: Say = say_nothing,
 ) -> Evaluation:
     """How a trained model does on a split's full text or on its rationales alone.
 
@@ -44,18 +50,18 @@ def evaluate_on(
         say: called with how far it is and the time that is left, every ten seconds.
     """
     align_labels(model, split.label_names)
-    how = {"rationale_only": rationale_only, "uses_query": model.uses_query}
-    instances, gold = examples(split, limit=limit, seed=seed, **how)
+    options = {"rationale_only": rationale_only, "uses_query": model.uses_query}
+    instances, gold = read_examples(split, limit=limit, seed=seed, **options)
     guesses: list[str] = []
-    began = said = time.monotonic()
-    for several in guesses_of(model, instances):
+    start = last_report = time.monotonic()
+    for several in predict_labels(model, instances):
         guesses += several
         now = time.monotonic()
-        if now - said > QUIET_SECONDS and len(guesses) < len(instances):
-            left = (now - began) / len(guesses) * (len(instances) - len(guesses))
-            say(f"evaluated {len(guesses)} of {len(instances)}, {in_words(left)} left")
-            said = now
-    return Evaluation(**figures_of(gold, guesses), instances=len(gold))
+        if now - last_report > QUIET_SECONDS and len(guesses) < len(instances):
+            left = (now - start) / len(guesses) * (len(instances) - len(guesses))
+            say(f"evaluated {len(guesses)} of {len(instances)}, {format_duration(left)} left")
+            last_report = now
+    return Evaluation(**compute_figures(gold, guesses), instances=len(gold))
 
 
 class TextProbabilities:
@@ -65,7 +71,7 @@ class TextProbabilities:
         self.model = model
         self._runner, self._kept = Runner(model, "remove", BATCH_SIZE), 0
 
-    def of(self, instances: Sequence[Instance]) -> NDArray[np.float64]:
+    def compute(self, instances: Sequence[Instance]) -> NDArray[np.float64]:
         """Shape (instances, labels), in the order of the model's ``label_names``."""
         if self._runner.counts.inputs - self._kept > KEPT_RESULTS:
             self._runner.forget()
@@ -74,20 +80,20 @@ class TextProbabilities:
         return self._runner.run(encoded, [full(number) for number in range(len(encoded))])
 
 
-def guesses_of(model: Adapter, instances: Iterable[Instance]) -> Iterator[list[str]]:
+def predict_labels(model: Adapter, instances: Iterable[Instance]) -> Iterator[list[str]]:
     """The label that the model gives each instance, a chunk at a time."""
     probabilities = TextProbabilities(model)
     for _, chunk in chunks_of(map(model.seen, instances), CHUNK):
-        yield [model.label_names[place] for place in probabilities.of(chunk).argmax(axis=1)]
+        yield [model.label_names[place] for place in probabilities.compute(chunk).argmax(axis=1)]
 
 
-def hits_of(model: Adapter, instances: Sequence[Instance]) -> list[bool]:
+def find_hits(model: Adapter, instances: Sequence[Instance]) -> list[bool]:
     """Whether the model tells each instance's label."""
-    guesses = chain.from_iterable(guesses_of(model, instances))
+    guesses = chain.from_iterable(predict_labels(model, instances))
     return [guess == one.label for guess, one in zip(guesses, instances, strict=True)]
 
 
-def figures_of(gold: Sequence[str] | Sequence[int], guesses: Sequence[str] | Sequence[int]) -> dict[str, float]:
+def compute_figures(gold: Sequence[str] | Sequence[int], guesses: Sequence[str] | Sequence[int]) -> dict[str, float]:
     """``accuracy``, and ``macro_f1`` over the labels that occur."""
     from sklearn.metrics import accuracy_score, f1_score
 
@@ -95,10 +101,10 @@ def figures_of(gold: Sequence[str] | Sequence[int], guesses: Sequence[str] | Seq
     return {"accuracy": float(accuracy_score(gold, guesses)), "macro_f1": float(macro_f1)}
 
 
-def in_words(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """A duration: ``45 s``, ``3 min 20 s``, ``2 h 5 min``.
 
-    >>> in_words(44.6), in_words(200), in_words(7500)
+    >>> format_duration(44.6), format_duration(200), format_duration(7500)
     ('45 s', '3 min 20 s', '2 h 5 min')
     """
     whole = round(seconds)

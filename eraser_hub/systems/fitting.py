@@ -24,7 +24,7 @@ from eraser_hub.attribution.transformers.devices import runs_bf16
 from eraser_hub.records.atomic import replacing
 from eraser_hub.records.errors import DataError
 
-from .evaluation import in_words
+from .evaluation import format_duration
 from .folder import CHECKPOINT
 from .hyper import Hyper
 from .train_config import Say
@@ -114,21 +114,21 @@ class _Fit(Generic[Example]):
         per_epoch = max(1, math.ceil(len(objective.examples(0)) / hyper.batch_size))
         self.first, self.total = 0, hyper.max_steps or math.ceil(hyper.epochs * per_epoch)
         self.losses: list[float] = []
-        self.said = self.kept = self.began = time.monotonic()
+        self.reported_at = self.saved_at = self.started_at = time.monotonic()
 
     def run(self) -> Progress:
         progress = self.progress
         torch.manual_seed(self.seed)
-        self._load()
+        self._load_checkpoint()
         self.first = progress.step
-        while progress.step < self.total and not self._waited_enough():
-            self._epoch()
+        while progress.step < self.total and not self._is_patience_over():
+            self._train_epoch()
         if progress.best_epoch >= 0:
             self.network.load_state_dict(torch.load(self.folder / BEST, weights_only=True), strict=False)
         self.network.eval()
         return progress
 
-    def _waited_enough(self) -> bool:
+    def _is_patience_over(self) -> bool:
         progress, patience = self.progress, self.hyper.patience
         since = progress.epoch - 1 - progress.best_epoch
         if not patience or progress.best_epoch < 0 or since < patience:
@@ -137,26 +137,26 @@ class _Fit(Generic[Example]):
         self.say(f"stopped early: no better {self.hyper.monitor} for {since} epochs than in epoch {best}")
         return True
 
-    def _epoch(self) -> None:
+    def _train_epoch(self) -> None:
         progress = self.progress
         examples = self.objective.examples(progress.epoch)
         random = np.random.default_rng([self.seed, progress.epoch])
-        batches = by_length([self.objective.size(one) for one in examples], self.hyper.batch_size, random)
+        batches = batch_by_length([self.objective.size(one) for one in examples], self.hyper.batch_size, random)
         self.network.train()
         for numbers in batches[progress.done :]:
             if progress.step == self.total:
                 break
-            self.losses.append(self._step([examples[number] for number in numbers]))
+            self.losses.append(self._train_step([examples[number] for number in numbers]))
             progress.step, progress.done = progress.step + 1, progress.done + 1
-            self._report()
+            self._report_progress()
         self.network.eval()
-        self._validated()
+        self._validate()
         progress.epoch, progress.done = progress.epoch + 1, 0
-        self._checkpoint()
+        self._save_checkpoint()
 
-    def _step(self, batch: Sequence[Example]) -> float:
+    def _train_step(self, batch: Sequence[Example]) -> float:
         for group in self.optimizer.param_groups:
-            group["lr"] = self.hyper.learning_rate * rate_at(self.progress.step, self.total, self.hyper)
+            group["lr"] = self.hyper.learning_rate * compute_rate(self.progress.step, self.total, self.hyper)
         self.optimizer.zero_grad()
         try:
             with torch.autocast(self.objective.device.type, torch.bfloat16, enabled=self.half):
@@ -176,24 +176,25 @@ class _Fit(Generic[Example]):
         self.optimizer.step()
         return value
 
-    def _report(self) -> None:
+    def _report_progress(self) -> None:
         now = time.monotonic()
-        if now - self.said >= SAY_SECONDS:
-            self.said = now
-            self.say(f"step {self.progress.step} of {self.total}: loss {self._mean_loss():.4f}, {self._left()}")
-        if now - self.kept >= CHECKPOINT_SECONDS:
-            self._checkpoint()
+        if now - self.reported_at >= SAY_SECONDS:
+            self.reported_at = now
+            step = f"step {self.progress.step} of {self.total}"
+            self.say(f"{step}: loss {self._compute_mean_loss():.4f}, {self._describe_time_left()}")
+        if now - self.saved_at >= CHECKPOINT_SECONDS:
+            self._save_checkpoint()
 
-    def _left(self) -> str:
-        per_step = (time.monotonic() - self.began) / max(1, self.progress.step - self.first)
-        return f"{in_words(per_step * (self.total - self.progress.step))} left"
+    def _describe_time_left(self) -> str:
+        per_step = (time.monotonic() - self.started_at) / max(1, self.progress.step - self.first)
+        return f"{format_duration(per_step * (self.total - self.progress.step))} left"
 
-    def _mean_loss(self) -> float:
+    def _compute_mean_loss(self) -> float:
         return float(np.mean(self.losses)) if self.losses else math.nan
 
-    def _validated(self) -> None:
+    def _validate(self) -> None:
         """Look at the validation split, keep the weights where they are the best, and say how it stands."""
-        progress, loss = self.progress, self._mean_loss()
+        progress, loss = self.progress, self._compute_mean_loss()
         self.losses = []
         with torch.inference_mode():
             figures = self.objective.validate()
@@ -205,30 +206,30 @@ class _Fit(Generic[Example]):
             # of equal scores the smaller loss is better: few instances give few different accuracies
             if (score, -figures["loss"]) > (progress.best, -progress.best_loss):
                 progress.best, progress.best_loss, progress.best_epoch = score, figures["loss"], progress.epoch
-                self._keep(BEST, self._trained())
+                self._save(BEST, self._get_trained_weights())
                 words[-1] += " (best)"
         progress.history.append({"step": progress.step, "loss": loss, **figures})
-        self.said = time.monotonic()
-        self.say(", ".join([*words, self._left()]))
+        self.reported_at = time.monotonic()
+        self.say(", ".join([*words, self._describe_time_left()]))
 
-    def _trained(self) -> dict[str, Tensor]:
+    def _get_trained_weights(self) -> dict[str, Tensor]:
         """Weights that training changes."""
-        still = {name for name, weights in self.network.named_parameters() if not weights.requires_grad}
-        return {name: value for name, value in self.network.state_dict().items() if name not in still}
+        frozen = {name for name, weights in self.network.named_parameters() if not weights.requires_grad}
+        return {name: value for name, value in self.network.state_dict().items() if name not in frozen}
 
-    def _keep(self, name: str, content: Mapping[str, Any]) -> None:
+    def _save(self, name: str, content: Mapping[str, Any]) -> None:
         with replacing(self.folder / name) as beside:
             torch.save(content, beside)
 
-    def _checkpoint(self) -> None:
-        self.kept = time.monotonic()
+    def _save_checkpoint(self) -> None:
+        self.saved_at = time.monotonic()
         random = {"random": torch.get_rng_state()}
         if self.objective.device.type == "cuda":
             random["random_there"] = torch.cuda.get_rng_state(self.objective.device)
-        content = {"weights": self._trained(), "optimizer": self.optimizer.state_dict(), **random}
-        self._keep(CHECKPOINT, {**content, "progress": asdict(self.progress), "losses": self.losses})
+        content = {"weights": self._get_trained_weights(), "optimizer": self.optimizer.state_dict(), **random}
+        self._save(CHECKPOINT, {**content, "progress": asdict(self.progress), "losses": self.losses})
 
-    def _load(self) -> None:
+    def _load_checkpoint(self) -> None:
         path = self.folder / CHECKPOINT
         if not path.is_file():
             return
@@ -247,7 +248,7 @@ class _Fit(Generic[Example]):
             torch.cuda.set_rng_state(content["random_there"], self.objective.device)
 
 
-def by_length(sizes: Sequence[int], batch_size: int, random: np.random.Generator) -> list[list[int]]:
+def batch_by_length(sizes: Sequence[int], batch_size: int, random: np.random.Generator) -> list[list[int]]:
     """Numbers of examples in batches of like length, in random order; each number is in one."""
     order = random.permutation(len(sizes)).tolist()
     pool = batch_size * POOL
@@ -258,7 +259,7 @@ def by_length(sizes: Sequence[int], batch_size: int, random: np.random.Generator
     return [batches[number] for number in random.permutation(len(batches)).tolist()]
 
 
-def rate_at(step: int, total: int, hyper: Hyper) -> float:
+def compute_rate(step: int, total: int, hyper: Hyper) -> float:
     """The factor of the learning rate at a step, from 0: it grows over the warmup, and then falls where it decays."""
     if step < hyper.warmup_steps:
         return step / hyper.warmup_steps

@@ -29,7 +29,7 @@ BUSY = "another training is at work in this folder; wait for it or stop it"
 
 
 @contextmanager
-def checkpoint_dir(out: Path, recipe: dict[str, Any], resume: bool, say: Say) -> Iterator[Path]:
+def checkpoint_dir(out: Path, identity: dict[str, Any], resume: bool, say: Say) -> Iterator[Path]:
     """A folder in ``out`` for what a stopped training needs to go on; it goes when the block ends without an error.
 
     After an error or a stop it is kept where a checkpoint lies in it.
@@ -45,7 +45,7 @@ def checkpoint_dir(out: Path, recipe: dict[str, Any], resume: bool, say: Say) ->
     new, folder = not out.exists(), out / UNFINISHED
     try:
         with exclusive(out / LOCK, BUSY, out):
-            _begin(folder, recipe, resume, out, say)
+            _prepare(folder, identity, resume, out, say)
             try:
                 yield folder
             except BaseException:
@@ -58,18 +58,18 @@ def checkpoint_dir(out: Path, recipe: dict[str, Any], resume: bool, say: Say) ->
             out.rmdir()
 
 
-def _begin(folder: Path, recipe: dict[str, Any], resume: bool, out: Path, say: Say) -> None:
+def _prepare(folder: Path, identity: dict[str, Any], resume: bool, out: Path, say: Say) -> None:
     if (folder / CHECKPOINT).is_file():
-        _take_up(folder, recipe, resume, out, say)
+        _resume_or_clear(folder, identity, resume, out, say)
     elif resume:
         say("`resume`: no stopped training lies here; it begins from the start")
     if not (folder / RECIPE).is_file():
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        atomic_write(folder / RECIPE, json.dumps(recipe, sort_keys=True, indent=1).encode())
+        atomic_write(folder / RECIPE, json.dumps(identity, sort_keys=True, indent=1).encode())
 
 
-def _take_up(folder: Path, recipe: dict[str, Any], resume: bool, out: Path, say: Say) -> None:
+def _resume_or_clear(folder: Path, identity: dict[str, Any], resume: bool, out: Path, say: Say) -> None:
     try:
         before = json.loads((folder / RECIPE).read_bytes())
     except (OSError, ValueError):
@@ -78,7 +78,7 @@ def _take_up(folder: Path, recipe: dict[str, Any], resume: bool, out: Path, say:
         say(f"{out}: a stopped training lies here and is begun anew; `resume` goes on with it")
         shutil.rmtree(folder)
         return
-    words = differences(before, recipe)
+    words = differences(before, identity)
     if words:
         message = f"the stopped training was another: {'; '.join(words)}"
         raise DataError(message, rule="resume", file=out, argument="resume")
@@ -86,7 +86,7 @@ def _take_up(folder: Path, recipe: dict[str, Any], resume: bool, out: Path, say:
 
 
 @contextmanager
-def saving(out: Path) -> Iterator[None]:
+def mark_saving(out: Path) -> Iterator[None]:
     """While the model's files are written: what is stopped in between is not taken for a model."""
     mark = out / UNFINISHED / SAVING
     mark.parent.mkdir(parents=True, exist_ok=True)

@@ -15,9 +15,9 @@ from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError, first_line
 from eraser_hub.records.extras import need
 
-from .data import Training, silent
+from .data import Training, say_nothing
 from .folder import CHECKPOINT
-from .hyper import grid_of
+from .hyper import parse_grid
 from .train_config import Say
 
 # what Ray Tune would print and write besides, and its warning about processors without a graphics one
@@ -32,7 +32,7 @@ Train = Callable[[Training], Result]
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class TrialScore:
     """How well a combination does on the validation split.
 
     Attributes:
@@ -44,8 +44,8 @@ class Judged:
     figures: Mapping[str, float]
 
 
-def best_of_grid(
-    training: Training, train: Train[Result], judge: Callable[[Result], Judged]
+def train_grid(
+    training: Training, train: Train[Result], judge: Callable[[Result], TrialScore]
 ) -> tuple[Result, list[dict[str, object]]]:
     """Train every combination of a grid's values; without a grid the one there is, unjudged.
 
@@ -59,44 +59,44 @@ def best_of_grid(
         What ``train`` gives of the best by the validation split, and of each combination its settings and figures.
 
     Raises:
-        DataError: no validation split to choose by; what ``train`` raises; see `side_by_side`.
+        DataError: no validation split to choose by; what ``train`` raises; see `run_in_parallel`.
     """
-    recipe, folder, say = training.recipe, training.folder, training.say
-    trials = grid_of(recipe.grid)
-    recipes = [replace(recipe, hyper=(*recipe.hyper, *trial), grid=()) for trial in trials]
+    config, folder, say = training.config, training.folder, training.say
+    trials = parse_grid(config.grid)
+    configs = [replace(config, hyper=(*config.hyper, *trial), grid=()) for trial in trials]
     if len(trials) == 1:
-        return train(replace(training, recipe=recipes[0])), []
+        return train(replace(training, config=configs[0])), []
     if not training.data.validation[0]:
         words = "expected a validation split with labels to choose by; `eval_split` names one"
         raise DataError(words, rule="option-missing", argument="grid")
     places = [folder / f"trial-{number}" for number in range(1, len(trials) + 1)]
     for place in places:
         place.mkdir(exist_ok=True)
-    several = [replace(training, recipe=one, folder=place) for one, place in zip(recipes, places, strict=True)]
-    if recipe.workers > 1:
+    several = [replace(training, config=one, folder=place) for one, place in zip(configs, places, strict=True)]
+    if config.workers > 1:
         atomic_write(folder / CHECKPOINT, b"")  # what is done of the grid is worth going on with
         # silent: the progress of trainings side by side would mix
-        jobs = [partial(train, replace(one, folder=one.folder.resolve(), say=silent)) for one in several]
-        side_by_side(jobs, recipe.workers, folder, say)
+        jobs = [partial(train, replace(one, folder=one.folder.resolve(), say=say_nothing)) for one in several]
+        run_in_parallel(jobs, config.workers, folder, say)
     best, rows = None, list[dict[str, object]]()
     for number, (trial, one) in enumerate(zip(trials, several, strict=True), 1):
         settings = ", ".join(trial)
         say(f"`grid`: {number} of {len(trials)}: {settings}")
         result = train(one)
-        judged = judge(result)
-        figures = ", ".join(f"{name} {value:.4f}" for name, value in judged.figures.items())
+        trial_score = judge(result)
+        figures = ", ".join(f"{name} {value:.4f}" for name, value in trial_score.figures.items())
         say(f"`grid`: {settings}: validation {figures}")
-        rows.append({"settings": list(trial), **judged.figures})
+        rows.append({"settings": list(trial), **trial_score.figures})
         atomic_write(folder / CHECKPOINT, b"")
-        if best is None or judged.score > best[1].score:
-            best = result, judged, settings
+        if best is None or trial_score.score > best[1].score:
+            best = result, trial_score, settings
     assert best is not None
     name, value = next(iter(best[1].figures.items()))
     say(f"`grid`: {best[2]} is the best by {name}: {value:.4f}")
     return best[0], rows
 
 
-def side_by_side(jobs: Sequence[Callable[[], object]], workers: int, folder: Path, say: Say) -> None:
+def run_in_parallel(jobs: Sequence[Callable[[], object]], workers: int, folder: Path, say: Say) -> None:
     """Run every job in a process of Ray's, at most ``workers`` of them at a time, each on a processor of its own.
 
     Each leaves in its folder what a training leaves that was stopped behind its last step. So the loop finds there what
@@ -119,9 +119,9 @@ def side_by_side(jobs: Sequence[Callable[[], object]], workers: int, folder: Pat
         ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
     try:
         say(f"`workers`: {len(jobs)} trainings, at most {workers} side by side by Ray Tune")
-        run = tune.with_parameters(_run, jobs=jobs, threads=threads_here(), place=os.getcwd())
+        run = tune.with_parameters(_run_trial, jobs=jobs, threads=threads_here(), place=os.getcwd())
         tuner = tune.Tuner(
-            tune.with_resources(run, {"cpu": 1, "gpu": _share_of_gpu(workers)}),
+            tune.with_resources(run, {"cpu": 1, "gpu": _get_gpu_share(workers)}),
             param_space={"number": tune.grid_search(list(range(len(jobs))))},
             tune_config=tune.TuneConfig(max_concurrent_trials=workers),
             run_config=tune.RunConfig(storage_path=str((folder / PLACE).resolve()), verbose=0),
@@ -131,21 +131,23 @@ def side_by_side(jobs: Sequence[Callable[[], object]], workers: int, folder: Pat
     finally:
         if starts:
             ray.shutdown()
-    for told, error in ends:
-        if told.get("error"):
-            raise DataError(told["error"], rule=told["rule"])
+    for outcome, error in ends:
+        if outcome.get("error"):
+            raise DataError(outcome["error"], rule=outcome["rule"])
         if error:
             raise DataError(f"a Ray worker failed: {first_line(error)}", rule="device")
 
 
-def _share_of_gpu(workers: int) -> float:
+def _get_gpu_share(workers: int) -> float:
     """What each of the workers gets of the graphics processors: one, or its part of one."""
     import torch
 
     return min(1.0, torch.cuda.device_count() / workers)
 
 
-def _run(config: dict[str, Any], jobs: Sequence[Callable[[], object]], threads: int, place: str) -> dict[str, str]:
+def _run_trial(
+    config: dict[str, Any], jobs: Sequence[Callable[[], object]], threads: int, place: str
+) -> dict[str, str]:
     """One job, in Ray's process: with the driver's threads, since sums differ with their number, and in its folder."""
     import torch
 

@@ -51,11 +51,11 @@ class Hyper:
 
     def __post_init__(self) -> None:
         for name, hint in get_type_hints(type(self), include_extras=True).items():
-            expected = _broken(hint, getattr(self, name))
+            expected = _describe_expected(hint, getattr(self, name))
             if expected:
                 raise DataError(f"{name}: expected {expected} found {shown(getattr(self, name))}", rule="option-value")
 
-    def with_settings(self, settings: Sequence[str]) -> dict[str, Value]:
+    def parse_settings(self, settings: Sequence[str]) -> dict[str, Value]:
         """Return hyper-parameters from ``NAME=VALUE``, each of its field's type.
 
         Raises:
@@ -67,7 +67,7 @@ class Hyper:
             if name not in names:
                 words = f"expected NAME=VALUE with a name among {', '.join(names)}; found {shown(setting)}"
                 raise DataError(words, rule="option-value", argument="hyper")
-            values[name] = _parsed(name, text, getattr(self, name))
+            values[name] = _parse_value(name, text, getattr(self, name))
         return values
 
 
@@ -94,7 +94,7 @@ class NetworkHyper(Hyper):
     trained_layers: int = 2
 
 
-def _broken(hint: Any, value: Any) -> str:
+def _describe_expected(hint: Any, value: Any) -> str:
     """Return what a field of that type expects, where the value is not that; else ""."""
     choices = get_args(hint)
     if isinstance(value, str):
@@ -107,7 +107,7 @@ def _broken(hint: Any, value: Any) -> str:
     return "" if 0 <= value <= LARGEST else f"a number from 0 to {LARGEST:g},"
 
 
-def _parsed(name: str, text: str, like: Value) -> Value:
+def _parse_value(name: str, text: str, like: Value) -> Value:
     """Return a hyper-parameter's value from its text, of the type of ``like``."""
     try:
         if isinstance(like, bool):
@@ -118,10 +118,10 @@ def _parsed(name: str, text: str, like: Value) -> Value:
         raise DataError(f"`hyper` {name}: expected {kind}, found {shown(text)}", rule="option-value") from None
 
 
-def grid_of(grid: Sequence[str]) -> list[tuple[str, ...]]:
+def parse_grid(grid: Sequence[str]) -> list[tuple[str, ...]]:
     """Return every combination of a grid's values as ``NAME=VALUE``, the last name changing fastest.
 
-    >>> grid_of(["hidden_size=100,200", "clip=5"])
+    >>> parse_grid(["hidden_size=100,200", "clip=5"])
     [('hidden_size=100', 'clip=5'), ('hidden_size=200', 'clip=5')]
 
     Args:

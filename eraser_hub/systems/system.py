@@ -19,7 +19,7 @@ from eraser_hub.records.errors import DataError
 from eraser_hub.records.extras import need
 from eraser_hub.records.registry import Registry
 
-from .hyper import Hyper, NetworkHyper, Value, grid_of
+from .hyper import Hyper, NetworkHyper, Value, parse_grid
 from .train_config import ANSWERS, MULTIPLE_CHOICE, SUBSETS, Say, TrainConfig
 
 if TYPE_CHECKING:
@@ -52,28 +52,28 @@ class TrainedSystem(ABC):
     selects: ClassVar[bool] = False
     trainer: ClassVar[str]
 
-    def check(self, recipe: TrainConfig) -> None:
+    def check(self, config: TrainConfig) -> None:
         """Refuse, before anything is read, what the system would not use.
 
         Raises:
             DataError: says what.
         """
         for name in _OF_SOME:
-            if getattr(recipe, name) and name not in self.takes:
+            if getattr(config, name) and name not in self.takes:
                 takers = ", ".join(other for other in SYSTEMS if name in SYSTEMS[other].takes)
-                words = f"only {takers} take it, not {recipe.model}"
+                words = f"only {takers} take it, not {config.model}"
                 raise DataError(words, rule="unsupported", argument=name)
-        if recipe.task == MULTIPLE_CHOICE and MULTIPLE_CHOICE not in self.tasks:
-            words = f"`task` {MULTIPLE_CHOICE}: transformers models alone learn to choose, not {recipe.model}"
+        if config.task == MULTIPLE_CHOICE and MULTIPLE_CHOICE not in self.tasks:
+            words = f"`task` {MULTIPLE_CHOICE}: transformers models alone learn to choose, not {config.model}"
             raise DataError(words, rule="unsupported")
-        if recipe.tokenizer and not (recipe.paper == CARTON and "tokenizer" in self.takes):
+        if config.tokenizer and not (config.paper == CARTON and "tokenizer" in self.takes):
             words = f"only the baselines of `paper` {CARTON} count sub-words"
             raise DataError(words, rule="option-conflict", argument="tokenizer")
-        if recipe.train_on == SUBSETS and self.selects:
-            words = f"expected a model that reads all it is given, {recipe.model} selects for itself"
+        if config.train_on == SUBSETS and self.selects:
+            words = f"expected a model that reads all it is given, {config.model} selects for itself"
             raise DataError(f"`train_on` {SUBSETS}: {words}", rule="unsupported")
 
-    def validation_limit(self, recipe: TrainConfig) -> int | None:
+    def validation_limit(self, config: TrainConfig) -> int | None:
         """Return how many instances of the validation split its training looks at; None for all."""
         return 0
 
@@ -108,14 +108,14 @@ class Baseline(TrainedSystem):
     def paper_estimator(self, size: float, seed: int) -> Any:
         """Return an unfitted estimator as the code of Carton et al. (2020) makes it."""
 
-    def check(self, recipe: TrainConfig) -> None:
-        super().check(recipe)
-        if recipe.train_on == SUBSETS and recipe.paper == CARTON:
+    def check(self, config: TrainConfig) -> None:
+        super().check(config)
+        if config.train_on == SUBSETS and config.paper == CARTON:
             words = f"`train_on` {SUBSETS}: not with `paper` {CARTON}, which trains on whole texts"
             raise DataError(words, rule="option-conflict")
 
-    def validation_limit(self, recipe: TrainConfig) -> int | None:
-        return None if recipe.paper == CARTON else 0
+    def validation_limit(self, config: TrainConfig) -> int | None:
+        return None if config.paper == CARTON else 0
 
 
 class NetworkSystem(TrainedSystem):
@@ -140,41 +140,41 @@ class NetworkSystem(TrainedSystem):
     reads_apart: ClassVar[bool] = False
     stages: ClassVar[tuple[str, ...]] = ()
 
-    def hyper_of(self, recipe: TrainConfig) -> Hyper:
+    def make_hyper(self, config: TrainConfig) -> Hyper:
         """Return the hyper-parameters: the paper's, with the recipe's in their place.
 
         Raises:
             DataError: a name that the system does not have (it lists those that it has), a value of another type or
                 range; an encoder that is missing, or that nothing would use.
         """
-        if self.encoder == "required" and not recipe.encoder:
-            words = f"{recipe.model} needs one, a transformers folder or Hub id; there is no default"
+        if self.encoder == "required" and not config.encoder:
+            words = f"{config.model} needs one, a transformers folder or Hub id; there is no default"
             raise DataError(words, rule="option-missing", argument="encoder")
-        if self.encoder == "no" and recipe.encoder:
-            words = f"{recipe.model} has none; it reads word embeddings (`embeddings`)"
+        if self.encoder == "no" and config.encoder:
+            words = f"{config.model} has none; it reads word embeddings (`embeddings`)"
             raise DataError(words, rule="option-conflict", argument="encoder")
-        hyper: Any = replace(self.hyper, **self.with_encoder if recipe.encoder else {})  # type: ignore[arg-type]
-        window = {} if recipe.window is None else {"window": recipe.window}
-        made: Hyper = replace(hyper, **{**recipe.options(), **window, **hyper.with_settings(recipe.hyper)})
+        hyper: Any = replace(self.hyper, **self.with_encoder if config.encoder else {})  # type: ignore[arg-type]
+        window = {} if config.window is None else {"window": config.window}
+        made: Hyper = replace(hyper, **{**config.options(), **window, **hyper.parse_settings(config.hyper)})
         return made
 
-    def check(self, recipe: TrainConfig) -> None:
-        for trial in grid_of(recipe.grid):
-            self.hyper_of(replace(recipe, hyper=(*recipe.hyper, *trial)))
-        if recipe.encoder and recipe.embeddings:
+    def check(self, config: TrainConfig) -> None:
+        for trial in parse_grid(config.grid):
+            self.make_hyper(replace(config, hyper=(*config.hyper, *trial)))
+        if config.encoder and config.embeddings:
             words = "expected `embeddings` or `encoder`, found both"
             raise DataError(words, rule="option-conflict", argument="embeddings")
-        super().check(recipe)
+        super().check(config)
 
-    def check_data(self, recipe: TrainConfig, hyper: Any, data: Data, say: Say) -> None:
+    def check_data(self, config: TrainConfig, hyper: Any, data: Data, say: Say) -> None:
         """Refuse data that lack what the system needs, and say what some of them lack.
 
         Raises:
             DataError: says what.
         """
 
-    def validation_limit(self, recipe: TrainConfig) -> int | None:
-        return recipe.limit
+    def validation_limit(self, config: TrainConfig) -> int | None:
+        return config.limit
 
 
 class FineTuning(TrainedSystem):
@@ -189,7 +189,7 @@ class FineTuning(TrainedSystem):
     def fit(self, training: Training) -> Evaluation | None:
         from eraser_hub.attribution.open import looks_like_a_path
 
-        model = training.recipe.model
+        model = training.config.model
         if looks_like_a_path(model) and not Path(model).is_dir():
             words = f"expected {', '.join(SYSTEMS)}, or a transformers folder or Hub id"
             raise DataError(words, rule="option-value", argument="model", file=model)
@@ -204,6 +204,6 @@ def find_system(model: str) -> TrainedSystem:
     return SYSTEMS[model]() if model in SYSTEMS else FineTuning()
 
 
-def answering_systems() -> list[str]:
+def list_answering_systems() -> list[str]:
     """Return the names of the systems that learn to answer with words of the text."""
     return [name for name in SYSTEMS if ANSWERS in SYSTEMS[name].tasks]

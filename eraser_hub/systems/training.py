@@ -21,10 +21,21 @@ from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.extras import need
 from eraser_hub.records.splits import dataset_split
 
-from .data import SUBSETS_EACH, Data, Labelled, Training, examples, has_labels, in_turn, silent, span_of, subsets_of
+from .data import (
+    SUBSETS_EACH,
+    Data,
+    Labelled,
+    Training,
+    draw_subsets,
+    find_answer_span,
+    has_labels,
+    read_examples,
+    rotate_copies,
+    say_nothing,
+)
 from .evaluation import Evaluation, evaluate_on
 from .folder import checkpoint_dir
-from .system import TrainedSystem, answering_systems, find_system
+from .system import TrainedSystem, find_system, list_answering_systems
 from .train_config import ANSWERS, LARGEST_SEED, SUBSETS, Say, TrainConfig
 
 # Carton et al. (2020), Table 3
@@ -37,54 +48,54 @@ REGIMES = {
 }
 
 
-def learns_answers(recipe: TrainConfig, system: TrainedSystem, data: Split) -> bool:
+def is_answering(config: TrainConfig, system: TrainedSystem, data: Split) -> bool:
     """Return whether a model is to answer with words of the text: where asked for, and where answers are known.
 
     Raises:
         DataError: a system that does not learn to answer, no answers, parts of the texts, no question.
     """
     able = ANSWERS in system.tasks
-    if recipe.task != ANSWERS and not (recipe.task == "auto" and able and has_answers(data)):
+    if config.task != ANSWERS and not (config.task == "auto" and able and has_answers(data)):
         return False
     if not able:
-        words = f"{', '.join(answering_systems())} alone learns to answer, not {shown(recipe.model)}"
+        words = f"{', '.join(list_answering_systems())} alone learns to answer, not {shown(config.model)}"
         raise DataError(f"`task` {ANSWERS}: {words}", rule="unsupported")
     if not has_answers(data):
         words = f"`task` {ANSWERS}: expected questions with answers, found none"
         raise DataError(words, rule="label-missing", file=data.name, field="answer")
-    partly = {"train_on": recipe.train_on != "full", "regimes": recipe.regimes, "query": recipe.query is False}
+    partly = {"train_on": config.train_on != "full", "regimes": config.regimes, "query": config.query is False}
     for argument in (name for name, other in partly.items() if other):
         words = "answers are learned from whole texts and their questions; `task` classification learns"
         raise DataError(f"{words} whether there is one", rule="option-conflict", argument=argument)
     return True
 
 
-def _answers_data(recipe: TrainConfig, split: Split, evaluated: Split | None, say: Say) -> Data:
+def _read_answer_data(config: TrainConfig, split: Split, evaluated: Split | None, say: Say) -> Data:
     """The questions to learn to answer, and those to validate on.
 
     Raises:
         DataError: no answer that stands in its text.
     """
-    train = with_spans(answered(split, recipe.limit, recipe.seed), recipe.split, say)
+    train = keep_answerable(read_answers(split, config.limit, config.seed), config.split, say)
     unseen: Labelled = ([], [])
     if evaluated is not None:
-        unseen = with_spans(answered(evaluated, recipe.limit, recipe.seed), str(evaluated.rows.split), say)
+        unseen = keep_answerable(read_answers(evaluated, config.limit, config.seed), str(evaluated.rows.split), say)
     return Data(train, unseen, (), True, answers=True)
 
 
 def has_answers(split: Split) -> bool:
     """Whether any of the split's rows asks a question whose answer, a text or "" for none, is known."""
-    return split.kind == "perturbation" and any(answer is not None for _, answer in split.read(_answered))
+    return split.kind == "perturbation" and any(answer is not None for _, answer in split.read(_read_answer))
 
 
-def _answered(row: Mapping[str, Any], label_names: Sequence[str]) -> tuple[Instance, str | None]:
+def _read_answer(row: Mapping[str, Any], label_names: Sequence[str]) -> tuple[Instance, str | None]:
     one, answer = instance_of_perturbation(row, label_names), row.get("answer")
     if answer is not None and not isinstance(answer, str):
         raise DataError(f"expected a string, found {shown(answer)}", rule="type", instance=one.id, field="answer")
     return one, answer
 
 
-def answered(split: Split, limit: int | None = None, seed: int = 1) -> Labelled:
+def read_answers(split: Split, limit: int | None = None, seed: int = 1) -> Labelled:
     """Instances of a split whose answer is known, and their answers, "" where the text holds none.
 
     Args:
@@ -94,7 +105,7 @@ def answered(split: Split, limit: int | None = None, seed: int = 1) -> Labelled:
     Raises:
         DataError: no answers at all, an answer that is no string.
     """
-    rows = [(one, answer) for one, answer in split.read(_answered) if answer is not None]
+    rows = [(one, answer) for one, answer in split.read(_read_answer) if answer is not None]
     if not rows:
         words = "expected questions with answers, found none"
         raise DataError(words, rule="label-missing", file=split.name, field="answer")
@@ -104,13 +115,13 @@ def answered(split: Split, limit: int | None = None, seed: int = 1) -> Labelled:
     return [one for one, _ in rows], [answer for _, answer in rows]
 
 
-def with_spans(part: Labelled, name: str, say: Say) -> Labelled:
+def keep_answerable(part: Labelled, name: str, say: Say) -> Labelled:
     """The instances whose answers are words of their texts; how many others there are is said.
 
     Raises:
         DataError: none.
     """
-    pairs = [pair for pair in zip(*part, strict=True) if span_of(pair[0].tokens, pair[1]) is not None]
+    pairs = [pair for pair in zip(*part, strict=True) if find_answer_span(pair[0].tokens, pair[1]) is not None]
     if not pairs:
         words = f"{name}: expected answers that stand in their texts, found none in {len(part[0])} instances"
         raise DataError(words, rule="span-missing")
@@ -119,13 +130,13 @@ def with_spans(part: Labelled, name: str, say: Say) -> Labelled:
     return [one for one, _ in pairs], [answer for _, answer in pairs]
 
 
-def figures_of_answers(model: Adapter, part: Labelled) -> str:
+def describe_answers(model: Adapter, part: Labelled) -> str:
     """F1 of a model's answers, in a line."""
     scores = [answer_f1(model.answer_text(model.encode(one))[0], gold) for one, gold in zip(*part, strict=True)]
     return f"answers: F1 {float(np.mean(scores)):.3f} ({len(scores)} instances)"
 
 
-def train_model(recipe: TrainConfig, out: Path, say: Say = silent, figures: bool = True) -> Iterator[str]:
+def train_model(config: TrainConfig, out: Path, say: Say = say_nothing, figures: bool = True) -> Iterator[str]:
     """Train, save into ``out``, and give a line of figures per regime.
 
     Args:
@@ -139,56 +150,56 @@ def train_model(recipe: TrainConfig, out: Path, say: Say = silent, figures: bool
         DataError: unknown model or split, no labels, no rationales where they are asked for, a seed out of range.
     """
     need("sklearn", "skops")
-    _check_folder(recipe, out)
-    data = open_split(recipe.dataset, recipe.config, recipe.split)
-    system = find_system(recipe.model)
-    check_recipe(recipe, system)
-    answers = learns_answers(recipe, system, data)
-    evaluated = evaluation_split(recipe)
-    identity, learns = recipe.identity(), _answers_data if answers else partial(_data, system)
+    _check_folder(config, out)
+    data = open_split(config.dataset, config.config, config.split)
+    system = find_system(config.model)
+    check_config(config, system)
+    answers = is_answering(config, system, data)
+    evaluated = open_evaluation_split(config)
+    identity, learns = config.identity(), _read_answer_data if answers else partial(_read_data, system)
 
-    def trained(recipe: TrainConfig, out: Path, folder: Path) -> Evaluation | None:
+    def train_once(config: TrainConfig, out: Path, folder: Path) -> Evaluation | None:
         """Figures of the validation split, where training had to find them out."""
-        what = learns(recipe, data, evaluated, say)
-        facts = _facts_of(recipe, data, what)
-        return system.fit(Training(recipe, what, out, folder, say, facts, share=lambda: kd_of(data)))
+        what = learns(config, data, evaluated, say)
+        facts = _make_facts(config, data, what)
+        return system.fit(Training(config, what, out, folder, say, facts, share=lambda: kd_of(data)))
 
-    with checkpoint_dir(out, {**identity, "train_on": recipe.train_on}, recipe.resume, say) as folder:
-        known = trained(recipe, out, folder)
-        what = "to answer the questions" if answers else f"on the {recipe.train_on} text"
-        yield f"{out}: {recipe.model} trained {what} of {recipe.split}"
-        if evaluated is None and recipe.eval_split is None:
+    with checkpoint_dir(out, {**identity, "train_on": config.train_on}, config.resume, say) as folder:
+        known = train_once(config, out, folder)
+        what = "to answer the questions" if answers else f"on the {config.train_on} text"
+        yield f"{out}: {config.model} trained {what} of {config.split}"
+        if evaluated is None and config.eval_split is None:
             say("not evaluated: no other split with labels; `eval_split` names one")
         if evaluated is not None and answers:
-            yield figures_of_answers(open_model(out), answered(evaluated, recipe.limit, recipe.seed))
+            yield describe_answers(open_model(out), read_answers(evaluated, config.limit, config.seed))
         elif evaluated is not None and figures:
-            yield from _figures(recipe, out, evaluated, known, say)
-            if recipe.regimes:
-                other = replace(recipe, train_on="rationale" if recipe.train_on == "full" else "full")
+            yield from _describe_figures(config, out, evaluated, known, say)
+            if config.regimes:
+                other = replace(config, train_on="rationale" if config.train_on == "full" else "full")
                 beside = folder / "regime"
-                with checkpoint_dir(beside, {**identity, "train_on": other.train_on}, recipe.resume, say) as inner:
-                    known = trained(other, beside, inner)
-                    yield from _figures(other, beside, evaluated, known, say)
+                with checkpoint_dir(beside, {**identity, "train_on": other.train_on}, config.resume, say) as inner:
+                    known = train_once(other, beside, inner)
+                    yield from _describe_figures(other, beside, evaluated, known, say)
 
 
-def _facts_of(recipe: TrainConfig, split: Split, data: Data) -> dict[str, Any]:
+def _make_facts(config: TrainConfig, split: Split, data: Data) -> dict[str, Any]:
     """Return what ``model.json`` says of the data that a model was trained on."""
     return {
-        "dataset": Path(recipe.dataset).name,
+        "dataset": Path(config.dataset).name,
         "config": split.config,
-        "split": recipe.split,
-        "train_on": recipe.train_on,
+        "split": config.split,
+        "train_on": config.train_on,
         "uses_query": data.uses_query,
         "instances": len(data.train[0]) // data.copies,
         "label_names": list(data.label_names),
         **({"task": ANSWERS} if data.answers else {}),
-        **({"paper": recipe.paper} if recipe.paper else {}),
+        **({"paper": config.paper} if config.paper else {}),
     }
 
 
-def _check_folder(recipe: TrainConfig, out: Path) -> None:
-    if not 0 <= recipe.seed <= LARGEST_SEED:
-        words = f"expected 0 to {LARGEST_SEED}, found {recipe.seed}"
+def _check_folder(config: TrainConfig, out: Path) -> None:
+    if not 0 <= config.seed <= LARGEST_SEED:
+        words = f"expected 0 to {LARGEST_SEED}, found {config.seed}"
         raise DataError(words, rule="option-value", argument="seed")
     if out.exists() and not out.is_dir():
         raise DataError("expected a folder, found a file", rule="file-kind", file=out, argument="out")
@@ -198,86 +209,88 @@ def _check_folder(recipe: TrainConfig, out: Path) -> None:
         raise DataError(words, rule="file-exists", file=out, argument="out")
 
 
-def check_recipe(recipe: TrainConfig, system: TrainedSystem) -> None:
+def check_config(config: TrainConfig, system: TrainedSystem) -> None:
     """Refuse, before anything is read, an unknown preset and what the system would not use.
 
     Raises:
         DataError: says which.
     """
-    preset_of(recipe.paper)  # it refuses an unknown one
-    system.check(recipe)
-    if recipe.workers > 1:
-        if not recipe.grid:
+    preset_of(config.paper)  # it refuses an unknown one
+    system.check(config)
+    if config.workers > 1:
+        if not config.grid:
             words = "combinations of a `grid` are trained side by side, found no `grid`"
             raise DataError(words, rule="option-missing", argument="workers")
         need("ray")
-    if recipe.train_on == SUBSETS and recipe.regimes:
+    if config.train_on == SUBSETS and config.regimes:
         words = f"expected `train_on` full or rationale beside it, found {SUBSETS}"
         raise DataError(words, rule="option-conflict", argument="regimes")
 
 
-def evaluation_split(recipe: TrainConfig) -> Split | None:
+def open_evaluation_split(config: TrainConfig) -> Split | None:
     """Return the split to evaluate on: the one asked for, or validation where it has labels and was not trained on.
 
     Raises:
         DataError: the split asked for is not there, or has no labels.
     """
-    if recipe.eval_split == "":
+    if config.eval_split == "":
         return None
-    if recipe.eval_split:
-        split = open_split(recipe.dataset, recipe.config, recipe.eval_split)
+    if config.eval_split:
+        split = open_split(config.dataset, config.config, config.eval_split)
         # looked for before the training, which may take hours
         if not has_labels(split):
-            words = f"`eval_split` {recipe.eval_split}: expected labelled instances, found none"
+            words = f"`eval_split` {config.eval_split}: expected labelled instances, found none"
             raise DataError(words, rule="label-missing", file=split.name)
         return split
-    if dataset_split(recipe.split) == "validation":
+    if dataset_split(config.split) == "validation":
         return None
     try:
-        split = open_split(recipe.dataset, recipe.config, "validation")
+        split = open_split(config.dataset, config.config, "validation")
     except DataError:
         return None
     return split if has_labels(split) else None
 
 
-def _figures(recipe: TrainConfig, model: Path, split: Split, known: Evaluation | None, say: Say) -> Iterator[str]:
+def _describe_figures(
+    config: TrainConfig, model: Path, split: Split, known: Evaluation | None, say: Say
+) -> Iterator[str]:
     """A line for each regime; ``known``: what the training already found on the text that it trains on."""
-    adapter = open_model(model, trust_remote_code=recipe.trust_remote_code)
-    how: dict[str, Any] = {"limit": recipe.limit, "seed": recipe.seed, "say": say}
+    adapter = open_model(model, trust_remote_code=config.trust_remote_code)
+    options: dict[str, Any] = {"limit": config.limit, "seed": config.seed, "say": say}
     first = next(split.instances(), None)
     marked = first is not None and first.rationale is not None
     for seen in ("full", "rationale"):
-        name = REGIMES.get((recipe.train_on, seen))
+        name = REGIMES.get((config.train_on, seen))
         if name is None or (seen == "rationale" and not marked):
             continue
         rationale_only = seen == "rationale"
-        figures = known if rationale_only == (recipe.train_on == "rationale") else None
-        figures = figures or evaluate_on(adapter, split, rationale_only=rationale_only, **how)
-        drawn = "" if recipe.limit is None else f"at most {recipe.limit} by `limit`: "
+        figures = known if rationale_only == (config.train_on == "rationale") else None
+        figures = figures or evaluate_on(adapter, split, rationale_only=rationale_only, **options)
+        drawn = "" if config.limit is None else f"at most {config.limit} by `limit`: "
         words = f"accuracy {figures.accuracy:.3f}, macro F1 {figures.macro_f1:.3f}"
         yield f"{name}: {words} ({drawn}{figures.instances} instances)"
 
 
-def _data(system: TrainedSystem, recipe: TrainConfig, split: Split, evaluated: Split | None, say: Say) -> Data:
+def _read_data(system: TrainedSystem, config: TrainConfig, split: Split, evaluated: Split | None, say: Say) -> Data:
     """The instances of the recipe's training text, and those to validate on, where the system does."""
-    query = queries_differ(split) if recipe.query is None else recipe.query
-    rationale_only = recipe.train_on == "rationale"
-    how: dict[str, Any] = {"rationale_only": rationale_only, "uses_query": query, "seed": recipe.seed}
-    instances, labels = examples(split, limit=recipe.limit, **how)
-    among = Counter(labels)
-    if len(among) < 2:
-        words = f"expected at least two labels to tell apart, found {', '.join(among)}"
+    query = queries_differ(split) if config.query is None else config.query
+    rationale_only = config.train_on == "rationale"
+    options: dict[str, Any] = {"rationale_only": rationale_only, "uses_query": query, "seed": config.seed}
+    instances, labels = read_examples(split, limit=config.limit, **options)
+    label_counts = Counter(labels)
+    if len(label_counts) < 2:
+        words = f"expected at least two labels to tell apart, found {', '.join(label_counts)}"
         raise DataError(words, rule="label-missing", file=split.name)
-    names = list(split.label_names) or sorted(among)
-    if recipe.limit is not None:
-        counts = ", ".join(f"{number} {label}" for label, number in sorted(among.items()))
-        say(f"`limit`: {len(labels)} labelled instances, drawn by seed {recipe.seed} with each label's share: {counts}")
+    names = list(split.label_names) or sorted(label_counts)
+    if config.limit is not None:
+        counts = ", ".join(f"{number} {label}" for label, number in sorted(label_counts.items()))
+        say(f"`limit`: {len(labels)} labelled instances, drawn by seed {config.seed} with each label's share: {counts}")
     texts, copies = len(instances), 1
-    if recipe.train_on == SUBSETS:
+    if config.train_on == SUBSETS:
         copies = SUBSETS_EACH
-        instances, labels = subsets_of(instances, recipe.seed), labels * copies
+        instances, labels = draw_subsets(instances, config.seed), labels * copies
         words = "of a share between none and all of its tokens"
         say(f"{SUBSETS}: {copies} random subsets of each of {texts} texts, {words}")
-    limit = system.validation_limit(recipe)
-    unseen: Labelled = ([], []) if evaluated is None or limit == 0 else examples(evaluated, limit=limit, **how)
-    return Data((instances, labels), unseen, names, query, in_turn(texts, copies), copies=copies)
+    limit = system.validation_limit(config)
+    unseen: Labelled = ([], []) if evaluated is None or limit == 0 else read_examples(evaluated, limit=limit, **options)
+    return Data((instances, labels), unseen, names, query, rotate_copies(texts, copies), copies=copies)

@@ -11,7 +11,7 @@ pytest.importorskip("openai", reason="skipped: the extra llm is not installed")
 pytest.importorskip("rapidfuzz", reason="skipped: the extra llm is not installed")
 
 from eraser_hub.asking.answers import QUOTED
-from eraser_hub.asking.formats import gold_answer
+from eraser_hub.asking.formats import make_gold_answer
 from eraser_hub.asking.harnesses import SCORES, answer_scores, inspect_task, lm_eval_task
 from eraser_hub.asking.run import AskConfig, make_plan
 from eraser_hub.asking.settings import AskSettings
@@ -23,7 +23,7 @@ SETTINGS = AskSettings("any")
 
 def said(question, label: str) -> str:
     return json.dumps(
-        {"label": label, "quotes": [*gold_answer(question, QUOTED)["quotes"][:1], "never said anywhere here"]}
+        {"label": label, "quotes": [*make_gold_answer(question, QUOTED)["quotes"][:1], "never said anywhere here"]}
     )
 
 

@@ -14,7 +14,13 @@ from conftest import write_toy_dataset
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eraser_hub.publishing.viewer import CELL_BYTES, FIRST_BYTES, fitting_rows, histogram, make_viewer_report
+from eraser_hub.publishing.viewer import (
+    CELL_BYTES,
+    FIRST_BYTES,
+    compute_histogram,
+    count_fitting_rows,
+    make_viewer_report,
+)
 from eraser_hub.version import __version__
 
 from ..refusals import refused
@@ -109,23 +115,23 @@ def rows_of(size: int, count: int) -> list[dict[str, str]]:
 def test_rows_fit_to_the_last_byte():
     budget = FIRST_BYTES - 1500
     # brackets, and a comma behind each row: the sum has to stay below the budget
-    assert fitting_rows(rows_of((budget - 3) // 10 - 1, 10), 1500) == (10, 0)
+    assert count_fitting_rows(rows_of((budget - 3) // 10 - 1, 10), 1500) == (10, 0)
     exact = [*rows_of(1000, 9), *rows_of(budget - 2 - 9 * 1001, 1)]
-    assert fitting_rows(exact, 1500) == (10, 1), "ten rows are the budget itself: the last one is cut"
+    assert count_fitting_rows(exact, 1500) == (10, 1), "ten rows are the budget itself: the last one is cut"
     shorter = [*exact[:9], {"text": exact[9]["text"][1:]}]
-    assert fitting_rows(shorter, 1500) == (10, 0)
-    assert fitting_rows([*shorter, {"text": ""}], 1500) == (10, 0), "no room for another one"
-    assert fitting_rows(rows_of(200, 100), 1500) == (100, 0)
+    assert count_fitting_rows(shorter, 1500) == (10, 0)
+    assert count_fitting_rows([*shorter, {"text": ""}], 1500) == (10, 0), "no room for another one"
+    assert count_fitting_rows(rows_of(200, 100), 1500) == (100, 0)
     eleven = [*rows_of(1000, 10), {"text": "x" * budget}]
-    assert fitting_rows(eleven, 1500) == (10, 0), "one beyond the tenth is left out, none is cut for it"
-    assert fitting_rows(rows_of(budget, 3), 1500) == (3, 3)
+    assert count_fitting_rows(eleven, 1500) == (10, 0), "one beyond the tenth is left out, none is cut for it"
+    assert count_fitting_rows(rows_of(budget, 3), 1500) == (3, 3)
 
 
 @settings(derandomize=True, max_examples=50)
 @given(st.lists(st.integers(0, 60_000), min_size=1, max_size=40))
 def test_what_is_shown_is_below_the_budget_and_what_is_not_would_exceed_it(lengths):
     rows = [{"text": "x" * length} for length in lengths]
-    shown, cut = fitting_rows(rows, 1500)
+    shown, cut = count_fitting_rows(rows, 1500)
     sizes = [
         len(f'{{"row_idx":{at},"row":{{"text":"{row["text"]}"}},"truncated_cells":[]}}') for at, row in enumerate(rows)
     ]
@@ -208,7 +214,7 @@ def test_an_unknown_config_a_lost_file_and_a_broken_one(toy):
 @given(st.lists(st.integers(-1000, 1000), min_size=1, max_size=60))
 def test_a_histogram_loses_nothing(values):
     for whole in (True, False):
-        counts = histogram(Counter(values), whole)
+        counts = compute_histogram(Counter(values), whole)
         assert sum(counts) == len(values) and 1 <= len(counts) <= 10
 
 

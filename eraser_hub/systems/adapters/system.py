@@ -23,14 +23,14 @@ class SystemOpener(Opener):
     def open(cls, opening: Opening) -> Adapter:
         need("torch", "transformers")
         from ..networks.files import open_network
-        from ..pipelines.pipeline import pipeline_of
+        from ..pipelines.pipeline import open_pipeline
 
         if "stages" not in opening.facts:
             return open_network(opening)
         path, names = Path(opening.model), ("window", "device", "precision", "trust_remote_code")
         how: dict[str, Any] = {name: getattr(opening, name) for name in names}
         stages = {str(name): open_model(path / str(name), **how) for name in opening.facts["stages"]}
-        return pipeline_of(path, stages, opening.uses_query)
+        return open_pipeline(path, stages, opening.uses_query)
 
     @classmethod
     def selects(cls, opening: Opening) -> bool:

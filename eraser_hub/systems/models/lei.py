@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from eraser_hub.records.errors import DataError
-from eraser_hub.systems.data import Data, is_marked
+from eraser_hub.systems.data import Data, has_rationale
 from eraser_hub.systems.hyper import NetworkHyper, Size
 from eraser_hub.systems.system import NetworkSystem
 from eraser_hub.systems.train_config import Say, TrainConfig
@@ -56,11 +56,11 @@ class LeiSystem(NetworkSystem):
     needs: ClassVar[tuple[str, ...]] = ("rationales",)
     selects = True
 
-    def check_data(self, recipe: TrainConfig, hyper: Any, data: Data, say: Say) -> None:
+    def check_data(self, config: TrainConfig, hyper: Any, data: Data, say: Say) -> None:
         instances = data.train[0]
-        without = len(instances) - sum(map(is_marked, instances)) if hyper.supervision else 0
+        without = len(instances) - sum(map(has_rationale, instances)) if hyper.supervision else 0
         if without == len(instances):
             words = f"found none in {without} instances; lei-unsupervised needs none"
-            raise DataError(f"{recipe.model} learns from human rationales, {words}", rule="span-missing")
+            raise DataError(f"{config.model} learns from human rationales, {words}", rule="span-missing")
         if without:
             say(f"{without} of {len(instances)} instances have no human rationale: they train by their labels alone")

@@ -22,8 +22,8 @@ class MatchLstmSystem(NetworkSystem):
     needs = ("pairs",)
     tasks = (ANSWERS,)
 
-    def check_data(self, recipe: TrainConfig, hyper: Any, data: Data, say: Say) -> None:
-        if not data.in_pairs:
+    def check_data(self, config: TrainConfig, hyper: Any, data: Data, say: Say) -> None:
+        if not data.has_pairs:
             words = (
                 "match-lstm matches a text with a question: expected a query (`query`) or pairs of texts, found neither"
             )

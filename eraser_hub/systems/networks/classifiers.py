@@ -73,7 +73,7 @@ class TokenNetwork(nn.Module, ABC):
         self.embedder, self.hyper, self.shape = embedder, hyper, shape
 
     @classmethod
-    def made(cls, new_embedder: Callable[[int], Embedder], hyper: Any, shape: Shape) -> TokenNetwork:
+    def build(cls, new_embedder: Callable[[int], Embedder], hyper: Any, shape: Shape) -> TokenNetwork:
         """Return an untrained network; ``new_embedder`` takes the number of an encoder's layers to train."""
         return cls(new_embedder(hyper.trained_layers), hyper, shape)
 
@@ -166,16 +166,16 @@ class AdditiveAttention(nn.Module):
         asked = self.query if queries is None else queries[:, None]
         assert asked is not None  # whoever reads rows with queries brings them
         scores = torch.tanh(asked @ self.of_query + states @ self.of_states) @ self.vector
-        return masked_softmax(scores[..., 0], visible)
+        return compute_masked_softmax(scores[..., 0], visible)
 
 
-def masked_softmax(scores: Tensor, visible: Tensor) -> Tensor:
+def compute_masked_softmax(scores: Tensor, visible: Tensor) -> Tensor:
     """Softmax over the last axis's visible places; 0 at the others, and everywhere where none is visible."""
     hidden = scores.masked_fill(~visible, torch.finfo(scores.dtype).min)
     return torch.softmax(hidden, dim=-1) * visible
 
 
-def pooled(states: Tensor, weights: Tensor) -> Tensor:
+def pool_states(states: Tensor, weights: Tensor) -> Tensor:
     """The weighted sum of states over places, shape (rows, width)."""
     return (states * weights[..., None]).sum(dim=1)
 
@@ -196,7 +196,7 @@ class AdditiveClassifier(TokenNetwork):
     def logits(self, vectors: Tensor, batch: PaddedReadings) -> Tensor:
         states, _ = self.reader(vectors, batch.lengths)
         states = self.dropout(states)
-        return self.head(pooled(states, self.weights(states, batch.visible)))  # type: ignore[no-any-return]
+        return self.head(pool_states(states, self.weights(states, batch.visible)))  # type: ignore[no-any-return]
 
     def attention(self, vectors: Tensor, batch: PaddedReadings) -> Tensor:
         states, _ = self.reader(vectors, batch.lengths)
@@ -296,7 +296,7 @@ class SentenceReader(TokenNetwork):
 
     def logits(self, vectors: Tensor, batch: PaddedReadings) -> Tensor:
         _, states, weights, asked = self._read(vectors, batch)
-        summary = pooled(states, weights)
+        summary = pool_states(states, weights)
         logits: Tensor = self.head(summary if asked is None else torch.cat([asked, summary], dim=-1))
         return logits
 

@@ -35,7 +35,7 @@ def read_embeddings(path: Path, vocabulary: Vocabulary, seed: int, say: Callable
     if not path.is_file():
         raise DataError("no such file", rule="file-missing", file=path, argument="embeddings")
     wanted = {word.encode() for word in vocabulary.words[len(SPECIAL) :]}
-    vectors = keyed_vectors(path, wanted) if path.suffix == ".kv" else text_vectors(path, wanted)
+    vectors = read_keyed_vectors(path, wanted) if path.suffix == ".kv" else read_text_vectors(path, wanted)
     if not vectors:
         words = f"expected words of the corpus, found none of {len(wanted)}"
         raise DataError(words, rule="model", file=path, argument="embeddings")
@@ -51,7 +51,7 @@ def read_embeddings(path: Path, vocabulary: Vocabulary, seed: int, say: Callable
     return table
 
 
-def text_vectors(path: Path, wanted: set[bytes]) -> dict[str, NDArray[np.float32]]:
+def read_text_vectors(path: Path, wanted: set[bytes]) -> dict[str, NDArray[np.float32]]:
     """The wanted words of a text file: a word and its numbers in each line, word2vec's with a line of two counts first.
 
     The file is memory-mapped, and only lines of wanted words are read as numbers; the first of equal words counts.
@@ -78,13 +78,13 @@ def text_vectors(path: Path, wanted: set[bytes]) -> dict[str, NDArray[np.float32
             number += 1
             word = line.partition(b" ")[0]
             if word in wanted and word.decode() not in vectors:
-                vector = _numbers(line.rstrip().split(b" ")[1:], width, path, number)
+                vector = _parse_vector(line.rstrip().split(b" ")[1:], width, path, number)
                 if vector is not None:
                     vectors[word.decode()] = vector
     return vectors
 
 
-def _numbers(parts: list[bytes], width: int, path: Path, line: int) -> NDArray[np.float32] | None:
+def _parse_vector(parts: list[bytes], width: int, path: Path, line: int) -> NDArray[np.float32] | None:
     """A line's vector; None for a word with blanks in it, of which the first part is another word."""
     if len(parts) > width:
         return None
@@ -100,7 +100,7 @@ def _numbers(parts: list[bytes], width: int, path: Path, line: int) -> NDArray[n
     return vector
 
 
-class _Stored:
+class _StoredObject:
     """In place of gensim's classes: it only keeps what was stored of an object."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -108,11 +108,11 @@ class _Stored:
 
 
 class _Reader(pickle.Unpickler):
-    """Reads what a ``.kv`` file holds, and runs none of its code: gensim's classes become :class:`_Stored`."""
+    """Reads what a ``.kv`` file holds, and runs none of its code: gensim's classes become :class:`_StoredObject`."""
 
     def find_class(self, module: str, name: str) -> Any:
         if module.split(".")[0] == "gensim":
-            return _Stored
+            return _StoredObject
         if module.split(".")[0] == "numpy" and name in ("_reconstruct", "ndarray", "dtype", "scalar"):
             return super().find_class(module, name)
         if f"{module}.{name}" in ("builtins.dict", "builtins.list", "builtins.set", "collections.OrderedDict"):
@@ -120,7 +120,7 @@ class _Reader(pickle.Unpickler):
         raise pickle.UnpicklingError(f"it asks for {module}.{name}")
 
 
-def keyed_vectors(path: Path, wanted: set[bytes]) -> dict[str, NDArray[np.float32]]:
+def read_keyed_vectors(path: Path, wanted: set[bytes]) -> dict[str, NDArray[np.float32]]:
     """The wanted words of gensim's ``KeyedVectors.save``; an array beside it (``.kv.vectors.npy``) is memory-mapped.
 
     Raises:
@@ -200,12 +200,12 @@ class EncoderEmbedder(Embedder):
         self.trained_layers = trained_layers
         for weights in encoder.parameters():
             weights.requires_grad = False
-        layers = layers_of(encoder)
+        layers = find_layers(encoder)
         for layer in layers[len(layers) - min(trained_layers, len(layers)) :]:
             for weights in layer.parameters():
                 weights.requires_grad = True
 
-    def stretches(self, words: Sequence[int]) -> Iterator[tuple[list[int], list[tuple[int, int]]]]:
+    def cut_windows(self, words: Sequence[int]) -> Iterator[tuple[list[int], list[tuple[int, int]]]]:
         """Stretches of a row: its sub-words, and (place in the row, place among the sub-words) of each word."""
         room = self.window - self.template.size
         ids: list[int] = []
@@ -222,7 +222,7 @@ class EncoderEmbedder(Embedder):
 
     def forward(self, batch: PaddedReadings) -> Tensor:
         rows = enumerate(batch.words.where(batch.visible, PAD).tolist())
-        parts = [(row, *part) for row, words in rows for part in self.stretches(words) if part[0]]
+        parts = [(row, *part) for row, words in rows for part in self.cut_windows(words) if part[0]]
         vectors = torch.zeros((*batch.words.shape, self.width), device=batch.words.device, dtype=self.encoder.dtype)
         if not parts:
             return vectors
@@ -250,7 +250,7 @@ class EncoderEmbedder(Embedder):
         return states.to(self.encoder.dtype)  # type: ignore[no-any-return]
 
 
-def layers_of(encoder: nn.Module) -> list[nn.Module]:
+def find_layers(encoder: nn.Module) -> list[nn.Module]:
     """An encoder's layers, first to last: the longest list of modules that it holds."""
     lists = [list(module) for module in encoder.modules() if isinstance(module, nn.ModuleList)]
     return max(lists, key=len, default=[])

@@ -41,35 +41,35 @@ def build_network(name: str, hyper: Hyper, shape: Shape, new_embedder: NewEmbedd
     """Return an untrained network of the system of that name."""
     system: Any = SYSTEMS[name]
     kind: type[TokenNetwork] = resolve_name(system.pointer if shape.answers else system.network)
-    return kind.made(new_embedder, hyper, shape)
+    return kind.build(new_embedder, hyper, shape)
 
 
 def make_embedder_factory(
-    recipe: TrainConfig, hyper: NetworkHyper, instances: Sequence[Instance], say: Say
+    config: TrainConfig, hyper: NetworkHyper, instances: Sequence[Instance], say: Say
 ) -> NewEmbedder:
     """Return what makes embedders for the words of training instances.
 
     Raises:
         DataError: an encoder that cannot be opened, embeddings that cannot be read.
     """
-    if recipe.encoder:
+    if config.encoder:
         import transformers
 
         silence()
         load: Any = transformers.AutoModel.from_pretrained
-        encoder = partial(load, recipe.encoder, trust_remote_code=recipe.trust_remote_code)
+        encoder = partial(load, config.encoder, trust_remote_code=config.trust_remote_code)
         try:
-            lexicon = SubwordLexicon(CutWords(load_tokenizer(recipe.encoder, recipe.trust_remote_code)))
+            lexicon = SubwordLexicon(CutWords(load_tokenizer(config.encoder, config.trust_remote_code)))
             encoder()  # tells before the training what is wrong with it
         except DataError:
             raise
         except Exception as error:  # transformers raises many kinds
-            raise not_opened(error, recipe.encoder) from error
+            raise not_opened(error, config.encoder) from error
         return lambda layers: EncoderEmbedder(encoder(), lexicon, hyper.window, layers)
     texts = [words for one in instances for words in (one.query, *one.documents)]
-    vocabulary = Vocabulary.of(texts, hyper.lowercase, hyper.min_count)
-    file = Path(recipe.embeddings) if recipe.embeddings else None
-    vectors = None if file is None else read_embeddings(file, vocabulary, recipe.seed, say)
+    vocabulary = Vocabulary.build(texts, hyper.lowercase, hyper.min_count)
+    file = Path(config.embeddings) if config.embeddings else None
+    vectors = None if file is None else read_embeddings(file, vocabulary, config.seed, say)
     width = hyper.embedding_size if vectors is None else vectors.shape[1]
     return lambda layers: WordEmbedder(vocabulary, width, vectors)
 
@@ -102,13 +102,13 @@ def open_network(opening: Opening) -> NetworkModel:
         DataError: a file that is missing or damaged, or was written by another version.
     """
     folder, window, asks = Path(opening.model), opening.window, opening.uses_query
-    config = _config(folder)
+    config = _read_config(folder)
     try:
         name = config["system"]
         system: Any = SYSTEMS[name]
-        hyper = _hyper(system.hyper, {**config["hyper"], **({} if window is None else {"window": window})})
+        hyper = _make_hyper(system.hyper, {**config["hyper"], **({} if window is None else {"window": window})})
         shape, labels = Shape(**config["shape"]), config["label_names"]
-        new_embedder = _empty_embedders(folder, hyper, config["width"], opening.trust_remote_code)
+        new_embedder = _make_empty_embedders(folder, hyper, config["width"], opening.trust_remote_code)
         network = build_network(name, hyper, shape, new_embedder)
         load_model(network, str(folder / WEIGHTS))
     except DataError as error:
@@ -122,7 +122,7 @@ def open_network(opening: Opening) -> NetworkModel:
     return kind(network, labels, uses_query=asks, description=f"{name} {folder.name}", **how)
 
 
-def _config(folder: Path) -> dict[str, Any]:
+def _read_config(folder: Path) -> dict[str, Any]:
     try:
         config: dict[str, Any] = json.loads((folder / CONFIG).read_text("utf-8"))
         return config
@@ -130,7 +130,7 @@ def _config(folder: Path) -> dict[str, Any]:
         raise DataError(f"expected a network's config.json: {error}", rule="model", file=folder / CONFIG) from error
 
 
-def _hyper(like: Hyper, values: dict[str, Any]) -> NetworkHyper:
+def _make_hyper(like: Hyper, values: dict[str, Any]) -> NetworkHyper:
     names = [field.name for field in fields(like)]
     strange = [name for name in values if name not in names]
     if strange:
@@ -139,7 +139,7 @@ def _hyper(like: Hyper, values: dict[str, Any]) -> NetworkHyper:
     return type(like)(**values)  # type: ignore[return-value]
 
 
-def _empty_embedders(folder: Path, hyper: NetworkHyper, width: int, trust_remote_code: bool) -> NewEmbedder:
+def _make_empty_embedders(folder: Path, hyper: NetworkHyper, width: int, trust_remote_code: bool) -> NewEmbedder:
     """Embedders whose weights are yet to be read."""
     if not (folder / ENCODER).is_dir():
         words = json.loads((folder / VOCABULARY).read_text("utf-8"))

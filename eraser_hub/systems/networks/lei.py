@@ -60,7 +60,7 @@ class Lei(AdditiveClassifier):
         self.generator = Generator(generators, hyper)
 
     @classmethod
-    def made(cls, new_embedder: Callable[[int], Embedder], hyper: Any, shape: Shape) -> Lei:
+    def build(cls, new_embedder: Callable[[int], Embedder], hyper: Any, shape: Shape) -> Lei:
         return cls(new_embedder(hyper.trained_layers), hyper, shape, new_embedder(hyper.generator_layers))
 
     def selected(self, batch: PaddedReadings) -> Tensor:
@@ -68,9 +68,9 @@ class Lei(AdditiveClassifier):
         return (logits > 0) & batch.erasable & batch.visible
 
     def forward(self, batch: PaddedReadings) -> Tensor:
-        return self.of_selection(batch, self.selected(batch))
+        return self.classify_selection(batch, self.selected(batch))
 
-    def of_selection(self, batch: PaddedReadings, selected: Tensor) -> Tensor:
+    def classify_selection(self, batch: PaddedReadings, selected: Tensor) -> Tensor:
         """Logits of the encoder, to which only the selected tokens are shown."""
         kept = batch.only(selected | ~batch.erasable)
         return self.logits(self.embedder(kept), kept)
@@ -80,45 +80,49 @@ class Lei(AdditiveClassifier):
         labels = torch.tensor([one.label for one in examples] * hyper.draws, device=logits.device)
         loss: Tensor = logits.new_zeros(())
         if hyper.supervision:
-            loss = hyper.supervision * rationale_loss(logits, batch, examples)
+            loss = hyper.supervision * compute_rationale_loss(logits, batch, examples)
         if hyper.random_selections:
-            loss = loss + functional.cross_entropy(self.of_selection(many, drawn_blindly(many)), labels)
+            loss = loss + functional.cross_entropy(self.classify_selection(many, draw_random_selections(many)), labels)
             if self.epoch < hyper.free_epochs:  # the generator waits until there is something to learn from
                 return loss
         drawn = logits.repeat(hyper.draws, 1)
         chosen = torch.bernoulli(torch.sigmoid(drawn.detach())).bool() & many.erasable
-        losses = functional.cross_entropy(self.of_selection(many, chosen), labels, reduction="none")
+        losses = functional.cross_entropy(self.classify_selection(many, chosen), labels, reduction="none")
         cost = losses.detach()
         if not hyper.random_selections:
             loss = loss + losses.mean()
         if self.epoch >= hyper.free_epochs:
-            cost = cost + hyper.sparsity * self.regulariser(many, chosen)
-        surprise = functional.binary_cross_entropy_with_logits(drawn, chosen.to(drawn.dtype), reduction="none")
-        advantage = cost - others_mean(cost.view(hyper.draws, -1)).flatten()
-        loss = loss - hyper.reinforce * (advantage * share(surprise, many.erasable)).mean()
-        return loss - hyper.entropy * share(entropy(logits), batch.erasable).mean() if hyper.entropy else loss
+            cost = cost + hyper.sparsity * self.compute_regulariser(many, chosen)
+        neg_log_prob = functional.binary_cross_entropy_with_logits(drawn, chosen.to(drawn.dtype), reduction="none")
+        advantage = cost - compute_others_mean(cost.view(hyper.draws, -1)).flatten()
+        loss = loss - hyper.reinforce * (advantage * compute_share(neg_log_prob, many.erasable)).mean()
+        return (
+            loss - hyper.entropy * compute_share(compute_entropy(logits), batch.erasable).mean()
+            if hyper.entropy
+            else loss
+        )
 
     def penalty(self, batch: PaddedReadings) -> Tensor:
-        return self.hyper.sparsity * self.regulariser(batch, self.selected(batch))
+        return self.hyper.sparsity * self.compute_regulariser(batch, self.selected(batch))
 
-    def regulariser(self, batch: PaddedReadings, chosen: Tensor) -> Tensor:
+    def compute_regulariser(self, batch: PaddedReadings, chosen: Tensor) -> Tensor:
         """The share of tokens that are chosen, plus ``contiguity`` times the share of neighbours of which one is."""
         neighbours = batch.erasable[:, 1:] & batch.erasable[:, :-1]
-        changes = share((chosen[:, 1:] != chosen[:, :-1]).float(), neighbours)
-        return share(chosen.float(), batch.erasable) + self.hyper.contiguity * changes
+        changes = compute_share((chosen[:, 1:] != chosen[:, :-1]).float(), neighbours)
+        return compute_share(chosen.float(), batch.erasable) + self.hyper.contiguity * changes
 
 
-def share(values: Tensor, among: Tensor) -> Tensor:
+def compute_share(values: Tensor, among: Tensor) -> Tensor:
     """The mean of each row's values at the places ``among``; 0 where there is none."""
     return (values * among).sum(dim=1) / among.sum(dim=1).clamp(min=1)
 
 
-def entropy(logits: Tensor) -> Tensor:
+def compute_entropy(logits: Tensor) -> Tensor:
     """Of the draw at each place, in nats: log 2 at a logit of 0, nearly 0 where the draw is all but certain."""
     return functional.binary_cross_entropy_with_logits(logits, torch.sigmoid(logits), reduction="none")
 
 
-def drawn_blindly(batch: PaddedReadings) -> Tensor:
+def draw_random_selections(batch: PaddedReadings) -> Tensor:
     """Selections that say nothing of a text: a share that is drawn for each row between 0 and 1, each token with that
     probability. (Jethani et al. take one half; a generator that selects few tokens needs an encoder that has seen few.)
     """
@@ -126,7 +130,7 @@ def drawn_blindly(batch: PaddedReadings) -> Tensor:
     return (torch.rand(batch.words.shape, device=batch.words.device) < shares) & batch.erasable
 
 
-def others_mean(costs: Tensor) -> Tensor:
+def compute_others_mean(costs: Tensor) -> Tensor:
     """For each draw the mean cost of the same text's other draws; where it has one draw, of the batch's other texts.
 
     It does not depend on the draw itself: subtracted from the cost it leaves the expected gradient as it is, and makes
@@ -140,11 +144,11 @@ def others_mean(costs: Tensor) -> Tensor:
     return (costs.sum(dim=0) - costs) / (len(costs) - 1)
 
 
-def rationale_loss(logits: Tensor, batch: PaddedReadings, examples: Sequence[TaughtReading]) -> Tensor:
+def compute_rationale_loss(logits: Tensor, batch: PaddedReadings, examples: Sequence[TaughtReading]) -> Tensor:
     """Binary cross entropy of selection and human rationale: the mean over tokens, then over rows that have one."""
     gold, marked = torch.zeros_like(logits), [one.rationale is not None for one in examples]
     for row, one in zip(gold, examples, strict=True):
         if one.rationale is not None:
             row[: len(one.rationale)] = torch.from_numpy(one.rationale.astype(np.float32)).to(row)
-    losses = share(functional.binary_cross_entropy_with_logits(logits, gold, reduction="none"), batch.erasable)
+    losses = compute_share(functional.binary_cross_entropy_with_logits(logits, gold, reduction="none"), batch.erasable)
     return losses[torch.tensor(marked, device=losses.device)].sum() / max(sum(marked), 1)

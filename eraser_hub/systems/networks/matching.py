@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from eraser_hub.systems.hyper import NetworkHyper
 
-from .classifiers import Recurrent, Shape, TaughtReading, TokenNetwork, masked_softmax
+from .classifiers import Recurrent, Shape, TaughtReading, TokenNetwork, compute_masked_softmax
 from .embedders import Embedder
 from .readings import PaddedReadings, SelectedPlaces
 
@@ -51,7 +51,7 @@ class Matching(TokenNetwork):
         matched = []
         for place in range(states.shape[1]):
             mixed = torch.tanh(of_asked + (of_states[:, place] + self.of_match(match))[:, None])
-            weights = masked_softmax(self.vector(mixed)[..., 0], seen)
+            weights = compute_masked_softmax(self.vector(mixed)[..., 0], seen)
             about = (asked * weights[..., None]).sum(dim=1)
             new, memory_there = self.cell(torch.cat([about, states[:, place]], dim=1), (match, memory))
             here = part.within[:, place, None]  # behind a row's end its state stays

@@ -25,7 +25,7 @@ from eraser_hub.records.errors import DataError
 
 from .classifiers import TokenNetwork
 from .embedders import EncoderEmbedder
-from .readings import AnswerSpan, PaddedReadings, Reading, ReadInstance, batch_of, read_instance
+from .readings import AnswerSpan, PaddedReadings, Reading, ReadInstance, pad_readings, read_instance
 
 Work = Callable[[Sequence[Encoded]], list[NDArray[np.float64]]]
 FULL_LENGTH = 512  # words; of shorter inputs more go through together
@@ -71,7 +71,7 @@ class NetworkModel(Adapter):
 
     def start(self, units: Sequence[tuple[View, int]]) -> Tensor:
         with torch.inference_mode():
-            logits = self.network(batch_of([view.data for view, _ in units], self.device))
+            logits = self.network(pad_readings([view.data for view, _ in units], self.device))
             return torch.softmax(doubled(logits), dim=-1)
 
     def finish(self, outputs: Tensor) -> NDArray[np.float64]:
@@ -89,27 +89,29 @@ class NetworkModel(Adapter):
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
     ) -> list[NDArray[np.float64]]:
         columns = [self.column(target) for target in targets]
-        with self._exact():
+        with self._use_exact_arithmetic():
             if method == "attention":
-                return self._by_batch(encoded, self._attention)
+                return self._map_batches(encoded, self._compute_attention)
             if method == "integrated-gradients":  # the points of one integral fill a batch by themselves
                 pairs = zip(encoded, columns, strict=True)
-                return [self._gradients([one], [column], method, steps)[0] for one, column in pairs]
-            of = dict(zip(map(id, encoded), columns, strict=True))
-            return self._by_batch(encoded, lambda some: self._gradients(some, [of[id(x)] for x in some], method, steps))
+                return [self._compute_gradients([one], [column], method, steps)[0] for one, column in pairs]
+            column_of = dict(zip(map(id, encoded), columns, strict=True))
+            return self._map_batches(
+                encoded, lambda some: self._compute_gradients(some, [column_of[id(x)] for x in some], method, steps)
+            )
 
     def selections(self, encoded: Sequence[Encoded]) -> list[Selection]:
         if not self.selects:
             return super().selections(encoded)
 
-        def selected(some: Sequence[Encoded]) -> list[NDArray[np.float64]]:
+        def select(some: Sequence[Encoded]) -> list[NDArray[np.float64]]:
             with torch.inference_mode():
-                return self._of_tokens(some, self.network.selected(self._batch(some)))
+                return self._to_token_scores(some, self.network.selected(self._make_batch(some)))
 
-        return [Selection(np.flatnonzero(row)) for row in self._by_batch(encoded, selected)]
+        return [Selection(np.flatnonzero(row)) for row in self._map_batches(encoded, select)]
 
     @contextmanager
-    def _exact(self) -> Iterator[None]:
+    def _use_exact_arithmetic(self) -> Iterator[None]:
         """Encoders in float32; and no fused LSTM, which has no gradient outside of training."""
         halves = [(embedder, embedder.half_type) for embedder in self._encoders]
         try:
@@ -121,30 +123,30 @@ class NetworkModel(Adapter):
             for embedder, half in halves:
                 embedder.half_type = half
 
-    def _by_batch(self, encoded: Sequence[Encoded], work: Work) -> list[NDArray[np.float64]]:
+    def _map_batches(self, encoded: Sequence[Encoded], work: Work) -> list[NDArray[np.float64]]:
         """``work`` on instances of like length together, in their order."""
         rows: dict[int, NDArray[np.float64]] = {}
-        for some in self.batches([len(reading_of(one).words) for one in encoded], FULL_LENGTH_ROWS):
+        for some in self.batches([len(get_reading(one).words) for one in encoded], FULL_LENGTH_ROWS):
             rows.update(zip(some, in_halves(work, [encoded[number] for number in some], self.notes), strict=True))
         return [rows[number] for number in range(len(encoded))]
 
-    def _batch(self, encoded: Sequence[Encoded]) -> PaddedReadings:
-        return batch_of([reading_of(one) for one in encoded], self.device)
+    def _make_batch(self, encoded: Sequence[Encoded]) -> PaddedReadings:
+        return pad_readings([get_reading(one) for one in encoded], self.device)
 
-    def _of_tokens(self, encoded: Sequence[Encoded], values: Tensor) -> list[NDArray[np.float64]]:
+    def _to_token_scores(self, encoded: Sequence[Encoded], values: Tensor) -> list[NDArray[np.float64]]:
         """The values of each instance's tokens, from those of a batch's places."""
         rows = []
         for one, row in zip(encoded, doubled(values).cpu().numpy(), strict=True):
-            token = reading_of(one).token
+            token = get_reading(one).token
             scores = np.zeros(one.instance.bounds[-1])
             scores[token[token >= 0]] = row[: len(token)][token >= 0]
             rows.append(scores)
         return rows
 
-    def _attention(self, encoded: Sequence[Encoded]) -> list[NDArray[np.float64]]:
-        batch = self._batch(encoded)
+    def _compute_attention(self, encoded: Sequence[Encoded]) -> list[NDArray[np.float64]]:
+        batch = self._make_batch(encoded)
         with torch.inference_mode():
-            return self._of_tokens(encoded, self.network.attention(self.network.embedder(batch), batch))
+            return self._to_token_scores(encoded, self.network.attention(self.network.embedder(batch), batch))
 
     def explained_places(self, encoded: Sequence[Encoded], columns: Sequence[int]) -> list[tuple[int, ...]]:
         """Of each instance, what of the network's output is explained."""
@@ -154,11 +156,11 @@ class NetworkModel(Adapter):
         """What gradients are taken of, (rows,), from logits and :meth:`explained_places`: a label's probability."""
         return torch.softmax(logits, dim=-1).gather(1, places)[:, 0]
 
-    def _gradients(
+    def _compute_gradients(
         self, encoded: Sequence[Encoded], columns: Sequence[int], method: str, steps: int
     ) -> list[NDArray[np.float64]]:
         """Along the embedder's vectors: for an encoder its last states, as in the code of DeYoung et al. (2020)."""
-        batch = self._batch(encoded)
+        batch = self._make_batch(encoded)
         with torch.no_grad():
             vectors = self.network.embedder(batch)
 
@@ -169,16 +171,16 @@ class NetworkModel(Adapter):
         more = (explained, *(getattr(batch, field.name) for field in fields(batch)))
         rows = self.rows_for(vectors.shape[1], FULL_LENGTH_ROWS)
         values = embedding_scores(self, probability, vectors, method, steps, rows, more)
-        return self._of_tokens(encoded, torch.from_numpy(values))
+        return self._to_token_scores(encoded, torch.from_numpy(values))
 
 
-def reading_of(encoded: Encoded) -> Reading:
+def get_reading(encoded: Encoded) -> Reading:
     """What :meth:`NetworkModel.encode` gave."""
     assert isinstance(encoded, ReadInstance)
     return encoded.reading
 
 
-def best_answer(start: NDArray[np.float64], end: NDArray[np.float64]) -> AnswerSpan:
+def find_best_answer(start: NDArray[np.float64], end: NDArray[np.float64]) -> AnswerSpan:
     """The answer of largest p(start) p(end), or none where that is larger.
 
     Args:
@@ -215,8 +217,8 @@ class AnswerNetwork(NetworkModel):
         assert isinstance(encoded, ReadInstance)
         if encoded.best is None:
             with torch.inference_mode():
-                logits = self.network(batch_of([encoded.reading], self.device))
-                best = best_answer(*torch.softmax(doubled(logits[0]), dim=-1).cpu().numpy())
+                logits = self.network(pad_readings([encoded.reading], self.device))
+                best = find_best_answer(*torch.softmax(doubled(logits[0]), dim=-1).cpu().numpy())
             if not np.isfinite(best.p):
                 words = f"{self.description}: its output holds NaN or infinite values"
                 raise DataError(words, rule="model-output", instance=encoded.instance.id)
@@ -233,9 +235,9 @@ class AnswerNetwork(NetworkModel):
     ) -> list[NDArray[np.float64]]:
         rows = super().scores(method, encoded, targets, steps)
         # with the sum's own sign, as in the code of Wang et al. (2022): a negative one reverses the ranking
-        return [row / (row.sum() or 1) for row in rows] if self._of_logits(method) else rows
+        return [row / (row.sum() or 1) for row in rows] if self._explains_logits(method) else rows
 
-    def _of_logits(self, method: str) -> bool:
+    def _explains_logits(self, method: str) -> bool:
         return method == "integrated-gradients" and self.choices.signed_sum
 
     def explained_places(self, encoded: Sequence[Encoded], columns: Sequence[int]) -> list[tuple[int, ...]]:
@@ -243,6 +245,6 @@ class AnswerNetwork(NetworkModel):
 
     def explained_output(self, logits: Tensor, places: Tensor, method: str) -> Tensor:
         """p(start) p(end), or by Wang et al. (2022)'s choice for integrated gradients the mean of both logits."""
-        if self._of_logits(method):
+        if self._explains_logits(method):
             return logits.gather(2, places[..., None])[..., 0].mean(dim=1)
         return torch.softmax(logits, dim=-1).gather(2, places[..., None])[..., 0].prod(dim=1)

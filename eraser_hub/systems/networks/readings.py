@@ -45,7 +45,7 @@ class Vocabulary:
         return np.asarray([self._numbers.get(word, UNKNOWN) for word in known], dtype=np.int64)
 
     @classmethod
-    def of(cls, texts: Iterable[Sequence[str]], lowercase: bool, min_count: int) -> Vocabulary:
+    def build(cls, texts: Iterable[Sequence[str]], lowercase: bool, min_count: int) -> Vocabulary:
         """The words that occur at least ``min_count`` times in texts, the most frequent first, ties by spelling."""
         counts = Counter(word.lower() if lowercase else word for text in texts for word in text)
         words = [word for word, count in counts.items() if count >= min_count and word not in SPECIAL]
@@ -63,8 +63,8 @@ class SubwordLexicon:
         self.words = words
         tokenizer = words.tokenizer
         separator = [tokenizer.sep_token_id] if tokenizer.sep_token_id is not None else []
-        erased = words.mask if words.mask is not None else tokenizer.unk_token_id
-        self.pieces: list[tuple[int, ...]] = [(), () if erased is None else (erased,), tuple(separator)]
+        mask = words.mask if words.mask is not None else tokenizer.unk_token_id
+        self.pieces: list[tuple[int, ...]] = [(), () if mask is None else (mask,), tuple(separator)]
         self._numbers: dict[str, int] = {}
 
     def numbers(self, words: Sequence[str]) -> NDArray[np.int64]:
@@ -124,7 +124,7 @@ class ReadInstance(Encoded):
     best: AnswerSpan | None = None
 
     def view(self, kept: NDArray[np.bool_], erase: str) -> View:
-        reading = erased(self.reading, kept, erase)
+        reading = erase_tokens(self.reading, kept, erase)
         return View((reading.key,), (len(reading.words),), reading)
 
 
@@ -155,7 +155,7 @@ def read_instance(instance: Instance, lexicon: Lexicon, uses_query: bool, apart:
     return ReadInstance(instance, Reading(words, token, segment, np.ones(len(words), dtype=bool)))
 
 
-def erased(reading: Reading, kept: NDArray[np.bool_], erase: str) -> Reading:
+def erase_tokens(reading: Reading, kept: NDArray[np.bool_], erase: str) -> Reading:
     """The reading with the tokens that are not ``kept`` removed, or in their places the unknown word (``mask``) or an
     invisible nothing (``pad``).
 
@@ -230,17 +230,17 @@ class SelectedPlaces:
         return self._order[..., None].expand(-1, -1, values.shape[-1])
 
 
-def batch_of(readings: Sequence[Reading], device: torch.device) -> PaddedReadings:
+def pad_readings(readings: Sequence[Reading], device: torch.device) -> PaddedReadings:
     """Pad readings; a row without any place (everything is erased) gets one that is neither inside nor visible."""
     longest = max(1, max((len(one.words) for one in readings), default=1))
 
-    def padded(rows: list[NDArray[np.int64]] | list[NDArray[np.bool_]]) -> Tensor:
+    def pad(rows: list[NDArray[np.int64]] | list[NDArray[np.bool_]]) -> Tensor:
         whole = np.zeros((len(rows), longest), rows[0].dtype)  # of words: PAD
         for row, values in zip(whole, rows, strict=True):
             row[: len(values)] = values
         return torch.from_numpy(whole).to(device)
 
-    inside = padded([np.ones(len(one.words), dtype=bool) for one in readings])
-    words, segment = padded([one.words for one in readings]), padded([one.segment for one in readings])
-    visible, erasable = padded([one.visible for one in readings]), padded([one.token != STAYS for one in readings])
+    inside = pad([np.ones(len(one.words), dtype=bool) for one in readings])
+    words, segment = pad([one.words for one in readings]), pad([one.segment for one in readings])
+    visible, erasable = pad([one.visible for one in readings]), pad([one.token != STAYS for one in readings])
     return PaddedReadings(words, segment, inside, visible, erasable)

@@ -27,53 +27,53 @@ OTHER, EVIDENCE = SENTENCE_LABELS = ("other", "evidence")
 Labelled = tuple[list[Instance], list[str]]  # and their labels
 
 
-def sentence_bounds(instance: Instance) -> list[tuple[int, int]]:
+def find_sentence_bounds(instance: Instance) -> list[tuple[int, int]]:
     """Where each sentence begins and ends, in flat token positions."""
     return list(pairwise(accumulate((size for sizes in instance.sentence_sizes for size in sizes), initial=0)))
 
 
-def sentences_as_instances(instance: Instance) -> list[Instance]:
+def make_sentence_instances(instance: Instance) -> list[Instance]:
     """Each sentence as a text of one document, with the query."""
     tokens = instance.tokens
     return [
         Instance(f"{instance.id}[{start}:{end}]", instance.query, ("sentence",), (tuple(tokens[start:end]),))
-        for start, end in sentence_bounds(instance)
+        for start, end in find_sentence_bounds(instance)
     ]
 
 
-def evidence_sentences(instance: Instance) -> list[int]:
+def find_evidence_sentences(instance: Instance) -> list[int]:
     """Numbers of the sentences that hold a token of the human rationale, ascending."""
     flags = [flag for document in instance.rationale or () for flag in document]
-    return [number for number, (start, end) in enumerate(sentence_bounds(instance)) if any(flags[start:end])]
+    return [number for number, (start, end) in enumerate(find_sentence_bounds(instance)) if any(flags[start:end])]
 
 
-def to_identify(instances: Sequence[Instance]) -> Labelled:
+def make_sentence_examples(instances: Sequence[Instance]) -> Labelled:
     """Every sentence of the instances that have a human rationale, labelled by whether it holds some of it."""
     sentences, labels = list[Instance](), list[str]()
     for one in instances:
-        gold = set(evidence_sentences(one))
+        gold = set(find_evidence_sentences(one))
         if gold:
-            each = sentences_as_instances(one)
+            each = make_sentence_instances(one)
             sentences += each
             labels += [EVIDENCE if number in gold else OTHER for number in range(len(each))]
     return sentences, labels
 
 
-def to_classify(instances: Sequence[Instance], labels: Sequence[str], number: int) -> Labelled:
+def make_extract_examples(instances: Sequence[Instance], labels: Sequence[str], number: int) -> Labelled:
     """The human rationale's sentences, ``number`` together, each with its instance's label (teacher forcing)."""
-    extracts, theirs = list[Instance](), list[str]()
+    extracts, extract_labels = list[Instance](), list[str]()
     for one, label in zip(instances, labels, strict=True):
-        bounds, gold = sentence_bounds(one), evidence_sentences(one)
+        bounds, gold = find_sentence_bounds(one), find_evidence_sentences(one)
         for start in range(0, len(gold), number):
             kept = np.zeros(one.bounds[-1], dtype=bool)
             for sentence in gold[start : start + number]:
                 kept[slice(*bounds[sentence])] = True
             extracts.append(one.only(kept))
-            theirs.append(label)
-    return extracts, theirs
+            extract_labels.append(label)
+    return extracts, extract_labels
 
 
-def sampled(labels: Sequence[str], negatives: float, seed: int) -> Callable[[int], NDArray[np.int64]]:
+def make_sampler(labels: Sequence[str], negatives: float, seed: int) -> Callable[[int], NDArray[np.int64]]:
     """What an epoch trains on: all evidence sentences, and ``negatives`` times as many others, drawn anew each time.
 
     Returns:
@@ -90,7 +90,7 @@ def sampled(labels: Sequence[str], negatives: float, seed: int) -> Callable[[int
     return draw
 
 
-def by_document(instance: Instance, scores: Sequence[float]) -> tuple[tuple[float, ...], ...]:
+def group_by_document(instance: Instance, scores: Sequence[float]) -> tuple[tuple[float, ...], ...]:
     """Scores of an instance's sentences, for each document."""
     values: Iterator[float] = iter(scores)
     return tuple(tuple(next(values) for _ in sizes) for sizes in instance.sentence_sizes)
@@ -119,16 +119,16 @@ class SentenceSelector(Selector):
         self._probabilities, self._column = TextProbabilities(identifier), identifier.label_names.index(EVIDENCE)
 
     def select(self, instances: Sequence[Instance]) -> list[Selection]:
-        sentences = [sentences_as_instances(one) for one in instances]
+        sentences = [make_sentence_instances(one) for one in instances]
         flat = [sentence for each in sentences for sentence in each]
-        scores = self._probabilities.of(flat)[:, self._column] if flat else np.zeros(0)
+        scores = self._probabilities.compute(flat)[:, self._column] if flat else np.zeros(0)
         parts = np.split(scores, np.cumsum([len(each) for each in sentences])[:-1])
-        return [self._best(one, part) for one, part in zip(instances, parts, strict=True)]
+        return [self._select_best(one, part) for one, part in zip(instances, parts, strict=True)]
 
-    def _best(self, one: Instance, scores: NDArray[np.float64]) -> Selection:
-        bounds = sentence_bounds(one)
+    def _select_best(self, one: Instance, scores: NDArray[np.float64]) -> Selection:
+        bounds = find_sentence_bounds(one)
         chosen = [np.arange(*bounds[number]) for number in sorted(ranking(scores)[: self.number].tolist())]
-        return Selection(np.concatenate([NONE, *chosen]), by_document(one, scores.tolist()))
+        return Selection(np.concatenate([NONE, *chosen]), group_by_document(one, scores.tolist()))
 
 
 class AttentionSelector(Selector):
@@ -147,16 +147,16 @@ class AttentionSelector(Selector):
     def select(self, instances: Sequence[Instance]) -> list[Selection]:
         encoded = [self.model.encode(one) for one in instances if one.bounds[-1]]
         rows = iter(self.model.scores("attention", encoded, [0] * len(encoded), 0)) if encoded else iter(())
-        return [Selection(self._best(next(rows)) if one.bounds[-1] else NONE) for one in instances]
+        return [Selection(self._select_best(next(rows)) if one.bounds[-1] else NONE) for one in instances]
 
-    def _best(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
-        return best_window(scores, self.share) if self.extractor == "contiguous" else top(scores, self.share)
+    def _select_best(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
+        return find_best_window(scores, self.share) if self.extractor == "contiguous" else top(scores, self.share)
 
 
-def best_window(scores: NDArray[np.float64], share: float) -> NDArray[np.int64]:
+def find_best_window(scores: NDArray[np.float64], share: float) -> NDArray[np.int64]:
     """The positions of ``share`` of the tokens, all in a row, whose scores sum up to most; the first of equal ones.
 
-    >>> best_window(np.array([0.0, 3.0, 1.0, 2.0, 1.0]), 0.6)
+    >>> find_best_window(np.array([0.0, 3.0, 1.0, 2.0, 1.0]), 0.6)
     array([1, 2, 3])
     """
     size = tokens_at(share, len(scores))
@@ -169,7 +169,7 @@ def best_window(scores: NDArray[np.float64], share: float) -> NDArray[np.int64]:
 
 
 @dataclass(slots=True)
-class Whole(Encoded):
+class PipelineInstance(Encoded):
     """An instance; an erased one is the instance without the erased tokens, from which is selected anew."""
 
     instance: Instance
@@ -202,26 +202,26 @@ class RationalePipeline(Adapter):
         for stage in (selector.model, classifier):
             stage.notes = self.notes  # what happens in a stage happens in the pipeline
 
-    def encode(self, instance: Instance) -> Whole:
-        return Whole(instance)
+    def encode(self, instance: Instance) -> PipelineInstance:
+        return PipelineInstance(instance)
 
     def forward(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
         instances = [view.data for view, _ in units]
-        extracts = map(extract, instances, self.selector.select(instances))
-        return self._classifier.of(list(extracts))
+        extracts = map(cut_extract, instances, self.selector.select(instances))
+        return self._classifier.compute(list(extracts))
 
     def selections(self, encoded: Sequence[Encoded]) -> list[Selection]:
         return self.selector.select([one.instance for one in encoded])
 
 
-def extract(instance: Instance, selection: Selection) -> Instance:
+def cut_extract(instance: Instance, selection: Selection) -> Instance:
     """What the classifier reads: the selected tokens, and the query."""
     kept = np.zeros(instance.bounds[-1], dtype=bool)
     kept[selection.positions] = True
     return instance.only(kept)
 
 
-def pipeline_of(folder: Path, stages: Mapping[str, Adapter], uses_query: bool | None) -> RationalePipeline:
+def open_pipeline(folder: Path, stages: Mapping[str, Adapter], uses_query: bool | None) -> RationalePipeline:
     """A pipeline of opened stages, as the folder's ``config.json`` says.
 
     Args:

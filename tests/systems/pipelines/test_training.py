@@ -14,7 +14,7 @@ from eraser_hub.attribution.open import opener_of, opening_of
 from eraser_hub.attribution.settings import settings_for
 from eraser_hub.samples.plant import CUES, FILLER
 from eraser_hub.systems.data import Data, Training
-from eraser_hub.systems.pipelines.pipeline import sentence_bounds
+from eraser_hub.systems.pipelines.pipeline import find_sentence_bounds
 from eraser_hub.systems.system import SYSTEMS
 from eraser_hub.systems.train_config import TrainConfig
 from tests.attribution.conftest import told, word_tokenizer
@@ -113,7 +113,7 @@ def token_f1(instances, predictions, by_sentence):
         if by_sentence:
             truth = {
                 place
-                for start, end in sentence_bounds(one)
+                for start, end in find_sentence_bounds(one)
                 if truth & set(range(start, end))
                 for place in range(start, end)
             }
@@ -214,11 +214,11 @@ def test_a_pipeline_s_grid_needs_something_to_choose_by(planted, tmp_path):
 def test_what_cannot_be_trained_is_refused(planted, tmp_path):
     for model in ("bert-to-bert", "fresh"):
         with refused("option-missing", model, argument="encoder"):
-            SYSTEMS[model]().hyper_of(TrainConfig(dataset="d", model=model))
+            SYSTEMS[model]().make_hyper(TrainConfig(dataset="d", model=model))
     with refused("option-value", "extractor", "top-k, contiguous", "'best'"):
-        SYSTEMS["fresh"]().hyper_of(TrainConfig(dataset="d", model="fresh", encoder="x", hyper=("extractor=best",)))
+        SYSTEMS["fresh"]().make_hyper(TrainConfig(dataset="d", model="fresh", encoder="x", hyper=("extractor=best",)))
     with refused("option-value", "sentences", "1", "0"):
-        SYSTEMS["lehman"]().hyper_of(TrainConfig(dataset="d", model="lehman", hyper=("sentences=0",)))
+        SYSTEMS["lehman"]().make_hyper(TrainConfig(dataset="d", model="lehman", hyper=("sentences=0",)))
     data, _ = data_of(planted, 8)
     bare = Data(([one.rationale_only() for one in data.train[0]], data.train[1]), ([], []), LABELS, False)
     with refused("span-missing", "lehman", "8"):

@@ -19,7 +19,7 @@ Erased: TypeAlias = Mapping[str, Mapping[str, float]]
 PAIR_FIELDS = {"sufficiency": "rationale_pred_proba", "comprehensiveness": "non_rationale_pred_proba"}
 
 
-def token_scores(quotes: Sequence[Quote], docid: str, size: int) -> list[float]:
+def compute_token_scores(quotes: Sequence[Quote], docid: str, size: int) -> list[float]:
     """Each token's score: (n - k + 1) / n of the k-th of n quotes, of the best where several cover it, else 0."""
     scores = [0.0] * size
     for rank, quote in reversed(list(enumerate(quotes))):
@@ -29,7 +29,7 @@ def token_scores(quotes: Sequence[Quote], docid: str, size: int) -> list[float]:
     return scores
 
 
-def spans(quotes: Sequence[Quote], docid: str) -> list[tuple[int, int]]:
+def merge_spans(quotes: Sequence[Quote], docid: str) -> list[tuple[int, int]]:
     """The tokens of a document that quotes cover, as disjoint spans; quotes that overlap become one."""
     disjoint: list[tuple[int, int]] = []
     found = [(q.start_token, q.end_token) for q in quotes if q.docid == docid]
@@ -41,12 +41,12 @@ def spans(quotes: Sequence[Quote], docid: str) -> list[tuple[int, int]]:
     return disjoint
 
 
-def eraser_line(instance: Instance, answer: Answer, quotes: Sequence[Quote], erased: Erased) -> dict[str, Any]:
+def make_eraser_row(instance: Instance, answer: Answer, quotes: Sequence[Quote], erased: Erased) -> dict[str, Any]:
     """An instance of ERASER's results format, with ``quotes`` and ``outcome``; `erased`: probabilities, by side."""
     rationales = []
     for docid, tokens in zip(instance.names, instance.documents, strict=True):
-        hard = [{"start_token": start, "end_token": end} for start, end in spans(quotes, docid)]
-        soft = token_scores(quotes, docid, len(tokens))
+        hard = [{"start_token": start, "end_token": end} for start, end in merge_spans(quotes, docid)]
+        soft = compute_token_scores(quotes, docid, len(tokens))
         rationales.append({"docid": docid, "hard_rationale_predictions": hard, "soft_rationale_predictions": soft})
     return {
         "annotation_id": instance.id,
@@ -59,14 +59,14 @@ def eraser_line(instance: Instance, answer: Answer, quotes: Sequence[Quote], era
     }
 
 
-def pair_line(
+def make_pair_row(
     instance: Instance, answer: Answer, quotes: Sequence[Quote], erased: Erased, label_names: Sequence[str]
 ) -> dict[str, Any]:
-    """A row of the perturbation benchmark's results, with ``quotes`` and ``outcome``; `erased` as in `eraser_line`."""
+    """A row of the perturbation benchmark's results, with ``quotes`` and ``outcome``; `erased` as in `make_eraser_row`."""
     sides = {"pred_proba": answer.probabilities} | {PAIR_FIELDS[side]: p for side, p in erased.items()}
     rationale, words = [], []
     for docid, tokens in zip(instance.names, instance.documents, strict=True):
-        scores = token_scores(quotes, docid, len(tokens))
+        scores = compute_token_scores(quotes, docid, len(tokens))
         rationale.append([at for at, score in enumerate(scores) if score])
         words.append([tokens[at] for at in ranking(np.array(scores)) if scores[at]])
     return {

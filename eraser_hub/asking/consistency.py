@@ -19,9 +19,9 @@ from eraser_hub.metrics.tokens import mask, sentences_of
 
 from .alignment import Quote
 from .answers import Answer
-from .lines import spans
+from .prediction_rows import merge_spans
 from .questions import Question
-from .settings import AGAIN
+from .settings import CONSISTENCY_CHECKS
 
 SIMULATED = "simulated"
 # of each language, in the place of a token
@@ -30,13 +30,13 @@ REMOVED, ALONE = "removed", "alone"
 Probabilities = Mapping[str, float]
 
 
-def flags_of(question: Question, quotes: Sequence[Quote]) -> list[list[bool]]:
+def flag_quotes(question: Question, quotes: Sequence[Quote]) -> list[list[bool]]:
     """Of each document which tokens the quotes cover."""
     pairs = zip(question.instance.names, question.instance.documents, strict=True)
-    return [mask(spans(quotes, docid), len(tokens)) for docid, tokens in pairs]
+    return [mask(merge_spans(quotes, docid), len(tokens)) for docid, tokens in pairs]
 
 
-def random_flags(question: Question, flags: Sequence[Sequence[bool]], seed: int) -> list[list[bool]]:
+def draw_random_flags(question: Question, flags: Sequence[Sequence[bool]], seed: int) -> list[list[bool]]:
     """Spans of the same lengths elsewhere in the same documents: each document's are shifted by one random step."""
     bounds = question.instance.bounds
     flat = np.flatnonzero([flag for document in flags for flag in document])
@@ -45,7 +45,7 @@ def random_flags(question: Question, flags: Sequence[Sequence[bool]], seed: int)
     return [[at in shifted for at in range(start, end)] for start, end in pairwise(bounds)]
 
 
-def changed(question: Question, flags: Sequence[Sequence[bool]], kind: str) -> Question:
+def change_question(question: Question, flags: Sequence[Sequence[bool]], kind: str) -> Question:
     """The question with the flagged tokens redacted (a mark each) or removed, or with them alone; lines stay lines."""
     texts = []
     for text, tokens, marked in zip(question.texts, question.instance.documents, flags, strict=True):
@@ -63,7 +63,7 @@ def changed(question: Question, flags: Sequence[Sequence[bool]], kind: str) -> Q
     return replace(question, texts=tuple(texts))
 
 
-def with_quotes_alone(question: Question, quotes: Sequence[Quote]) -> Question:
+def keep_quotes_alone(question: Question, quotes: Sequence[Quote]) -> Question:
     """The question with the quotes, in the model's words and order, in place of the documents they lie in (of the
     first, where they lie in none)."""
     names = question.instance.names
@@ -72,23 +72,23 @@ def with_quotes_alone(question: Question, quotes: Sequence[Quote]) -> Question:
     return replace(question, texts=tuple(texts))
 
 
-def shares(counts: Counter[str], labels: Sequence[str]) -> dict[str, float]:
+def compute_shares(counts: Counter[str], labels: Sequence[str]) -> dict[str, float]:
     """The share of each label; all alike where none was counted."""
     total = counts.total()
     return {label: counts[label] / total if total else 1 / len(labels) for label in labels}
 
 
-def standard_error(samples: int) -> float:
+def compute_standard_error(samples: int) -> float:
     """Of a share of so many samples, at most (where the probability is 1/2).
 
-    >>> standard_error(25)
+    >>> compute_standard_error(25)
     0.1
     """
     return math.sqrt(0.25 / samples)
 
 
-def erased_fields(again: Mapping[str, Answer]) -> dict[str, Probabilities]:
+def find_erased_probabilities(answers: Mapping[str, Answer]) -> dict[str, Probabilities]:
     """Which further answer says p without the rationale (removed, else redacted), and with it alone."""
-    known = {kind: one.probabilities for kind, one in again.items() if one.probabilities is not None}
-    without = known.get(REMOVED, known.get(AGAIN[0]))
+    known = {kind: one.probabilities for kind, one in answers.items() if one.probabilities is not None}
+    without = known.get(REMOVED, known.get(CONSISTENCY_CHECKS[0]))
     return {side: p for side, p in (("comprehensiveness", without), ("sufficiency", known.get(ALONE))) if p is not None}
