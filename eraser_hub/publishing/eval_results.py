@@ -4,8 +4,8 @@
     eval_results/ORG/MODEL/README.md                    the same as metadata of a card
 
 `write_eval_results` (``score --eval-results``) adds to what stands there, so that several corpora and splits gather;
-`make_results_files` (``publish --eval-results``) fills in the datasets' namespace and brings the metadata into the card that
-the model has. Both formats are read and written by huggingface_hub's own classes.
+`make_results_files` (``publish --eval-results``) fills in the datasets' namespace and brings the metadata into the card
+that the model has. Both formats are read and written by huggingface_hub's own classes.
 """
 
 from __future__ import annotations

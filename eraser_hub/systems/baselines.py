@@ -1,4 +1,4 @@
-"""Fit the papers' baselines: logistic regression and random forest over counted words, saved as skops files.
+"""Train the papers' baselines: logistic regression and random forest over word counts, saved as skops files.
 
 Hyperparameters are scanned as Carton 2020 does (appendix A: C in 0.001 .. 1000, 16 .. 512 trees), by five folds of the
 training split, so that the validation split stays unseen.
@@ -32,12 +32,12 @@ FEATURES = ("words", "characters")
 
 
 def join_text(one: Instance, joiner: str = " ") -> str:
-    """Return what a pipeline reads: the query's tokens, then the documents'."""
+    """Return the text that a pipeline reads: the query's tokens, then the documents' tokens."""
     return joiner.join([*one.query, *one.tokens])
 
 
 def train_baseline(system: Baseline, training: Training) -> None:
-    """Fit a baseline, as its paper's code does where that is asked for, and save it."""
+    """Train and save a baseline, as its paper's code does if the config names that paper."""
     config, data, say = training.config, training.data, training.say
     subwords = None
     if config.paper == CARTON:
@@ -64,7 +64,7 @@ def train_baseline(system: Baseline, training: Training) -> None:
 
 
 def build_pipeline(system: Baseline, features: str, size: float, seed: int) -> Any:
-    """Return an unfitted pipeline: a counter of words or characters, and the estimator of that size."""
+    """Build an unfitted pipeline: a counter of words or characters, and an estimator of the given size."""
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.pipeline import make_pipeline
 
@@ -86,19 +86,26 @@ def fit_baseline(
     say: Say = say_nothing,
     copies: int = 1,
 ) -> tuple[Any, dict[str, Any]]:
-    """Choose the size by the mean accuracy of five folds, then fit on everything.
+    """Choose the size by the mean accuracy of five folds, then fit on all instances.
 
-    The same instances and seed give the same pipeline to the last bit, whatever the number of processors: one thread
-    fits, and of equally accurate values the one of stronger regularisation (the smaller C, fewer trees) is taken.
+    The same instances and seed give the same pipeline to the last bit, whatever the number of processors. Fitting uses
+    one thread. Among equally accurate values, the one of stronger regularisation (smaller C, fewer trees) wins.
 
     Args:
-        copies: so many subsets of each text stand one after the other; a text's are in the same folds.
+        system: The baseline.
+        instances: The texts to train on.
+        labels: The label of each instance.
+        features: What to count: "words" or "characters".
+        joiner: The string between two tokens.
+        seed: Seed of the folds and the estimator.
+        say: Receives lines of progress.
+        copies: Number of subsets of each text among the instances; the subsets of a text stay in one fold.
 
     Returns:
         The fitted pipeline and the facts for ``model.json``.
 
     Raises:
-        DataError: unknown features, no text at all.
+        DataError: Unknown features, or no text at all.
     """
     from threadpoolctl import threadpool_limits
 
@@ -133,9 +140,10 @@ def fit_baseline(
 def fit_carton(
     system: Baseline, train: Labelled, validation: Labelled, subwords: Subwords, seed: int, say: Say
 ) -> tuple[Any, dict[str, Any]]:
-    """Fit every size of Carton 2020's code on ``train``; the first of the best accuracy on ``validation`` is kept.
+    """Fit every size of the code of Carton et al. (2020) and return the most accurate on ``validation``.
 
-    TfidfVectorizer and estimators with scikit-learn's defaults, but for a seed of the forest, which the code has not.
+    The first of equally accurate sizes wins. TfidfVectorizer and the estimators use scikit-learn's defaults. The forest
+    has a seed, which the authors' code does not set.
 
     Returns:
         The fitted pipeline over sub-words, and the facts for ``model.json``.
@@ -161,14 +169,16 @@ def fit_carton(
 
 
 def _find_copies(places: NDArray[np.int64], texts: int, copies: int) -> NDArray[np.int64]:
-    """Return the places of all copies of texts."""
+    """Return the positions of all copies of the given texts."""
     return (places + texts * np.arange(copies)[:, None]).ravel()
 
 
 def make_folds(labels: NDArray[np.str_], seed: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Return places to train on and to test on, five times, each label's share in each; fewer times for few instances.
+    """Split positions into up to five stratified folds, each a pair (train, test).
 
-    None where only one label has two instances: then a fold could lack all but one label.
+    There are fewer folds if there are few instances, and none if only one label has two instances: a fold could then
+        lack
+    all labels but one.
     """
     from sklearn.model_selection import StratifiedKFold
 
@@ -187,7 +197,7 @@ def compute_accuracies(
     folds: Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]],
     seed: int,
 ) -> list[Fraction]:
-    """Return the mean accuracy over the folds for each of the ascending sizes, exact, so that ties are ties."""
+    """Return the mean accuracy over the folds for each ascending size, as exact fractions: ties stay ties."""
     sums = [Fraction(0)] * len(system.sizes)
     for train, test in folds:
         estimator = system.estimator(system.sizes[0], seed, warm=True)

@@ -1,4 +1,4 @@
-"""How a trained model does on a split, and how long that will take."""
+"""Evaluate trained models on a split, with progress."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ QUIET_SECONDS = 10.0  # between two lines of progress
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Accuracy and macro F1 (over the labels that occur) on a text: full, or the human rationale alone."""
+    """Accuracy and macro F1 (over the labels that occur) on full texts or on human rationales alone."""
 
     accuracy: float
     macro_f1: float
@@ -43,11 +43,15 @@ def evaluate_on(
     seed: int = 1,
     say: Say = say_nothing,
 ) -> Evaluation:
-    """How a trained model does on a split's full text or on its rationales alone.
+    """Evaluate a model on the full texts of a split, or on its human rationales alone.
 
     Args:
-        limit: on so many instances, drawn by ``seed`` with each label's share; None: on all.
-        say: called with how far it is and the time that is left, every ten seconds.
+        model: The model.
+        split: The split; instances without label are skipped.
+        rationale_only: Show the human rationales alone.
+        limit: Number of instances, stratified by label; None for all.
+        seed: Seed of that draw.
+        say: Receives the progress and the time left, every ten seconds.
     """
     align_labels(model, split.label_names)
     options = {"rationale_only": rationale_only, "uses_query": model.uses_query}
@@ -65,14 +69,14 @@ def evaluate_on(
 
 
 class TextProbabilities:
-    """Asks a model for probabilities of whole texts."""
+    """Probabilities of whole texts by a model, computed in batches."""
 
     def __init__(self, model: Adapter) -> None:
         self.model = model
         self._runner, self._kept = Runner(model, "remove", BATCH_SIZE), 0
 
     def compute(self, instances: Sequence[Instance]) -> NDArray[np.float64]:
-        """Shape (instances, labels), in the order of the model's ``label_names``."""
+        """Return probabilities of shape (instances, labels), in the order of the model's ``label_names``."""
         if self._runner.counts.inputs - self._kept > KEPT_RESULTS:
             self._runner.forget()
             self._kept = self._runner.counts.inputs
@@ -81,20 +85,20 @@ class TextProbabilities:
 
 
 def predict_labels(model: Adapter, instances: Iterable[Instance]) -> Iterator[list[str]]:
-    """The label that the model gives each instance, a chunk at a time."""
+    """Yield the model's labels of the instances, one list per chunk."""
     probabilities = TextProbabilities(model)
     for _, chunk in chunks_of(map(model.seen, instances), CHUNK):
         yield [model.label_names[place] for place in probabilities.compute(chunk).argmax(axis=1)]
 
 
 def find_hits(model: Adapter, instances: Sequence[Instance]) -> list[bool]:
-    """Whether the model tells each instance's label."""
+    """Return for each instance True if the model predicts its label."""
     guesses = chain.from_iterable(predict_labels(model, instances))
     return [guess == one.label for guess, one in zip(guesses, instances, strict=True)]
 
 
 def compute_figures(gold: Sequence[str] | Sequence[int], guesses: Sequence[str] | Sequence[int]) -> dict[str, float]:
-    """``accuracy``, and ``macro_f1`` over the labels that occur."""
+    """Return ``accuracy``, and ``macro_f1`` over the labels that occur."""
     from sklearn.metrics import accuracy_score, f1_score
 
     macro_f1 = f1_score(gold, guesses, average="macro", zero_division=0)  # pyright: ignore[reportArgumentType]
@@ -102,7 +106,7 @@ def compute_figures(gold: Sequence[str] | Sequence[int], guesses: Sequence[str] 
 
 
 def format_duration(seconds: float) -> str:
-    """A duration: ``45 s``, ``3 min 20 s``, ``2 h 5 min``.
+    """Return a duration as text: ``45 s``, ``3 min 20 s``, ``2 h 5 min``.
 
     >>> format_duration(44.6), format_duration(200), format_duration(7500)
     ('45 s', '3 min 20 s', '2 h 5 min')

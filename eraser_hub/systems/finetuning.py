@@ -40,10 +40,10 @@ Row = dict[str, Any]  # what a collator takes: input_ids, attention_mask, token_
 def train_encoder(system: FineTuning, training: Training) -> None:
     """Train and save a classifier that ``explain`` opens.
 
-    Where the recipe leaves the task open, it is multiple choice for queries that hold an answer for each label.
+    Task "auto" means multiple choice if every query holds an answer for each label, else classification.
 
     Raises:
-        DataError: the model cannot be opened; what :func:`fit` raises.
+        DataError: The model cannot be opened, or :func:`fit` fails.
     """
     config, data = training.config, training.data
     task: Task = config.task
@@ -58,18 +58,17 @@ def train_encoder(system: FineTuning, training: Training) -> None:
 
 
 def _has_choices(instances: Sequence[Instance], label_names: Sequence[str]) -> bool:
-    """Return whether every query holds one answer for each label, ``[sep]`` between."""
+    """Return True if every query holds one answer for each label, separated by ``[sep]``."""
     return len(label_names) > 1 and all(len(answers_of(one)) == len(label_names) for one in instances)
 
 
 def finetune(training: Training, hyper: Hyper) -> None:
-    """Train and save a classifier of a task that is decided.
+    """Train and save a classifier of a known task.
 
     Args:
-        training: of a recipe whose ``model`` is a local folder or Hub id of an encoder (its classification head may be
-            missing), and whose ``task`` is classification or multiple-choice (the query holds an answer for each label,
-            ``[sep]`` between).
-        hyper: its hyper-parameters; those of the recipe go before them.
+        training: Its config names an encoder as ``model``, a local folder or Hub id (the classification head may be
+            missing), and as ``task`` classification or multiple-choice.
+        hyper: The hyper-parameters; those of the config take precedence.
     """
     import transformers
 
@@ -100,7 +99,7 @@ def finetune(training: Training, hyper: Hyper) -> None:
 
 
 class FinetuningObjective(Objective[Row]):
-    """The network's own loss on windows of texts, or on questions with an input for each answer."""
+    """The network's own loss on windows of texts, or on questions with one input per answer."""
 
     def __init__(
         self,
@@ -116,14 +115,17 @@ class FinetuningObjective(Objective[Row]):
         self._collate, self._batch_size = collate, batch_size
 
     def examples(self, epoch: int) -> Sequence[Row]:
+        """Return the examples of an epoch."""
         instances = self._train if self._draw is None else [self._train[number] for number in self._draw(epoch)]
         return [row for rows in instances for row in rows]
 
     def size(self, example: Row) -> int:
+        """Return the length of an example in sub-words."""
         first = example["input_ids"]
         return max(map(len, first)) if isinstance(first[0], list) else len(first)
 
     def loss(self, batch: Sequence[Row]) -> Tensor:
+        """Return the loss of a batch."""
         return self._compute_outputs(batch).loss  # type: ignore[no-any-return]
 
     def _compute_outputs(self, batch: Sequence[Row]) -> Any:
@@ -131,7 +133,7 @@ class FinetuningObjective(Objective[Row]):
         return self.network(**inputs)
 
     def validate(self) -> dict[str, float]:
-        """By instance: the probabilities of its windows are averaged, as in use."""
+        """Validate by instance: the probabilities of its windows are averaged, as in use."""
         if not self._validation:
             return {}
         number_of = {id(row): number for number, rows in enumerate(self._validation) for row in rows}
@@ -151,7 +153,7 @@ class FinetuningObjective(Objective[Row]):
 def _make_untrained_model(
     config: TrainConfig, label_names: Sequence[str], uses_query: bool, query_last: bool
 ) -> SequenceModel:
-    """The adapter of an encoder with a new head; it cuts the training examples."""
+    """Return the adapter of an encoder with a new head, which cuts the training examples."""
     import transformers
 
     chooses, names, head = config.task == MULTIPLE_CHOICE, dict(enumerate(label_names)), dict[str, Any]()
@@ -174,7 +176,7 @@ def _make_untrained_model(
 
 
 def _make_training_rows(model: SequenceModel, part: Labelled, label_names: Sequence[str]) -> list[list[Row]]:
-    """Each instance's examples: its windows, or a question with one input for every answer."""
+    """Return the examples of each instance: its windows, or a question with one input per answer."""
     examples = []
     for one, name in zip(*part, strict=True):
         encoded, label = model.encode(one), label_names.index(name)
@@ -195,7 +197,7 @@ def _make_row(window: Window, tokenizer: Any) -> Row:
 
 
 def _make_collator(pad: Callable[[list[Row]], Any], answers: int) -> Callable[[list[Row]], dict[str, Any]]:
-    """A collator of questions, each with as many inputs as answers: shape (questions, answers, sub-words)."""
+    """Return a collator of questions with one input per answer: shape (questions, answers, sub-words)."""
 
     def collate(batch: list[Row]) -> dict[str, Any]:
         names = [name for name in batch[0] if name != "labels"]

@@ -1,7 +1,7 @@
-"""The one loop that trains PyTorch networks: Adam, early stopping, checkpoints, progress with the time that is left.
+"""The training loop of PyTorch networks: Adam, early stopping, checkpoints, progress with the time left.
 
-The same data, seed and hyper-parameters give the same weights on one machine, also where a training was stopped and
-goes on: the order of an epoch's examples depends on seed and epoch alone, and a checkpoint holds the state of torch's
+The same data, seed and hyper-parameters give the same weights on one machine, also if the training was stopped and
+resumed: the order of an epoch's examples depends on seed and epoch alone, and a checkpoint holds the state of torch's
 random numbers.
 """
 
@@ -36,11 +36,11 @@ BEST = "best.pt"
 
 
 class Objective(ABC, Generic[Example]):
-    """What is trained on what.
+    """A network, its training examples and its loss.
 
     Attributes:
-        network: the module whose weights are trained, on its device.
-        device: where.
+        network: The module whose weights are trained, on its device.
+        device: The device.
     """
 
     network: nn.Module
@@ -48,23 +48,23 @@ class Objective(ABC, Generic[Example]):
 
     @abstractmethod
     def examples(self, epoch: int) -> Sequence[Example]:
-        """The examples of an epoch; they may be drawn anew in each, by a seed of their own."""
+        """Return the examples of an epoch; they may be drawn anew in each epoch, by their own seed."""
 
     @abstractmethod
     def size(self, example: Example) -> int:
-        """Its length: examples of like length go into one batch."""
+        """Return the length of an example: examples of similar length form a batch."""
 
     @abstractmethod
     def loss(self, batch: Sequence[Example]) -> Tensor:
-        """A number that training makes small."""
+        """Return the loss of a batch."""
 
     def batches(self, examples: Iterable[Example], batch_size: int) -> Iterator[list[Example]]:
-        """Examples of like length together, the longest first: what validation runs over."""
+        """Return batches of examples of similar length, the longest first, for validation."""
         order = sorted(examples, key=self.size, reverse=True)
         return (order[start : start + batch_size] for start in range(0, len(order), batch_size))
 
     def validate(self) -> dict[str, float]:
-        """``accuracy``, ``macro_f1`` and ``loss`` on the validation split; nothing where there is none.
+        """Return ``accuracy``, ``macro_f1`` and ``loss`` on the validation split; an empty dictionary without one.
 
         The loss breaks ties between equal scores.
         """
@@ -73,12 +73,16 @@ class Objective(ABC, Generic[Example]):
 
 @dataclass(slots=True)
 class Progress:
-    """How far a training is; what a checkpoint holds beside weights.
+    """The progress of a training; a checkpoint holds it beside the weights.
 
     Attributes:
-        step, epoch, done: steps in all; the epoch at hand; its steps that are done.
-        best, best_loss, best_epoch: the best validation score, the loss beside it and its epoch, -1 for none.
-        history: figures of each epoch.
+        step: Number of steps done in all epochs.
+        epoch: The current epoch.
+        done: Number of steps done in the current epoch.
+        best: The best validation score.
+        best_loss: The loss of the best epoch.
+        best_epoch: The epoch of the best score; -1 for none.
+        history: The figures of each epoch.
     """
 
     step: int = 0
@@ -91,19 +95,23 @@ class Progress:
 
 
 def fit(objective: Objective[Example], hyper: Hyper, seed: int, folder: Path, say: Say) -> Progress:
-    """Train; the network ends with its best weights by the validation split, or the last where there is none.
+    """Train a network; it ends with its best weights by the validation split, or the last weights without one.
 
     Args:
-        folder: of :func:`folder.checkpoint_dir`; a checkpoint in it is gone on with.
+        objective: The network, its examples and its loss.
+        hyper: The hyper-parameters.
+        seed: Seed of the batches and of torch.
+        folder: The folder of :func:`folder.checkpoint_dir`; training resumes from a checkpoint in it.
+        say: Receives lines of progress.
 
     Raises:
-        DataError: out of memory, a loss that is not finite.
+        DataError: Out of memory, or a loss that is not finite.
     """
     return _Fit(objective, hyper, seed, folder, say).run()
 
 
 class _Fit(Generic[Example]):
-    """One training on its way."""
+    """One training in progress."""
 
     def __init__(self, objective: Objective[Example], hyper: Hyper, seed: int, folder: Path, say: Say) -> None:
         self.objective, self.hyper, self.seed, self.folder, self.say = objective, hyper, seed, folder, say
@@ -117,6 +125,7 @@ class _Fit(Generic[Example]):
         self.reported_at = self.saved_at = self.started_at = time.monotonic()
 
     def run(self) -> Progress:
+        """Train to the end and return the progress."""
         progress = self.progress
         torch.manual_seed(self.seed)
         self._load_checkpoint()
@@ -193,7 +202,7 @@ class _Fit(Generic[Example]):
         return float(np.mean(self.losses)) if self.losses else math.nan
 
     def _validate(self) -> None:
-        """Look at the validation split, keep the weights where they are the best, and say how it stands."""
+        """Validate, keep the weights if they are the best so far, and report."""
         progress, loss = self.progress, self._compute_mean_loss()
         self.losses = []
         with torch.inference_mode():
@@ -213,7 +222,7 @@ class _Fit(Generic[Example]):
         self.say(", ".join([*words, self._describe_time_left()]))
 
     def _get_trained_weights(self) -> dict[str, Tensor]:
-        """Weights that training changes."""
+        """Return the weights that training changes."""
         frozen = {name for name, weights in self.network.named_parameters() if not weights.requires_grad}
         return {name: value for name, value in self.network.state_dict().items() if name not in frozen}
 
@@ -249,7 +258,7 @@ class _Fit(Generic[Example]):
 
 
 def batch_by_length(sizes: Sequence[int], batch_size: int, random: np.random.Generator) -> list[list[int]]:
-    """Numbers of examples in batches of like length, in random order; each number is in one."""
+    """Return batches of example numbers of similar length, in random order; each number occurs once."""
     order = random.permutation(len(sizes)).tolist()
     pool = batch_size * POOL
     batches = []
@@ -260,7 +269,7 @@ def batch_by_length(sizes: Sequence[int], batch_size: int, random: np.random.Gen
 
 
 def compute_rate(step: int, total: int, hyper: Hyper) -> float:
-    """The factor of the learning rate at a step, from 0: it grows over the warmup, and then falls where it decays."""
+    """Return the factor of the learning rate at a step: it grows over the warmup, then falls if it decays."""
     if step < hyper.warmup_steps:
         return step / hyper.warmup_steps
     return (total - step) / max(1, total - hyper.warmup_steps) if hyper.linear_decay else 1.0

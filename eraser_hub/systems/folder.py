@@ -1,9 +1,8 @@
-"""A model's folder while it is trained: what a stopped training leaves, and how the next one goes on with it.
+"""A model's folder during training: checkpoints, and how a stopped training resumes.
 
-out/.training/recipe.json     what is trained from what; another recipe does not go on from here
-out/.training/checkpoint.pt   how far it is (:mod:`fitting`)
-out/.training/saving          the model's own files are being written: they may be half of an old and half of a new
-model
+out/.training/recipe.json     the settings of the training; a training with other settings does not resume here
+out/.training/checkpoint.pt   the progress (:mod:`fitting`)
+out/.training/saving          present while the model's files are written: they may mix an old and a new model
 """
 
 from __future__ import annotations
@@ -30,17 +29,19 @@ BUSY = "another training is at work in this folder; wait for it or stop it"
 
 @contextmanager
 def checkpoint_dir(out: Path, identity: dict[str, Any], resume: bool, say: Say) -> Iterator[Path]:
-    """A folder in ``out`` for what a stopped training needs to go on; it goes when the block ends without an error.
+    """Provide a folder in ``out`` for checkpoints, and remove it if the block ends without an error.
 
-    After an error or a stop it is kept where a checkpoint lies in it.
+    After an error or a stop, the folder is kept if it holds a checkpoint.
 
     Args:
-        recipe: JSON that says what is trained from what.
-        resume: go on from the checkpoint of a stopped training.
+        out: The folder of the model.
+        identity: JSON that identifies the training: its settings and data.
+        resume: Resume from the checkpoint of a stopped training.
+        say: Receives lines of progress.
 
     Raises:
-        BusyError: another training is at work here.
-        DataError: with ``resume``, the stopped training's recipe was another.
+        BusyError: Another training is at work here.
+        DataError: With ``resume``, the stopped training has other settings.
     """
     new, folder = not out.exists(), out / UNFINISHED
     try:
@@ -87,7 +88,7 @@ def _resume_or_clear(folder: Path, identity: dict[str, Any], resume: bool, out: 
 
 @contextmanager
 def mark_saving(out: Path) -> Iterator[None]:
-    """While the model's files are written: what is stopped in between is not taken for a model."""
+    """Mark the folder while the model's files are written: a half-written model is not opened."""
     mark = out / UNFINISHED / SAVING
     mark.parent.mkdir(parents=True, exist_ok=True)
     mark.touch()
@@ -96,7 +97,7 @@ def mark_saving(out: Path) -> Iterator[None]:
 
 
 def write_facts(facts: dict[str, Any], out: Path) -> None:
-    """Write ``model.json``: how the model was trained, which ``explain`` reads."""
+    """Write ``model.json``, which ``explain`` reads: how the model was trained."""
     with replacing(out / "model.json") as beside:
         text = json.dumps({"eraser_hub": __version__, **facts}, indent=2, ensure_ascii=False)
         beside.write_text(text + "\n", "utf-8")

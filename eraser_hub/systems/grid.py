@@ -1,4 +1,4 @@
-"""Train every combination of a grid, and keep the best; one after the other, or side by side by Ray Tune."""
+"""Train every combination of a grid and keep the best, one after another or in parallel by Ray Tune."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ Train = Callable[[Training], Result]
 
 @dataclass(frozen=True, slots=True)
 class TrialScore:
-    """How well a combination does on the validation split.
+    """The validation result of one combination.
 
     Attributes:
-        score: the greatest is the best, of equal ones the first.
-        figures: name -> what is told of it, the one that decides first.
+        score: The greatest is the best; of equal scores the first wins.
+        figures: Names and values to report; the first one decides.
     """
 
     score: tuple[float, float]
@@ -47,19 +47,21 @@ class TrialScore:
 def train_grid(
     training: Training, train: Train[Result], judge: Callable[[Result], TrialScore]
 ) -> tuple[Result, list[dict[str, object]]]:
-    """Train every combination of a grid's values; without a grid the one there is, unjudged.
+    """Train every combination of a grid's values; without a grid, train once and do not judge.
 
-    With ``workers`` above 1 so many are trained side by side. Each combination has a folder in the training's, and what
-    is done of one is not done again.
+    With ``workers`` above 1, that many are trained in parallel. Each combination has a folder in the training's folder;
+    finished combinations are not trained again.
 
     Args:
-        train: trains a recipe in a folder, from which it goes on where it was stopped there.
+        training: The training, with the grid in its config.
+        train: Trains one config, resuming in its folder.
+        judge: Returns the validation result of a trained combination.
 
     Returns:
-        What ``train`` gives of the best by the validation split, and of each combination its settings and figures.
+        The result of ``train`` for the best combination, and the settings and figures of each combination.
 
     Raises:
-        DataError: no validation split to choose by; what ``train`` raises; see `run_in_parallel`.
+        DataError: No validation split to choose by, or an error of ``train`` or `run_in_parallel`.
     """
     config, folder, say = training.config, training.folder, training.say
     trials = parse_grid(config.grid)
@@ -97,17 +99,19 @@ def train_grid(
 
 
 def run_in_parallel(jobs: Sequence[Callable[[], object]], workers: int, folder: Path, say: Say) -> None:
-    """Run every job in a process of Ray's, at most ``workers`` of them at a time, each on a processor of its own.
+    """Run every job in a Ray process, at most ``workers`` at a time, each on its own processor.
 
-    Each leaves in its folder what a training leaves that was stopped behind its last step. So the loop finds there what
-    it would have trained itself, to the byte.
+    Each job leaves in its folder the files of a training that was stopped after its last step. The loop then finds
+    there the bytes that it would have produced itself.
 
     Args:
-        jobs: trainings that keep what they do in folders of their own.
-        folder: on a file system that all workers see.
+        jobs: Trainings that write to their own folders.
+        workers: Largest number of jobs at a time.
+        folder: A folder on a file system that all workers see.
+        say: Receives lines of progress.
 
     Raises:
-        DataError: Ray is not installed; a job's own error, in its words.
+        DataError: Ray is not installed, or a job failed.
     """
     need("ray")
     os.environ.update({name: os.environ.get(name, value) for name, value in SETTINGS.items()})
@@ -139,7 +143,7 @@ def run_in_parallel(jobs: Sequence[Callable[[], object]], workers: int, folder: 
 
 
 def _get_gpu_share(workers: int) -> float:
-    """What each of the workers gets of the graphics processors: one, or its part of one."""
+    """Return the share of a GPU that each worker gets, at most 1."""
     import torch
 
     return min(1.0, torch.cuda.device_count() / workers)
@@ -148,7 +152,7 @@ def _get_gpu_share(workers: int) -> float:
 def _run_trial(
     config: dict[str, Any], jobs: Sequence[Callable[[], object]], threads: int, place: str
 ) -> dict[str, str]:
-    """One job, in Ray's process: with the driver's threads, since sums differ with their number, and in its folder."""
+    """Run one job in Ray's process, in its folder and with the driver's number of threads: sums depend on it."""
     import torch
 
     torch.set_num_threads(threads)

@@ -1,8 +1,8 @@
-"""The systems that ``train`` makes: what each is, what it takes and needs, and how it is trained.
+"""The systems that ``train`` makes: their options, their needs and their trainers.
 
-A system is a class in a module of its own in :mod:`eraser_hub.systems.models`, or a third party's entry point of the
-group ``eraser_hub.systems``. Such a module imports neither PyTorch nor scikit-learn: names and arguments are read
-without them. What a system is made of is named by its place, ``package.module:name``, and imported when needed.
+A system is a class in its own module in :mod:`eraser_hub.systems.models`, or an entry point of a third party in the
+group ``eraser_hub.systems``. Such a module imports neither PyTorch nor scikit-learn: the command line reads names and
+options without them. Networks and trainers are named as ``package.module:name`` and imported when needed.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ _OF_SOME = ("encoder", "embeddings", "hyper", "grid")  # arguments that not ever
 
 
 class TrainedSystem(ABC):
-    """One of the models that ``train`` makes; the first line of a subclass's docstring says what it is.
+    """A model that ``train`` makes; the first line of a subclass's docstring describes it.
 
     Attributes:
-        paper: where it stands.
-        packages: that its training needs.
-        takes: arguments of a recipe that it takes and others do not.
-        needs: what the data have to hold: ``rationales``, ``pairs`` (of a text and a query, or of two texts).
-        tasks: what it can learn beside classification.
-        selects: whether it comes with hard rationales of its own.
-        trainer: the place of the function that trains it: (system, :class:`Training`) -> the figures of the validation
-            split, or None where they were not found.
+        paper: Where the paper describes it.
+        packages: Packages that its training needs.
+        takes: Options of `TrainConfig` that it takes and others do not.
+        needs: What the data must hold: ``rationales``, ``pairs`` (of a text and a query, or of two texts).
+        tasks: What it can learn beside classification.
+        selects: True if it gives hard rationales of its own.
+        trainer: The place of the function that trains it: (system, :class:`Training`) -> the figures of the validation
+            split, or None if it has none.
     """
 
     paper: ClassVar[str] = ""
@@ -53,10 +53,10 @@ class TrainedSystem(ABC):
     trainer: ClassVar[str]
 
     def check(self, config: TrainConfig) -> None:
-        """Refuse, before anything is read, what the system would not use.
+        """Refuse, before any data are read, options that the system does not use.
 
         Raises:
-            DataError: says what.
+            DataError: An option that the system does not use.
         """
         for name in _OF_SOME:
             if getattr(config, name) and name not in self.takes:
@@ -74,23 +74,23 @@ class TrainedSystem(ABC):
             raise DataError(f"`train_on` {SUBSETS}: {words}", rule="unsupported")
 
     def validation_limit(self, config: TrainConfig) -> int | None:
-        """Return how many instances of the validation split its training looks at; None for all."""
+        """Return how many instances of the validation split the training reads; None for all."""
         return 0
 
     def fit(self, training: Training) -> Evaluation | None:
-        """Train and save; give how well the model does on the validation split, where training found that out."""
+        """Train and save; return the figures of the validation split if the training computes them."""
         need(*self.packages)
         figures: Evaluation | None = resolve_name(self.trainer)(self, training)
         return figures
 
 
 class Baseline(TrainedSystem):
-    """A scikit-learn classifier over counted words, whose size is chosen from a grid.
+    """A scikit-learn classifier over word counts, whose size is chosen from a grid.
 
     Attributes:
-        size: the estimator's parameter that is chosen.
-        sizes: its values, the one of strongest regularisation first.
-        words: what lines of progress call it.
+        size: The parameter of the estimator that is chosen.
+        sizes: Its values, the strongest regularisation first.
+        words: Its name in lines of progress.
     """
 
     packages = ("sklearn", "skops")
@@ -102,19 +102,21 @@ class Baseline(TrainedSystem):
 
     @abstractmethod
     def estimator(self, size: float, seed: int, warm: bool = False) -> Any:
-        """Return an unfitted estimator; ``warm``: a further fit goes on from the one before."""
+        """Return an unfitted estimator; ``warm``: a further fit continues the one before."""
 
     @abstractmethod
     def paper_estimator(self, size: float, seed: int) -> Any:
-        """Return an unfitted estimator as the code of Carton et al. (2020) makes it."""
+        """Return an unfitted estimator with the settings of the code of Carton et al. (2020)."""
 
     def check(self, config: TrainConfig) -> None:
+        """Refuse options that a baseline does not use."""
         super().check(config)
         if config.train_on == SUBSETS and config.paper == CARTON:
             words = f"`train_on` {SUBSETS}: not with `paper` {CARTON}, which trains on whole texts"
             raise DataError(words, rule="option-conflict")
 
     def validation_limit(self, config: TrainConfig) -> int | None:
+        """Return how many instances of the validation split the training reads."""
         return None if config.paper == CARTON else 0
 
 
@@ -122,12 +124,13 @@ class NetworkSystem(TrainedSystem):
     """One of the papers' networks, or a pipeline of them.
 
     Attributes:
-        hyper: its hyper-parameters by the paper.
-        with_encoder: those that differ with an encoder.
-        encoder: whether it reads an encoder's states.
-        network, pointer: the places of the network's class, and of that which answers questions.
-        reads_apart: texts that come in twos are read as two segments.
-        stages: of a pipeline, the models that are trained one after the other; the last is the classifier.
+        hyper: The paper's hyper-parameters.
+        with_encoder: Hyper-parameters that differ with an encoder.
+        encoder: Use of an encoder: ``no``, ``optional`` or ``required``.
+        network: The place of the network's class.
+        pointer: The place of the network's class for answering questions.
+        reads_apart: True if texts in pairs are read as two segments.
+        stages: Of a pipeline, the models that are trained one after another; the last one is the classifier.
     """
 
     takes = _OF_SOME
@@ -141,11 +144,11 @@ class NetworkSystem(TrainedSystem):
     stages: ClassVar[tuple[str, ...]] = ()
 
     def make_hyper(self, config: TrainConfig) -> Hyper:
-        """Return the hyper-parameters: the paper's, with the recipe's in their place.
+        """Return the paper's hyper-parameters, overridden by those of the config.
 
         Raises:
-            DataError: a name that the system does not have (it lists those that it has), a value of another type or
-                range; an encoder that is missing, or that nothing would use.
+            DataError: A name that the system does not have (the message lists its names), a value of another type or
+                range, an encoder that is missing, or one that the system does not use.
         """
         if self.encoder == "required" and not config.encoder:
             words = f"{config.model} needs one, a transformers folder or Hub id; there is no default"
@@ -159,6 +162,7 @@ class NetworkSystem(TrainedSystem):
         return made
 
     def check(self, config: TrainConfig) -> None:
+        """Refuse options that the network does not use."""
         for trial in parse_grid(config.grid):
             self.make_hyper(replace(config, hyper=(*config.hyper, *trial)))
         if config.encoder and config.embeddings:
@@ -167,18 +171,19 @@ class NetworkSystem(TrainedSystem):
         super().check(config)
 
     def check_data(self, config: TrainConfig, hyper: Any, data: Data, say: Say) -> None:
-        """Refuse data that lack what the system needs, and say what some of them lack.
+        """Refuse data that lack what the system needs, and report what some instances lack.
 
         Raises:
-            DataError: says what.
+            DataError: The data lack what the system needs.
         """
 
     def validation_limit(self, config: TrainConfig) -> int | None:
+        """Return how many instances of the validation split the training reads."""
         return config.limit
 
 
 class FineTuning(TrainedSystem):
-    """A transformers encoder, fine-tuned as a classifier: what is trained where the model is no system's name."""
+    """A fine-tuned transformers encoder: the system for model names that are not registered."""
 
     paper = "Carton et al. (2020), appendix A"
     tasks = (MULTIPLE_CHOICE,)
@@ -187,6 +192,7 @@ class FineTuning(TrainedSystem):
     hyper = Hyper(epochs=3.0, learning_rate=2e-5, warmup_steps=50, linear_decay=True, patience=0, clip=1.0)
 
     def fit(self, training: Training) -> Evaluation | None:
+        """Fine-tune and save the encoder."""
         from eraser_hub.attribution.open import looks_like_a_path
 
         model = training.config.model
@@ -200,7 +206,7 @@ SYSTEMS: Registry[TrainedSystem] = Registry("eraser_hub.systems", "system", Trai
 
 
 def find_system(model: str) -> TrainedSystem:
-    """Return the system of that name; fine-tuning for other names, which are those of transformers models."""
+    """Return the system of that name; fine-tuning for other names, which are transformers models."""
     return SYSTEMS[model]() if model in SYSTEMS else FineTuning()
 
 

@@ -1,4 +1,4 @@
-"""What to train on what."""
+"""The settings of a training."""
 
 from __future__ import annotations
 
@@ -91,12 +91,12 @@ class TrainConfig(Options):
     regimes: bool = False
 
     def options(self) -> dict[str, int | float]:
-        """Return the hyper-parameters that are arguments of their own, but for those that the paper decides."""
+        """Return the hyper-parameters that are options of their own and that are set."""
         values = {name: getattr(self, name) for name in ("epochs", "max_steps", "batch_size", "learning_rate")}
         return {name: value for name, value in values.items() if value is not None}
 
     def identity(self) -> dict[str, object]:
-        """Return what must agree for a stopped training to go on."""
+        """Return the settings that must agree for a stopped training to resume."""
         loose = ("resume", "workers", "train_on", "regimes")
         values = {field.name: getattr(self, field.name) for field in fields(TrainConfig) if field.name not in loose}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
@@ -104,7 +104,7 @@ class TrainConfig(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class TrainArguments(TrainConfig):
-    """What to train on what, and where the model goes.
+    """The settings of a training, and the folder of its model.
 
     Attributes:
         out: Folder for the model.

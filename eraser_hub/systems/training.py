@@ -1,4 +1,4 @@
-"""From a recipe to a model folder and its figures."""
+"""Train a model by its settings, save it and report its figures."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ REGIMES = {
 
 
 def is_answering(config: TrainConfig, system: TrainedSystem, data: Split) -> bool:
-    """Return whether a model is to answer with words of the text: where asked for, and where answers are known.
+    """Return True if the model learns to answer with words of the text, by the config or by the data.
 
     Raises:
-        DataError: a system that does not learn to answer, no answers, parts of the texts, no question.
+        DataError: The system does not learn to answer, or there are no answers, partial texts or no questions.
     """
     able = ANSWERS in system.tasks
     if config.task != ANSWERS and not (config.task == "auto" and able and has_answers(data)):
@@ -71,10 +71,10 @@ def is_answering(config: TrainConfig, system: TrainedSystem, data: Split) -> boo
 
 
 def _read_answer_data(config: TrainConfig, split: Split, evaluated: Split | None, say: Say) -> Data:
-    """The questions to learn to answer, and those to validate on.
+    """Return the questions to train on and to validate on.
 
     Raises:
-        DataError: no answer that stands in its text.
+        DataError: No answer occurs in its text.
     """
     train = keep_answerable(read_answers(split, config.limit, config.seed), config.split, say)
     unseen: Labelled = ([], [])
@@ -84,7 +84,7 @@ def _read_answer_data(config: TrainConfig, split: Split, evaluated: Split | None
 
 
 def has_answers(split: Split) -> bool:
-    """Whether any of the split's rows asks a question whose answer, a text or "" for none, is known."""
+    """Return True if any row of the split asks a question with a known answer, a text or "" for none."""
     return split.kind == "perturbation" and any(answer is not None for _, answer in split.read(_read_answer))
 
 
@@ -96,14 +96,15 @@ def _read_answer(row: Mapping[str, Any], label_names: Sequence[str]) -> tuple[In
 
 
 def read_answers(split: Split, limit: int | None = None, seed: int = 1) -> Labelled:
-    """Instances of a split whose answer is known, and their answers, "" where the text holds none.
+    """Return the instances of a split with known answers, and the answers; "" if the text holds none.
 
     Args:
-        limit: so many, with the share of questions without answer as in the split; None: all.
-        seed: of that draw.
+        split: The split.
+        limit: Number of instances, stratified by questions with and without answer; None for all.
+        seed: Seed of that draw.
 
     Raises:
-        DataError: no answers at all, an answer that is no string.
+        DataError: No answers at all, or an answer that is not a string.
     """
     rows = [(one, answer) for one, answer in split.read(_read_answer) if answer is not None]
     if not rows:
@@ -116,10 +117,10 @@ def read_answers(split: Split, limit: int | None = None, seed: int = 1) -> Label
 
 
 def keep_answerable(part: Labelled, name: str, say: Say) -> Labelled:
-    """The instances whose answers are words of their texts; how many others there are is said.
+    """Return the instances whose answers occur in their texts, and report the number of others.
 
     Raises:
-        DataError: none.
+        DataError: No answer occurs in its text.
     """
     pairs = [pair for pair in zip(*part, strict=True) if find_answer_span(pair[0].tokens, pair[1]) is not None]
     if not pairs:
@@ -131,23 +132,23 @@ def keep_answerable(part: Labelled, name: str, say: Say) -> Labelled:
 
 
 def describe_answers(model: Adapter, part: Labelled) -> str:
-    """F1 of a model's answers, in a line."""
+    """Return one line with the F1 of a model's answers."""
     scores = [answer_f1(model.answer_text(model.encode(one))[0], gold) for one, gold in zip(*part, strict=True)]
     return f"answers: F1 {float(np.mean(scores)):.3f} ({len(scores)} instances)"
 
 
 def train_model(config: TrainConfig, out: Path, say: Say = say_nothing, figures: bool = True) -> Iterator[str]:
-    """Train, save into ``out``, and give a line of figures per regime.
+    """Train a model, save it into ``out``, and yield a line of figures per regime.
 
     Args:
-        recipe: what to train on what; with ``regimes`` it is trained the other way too, beside ``out``'s model, for
-            Carton et al. (2020)'s three regimes.
-        out: the model's folder; a model that lies there is replaced.
-        say: called with lines of progress.
-        figures: evaluate what was trained; where it is False the evaluation split serves validation alone.
+        config: The settings; with ``regimes``, a second model is trained beside the first one, for the three regimes of
+            Carton et al. (2020).
+        out: The folder of the model; a model in it is replaced.
+        say: Receives lines of progress.
+        figures: Evaluate the model; if False, the evaluation split serves validation alone.
 
     Raises:
-        DataError: unknown model or split, no labels, no rationales where they are asked for, a seed out of range.
+        DataError: Unknown model or split, no labels, missing rationales, or a seed out of range.
     """
     need("sklearn", "skops")
     _check_folder(config, out)
@@ -159,7 +160,7 @@ def train_model(config: TrainConfig, out: Path, say: Say = say_nothing, figures:
     identity, learns = config.identity(), _read_answer_data if answers else partial(_read_data, system)
 
     def train_once(config: TrainConfig, out: Path, folder: Path) -> Evaluation | None:
-        """Figures of the validation split, where training had to find them out."""
+        """Train one model; return the figures of the validation split if the training computes them."""
         what = learns(config, data, evaluated, say)
         facts = _make_facts(config, data, what)
         return system.fit(Training(config, what, out, folder, say, facts, share=lambda: kd_of(data)))
@@ -183,7 +184,7 @@ def train_model(config: TrainConfig, out: Path, say: Say = say_nothing, figures:
 
 
 def _make_facts(config: TrainConfig, split: Split, data: Data) -> dict[str, Any]:
-    """Return what ``model.json`` says of the data that a model was trained on."""
+    """Return what ``model.json`` says about the data of a training."""
     return {
         "dataset": Path(config.dataset).name,
         "config": split.config,
@@ -210,10 +211,10 @@ def _check_folder(config: TrainConfig, out: Path) -> None:
 
 
 def check_config(config: TrainConfig, system: TrainedSystem) -> None:
-    """Refuse, before anything is read, an unknown preset and what the system would not use.
+    """Refuse, before any data are read, an unknown preset and options that the system does not use.
 
     Raises:
-        DataError: says which.
+        DataError: An unknown preset, or an option that the system does not use.
     """
     preset_of(config.paper)  # it refuses an unknown one
     system.check(config)
@@ -228,10 +229,10 @@ def check_config(config: TrainConfig, system: TrainedSystem) -> None:
 
 
 def open_evaluation_split(config: TrainConfig) -> Split | None:
-    """Return the split to evaluate on: the one asked for, or validation where it has labels and was not trained on.
+    """Return the split to evaluate on: ``eval_split``, or validation if it has labels and was not trained on.
 
     Raises:
-        DataError: the split asked for is not there, or has no labels.
+        DataError: ``eval_split`` does not exist or has no labels.
     """
     if config.eval_split == "":
         return None
@@ -254,7 +255,7 @@ def open_evaluation_split(config: TrainConfig) -> Split | None:
 def _describe_figures(
     config: TrainConfig, model: Path, split: Split, known: Evaluation | None, say: Say
 ) -> Iterator[str]:
-    """A line for each regime; ``known``: what the training already found on the text that it trains on."""
+    """Yield a line per regime; ``known`` are figures that the training already computed."""
     adapter = open_model(model, trust_remote_code=config.trust_remote_code)
     options: dict[str, Any] = {"limit": config.limit, "seed": config.seed, "say": say}
     first = next(split.instances(), None)
@@ -272,7 +273,7 @@ def _describe_figures(
 
 
 def _read_data(system: TrainedSystem, config: TrainConfig, split: Split, evaluated: Split | None, say: Say) -> Data:
-    """The instances of the recipe's training text, and those to validate on, where the system does."""
+    """Return the instances to train on, and those to validate on if the system validates."""
     query = queries_differ(split) if config.query is None else config.query
     rationale_only = config.train_on == "rationale"
     options: dict[str, Any] = {"rationale_only": rationale_only, "uses_query": query, "seed": config.seed}

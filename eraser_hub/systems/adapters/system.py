@@ -1,4 +1,4 @@
-"""A model of ``train`` in a folder: a network, or a pipeline, each of whose stages is such a folder."""
+"""Open a model of ``train`` in a folder: a network, or a pipeline whose stages are such folders."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from ..system import SYSTEMS
 
 
 class SystemOpener(Opener):
-    """One of the papers' networks, or a pipeline of them: a stage selects, another decides."""
+    """Opener of the papers' networks and of pipelines of them: one stage selects, another one decides."""
 
     @classmethod
     def opens(cls, opening: Opening) -> bool:
+        """Return True if the folder holds a network or a pipeline."""
         return "network" in opening.facts
 
     @classmethod
     def open(cls, opening: Opening) -> Adapter:
+        """Open the network or the pipeline."""
         need("torch", "transformers")
         from ..networks.files import open_network
         from ..pipelines.pipeline import open_pipeline
@@ -34,5 +36,6 @@ class SystemOpener(Opener):
 
     @classmethod
     def selects(cls, opening: Opening) -> bool:
+        """Return True if the model selects its own rationales."""
         network = opening.facts["network"]
         return isinstance(network, str) and network in SYSTEMS and SYSTEMS[network].selects

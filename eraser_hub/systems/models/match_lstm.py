@@ -1,4 +1,4 @@
-"""Paper 002's match-LSTM."""
+"""The match-LSTM of Wang et al. (2022)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from eraser_hub.systems.train_config import ANSWERS, Say, TrainConfig
 
 
 class MatchLstmSystem(NetworkSystem):
-    """Each word of the text matched with the question by attention, read by an LSTM; it may learn to answer."""
+    """A text read word by word, matched with the question by attention; it may learn to answer."""
 
     paper = "Wang et al. (2022), after Wang and Jiang (2016)"
     hyper = NetworkHyper(hidden_size=150, dropout=0.0, batch_size=32, epochs=10, patience=3, clip=5.0)
@@ -23,6 +23,7 @@ class MatchLstmSystem(NetworkSystem):
     tasks = (ANSWERS,)
 
     def check_data(self, config: TrainConfig, hyper: Any, data: Data, say: Say) -> None:
+        """Refuse data without pairs of texts."""
         if not data.has_pairs:
             words = (
                 "match-lstm matches a text with a question: expected a query (`query`) or pairs of texts, found neither"

@@ -38,7 +38,7 @@ NewEmbedder = Callable[[int], Embedder]  # takes the number of layers to train
 
 
 def build_network(name: str, hyper: Hyper, shape: Shape, new_embedder: NewEmbedder) -> TokenNetwork:
-    """Return an untrained network of the system of that name."""
+    """Build an untrained network of the system of that name."""
     system: Any = SYSTEMS[name]
     kind: type[TokenNetwork] = resolve_name(system.pointer if shape.answers else system.network)
     return kind.build(new_embedder, hyper, shape)
@@ -47,7 +47,7 @@ def build_network(name: str, hyper: Hyper, shape: Shape, new_embedder: NewEmbedd
 def make_embedder_factory(
     config: TrainConfig, hyper: NetworkHyper, instances: Sequence[Instance], say: Say
 ) -> NewEmbedder:
-    """Return what makes embedders for the words of training instances.
+    """Return a factory of embedders for the words of the training instances.
 
     Raises:
         DataError: an encoder that cannot be opened, embeddings that cannot be read.
@@ -75,10 +75,12 @@ def make_embedder_factory(
 
 
 def save_network(network: TokenNetwork, config: dict[str, Any], out: Path) -> None:
-    """Write the network into its folder.
+    """Write a network into its folder.
 
     Args:
-        config: what ``config.json`` holds beside the hyper-parameters: ``system``, ``label_names``, ``uses_query``.
+        network: The network.
+        config: Content of ``config.json`` beside the hyper-parameters: ``system``, ``label_names``, ``uses_query``.
+        out: The folder.
     """
     out.mkdir(parents=True, exist_ok=True)
     embedder = network.embedder
@@ -140,7 +142,7 @@ def _make_hyper(like: Hyper, values: dict[str, Any]) -> NetworkHyper:
 
 
 def _make_empty_embedders(folder: Path, hyper: NetworkHyper, width: int, trust_remote_code: bool) -> NewEmbedder:
-    """Embedders whose weights are yet to be read."""
+    """Return a factory of embedders whose weights are yet to be read."""
     if not (folder / ENCODER).is_dir():
         words = json.loads((folder / VOCABULARY).read_text("utf-8"))
         vocabulary = Vocabulary(words, hyper.lowercase)

@@ -28,10 +28,13 @@ from .readings import pad_readings, read_instance
 
 
 class NetworkObjective(Objective[TaughtReading]):
-    """A network over words, trained on labelled instances by its own loss.
+    """The training of a network over words on labelled instances, by the network's own loss.
 
     Args:
-        batch_size: of validation.
+        network: The network.
+        data: The instances.
+        device: The device.
+        batch_size: Size of validation batches.
     """
 
     def __init__(self, network: TokenNetwork, data: Data, device: torch.device, batch_size: int) -> None:
@@ -49,16 +52,20 @@ class NetworkObjective(Objective[TaughtReading]):
         return TaughtReading(reading, number, flags[reading.token])
 
     def examples(self, epoch: int) -> Sequence[TaughtReading]:
+        """Return the examples of an epoch."""
         self.model.epoch = epoch
         return self.training if self.draw is None else [self.training[number] for number in self.draw(epoch)]
 
     def size(self, example: TaughtReading) -> int:
+        """Return the number of places of an example."""
         return len(example.reading.words)
 
     def loss(self, batch: Sequence[TaughtReading]) -> Tensor:
+        """Return the loss of a batch."""
         return self.model.loss(pad_readings([one.reading for one in batch], self.device), batch)
 
     def validate(self) -> dict[str, float]:
+        """Return the validation figures."""
         numbers, logits, penalties = list[int](), [], []
         for some in self.batches(self.validation, self.batch_size):
             batch = pad_readings([one.reading for one in some], self.device)
@@ -73,10 +80,10 @@ class NetworkObjective(Objective[TaughtReading]):
 
 
 class AnswerObjective(NetworkObjective):
-    """A network that points to an answer, trained by the place where the gold one stands.
+    """The training of a network that points to an answer, by the position of the gold answer.
 
-    On validation ``accuracy`` is the share of instances whose best answer is at that place, ``loss`` minus the
-    logarithm of p(start) p(end) there.
+    In validation, ``accuracy`` is the share of instances whose best answer is at that position, and ``loss`` is the
+    mean of -log p(start) p(end) there.
     """
 
     def _make_example(self, data: Data, one: Instance, label: str) -> TaughtReading:
@@ -85,6 +92,7 @@ class AnswerObjective(NetworkObjective):
         return TaughtReading(read_instance(one, self.model.embedder.lexicon, True, True).reading, span=span)
 
     def validate(self) -> dict[str, float]:
+        """Return the validation figures."""
         losses, hits = list[float](), 0
         for some in self.batches(self.validation, self.batch_size):
             logits = doubled(self.model(pad_readings([one.reading for one in some], self.device)))
@@ -98,11 +106,11 @@ def train_network(system: NetworkSystem, training: Training) -> Evaluation | Non
     """Train and save a network that ``explain`` opens.
 
     Returns:
-        How well what was kept does on the validation split; None without one.
+        The validation figures of the saved weights; None without a validation split.
 
     Raises:
-        DataError: options that the system does not take, an encoder or embeddings that cannot be read, no human
-            rationales for a system that learns from them, a grid without anything to choose by.
+        DataError: Options that the system does not take, an encoder or embeddings that cannot be read, no human
+            rationales for a system that learns from them, or a grid without a validation split.
     """
     config, data, out = training.config, training.data, training.out
     (network, progress), rows = train_grid(training, partial(fit_network, system), _judge)
@@ -123,7 +131,7 @@ def _judge(trained: tuple[TokenNetwork, Progress]) -> TrialScore:
 
 
 def fit_network(system: NetworkSystem, training: Training) -> tuple[TokenNetwork, Progress]:
-    """Make a recipe's network and train it."""
+    """Build the network of a training and train it."""
     config, data, say = training.config, training.data, training.say
     hyper: Any = system.make_hyper(config)
     if data.answers and hyper.monitor == "macro_f1":

@@ -1,4 +1,4 @@
-"""Train a pipeline: a selector and a classifier of what it selects, one after the other, no weights shared."""
+"""Train a pipeline: a selector, then a classifier of its selection; they share no weights."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ Stages = Callable[[NetworkSystem, Training, Any], None]  # train all stages by t
 
 
 def train_sentence_pipeline(system: NetworkSystem, training: Training) -> None:
-    """Train and save an identifier of evidence sentences, and a classifier of what it identifies.
+    """Train and save an identifier of evidence sentences, and a classifier of these sentences.
 
     Raises:
-        DataError: no human rationales; what the training of a stage raises.
+        DataError: No human rationales, or the training of a stage fails.
     """
     _train_pipeline(system, training, _train_sentence_stages)
 
 
 def train_token_pipeline(system: NetworkSystem, training: Training) -> None:
-    """Train and save a classifier of full texts that explains them by attention, and a classifier of the extracts."""
+    """Train and save a classifier of full texts that selects by attention, and a classifier of its extracts."""
     _train_pipeline(system, training, _train_token_stages)
 
 
@@ -69,7 +69,7 @@ def _train_pipeline(system: NetworkSystem, training: Training, stages: Stages) -
 
 
 def _judge(folder: Path, data: Data) -> TrialScore:
-    """A whole pipeline on the validation split, by accuracy, then by cross entropy."""
+    """Evaluate a pipeline on the validation split, by accuracy, then by cross entropy."""
     model = open_model(folder, precision="float32")
     align_labels(model, data.label_names)
     instances, labels = data.validation
@@ -85,7 +85,7 @@ def _judge(folder: Path, data: Data) -> TrialScore:
 
 
 def _train_stages(system: NetworkSystem, stages: Stages, training: Training) -> Path:
-    """Train a pipeline's stages in the training's folder, make it a model's, and return it."""
+    """Train a pipeline's stages in the training's folder, complete it to a model, and return it."""
     folder = training.folder
     hyper: Any = system.make_hyper(training.config)
     if getattr(hyper, "share", None) == 0:
@@ -105,9 +105,9 @@ def _make_facts(system: NetworkSystem, training: Training) -> dict[str, Any]:
 
 
 def _train_stage(system: NetworkSystem, training: Training, hyper: Any, name: str, data: Callable[[], Data]) -> Path:
-    """Train a stage where that was not done before a stop; gives its folder.
+    """Train a stage unless it was trained before a stop; return its folder.
 
-    The names of the stages that are done stand in the training's checkpoint.
+    The training's checkpoint lists the names of finished stages.
     """
     config, say = training.config, training.say
     place, path = training.folder / name, training.folder / CHECKPOINT
@@ -131,7 +131,7 @@ def _train_stage(system: NetworkSystem, training: Training, hyper: Any, name: st
 
 
 def _train_sentence_stages(system: NetworkSystem, training: Training, hyper: Any) -> None:
-    """An identifier of evidence sentences, and a classifier of the human rationale's (teacher forcing)."""
+    """Train an identifier of evidence sentences, and a classifier of human rationales (teacher forcing)."""
     data, seed = training.data, training.config.seed
     sentences, labels = make_sentence_examples(data.train[0])
     if not sentences:
@@ -158,7 +158,7 @@ def _train_sentence_stages(system: NetworkSystem, training: Training, hyper: Any
 
 
 def _train_token_stages(system: NetworkSystem, training: Training, hyper: Any) -> None:
-    """A classifier of full texts that explains them by attention, and a classifier of the extracts."""
+    """Train a classifier of full texts that selects by attention, and a classifier of its extracts."""
     data, (explainer, classifier) = training.data, system.stages
     place = _train_stage(system, training, hyper, explainer, lambda: data)
 
