@@ -1,4 +1,4 @@
-"""What a language model's words say: a label, its probability and quotes, or why there is no answer."""
+"""Parse a language model's answer: a label, its probability and quotes, or the reason for no answer."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _REFUSAL = re.compile(
 
 
 def _make_object_schema(**properties: dict[str, Any]) -> dict[str, Any]:
-    """The schema of an object that has all of its properties, and no other."""
+    """Return the schema of an object with exactly these properties, all required."""
     keys = {"type": "object", "properties": properties, "required": list(properties)}
     return {**keys, "additionalProperties": False}
 
@@ -51,12 +51,12 @@ class Answer:
     """A model's answer.
 
     Attributes:
-        outcome: one of `OUTCOMES`.
-        label: one of the labels; None without an answer.
-        quotes: most important first; of highlighted answers the copies of the texts.
-        places: in the place of quotes, by characters or tokens; most important first.
-        reason: of an outcome other than "answered", in words.
-        probabilities: of each label, where the server gave log-probabilities.
+        outcome: One of `OUTCOMES`.
+        label: One of the labels; None without an answer.
+        quotes: Quotes, the most important first; of highlighted answers, the copies of the texts.
+        places: Positions in place of quotes, by characters or tokens, the most important first.
+        reason: The reason for an outcome other than "answered".
+        probabilities: The probability of each label if the server returned log-probabilities.
     """
 
     outcome: str
@@ -68,7 +68,7 @@ class Answer:
 
 
 def make_schema(labels: Sequence[str], answer: str = QUOTED) -> dict[str, Any]:
-    """The JSON schema of an answer in that format."""
+    """Return the JSON schema of an answer in the given format."""
     label: dict[str, Any] = {"type": "string"}
     name, item = _FIELDS[answer]
     label |= {"enum": list(labels)} if labels else {}
@@ -76,12 +76,12 @@ def make_schema(labels: Sequence[str], answer: str = QUOTED) -> dict[str, Any]:
 
 
 def read_answer(choice: object, labels: Sequence[str], form: str = QUOTED) -> Answer:
-    """The answer in a choice of a chat completion.
+    """Read the answer in a choice of a chat completion.
 
     Args:
         choice: ``choices[0]`` of the server's answer: ``message`` and ``finish_reason``.
-        labels: those there are; () for any.
-        form: one of `FORMATS`.
+        labels: The labels; () for any.
+        form: One of `FORMATS`.
     """
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
@@ -104,7 +104,7 @@ def read_answer(choice: object, labels: Sequence[str], form: str = QUOTED) -> An
 
 
 def _find_object(content: str) -> dict[str, Any] | None:
-    """The last object with a label among the words, whatever stands around it."""
+    """Return the last object with a label in a text, whatever surrounds it; None without one."""
     content, at = _THOUGHTS.sub("", content), 0
     objects: list[dict[str, Any]] = []
     while (at := content.find("{", at)) >= 0 and len(objects) < MOST_QUOTES:
@@ -138,14 +138,14 @@ def _check_answer(fields: dict[str, Any], labels: Sequence[str], form: str) -> A
 
 
 def _parse_place(span: object) -> Place | None:
-    """A span's numbers; None where it has none."""
+    """Return a span's numbers; None if some are missing."""
     numbers = [span.get(name) for name in ("text", "start", "end")] if isinstance(span, dict) else []
     sound = [one for one in numbers if isinstance(one, int) and not isinstance(one, bool)]
     return (sound[0], sound[1], sound[2]) if len(sound) == 3 else None
 
 
 def _find_label(label: object, labels: Sequence[str]) -> str | None:
-    """The name that is meant, in whatever case; None where there is none."""
+    """Return the label of that name in any case; None if there is none."""
     if isinstance(label, bool):  # true and false stand unquoted where the labels are True and False
         label = str(label)
     if not isinstance(label, str):
@@ -157,18 +157,18 @@ def _find_label(label: object, labels: Sequence[str]) -> str | None:
 
 
 def compute_label_probabilities(choice: Mapping[str, Any], labels: Sequence[str]) -> dict[str, float] | None:
-    """p of each label, from the alternatives at the tokens that spell the answer's label.
+    """Return the probability of each label, from the alternatives at the tokens that spell the answer's label.
 
-    An alternative belongs to the label that it begins, or that begins it; where it begins several (``un`` of "unknown"
-    and "unlike"), the next token's alternatives share its probability as far as it was chosen, and the rest is left
-    out. What belongs to the labels is made to sum to 1.
+    An alternative counts for the label that it begins, or that begins it. If it begins several labels (``un`` of
+    "unknown" and "unlike"), the next token's alternatives share its probability as far as it was chosen, and the rest
+    is left out. The probabilities of the labels are normalised to sum to 1.
 
     Args:
         choice: ``choices[0]`` of a chat completion, with ``logprobs.content``.
-        labels: those there are.
+        labels: The labels.
 
     Returns:
-        None where there are no log-probabilities, or none that says anything of a label.
+        None without log-probabilities, or if none of them counts for a label.
     """
     logprobs = choice.get("logprobs")
     steps = logprobs.get("content") if isinstance(logprobs, Mapping) else None
@@ -200,7 +200,7 @@ def compute_label_probabilities(choice: Mapping[str, Any], labels: Sequence[str]
 
 
 def _list_alternatives(step: Mapping[str, Any]) -> list[tuple[str, float]]:
-    """(token, p) of what might have stood in a token's place, itself among them."""
+    """Return (token, p) of the alternatives of a token, the token itself included."""
     top = step.get("top_logprobs")
     entries = [*(top if isinstance(top, list) else ()), step]
     tokens: dict[str, float] = {}
@@ -212,7 +212,7 @@ def _list_alternatives(step: Mapping[str, Any]) -> list[tuple[str, float]]:
 
 
 def _match_labels(spelt: str, labels: Sequence[str]) -> list[str]:
-    """The labels that begin so, or that what is spelt begins with, whatever the case; the longest of the latter."""
+    """Return the labels that begin with a text, or the longest label that the text begins with, in any case."""
     prefix = spelt.casefold().lstrip()
     if not prefix:
         return list(labels)

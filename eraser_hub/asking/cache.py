@@ -1,4 +1,4 @@
-"""Answers that were paid for, on disk: one SQLite database for all runs, its key the digest of all that decides one."""
+"""A cache of paid answers on disk: one SQLite database for all runs, keyed by the digest of the request."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TABLE = "CREATE TABLE IF NOT EXISTS answers (request BLOB PRIMARY KEY, answer B
 
 
 def get_default_folder() -> Path:
-    """Where answers are kept for all runs: ``$XDG_CACHE_HOME/eraser-hub/ask``."""
+    """Return the folder of the cache of all runs: ``$XDG_CACHE_HOME/eraser-hub/ask``."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "eraser-hub" / "ask"
 
 
@@ -28,14 +28,14 @@ class Cache:
     """Answers by the digest of their request.
 
     Args:
-        folder: made when the first answer is looked for; it then holds ``answers.sqlite``.
+        folder: The folder of ``answers.sqlite``, created at the first lookup.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def get(self, request: dict[str, Any]) -> dict[str, Any] | None:
-        """The answer to a request; None where none is kept, or what is kept is damaged (it is asked for again).
+        """Return the answer to a request; None if the cache has none or a damaged one.
 
         Raises:
             DataError: the database cannot be read.
@@ -48,7 +48,7 @@ class Cache:
         return kept if isinstance(kept, dict) and "choices" in kept else None
 
     def put(self, request: dict[str, Any], answer: dict[str, Any]) -> None:
-        """Keep an answer; no kill loses it when this has returned.
+        """Store an answer; once this returns, a killed process does not lose it.
 
         Raises:
             DataError: the database cannot be written.

@@ -1,4 +1,4 @@
-"""Requests to a server of the OpenAI kind: many at a time, repeated where it asks for patience, each paid once."""
+"""Requests to an OpenAI-compatible server: concurrent, retried if the server asks for it, each paid once."""
 
 from __future__ import annotations
 
@@ -35,23 +35,24 @@ class OutOfBudgetError(Exception):
 
 
 class UnreachableError(Exception):
-    """A server that did not answer in as many attempts as are allowed."""
+    """The server did not answer in the allowed number of attempts."""
 
 
 def estimate_tokens(messages: Sequence[Message]) -> int:
-    """Tokens of a prompt, from its bytes."""
+    """Estimate the tokens of a prompt from its bytes."""
     return sum(len(message["content"].encode()) for message in messages) // BYTES_A_TOKEN + 4 * len(messages)
 
 
 @dataclass(slots=True)
 class Bill:
-    """What was asked and paid.
+    """The requests and their costs.
 
     Attributes:
-        budget: most tokens that may be paid; None for any number.
-        paid: tokens that the server counted (estimated where it does not count).
-        reserved: what the requests under way may cost.
-        requests, from_cache: answers paid for, and answers that were there already.
+        budget: Most tokens that may be paid; None for any number.
+        paid: Tokens that the server counted, or an estimate if it does not count.
+        reserved: Estimated cost of the open requests.
+        requests: Number of paid answers.
+        from_cache: Number of answers from the cache.
     """
 
     budget: int | None = None
@@ -62,33 +63,33 @@ class Bill:
     notes: dict[str, int] = field(default_factory=dict)
 
     def reserve(self, tokens: int) -> None:
-        """Take tokens for a request.
+        """Reserve tokens for a request.
 
         Raises:
-            OutOfBudgetError: there are not so many left.
+            OutOfBudgetError: Fewer tokens are left.
         """
         if self.budget is not None and self.paid + self.reserved + tokens > self.budget:
             raise OutOfBudgetError
         self.reserved += tokens
 
     def note(self, words: str) -> None:
-        """Count something that a reader of the results must know."""
+        """Count an event that a reader of the results must know."""
         self.notes[words] = self.notes.get(words, 0) + 1
 
 
 class Client:
-    """Asks a server.
+    """A client of a server.
 
     Args:
-        endpoint: the server's base URL, such as ``http://localhost:8000/v1``.
-        settings: of the answers.
-        cache: the answers that were paid for.
-        budget: most tokens that may be paid.
-        attempts: how often a request is sent before it counts as failed.
-        timeout: seconds that an answer may take.
+        endpoint: The server's base URL, such as ``http://localhost:8000/v1``.
+        settings: The settings of the answers.
+        cache: The cache of paid answers.
+        budget: Most tokens that may be paid.
+        attempts: Number of attempts before a request counts as failed.
+        timeout: Seconds that an answer may take.
 
     Raises:
-        DataError: no address of the web.
+        DataError: The endpoint is not a web address.
     """
 
     def __init__(
@@ -120,15 +121,17 @@ class Client:
         self.cache.close()
 
     async def ask(self, messages: Sequence[Message], labels: Sequence[str], sample: int = 0) -> Answer:
-        """The model's answer to a prompt, from the cache where it was paid for before.
+        """Return the model's answer to a prompt, from the cache if it was paid for before.
 
         Args:
-            labels: those there are.
-            sample: which of several answers to the same prompt.
+            messages: The prompt.
+            labels: The labels.
+            sample: The number of the answer among several answers to the same prompt.
 
         Raises:
-            DataError: a server that will answer nothing (a wrong key, no such model).
-            UnreachableError, OutOfBudgetError: it was not asked, or gave no answer.
+            DataError: The server will not answer any request (a wrong key, no such model).
+            UnreachableError: The server gave no answer.
+            OutOfBudgetError: The budget does not cover the request.
         """
         request = self._make_request(messages, labels, sample)
         cached = self.cache.get(request)
@@ -154,7 +157,7 @@ class Client:
         return read_answer(choice, labels, self.settings.answer)
 
     def _make_request(self, messages: Sequence[Message], labels: Sequence[str], sample: int) -> dict[str, Any]:
-        """What decides an answer; it names the answer in the cache."""
+        """Return everything that decides an answer; the cache is keyed by it."""
         settings = self.settings
         return {
             "model": settings.model,
@@ -169,7 +172,7 @@ class Client:
         }
 
     async def _send(self, request: dict[str, Any], messages: Sequence[Message]) -> dict[str, Any] | Answer:
-        """The server's answer as it is kept, with a schema and log-probabilities where the server takes them."""
+        """Return the server's answer, with a schema and log-probabilities if the server supports them."""
         requested = {"schema": self.structured, "log-probabilities": self.logprobs and "top_logprobs" in request}
         extras = [name for name, on in requested.items() if on]
         optional = [name for name in extras if name != "schema" or self.settings.structured != "schema"]
@@ -210,7 +213,7 @@ class Client:
         return self._redact_key(words)
 
     def _to_cached(self, raw: str, messages: Sequence[Message]) -> dict[str, Any] | Answer:
-        """What of a server's answer is kept, and paid; an answer where it is none."""
+        """Count the cost of a server's answer and return the part to cache; a broken answer becomes an `Answer`."""
         try:
             answer = json.loads(raw)
             choices, usage = answer["choices"], answer.get("usage") or {}
@@ -235,7 +238,7 @@ class Client:
 
 
 async def gather(tasks: Sequence[Any]) -> None:
-    """Wait for all; where one fails, the others are stopped first and then it is told."""
+    """Wait for all tasks; if one fails, stop the others before raising its error."""
     running = [asyncio.ensure_future(task) for task in tasks]
     try:
         await asyncio.gather(*running)

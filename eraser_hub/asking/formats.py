@@ -1,4 +1,4 @@
-"""Answer formats: quotes, or places by characters or tokens, or copies of the texts with marks; all become `Quote`s.
+"""Answer formats: quotes, positions by characters or tokens, or marked copies of the texts; all become `Quote`s.
 
 "offsets" and "tokens" are spans {text, start, end}: the number of the text from 1, its first character (token) from 0,
 and the one behind its last. "highlighted" is a copy of each text with ``<r>`` and ``</r>`` around the evidence.
@@ -20,7 +20,7 @@ _TAG = re.compile(r"(</?r>)")
 
 
 def locate_quotes(answer: Answer, question: Question, settings: AskSettings) -> list[Quote]:
-    """Where an answer's quotes stand, in whatever format it is; a place that the texts do not have is "not_found"."""
+    """Return the quotes of an answer in any format; a position outside the texts is "not_found"."""
     documents = question.documents
     if settings.answer == OFFSETS:
         return [_locate_characters(place, question, documents) for place in answer.places]
@@ -40,7 +40,7 @@ def _locate_tokens(place: Place, documents: Sequence[Document]) -> Quote:
 
 
 def _locate_characters(place: Place, question: Question, documents: Sequence[Document]) -> Quote:
-    """The tokens that the characters lie in; "normalised" where they begin or end inside one, blanks aside."""
+    """Return the tokens that hold the characters; "normalised" if they start or end inside a token."""
     number, start, end = place
     if not (0 < number <= len(documents) and 0 <= start < end <= len(question.texts[number - 1])):
         return Quote(f"{number}:{start}-{end}", "not_found")
@@ -56,7 +56,7 @@ def _locate_characters(place: Place, question: Question, documents: Sequence[Doc
 
 
 def _find_characters(text: str, tokens: Sequence[str]) -> list[tuple[int, int]]:
-    """The characters [start, end) of each token in the text."""
+    """Return the characters [start, end) of each token in the text."""
     bounds, at = [], 0
     for token in tokens:
         at = text.index(token, at)
@@ -66,7 +66,7 @@ def _find_characters(text: str, tokens: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def make_gold_answer(question: Question, form: str) -> dict[str, Any]:
-    """People's answer in that format: their label, and their rationale's runs of tokens; `locate_quotes` reads it back."""
+    """Return the human answer in that format: label and rationale; `locate_quotes` reads it back."""
     label, runs = question.instance.label, question.gold_runs()
     documents = question.instance.documents
     if form == QUOTED:
@@ -84,7 +84,7 @@ def make_gold_answer(question: Question, form: str) -> dict[str, Any]:
 
 
 def _locate_marked(at: int, copy: str, documents: Sequence[Document], settings: AskSettings) -> list[Quote]:
-    """The marked passages of a copy: by place where it is the text but for what a key leaves out, else as quotes."""
+    """Return the marked passages of a copy: by position if its key is the text's, else as quotes."""
     parts = _TAG.split(copy)
     plain = make_key("".join(part for part in parts if not _TAG.fullmatch(part)))
     same = at < len(documents) and plain == documents[at].key

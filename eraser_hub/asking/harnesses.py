@@ -1,4 +1,4 @@
-"""Tasks of lm-evaluation-harness and inspect_ai (neither is needed otherwise): our prompts, the scores of an answer."""
+"""Tasks of lm-evaluation-harness and inspect_ai (both optional), with our prompts and the scores of an answer."""
 
 # pyright: reportMissingImports=false
 from __future__ import annotations
@@ -30,11 +30,11 @@ NO_MODEL = "the harness's"
 
 
 def answer_scores(question: Question, words: str, settings: AskSettings, labels: tuple[str, ...]) -> dict[str, float]:
-    """What a model's words are worth, beside people's label and evidence.
+    """Score a model's answer against the human label and evidence.
 
     Returns:
-        ``right`` and ``answered``, 0 or 1; ``token_f1`` of the tokens that its quotes cover and people marked (NaN
-        where they marked none); ``in_text`` and ``invented``, shares of its quotes (NaN without any).
+        ``right`` and ``answered``, 0 or 1; ``token_f1`` of the quoted and the human tokens (NaN without human tokens);
+        ``in_text`` and ``invented``, shares of its quotes (NaN without quotes).
     """
     choice = {"message": {"content": words}, "finish_reason": "stop"}
     answer: Answer = read_answer(choice, labels, settings.answer)
@@ -51,7 +51,7 @@ def answer_scores(question: Question, words: str, settings: AskSettings, labels:
 
 
 def _make_reference(question: Question) -> dict[str, Any]:
-    """The question as an annotation, its tokens parted by blanks whatever the language."""
+    """Return the question as an annotation, its tokens joined by blanks in any language."""
     instance = question.instance
     pairs = zip(instance.names, instance.documents, strict=True)
     names, marked = instance.names, question.gold_runs()
@@ -71,11 +71,14 @@ def _make_plan(dataset: str, config: str | None, split: str, settings: AskSettin
 def lm_eval_task(
     dataset: str, config: str | None = None, split: str = "test", settings: AskSettings | None = None
 ) -> ConfigurableTask:
-    """A task of lm-evaluation-harness, for ``lm_eval.evaluate(lm, {name: task})`` or ``simple_evaluate(tasks=[task])``.
+    """Return a task of lm-evaluation-harness, for ``lm_eval.evaluate`` or ``simple_evaluate(tasks=[task])``.
 
     Args:
-        dataset: folder (``hub/eraser``) or Hub id.
-        settings: of the answers (format, threshold, examples); the harness decides model, temperature and seed.
+            dataset: Folder (``hub/eraser``) or Hub id.
+            config: The configuration; None for the default one.
+            split: The split.
+            settings: The settings of the answers (format, threshold, examples); the harness decides model, temperature
+            and seed.
 
     Raises:
         DataError: what is wrong with the data; lm-eval is not installed.
@@ -115,9 +118,9 @@ def lm_eval_task(
 def inspect_task(
     dataset: str, config: str | None = None, split: str = "test", settings: AskSettings | None = None
 ) -> InspectTask:
-    """A task of inspect_ai, for ``inspect_ai.eval(task, model=..)``; behind a ``@task``, for ``inspect eval``.
+    """Return a task of inspect_ai for ``inspect_ai.eval(task, model=..)``, or behind a ``@task`` for ``inspect eval``.
 
-    Args, errors: as of `lm_eval_task`.
+    Arguments and errors are those of `lm_eval_task`.
     """
     need("inspect_ai")
     from inspect_ai import Task

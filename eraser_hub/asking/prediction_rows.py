@@ -1,4 +1,4 @@
-"""An answer as a line of a prediction file: quotes as hard rationales, their order as soft ones."""
+"""Convert an answer to a row of predictions: quotes as hard rationales, their order as soft ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAIR_FIELDS = {"sufficiency": "rationale_pred_proba", "comprehensiveness": "non_
 
 
 def compute_token_scores(quotes: Sequence[Quote], docid: str, size: int) -> list[float]:
-    """Each token's score: (n - k + 1) / n of the k-th of n quotes, of the best where several cover it, else 0."""
+    """Return each token's score: (n - k + 1) / n for the k-th of n quotes, the best if several cover it."""
     scores = [0.0] * size
     for rank, quote in reversed(list(enumerate(quotes))):
         if quote.docid == docid and quote.start_token is not None and quote.end_token is not None:
@@ -30,7 +30,7 @@ def compute_token_scores(quotes: Sequence[Quote], docid: str, size: int) -> list
 
 
 def merge_spans(quotes: Sequence[Quote], docid: str) -> list[tuple[int, int]]:
-    """The tokens of a document that quotes cover, as disjoint spans; quotes that overlap become one."""
+    """Return the tokens of a document that quotes cover, as disjoint spans."""
     disjoint: list[tuple[int, int]] = []
     found = [(q.start_token, q.end_token) for q in quotes if q.docid == docid]
     for start, end in sorted((start, end) for start, end in found if start is not None and end):
@@ -42,7 +42,7 @@ def merge_spans(quotes: Sequence[Quote], docid: str) -> list[tuple[int, int]]:
 
 
 def make_eraser_row(instance: Instance, answer: Answer, quotes: Sequence[Quote], erased: Erased) -> dict[str, Any]:
-    """An instance of ERASER's results format, with ``quotes`` and ``outcome``; `erased`: probabilities, by side."""
+    """Return a row of ERASER's results format, with ``quotes`` and ``outcome``; `erased`: probabilities by side."""
     rationales = []
     for docid, tokens in zip(instance.names, instance.documents, strict=True):
         hard = [{"start_token": start, "end_token": end} for start, end in merge_spans(quotes, docid)]
@@ -62,7 +62,7 @@ def make_eraser_row(instance: Instance, answer: Answer, quotes: Sequence[Quote],
 def make_pair_row(
     instance: Instance, answer: Answer, quotes: Sequence[Quote], erased: Erased, label_names: Sequence[str]
 ) -> dict[str, Any]:
-    """A row of the perturbation benchmark's results, with ``quotes`` and ``outcome``; `erased` as in `make_eraser_row`."""
+    """Return a row of the perturbation benchmark's results, with ``quotes`` and ``outcome``."""
     sides = {"pred_proba": answer.probabilities} | {PAIR_FIELDS[side]: p for side, p in erased.items()}
     rationale, words = [], []
     for docid, tokens in zip(instance.names, instance.documents, strict=True):

@@ -1,4 +1,4 @@
-"""Prompts: jinja2 files, one for each family of tasks and language, and the messages that they make of a question."""
+"""Prompts: jinja2 files, one for each family of tasks and language, and their messages."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ GENERIC = "generic"
 
 
 def find_family(config: str) -> str:
-    """The family of tasks that a config belongs to; "generic" where it is not known."""
+    """Return the family of tasks of a config; "generic" for unknown ones."""
     base = config.removesuffix("_simplified").removesuffix("_flat").removesuffix("_en").removesuffix("_ch")
     return FAMILIES.get(base, GENERIC)
 
@@ -42,9 +42,9 @@ class Prompt:
     """A prompt.
 
     Attributes:
-        name: such as ``en/sentiment``, or the file's.
-        digest: of its words and of the files that it includes.
-        template: gives the system's words where ``part`` is "system", else the question's.
+        name: Its name, such as ``en/sentiment``, or the path of a file.
+        digest: Digest of its text and of the files that it includes.
+        template: The template; it renders the system message if ``part`` is "system", else the question.
     """
 
     name: str
@@ -54,12 +54,13 @@ class Prompt:
     def messages(
         self, question: Question, labels: Sequence[str], shots: Sequence[Question] = (), answer: str = QUOTED
     ) -> list[dict[str, str]]:
-        """The messages that ask a question.
+        """Return the messages that ask a question.
 
         Args:
-            labels: those there are.
-            shots: questions with gold label and gold evidence, which answer them.
-            answer: the format to answer in, one of `answers.FORMATS`.
+            question: The question.
+            labels: The labels.
+            shots: Examples with gold label and gold evidence.
+            answer: The format of the answer, one of `answers.FORMATS`.
         """
         messages = [{"role": "system", "content": self._render("system", question, labels, answer)}]
         for example in shots:
@@ -79,7 +80,7 @@ class Prompt:
 
 
 def _show_texts(question: Question, answer: str) -> Sequence[str]:
-    """The texts; where tokens are asked for by number, each token behind its number."""
+    """Return the texts; if tokens are requested by number, each token after its number."""
     if answer != TOKENS:
         return question.texts
     shown = []
@@ -91,7 +92,7 @@ def _show_texts(question: Question, answer: str) -> Sequence[str]:
 
 
 def open_prompt(config: str, file: Path | None = None) -> Prompt:
-    """The prompt of a config's family, or one's own; it may include ``answer.jinja`` and ``documents.jinja``.
+    """Open the prompt of a config's family, or a file; it may include ``answer.jinja`` and ``documents.jinja``.
 
     Raises:
         DataError: a file that cannot be read, or is no template.

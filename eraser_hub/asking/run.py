@@ -1,4 +1,4 @@
-"""A whole run: ask for every instance, several at a time, keep each answer, write them all as predictions."""
+"""Ask a language model for every instance of a split, several at a time, and write its answers as predictions."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ from .settings import AskArguments, AskConfig, AskSettings
 
 @dataclass(frozen=True, slots=True)
 class AskPlan:
-    """A job as the data decide it.
+    """The opened data and the prompt of a run.
 
     Attributes:
-        job: the job.
-        settings: with the prompt's name and digest.
-        split: the split, opened.
-        prompt: the prompt.
-        shots: examples.
+        config: The data to ask about.
+        settings: The settings, with the prompt's name and digest.
+        split: The opened split.
+        prompt: The prompt.
+        shots: Examples.
     """
 
     config: AskConfig | AskArguments
@@ -58,19 +58,19 @@ class AskPlan:
     shots: Sequence[Question]
 
     def questions(self) -> Iterator[Question]:
-        """The questions to ask."""
+        """Return the questions to ask."""
         return islice(read_questions(self.split), self.config.limit)
 
     def messages(self, question: Question) -> list[dict[str, str]]:
-        """The prompt of a question."""
+        """Return the prompt of a question."""
         return self.prompt.messages(question, self.split.label_names, self.shots, self.settings.answer)
 
 
 def make_plan(config: AskConfig | AskArguments, settings: AskSettings) -> AskPlan:
-    """Open data and prompt.
+    """Open the data and the prompt of a run.
 
     Raises:
-        DataError: what is wrong with them.
+        DataError: The data or the prompt cannot be used.
     """
     split = open_split(config.dataset, config.config, config.split)
     if not split.label_names:
@@ -87,13 +87,14 @@ AskJob, plan_of = AskConfig, make_plan  # the names of 2.0
 
 @dataclass(frozen=True, slots=True)
 class AskReport:
-    """What a run did.
+    """The report of a run.
 
     Attributes:
-        out: the result.
-        outcomes, statuses: how many answers, and quotes, of each.
-        notes: what a reader of the results must know.
-        signature: the settings in one line.
+        out: The predictions.
+        outcomes: Number of answers of each outcome.
+        statuses: Number of quotes of each status.
+        notes: Notes that a reader of the results must know.
+        signature: The settings in one line.
     """
 
     out: Path
@@ -103,7 +104,7 @@ class AskReport:
     signature: str
 
     def lines(self) -> list[str]:
-        """The report in words."""
+        """Return the report as lines of text."""
         missing = [f"{self.outcomes[name]} {name}" for name in OUTCOMES[1:] if self.outcomes[name]]
         quotes = ", ".join(f"{count} {status}" for status, count in self.statuses.most_common())
         unanswered = f" ({', '.join(missing)}: these count as wrong)" if missing else ""
@@ -118,11 +119,11 @@ class AskReport:
 def ask(arguments: AskArguments) -> AskReport:
     """Ask a language model for every instance of a split, and write predictions.
 
-    ``OUT.run.json`` beside the result says how it was made.
+    ``OUT.run.json`` beside the result records the settings.
 
     Raises:
-        DataError: anything wrong with data, settings or server; instances without an answer because the server failed
-            or the budget ended: what was answered is kept.
+        DataError: The data, settings or server are at fault, or instances have no answer because the server failed or
+            the budget ended; finished answers are kept.
     """
     out = arguments.out
     limits: dict[str, Any] = {"attempts": arguments.attempts, "timeout": arguments.timeout}
@@ -153,7 +154,7 @@ def ask(arguments: AskArguments) -> AskReport:
 
 
 async def _ask_all(asker: Asker, partial: Partial, arguments: AskArguments) -> list[str]:
-    """Ask what is not answered yet; why instances have no answer."""
+    """Ask the open questions; return the reasons of failures."""
     failures: list[str] = []
     waiting = ((number, one) for number, one in enumerate(asker.plan.questions()) if number not in partial.places)
 
@@ -185,12 +186,12 @@ async def _ask_all(asker: Asker, partial: Partial, arguments: AskArguments) -> l
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Asks a plan's questions.
+    """The requests of a run.
 
     Attributes:
-        plan: whose questions.
-        client: of the model.
-        simulator: the client of another model, which reads the quotes alone; None for none.
+        plan: The opened data and the prompt.
+        client: The client of the model.
+        simulator: The client of another model, which reads the quotes alone; None for none.
     """
 
     plan: AskPlan
@@ -198,7 +199,7 @@ class Asker:
     simulator: Client | None = None
 
     async def line(self, question: Question) -> tuple[Answer, dict[str, Any]]:
-        """Return the model's answer, and the prediction that it and what is asked again make."""
+        """Return the model's answer and its prediction, which holds the results of the consistency checks."""
         settings, split = self.plan.settings, self.plan.split
         answer = await self._ask(self.client, question)
         quotes, answers = locate_quotes(answer, question, settings), dict[str, Answer]()
@@ -231,10 +232,10 @@ class Asker:
         return await client.ask(self.plan.messages(question), self.plan.split.label_names, sample)
 
     async def _add_probabilities(self, question: Question, answer: Answer) -> Answer:
-        """The answer with probabilities: the server's, else the share of each label among samples, else none.
+        """Return the answer with probabilities: the server's, else the share of each label among samples, else none.
 
-        Where a server gives log-probabilities and none of one answer's label can be read, the label counts as certain;
-        where there is no label, all are alike. Both are counted in the notes.
+        If a server returns log-probabilities, but none of an answer's label, the label counts as certain; without a
+        label, all are equal. The notes count both cases.
         """
         settings, labels = self.plan.settings, self.plan.split.label_names
         if answer.probabilities is not None or not settings.again:
@@ -260,7 +261,7 @@ def _describe_failures(failures: Sequence[str], kept: int, out: Path) -> str:
 
 
 def _write_predictions(out: Path, partial: Partial, plan: AskPlan, client: Client, header: dict[str, Any]) -> AskReport:
-    """Gather the answers into ``out``."""
+    """Write the answers into ``out``."""
     outcomes, statuses, reasons = Counter[str](), Counter[str](), Counter[str]()
     for record in partial.records():
         outcomes[record["outcome"]] += 1
@@ -289,7 +290,7 @@ def _write_predictions(out: Path, partial: Partial, plan: AskPlan, client: Clien
 
 
 def dry_run(config: AskConfig | AskArguments, settings: AskSettings) -> Iterator[str]:
-    """Two whole prompts, and how many tokens all of them are estimated to have."""
+    """Yield two complete prompts and the estimated tokens of all prompts."""
     plan, total, count = make_plan(config, settings), 0, 0
     for question in plan.questions():
         messages = plan.messages(question)

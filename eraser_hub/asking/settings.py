@@ -1,4 +1,4 @@
-"""What decides the answers of ``ask``, but for the data."""
+"""The settings of ``ask``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONSISTENCY_CHECKS = ("redacted", "removed", "alone", "random")
 
 @dataclass(frozen=True)
 class AskSettings(Options):
-    """Everything that decides the answers, but for the data.
+    """The settings that decide the answers, apart from the data.
 
     Attributes:
         model: The model's name, as the server knows it.
@@ -75,7 +75,7 @@ class AskSettings(Options):
             raise UsageError(words, rule="option-value", argument="sample_temperature")
 
     def signature(self) -> str:
-        """Every setting that decides the answers, in one line."""
+        """Return every setting that decides the answers, in one line."""
         from eraser_hub.version import __version__
 
         parts = [
@@ -91,20 +91,20 @@ class AskSettings(Options):
 
     @property
     def requests(self) -> int:
-        """How many answers an instance takes at most."""
+        """Largest number of answers for an instance."""
         return (1 + len(self.again)) * (1 + self.samples) + bool(self.simulate_with)
 
 
 @dataclass(frozen=True, slots=True)
 class AskConfig:
-    """What is asked about, where nobody is asked: see `AskArguments`.
+    """The data of ``ask``, for plans without a server: see `AskArguments`.
 
     Attributes:
-        dataset: folder (``hub/eraser``) or Hub id.
-        config: None for the default config.
-        split: its split.
-        limit: the first so many instances; None for all.
-        prompt: a file in place of the config's prompt.
+        dataset: Folder (``hub/eraser``) or Hub id.
+        config: The configuration; None for the default one.
+        split: The split.
+        limit: Number of first instances; None for all.
+        prompt: A file in place of the config's prompt.
     """
 
     dataset: str
@@ -116,7 +116,7 @@ class AskConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class AskArguments(AskSettings):
-    """Everything that asking for a split needs.
+    """All arguments of ``ask``.
 
     Attributes:
         endpoint: Base URL of an OpenAI-compatible server, such as http://localhost:8000/v1.
@@ -158,6 +158,6 @@ class AskArguments(AskSettings):
     on_progress: Annotated[Callable[[int], None] | None, Option(python_only=True)] = None
 
     def settings(self) -> AskSettings:
-        """Return what decides the answers, but for the data."""
+        """Return the settings that decide the answers, apart from the data."""
         names = (field.name for field in fields(AskSettings))
         return AskSettings(**{name: getattr(self, name) for name in names if name != "prompt"})

@@ -1,4 +1,4 @@
-"""What each experiment does, on what and how."""
+"""The settings of each experiment."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from eraser_hub.systems.train_config import TrainConfig
 
 @dataclass(frozen=True, kw_only=True)
 class ReproduceConfig(Options):
-    """What is reproduced, on what and how.
+    """The settings of `experiment reproduce`.
 
     Attributes:
         table: eraser-2, eraser-3, eraser-4, carton2020-3 or carton2020-figure-2.
@@ -47,10 +47,7 @@ class ReproduceConfig(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class ReproduceArguments(ReproduceConfig):
-    """What is reproduced, of which state of the dataset.
-
-    Attributes:
-    """
+    """The settings of `experiment reproduce`, and the revision of the dataset."""
 
     revision: Revision = None
     say: Progress = None
@@ -58,7 +55,7 @@ class ReproduceArguments(ReproduceConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class RoarConfig(Options):
-    """What is removed from what.
+    """The settings of `experiment roar`.
 
     Attributes:
         model: What to train, as of `train`: logistic-regression, bilstm, an encoder, ..
@@ -90,7 +87,7 @@ class RoarConfig(Options):
 
     @property
     def train_config(self) -> TrainConfig:
-        """How the model of the whole texts is trained."""
+        """The settings of the training on whole texts."""
         return TrainConfig(
             dataset=self.dataset,
             config=self.config,
@@ -105,7 +102,7 @@ class RoarConfig(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class BenchmarkConfig(Options):
-    """Whom the scores are asked about, and how much.
+    """The settings of `experiment benchmark-scores`.
 
     Attributes:
         fast: Fewer texts, masks and beams: about a minute.

@@ -1,4 +1,4 @@
-"""The folder that an experiment keeps, and the models in it: one run at a time, always with the same settings."""
+"""The folder of an experiment and its trained models: one run at a time, always with the same settings."""
 
 from __future__ import annotations
 
@@ -19,11 +19,13 @@ from eraser_hub.systems.training import train_model
 
 
 def train_or_resume(folder: Path, make_config: Callable[[bool], TrainConfig], say: Say, figures: bool = True) -> Path:
-    """Train a model in its folder, or go on where that was stopped; one that lies there is not trained again.
+    """Train a model in its folder, or resume a stopped training; a finished model is not trained again.
 
     Args:
-        recipe_of: gives the recipe, from whether a stopped training is gone on with.
-        figures: say how well the model does.
+        folder: The folder of the model.
+        make_config: Returns the settings; its argument is True if a stopped training resumes.
+        say: Receives lines of progress.
+        figures: Report how well the model does.
     """
     stopped = (folder / UNFINISHED).is_dir()
     if (folder / "model.json").is_file() and not stopped:
@@ -36,15 +38,16 @@ def train_or_resume(folder: Path, make_config: Callable[[bool], TrainConfig], sa
 
 @contextmanager
 def lock_run_folder(out: Path, verb: str, settings: dict[str, Any]) -> Iterator[None]:
-    """Hold ``out`` while a run is at work in it; a later one with the same settings goes on from what is there.
+    """Lock ``out`` during a run; a later run with the same settings resumes from the files in it.
 
     Args:
-        verb: of the command; the settings are remembered in ``VERB.json``.
-        settings: JSON.
+        out: The folder of the run.
+        verb: The command; ``VERB.json`` stores the settings.
+        settings: The settings, as JSON.
 
     Raises:
-        DataError: a run with other settings lies here, and in what it differs; or other files do.
-        BusyError: another run is at work here.
+        DataError: The folder holds other files, or a run with other settings; the message lists the differences.
+        BusyError: Another run is at work here.
     """
     out.mkdir(parents=True, exist_ok=True)
     with exclusive(out / ".lock", "another run is at work in this folder; wait for it or stop it", out):

@@ -1,11 +1,11 @@
-"""Run the rows of a printed table, from data to score, and put each figure beside its print.
+"""Run the rows of a printed table, from data to score, and put each figure beside the printed one.
 
-    OUT/reproduce.json           what is reproduced; a run with other settings does not go on from here
+    OUT/reproduce.json           the settings; a run with other settings does not resume here
     OUT/models/MODEL/            a trained model, which several rows may share
-    OUT/ROW.predictions.jsonl    its predictions (and ROW.predictions.jsonl.run.json), a draw each of random ones
+    OUT/ROW.predictions.jsonl    its predictions (and ROW.predictions.jsonl.run.json), one file per random draw
     OUT/ROW.scores.json          its scores, an entry for `eraser-hub board --scores`
 
-Whatever stands there already is taken up, a stopped training and a stopped explanation too.
+Finished files are reused; stopped trainings and explanations resume.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ FULL, RATIONALE = "full", "rationale"  # the texts that a model is trained on
 
 @dataclass(slots=True)
 class RowRun:
-    """A row on its way.
+    """The run of one row.
 
     Attributes:
-        notes: sentences on how to read its figures.
+        notes: Sentences on how to read its figures.
     """
 
     options: ReproduceConfig
@@ -64,7 +64,7 @@ class RowRun:
     notes: list[str] = field(default_factory=list)
 
     def compute_figures(self) -> Figures:
-        """The row's figures by column.
+        """Return the row's figures by column.
 
         Raises:
             DataError: the row cannot run here; it says why.
@@ -80,7 +80,7 @@ class RowRun:
     # --- data to predictions -------------------------------------------------------------------------------------
 
     def _train_model(self, train_on: str = FULL) -> Path:
-        """The trained model's folder."""
+        """Train the model if needed and return its folder."""
         folder = self.out / "models" / (self.row.model if train_on == FULL else f"{self.row.model}-{train_on}")
         # the row's own predictions are scored: figures of the whole split would take as long again, and stand nowhere
         return train_or_resume(folder, partial(self._make_train_config, train_on), self.say, figures=False)
@@ -120,7 +120,7 @@ class RowRun:
         )
 
     def _predict(self, model: Path, name: str) -> tuple[list[Path], tuple[float, ...]]:
-        """The files of predictions, one for each draw, and their AOPC bins."""
+        """Return the files of predictions, one per draw, and their AOPC bins."""
         options, method = self.options, self.row.method
         sample, human = FAST.samples.get(self.row.model, FAST.sample) if options.fast else None, method == HUMAN
         rationales = HUMAN_RATIONALES if human else ""
@@ -142,10 +142,12 @@ class RowRun:
     # --- predictions to figures ----------------------------------------------------------------------------------
 
     def _score_predictions(self, path: Path, bins: Sequence[float] = (), suffix: str = "") -> dict[str, Any]:
-        """Flat scores with intervals; also written beside the predictions, for the board.
+        """Return flat scores with intervals; they are also written beside the predictions, for the board.
 
         Args:
-            suffix: follows the system name on the board if several lines share it, e.g. draws; "" for nothing.
+            path: The predictions.
+            bins: Their AOPC bins.
+            suffix: Follows the system's name on the board if several lines share it, e.g. draws; "" for nothing.
         """
         options = self.options
         source = ScoredSplit(split=options.split, dataset=Path(options.dataset), config=options.config)
@@ -157,7 +159,7 @@ class RowRun:
         return {**scored.blocks.get("agreement", {}), **scored.blocks.get("faithfulness", {})}
 
     def _compute_scores(self) -> Figures:
-        """The keys of the scorer."""
+        """Return the scores of the table's columns."""
         paths, bins = self._predict(self._train_model(), make_file_name(self.row.system))
         flats = [self._score_predictions(path, bins) for path in paths]
         if len(flats) == 1:
@@ -166,7 +168,7 @@ class RowRun:
         return {key: sum(values) / len(values) for key, values in numbers.items() if values}
 
     def _compute_regimes(self) -> Figures:
-        """Accuracy trained and evaluated on full texts; evaluated on rationales; trained on them too."""
+        """Return the accuracies of the three regimes of Carton et al. (2020)."""
         name, figures = make_file_name(self.row.system), Figures()
         (full,), _ = self._predict(self._train_model(), name)
         (rationale,), _ = self._predict(self._train_model(RATIONALE), f"{name}-{RATIONALE}")
@@ -183,7 +185,7 @@ class RowRun:
         return figures
 
     def _compute_fidelity(self) -> Figures:
-        """Accuracy, and clipped sufficiency and comprehensiveness of human rationales."""
+        """Return accuracy, and clipped sufficiency and comprehensiveness of human rationales."""
         (path,), _ = self._predict(self._train_model(), make_file_name(self.row.system))
         rows = [row for _, row in plain_rows(path)]
         ids = {row["annotation_id"] for row in rows}
@@ -198,7 +200,7 @@ class RowRun:
         return {"accuracy": accuracy, **{key: get_with_interval(flat, key) for key in keys}}
 
     def _compute_agreement(self) -> Figures:
-        """Agreement of the annotators of a release's human-performance files."""
+        """Return the agreement of the annotators of a release's human-performance files."""
         corpus = Path(self.options.source) / self.options.config if self.options.source else None
         cells, note = human_agreement(open_built(self.options.dataset), self.options.config, corpus)
         if not cells:
@@ -209,13 +211,13 @@ class RowRun:
 
 
 def get_with_interval(flat: Mapping[str, Any], key: str) -> Any:
-    """A score with the ends of its interval; None where there is no such score."""
+    """Return a score with the ends of its interval; None if there is no such score."""
     value, ends = flat.get(key), flat.get(f"{key}_ci")
     return (value, *ends) if value is not None and ends is not None else value
 
 
 def make_answer_row(row: dict[str, Any], scores: str) -> dict[str, Any]:
-    """The label of highest probability by one of a prediction's score fields, as a prediction without rationale."""
+    """Return a prediction without rationale: the label of highest probability by one of the score fields."""
     probabilities = row[scores]
     best = max(probabilities, key=probabilities.__getitem__)
     classification = {"classification": best, "classification_scores": probabilities}
@@ -223,7 +225,7 @@ def make_answer_row(row: dict[str, Any], scores: str) -> dict[str, Any]:
 
 
 def make_score_file_name(predictions: str) -> str:
-    """The name of the score file of a predictions file.
+    """Return the name of the score file of a predictions file.
 
     >>> make_score_file_name("lei.predictions.jsonl"), make_score_file_name("random.predictions.draw-01.jsonl")
     ('lei.scores.json', 'random.draw-01.scores.json')
@@ -232,7 +234,7 @@ def make_score_file_name(predictions: str) -> str:
 
 
 def make_file_name(system: str) -> str:
-    """A row's name as that of its files.
+    """Return a row's name as part of a file name.
 
     >>> make_file_name("Lei et al. (2016) (u)")
     'lei-et-al-2016-u'
@@ -241,15 +243,15 @@ def make_file_name(system: str) -> str:
 
 
 def reproduce(options: ReproduceConfig, say: Say = lambda words: None) -> Tables:
-    """Run every row that can run here; a row that cannot says why below the table.
+    """Run every row that can run here; a note below the table explains each other row.
 
     Args:
-        plan: what is reproduced; its folder keeps what is done, and a later run goes on from there.
-        say: called with lines of progress.
+        options: The settings; finished files in its folder are reused.
+        say: Receives lines of progress.
 
     Raises:
-        DataError: an unknown table; no such dataset, config or split; ``out`` holds another run.
-        BusyError: another run is at work in ``out``.
+        DataError: An unknown table; no such dataset, config or split; ``out`` holds another run.
+        BusyError: Another run is at work in ``out``.
     """
     if options.table not in TABLES:
         words = f"expected one of {', '.join(TABLES)}; found {shown(options.table)}"
@@ -271,7 +273,7 @@ def reproduce(options: ReproduceConfig, say: Say = lambda words: None) -> Tables
 def _run_row(
     options: ReproduceConfig, printed: PrintedRows, row: TableRow, out: Path, notes: list[str], say: Say
 ) -> Mapping[str, Any]:
-    """A row's figures by column; none where it cannot run, and why among the notes."""
+    """Return a row's figures by column; if it cannot run, an empty mapping, and a note says why."""
     say(f"--- {row.system}")
     work = RowRun(options, printed, row, out, say)
     try:
@@ -285,7 +287,7 @@ def _run_row(
 
 
 def _choose_split(options: ReproduceConfig, notes: list[str]) -> ReproduceConfig:
-    """The plan with a split that has labels."""
+    """Return the settings with a split that has labels."""
     if options.split or options.table == "eraser-2":
         return options
     with suppress(DataError):
@@ -301,13 +303,13 @@ def _choose_split(options: ReproduceConfig, notes: list[str]) -> ReproduceConfig
 
 
 def _describe_run(options: ReproduceConfig) -> dict[str, Any]:
-    """What two runs in one folder have to have in common."""
+    """Return the settings that two runs in one folder must share."""
     settings = {field.name: getattr(options, field.name) for field in fields(ReproduceConfig) if field.name != "out"}
     return {**settings, "split": dataset_split(options.split), "dataset": str(Path(options.dataset).resolve())}
 
 
 def _choose_columns(printed: PrintedRows, config: str) -> tuple[str, ...]:
-    """The table's columns; of two names of performance the one that is printed for this config."""
+    """Return the table's columns; of two measures of performance, the one printed for this config."""
     figures = {key for row in printed.rows for key in printed.get_printed(row, config)}
     accuracy = "accuracy" in figures
     beside = {"macro_f1": accuracy, "accuracy": "macro_f1" in printed.columns and not accuracy}
@@ -321,7 +323,7 @@ def _describe_source(printed: PrintedRows, config: str) -> str:
 
 
 def _describe_table(options: ReproduceConfig, printed: PrintedRows) -> list[str]:
-    """How to read the table."""
+    """Return notes on how to read the table."""
     words = [printed.note] if printed.note else []
     results = (pair for row in printed.rows for pair in printed.find_results(row, options.config))
     words += dict.fromkeys(f"{short}: {result.settings}" for short, result in results)

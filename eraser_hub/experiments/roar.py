@@ -1,8 +1,8 @@
-"""Remove and retrain (ROAR, Hooker et al. 2019): does a model trained anew miss the tokens that a method ranks first?
+"""Remove and retrain (ROAR, Hooker et al., 2019): does a retrained model miss the tokens that a method ranks first?
 
-Erased inputs lie outside of what a model was trained on, and its p may fall for that alone. So the top tokens by a
-method's scores are removed from training and test texts alike, and the model is trained anew: what it cannot tell then,
-the removed tokens said. Beside it stand as many random tokens.
+Erased inputs lie outside of the training distribution, and p may fall for that reason alone. ROAR therefore removes the
+top tokens by a method's scores from training and test texts alike, and trains the model anew. The drop of its accuracy
+shows what the removed tokens contributed. Random tokens are the baseline.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ the accuracy below that of random tokens, the more the method's tokens say. Brac
 
 
 def roar(options: RoarConfig, say: Say = lambda words: None) -> dict[str, Any]:
-    """Train, rank, remove, train anew.
+    """Train, rank, remove and train anew.
 
     Args:
-        plan: what is removed from what; what its folder holds is not made again, so a stopped run goes on.
-        say: called with lines of progress.
+        options: The settings; finished files in its folder are reused.
+        say: Receives lines of progress.
 
     Returns:
-        ``bins``: [{"share", and for the method and for ``random`` {"accuracy", "ci"}}], the first with share 0 of both
-        alike; ``method``, ``model``, ``instances``, ``signature``.
+        ``bins``: [{"share", and for the method and for ``random`` {"accuracy", "ci"}}], the first one with share 0 and
+        equal figures; ``method``, ``model``, ``instances``, ``signature``.
 
     Raises:
-        DataError: shares out of range, records of the perturbation benchmark, another run in ``out``, and what training
-            and explaining raise.
-        BusyError: another run is at work in ``out``.
+        DataError: Shares out of range, records of the perturbation benchmark, another run in ``out``, or an error of
+            training or explaining.
+        BusyError: Another run is at work in ``out``.
     """
     if options.bins is None:
         options = replace(options, bins=AOPC_THRESHOLDS)
@@ -75,7 +75,7 @@ def roar(options: RoarConfig, say: Say = lambda words: None) -> dict[str, Any]:
 
 
 def _describe_run(options: RoarConfig) -> dict[str, Any]:
-    """What two runs in one folder have to have in common; other shares may follow."""
+    """Return the settings that two runs in one folder must share; the shares may differ."""
     place = Path(options.dataset)
     dataset = str(place.resolve()) if place.exists() else options.dataset
     about = {"dataset": dataset, "test": options.split, "method": options.method, "texts": options.limit}
@@ -109,7 +109,7 @@ def _remove_and_retrain(options: RoarConfig, out: Path, say: Say) -> dict[str, A
 
 
 def remove_top_tokens(one: Instance, share: float, ranking: str, seed: int) -> Instance:
-    """The text without the share of its tokens that its scores, or random ones, rank first; all else stays."""
+    """Return the text without the share of its tokens that its scores, or random ones, rank first."""
     tokens = one.bounds[-1]
     if ranking == RANDOM:
         scores = generator(seed, one.id, "roar").random(tokens)
@@ -149,11 +149,12 @@ def _get_label_names(options: RoarConfig) -> list[str]:
 
 
 def write_dataset(folder: Path, parts: Mapping[str, Sequence[Instance]], names: Sequence[str]) -> None:
-    """Write texts as a dataset folder that ``train`` and ``explain`` read; what is there stays.
+    """Write texts as a dataset folder that ``train`` and ``explain`` read; a finished folder is kept.
 
     Args:
-        parts: {split: its texts}.
-        names: of the labels.
+        folder: The folder.
+        parts: The texts of each split.
+        names: The labels.
     """
     if (folder / "README.md").is_file():
         return
@@ -180,7 +181,7 @@ def _make_row(one: Instance) -> dict[str, Any]:
 
 
 def _train(options: RoarConfig, folder: Path, say: Say) -> Path:
-    """The model of a folder's training texts."""
+    """Train a model on a folder's texts and return its folder."""
 
     def make_config(stopped: bool) -> TrainConfig:
         query = queries_differ(open_split(options.dataset, options.config, options.train_split))
@@ -190,7 +191,7 @@ def _train(options: RoarConfig, folder: Path, say: Say) -> Path:
 
 
 def _explain_split(options: RoarConfig, out: Path, model: Path, name: str) -> list[Instance]:
-    """A split's texts with the method's scores for the whole texts' model."""
+    """Return a split's texts with the method's scores by the model of whole texts."""
     path = out / f"{dataset_split(name)}.predictions.jsonl"
     job = Job(dataset=str(out / "whole"), config=None, split=name, model=str(model))
     settings, _ = settings_for_job(job, "", method=options.method, kd=0.1, seed=options.seed)
@@ -200,7 +201,7 @@ def _explain_split(options: RoarConfig, out: Path, model: Path, name: str) -> li
 
 
 def _find_hits(model: Path, folder: Path, options: RoarConfig, names: Sequence[str]) -> list[bool]:
-    """Whether the model tells each test text's label."""
+    """Return for each test text True if the model predicts its label."""
     adapter = open_model(model)
     align_labels(adapter, names)
     return find_hits(adapter, list(open_split(str(folder), None, options.split).instances()))
@@ -213,7 +214,7 @@ def _compute_figures(hits: Sequence[bool], clusters: np.ndarray, seed: int) -> d
 
 
 def make_roar_tables(result: Mapping[str, Any]) -> Tables:
-    """Accuracy by share removed, of the method's top tokens and of random ones."""
+    """Return a table of the accuracy by removed share, for the method's top tokens and for random ones."""
     columns = (result["method"], RANDOM)
     table = Table("roar", f"Accuracy, removed and retrained: {result['model']}", ("removed",), columns)
     for row in result["bins"]:

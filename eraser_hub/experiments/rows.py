@@ -19,13 +19,13 @@ ANNOTATORS = "annotators"  # in place of a model: nothing is trained, people are
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A line of a table.
+    """A row of a table.
 
     Attributes:
-        system: its name in the paper.
-        model: of `train`; :data:`ENCODER` or :data:`ANNOTATORS`.
-        method: of `explain`; :data:`OWN` or :data:`HUMAN`.
-        printed: the system's names in the results of ``papers/``.
+        system: Its name in the paper.
+        model: A model of `train`, :data:`ENCODER` or :data:`ANNOTATORS`.
+        method: A method of `explain`, :data:`OWN` or :data:`HUMAN`.
+        printed: The system's names in the results of ``papers/``.
     """
 
     system: str
@@ -39,14 +39,14 @@ class PrintedRows:
     """A table, or a figure, of a paper.
 
     Attributes:
-        title: what it shows.
-        preset: the paper's choices, of `explain --paper`.
-        columns: of scores, by key.
-        rows: its lines.
-        papers: whose results are its print, the first that has a figure; with the table's number there.
-        better: column -> ``high`` or ``low``.
-        table: paper and name of a table of ``papers/`` whose row of the config is the print; () for none.
-        note: what the print is, where ``papers`` has none.
+        title: Its title.
+        preset: The paper's choices for `explain --paper`.
+        columns: The scores, by key.
+        rows: Its rows.
+        papers: The papers whose results are compared, each with the table's number there; the first with a figure wins.
+        better: Maps a column to ``high`` or ``low``.
+        table: Paper and name of a table of ``papers/`` whose row of the config is compared; () for none.
+        note: The origin of the printed figures if ``papers`` has none.
     """
 
     title: str
@@ -59,7 +59,7 @@ class PrintedRows:
     note: str = ""
 
     def find_results(self, row: TableRow, config: str) -> list[tuple[str, PrintedResult]]:
-        """What the papers print of a row, each with the paper's short name."""
+        """Return the papers' results of a row, each with the paper's short name."""
         return [
             (paper(name).short, result)
             for name, number in self.papers
@@ -68,7 +68,7 @@ class PrintedRows:
         ]
 
     def get_printed(self, row: TableRow, config: str) -> dict[str, str]:
-        """The printed figures of a row, by column."""
+        """Return the printed figures of a row, by column."""
         if self.table:
             return dict(paper(self.table[0]).tables[self.table[1]].row(config))
         figures: dict[str, str] = {}
@@ -78,10 +78,13 @@ class PrintedRows:
         return figures
 
     def make_cell(self, row: TableRow, config: str, column: str, figure: Any = None) -> Cell:
-        """A figure beside its print.
+        """Return a figure beside the printed one.
 
         Args:
-            figure: a number, a string, or (number, low, high); None where it could not be made.
+            row: The row.
+            config: The configuration of the dataset.
+            column: The column.
+            figure: A number, a string, or (number, low, high); None if it could not be computed.
         """
         value, low, high = figure if isinstance(figure, tuple) else (figure, None, None)
         return Cell(value, self.get_printed(row, config).get(column), digits=3, low=low, high=high)
@@ -89,14 +92,14 @@ class PrintedRows:
 
 @dataclass(frozen=True, slots=True)
 class FastSettings:
-    """What ``fast`` makes smaller, so that the rows of all tables finish on two cores in about an hour.
+    """Smaller sizes for ``fast``: the rows of all tables finish on two cores in about an hour.
 
     Attributes:
-        sample: instances that are explained, with each label's share.
-        samples: model -> fewer of them: whole texts go through an encoder, each erased some forty times.
-        settings: of `explain`.
-        random_draws: rankings that are averaged.
-        recipes: model -> what is smaller of its recipe.
+        sample: Instances that are explained, stratified by label.
+        samples: Fewer instances for some models, whose encoder reads whole texts, each erased about forty times.
+        settings: Settings of `explain`.
+        random_draws: Random rankings that are averaged.
+        train_options: Smaller settings of the training of each model.
     """
 
     sample: int
@@ -106,12 +109,12 @@ class FastSettings:
     train_options: Mapping[str, Mapping[str, Any]]
 
     def get_train_options(self, model: str) -> dict[str, Any]:
-        """Return what is smaller of a model's recipe."""
+        """Return the smaller settings of a model's training."""
         values = self.train_options.get(model, {})
         return {name: tuple(value) if name == "hyper" else value for name, value in values.items()}
 
     def describe(self, model: str) -> str:
-        """Return what is smaller of a model's training, in one line; "" for nothing."""
+        """Describe the smaller settings of a model's training in one line; "" for none."""
         options = self.get_train_options(model)
         hyper = options.pop("hyper", ())
         parts = [f"{name} {value}" for name, value in options.items()]

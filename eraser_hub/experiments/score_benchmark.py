@@ -1,9 +1,9 @@
-"""Which scores know the truth: planted texts, models that decide by them, true explanations against worse ones.
+"""The benchmark of scores: planted texts, models that decide by them, and true explanations against worse ones.
 
-For every text, score and worse explanation: does the score put the true explanation first? ``auc`` is the share of
-texts where it does, a tie counting half: 1 always, 0.5 as a coin does, 0 never. Texts that share their filler are one
-cluster, which intervals resample. The verdict is "better" where the interval lies above 0.5, "worse" where it lies
-below, else "tie".
+For every text, score and worse explanation: does the score rank the true explanation first? ``auc`` is the share of
+texts for which it does; a tie counts half. A score that is always right has 1, a coin 0.5, a score that is always wrong
+0. Texts that share their filler form one cluster, and intervals resample clusters. The verdict is "better" if the
+interval lies above 0.5, "worse" if it lies below, else "tie".
 """
 
 from __future__ import annotations
@@ -71,15 +71,18 @@ Wins = dict[tuple[str, str, str], NDArray[np.float64]]  # (kind, score, worse ex
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkSettings:
-    """How much is done.
+    """The sizes of the benchmark.
 
     Attributes:
-        models: of :data:`MODELS`, whom the scores are asked about; the first judge where verdicts stand alone.
-        kinds: of planting, some of :data:`samples.plant.KINDS`.
-        size: texts of each kind, at least.
-        beam, soft_draws, perturbations: see `explain`; perturbed inputs of infidelity and of the largest sensitivity.
-        seed: of all that is drawn.
-        confidence_level, n_resamples: of the intervals.
+        models: The models that judge, of :data:`MODELS`; the first one decides if only one verdict is given.
+        kinds: Kinds of planting, some of :data:`samples.plant.KINDS`.
+        size: Least number of texts of each kind.
+        beam: See `explain`.
+        soft_draws: See `explain`.
+        perturbations: Perturbed inputs of infidelity and of the largest sensitivity.
+        seed: Seed of all random draws.
+        confidence_level: Confidence level of the intervals.
+        n_resamples: Resamples of the intervals.
     """
 
     models: tuple[str, ...] = (CLOSED,)
@@ -93,7 +96,7 @@ class BenchmarkSettings:
     n_resamples: int = 2000
 
     def signature(self) -> str:
-        """Every setting in one line."""
+        """Return every setting in one line."""
         return (
             f"benchmark-scores|models:{','.join(self.models)}|kinds:{','.join(self.kinds)}|texts:{self.size}|erase:mask|beam:{self.beam}|soft:{self.soft_draws}"
             f"|perturbations:{self.perturbations}|seed:{self.seed}|ci:{self.confidence_level:g},{self.n_resamples}"
@@ -105,15 +108,16 @@ FAST = BenchmarkSettings(size=16, beam=1, soft_draws=10, perturbations=10)
 
 
 def make_benchmark_settings(options: BenchmarkConfig) -> BenchmarkSettings:
-    """Return how much a plan does."""
+    """Return the sizes that the options ask for."""
     return replace(FAST if options.fast else BenchmarkSettings(), models=MODELS[options.models], seed=options.seed)
 
 
 def benchmark(settings: BenchmarkSettings, say: Say = lambda line: None) -> dict[str, Any]:
-    """The judgement of every score.
+    """Judge every score.
 
     Args:
-        say: called with a line for each network that was trained.
+            settings: The sizes.
+            say: Receives a line for each trained network.
 
     Returns:
         ``{"scores": [{"name", "better", "auc", "auc_ci", "verdicts": {explanation: verdict}, "explanations":
@@ -145,7 +149,7 @@ def benchmark(settings: BenchmarkSettings, say: Say = lambda line: None) -> dict
 
 
 def _judge_scores(models: str, networks: Mapping[str, PlantedNetwork], settings: BenchmarkSettings) -> dict[str, Any]:
-    """The scores' judgement by closed-form or by trained models, and the texts of each kind that they judged."""
+    """Judge the scores by closed-form or by trained models; return also the number of texts of each kind."""
     kinds = [kind for kind in settings.kinds if models == CLOSED or networks[kind].judges]
     wins: Wins = {}
     sizes: dict[str, dict[str, int]] = {}
@@ -172,7 +176,7 @@ def _judge_scores(models: str, networks: Mapping[str, PlantedNetwork], settings:
 
 
 def find_clusters(instances: Sequence[Instance]) -> NDArray[np.int64]:
-    """The cluster of each text: those with the same words but for the ones that decide."""
+    """Return the cluster of each text: texts that differ only in the deciding words share one."""
     numbers: dict[tuple[str, ...], int] = {}
     clusters = []
     for one in instances:
@@ -182,7 +186,7 @@ def find_clusters(instances: Sequence[Instance]) -> NDArray[np.int64]:
 
 
 def make_closed_form_model(kind: str) -> Adapter:
-    """The model in closed form of a kind of planting."""
+    """Return the model in closed form of a kind of planting."""
     adapter = PlainModel(PlantedModel(kind))
     align_labels(adapter, LABELS)
     return adapter
@@ -191,7 +195,7 @@ def make_closed_form_model(kind: str) -> Adapter:
 def explain_planted(
     adapter: Adapter, kind: str, name: str, instances: Sequence[Instance], settings: BenchmarkSettings
 ) -> list[Row]:
-    """Predictions of a model beside one explanation of every text."""
+    """Return a model's predictions with one explanation of every text."""
     maker = true if name == TRUE else CANDIDATES[name]
     scored_instances, sensitivities = [], []
     for one in instances:
@@ -217,12 +221,12 @@ def explain_planted(
 
 
 def _make_generator(seed: int, identity: str, name: str, purpose: str) -> np.random.Generator:
-    """Random numbers of an explanation of a text; of what is erased the same for all explanations."""
+    """Return the random numbers of a text's explanation; those of erasing are equal for all explanations."""
     return generator(seed, identity, purpose if purpose == PERTURBED else f"{name} {purpose}".strip())
 
 
 def compute_per_text(predictions: Sequence[Row], rows: Sequence[Row]) -> Values:
-    """Each text's value of every score that has a direction, NaN where it is undefined."""
+    """Return each text's value of every score that has a direction; NaN if it is undefined."""
     values: Values = {}
     for made, chosen in ((EraserFaithfulness, None), (NormalizedFidelity, FIDELITY), (EraserAgreement, AGREEMENT)):
         metric = made(keep_in_memory=True)
@@ -245,7 +249,7 @@ def compute_per_text(predictions: Sequence[Row], rows: Sequence[Row]) -> Values:
 def compute_shares(
     best: NDArray[np.float64], other: NDArray[np.float64], up: bool, clusters: NDArray[np.int64], tie: float
 ) -> NDArray[np.float64]:
-    """For each cluster the share of its texts where ``best`` scores better than ``other``, ties half; NaN for none."""
+    """Return for each cluster the share of texts where ``best`` beats ``other``, ties half; NaN without texts."""
     difference = (best - other) * (1 if up else -1)
     defined = ~np.isnan(difference)
     win = np.where(np.abs(difference) <= tie, 0.5, difference > 0)
@@ -257,7 +261,7 @@ def compute_shares(
 
 
 def judge_score(score: str, up: bool, wins: Wins, kinds: Sequence[str], settings: BenchmarkSettings) -> Row:
-    """One score's judgement, over all kinds, by explanation, by kind, and by both."""
+    """Return one score's judgement: over all kinds, by explanation, by kind, and by both."""
     groups: dict[str, list[NDArray[np.float64]]] = defaultdict(list)
     for kind in kinds:
         columns = np.stack([wins[kind, score, name] for name in CANDIDATES])
@@ -279,7 +283,7 @@ def judge_score(score: str, up: bool, wins: Wins, kinds: Sequence[str], settings
 
 
 def _compute_interval(values: NDArray[np.float64], settings: BenchmarkSettings) -> Row:
-    """The mean over clusters, with its interval."""
+    """Return the mean over clusters and its interval."""
     if np.isnan(values).all():
         return {"auc": None, "auc_ci": None}
     pool = Pool(len(values))
@@ -290,7 +294,7 @@ def _compute_interval(values: NDArray[np.float64], settings: BenchmarkSettings) 
 
 
 def decide_verdict(judgement: Mapping[str, Any]) -> str:
-    """Whether the interval lies above a coin's throw, below it, or holds it."""
+    """Compare an interval with 0.5: "better", "worse", "tie" or "undefined"."""
     if judgement["auc"] is None:
         return "undefined"
     low, high = judgement["auc_ci"]
@@ -298,8 +302,10 @@ def decide_verdict(judgement: Mapping[str, Any]) -> str:
 
 
 def make_benchmark_tables(result: Mapping[str, Any]) -> Tables:
-    """A table of all kinds, and one for each: how often each score puts the true explanation before each other one;
-    both again by trained models where these judged beside closed-form ones."""
+    """Return a table over all kinds and one by kind: how often each score ranks the true explanation first.
+
+    There are two more tables if trained models judged beside closed-form ones.
+    """
     tables = Tables("benchmark-scores")
     networks = result.get(TRAINED, {})
     alone = networks and TRAINED not in result["scores"][0]

@@ -1,11 +1,11 @@
-"""A model's scores as the Hub shows them: ``.eval_results/*.yaml``, and ``model-index`` in the model's card.
+"""A model's scores in the Hub's formats: ``.eval_results/*.yaml``, and ``model-index`` in the model's card.
 
-    eval_results/ORG/MODEL/.eval_results/eraser.yaml    a value a task of the dataset's eval.yaml, its signature a note
-    eval_results/ORG/MODEL/README.md                    the same as metadata of a card
+    eval_results/ORG/MODEL/.eval_results/eraser.yaml    one value per task of the dataset's eval.yaml, with its
+    signature eval_results/ORG/MODEL/README.md                    the same values as metadata of a card
 
-`write_eval_results` (``score --eval-results``) adds to what stands there, so that several corpora and splits gather;
-`make_results_files` (``publish --eval-results``) fills in the datasets' namespace and brings the metadata into the card
-that the model has. Both formats are read and written by huggingface_hub's own classes.
+`write_eval_results` (``score --eval-results``) adds to existing files, so several corpora and splits accumulate.
+`make_results_files` (``publish --eval-results``) fills in the datasets' namespace and merges the metadata into the
+model's card. huggingface_hub's own classes read and write both formats.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FOLDER, HIDDEN, CARD = Path("eval_results"), ".eval_results", "README.md"
 
 
 def check_model(model: str) -> None:
-    """Raise a DataError where ``model`` is no id ``ORG/MODEL`` of the Hub."""
+    """Raise a DataError if ``model`` is not an id ``ORG/MODEL`` of the Hub."""
     from huggingface_hub.errors import HFValidationError
     from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 
@@ -48,21 +48,21 @@ def check_model(model: str) -> None:
 def write_eval_results(
     model: str, scores: Mapping[str, Any], built: BuiltDataset, *, source: str | None = None, folder: Path = FOLDER
 ) -> tuple[list[Path], list[str]]:
-    """Write a model's scores into ``folder/ORG/MODEL``; entries of other tasks that stand there are kept.
+    """Write a model's scores into ``folder/ORG/MODEL``; existing entries of other tasks are kept.
 
     Args:
         model: ``ORG/MODEL``.
-        scores: what ``score --score-file`` writes: with config, split and signature.
-        built: the dataset that was answered; on the Hub, its commit becomes the revision.
-        source: the address of the predictions, where they have one.
-        folder: where the models' folders are.
+        scores: The output of ``score --score-file``, with config, split and signature.
+        built: The dataset; if it is on the Hub, its commit becomes the revision.
+        source: The address of the predictions, if they have one.
+        folder: The folder of all models.
 
     Returns:
-        The files written, and lines for the user: what has no value, what `publish` fills in.
+        The files written, and lines for the user: tasks without a value, fields that `publish` fills in.
 
     Raises:
-        DataError: a dataset, or a split, that has no tasks; no headline score at all; a file there that is not as this
-            function writes it.
+        DataError: A dataset or split without tasks, no headline score, or an existing file that this function did not
+            write.
     """
     check_model(model)
     name, config, split = built.place.dataset, str(scores["config"]), str(scores["split"])
@@ -103,7 +103,7 @@ def write_eval_results(
 
 
 def _parse_model_card(text: str, path: Path) -> tuple[ModelCard, ModelCardData]:
-    """A model's card, an empty one of no text, and its metadata; ``path`` names it in errors."""
+    """Parse a model's card and its metadata; an empty text gives an empty card. Errors name ``path``."""
     from huggingface_hub import ModelCard, ModelCardData
 
     try:
@@ -115,7 +115,7 @@ def _parse_model_card(text: str, path: Path) -> tuple[ModelCard, ModelCardData]:
 
 
 def _list_headlines(name: str, scores: Mapping[str, Any]) -> Iterator[tuple[Headline, float, str]]:
-    """The headline scores that there are, each with the signature of the module that made it."""
+    """Yield the available headline scores, each with the signature of its module."""
     blocks = [block for key in ("agreement", "faithfulness") if isinstance(block := scores.get(key), Mapping)]
     for headline in HEADLINES[name]:
         for block in blocks or [scores]:
@@ -129,7 +129,7 @@ def _list_headlines(name: str, scores: Mapping[str, Any]) -> Iterator[tuple[Head
 def _make_entries(
     values: Sequence[tuple[str, float, str]], dataset: str, origin: Mapping[str, Any]
 ) -> list[EvalResultEntry]:
-    """The entries of (task, value, signature)."""
+    """Return the entries of (task, value, signature)."""
     try:
         from huggingface_hub import EvalResultEntry
     except ImportError:
@@ -151,10 +151,10 @@ def _make_result(place: Mapping[str, Any], headline: Headline, value: float, sig
 
 
 def read_entries(path: Path) -> list[EvalResultEntry]:
-    """The entries of an ``.eval_results`` file; none where there is no such file.
+    """Return the entries of an ``.eval_results`` file; an empty list if it does not exist.
 
     Raises:
-        DataError: it is not as the Hub's format has it.
+        DataError: The file is not in the Hub's format.
     """
     from huggingface_hub import parse_eval_result_entries
 
@@ -180,16 +180,16 @@ def _to_yaml(entries: Sequence[EvalResultEntry]) -> str:
 
 
 def merge_card(card: str, model: str, results: Sequence[EvalResult], path: Path) -> str:
-    """A model's card with these results in its metadata, in place of those of the same score of the same split.
+    """Return a model's card with these results in its metadata; they replace equal scores of the same split.
 
     Args:
-        card: the card's text; empty where the model has none.
+        card: The card's text; empty for a model without card.
         model: ``ORG/MODEL``.
-        results: what comes to it.
-        path: names the card in errors.
+        results: The new results.
+        path: The name of the card in errors.
 
     Raises:
-        DataError: a card whose metadata cannot be read.
+        DataError: A card whose metadata cannot be read.
     """
     merged, data = _parse_model_card(card, path)
     keys = {_get_key(result) for result in results}
@@ -214,17 +214,17 @@ def _read_text(path: Path) -> str:
 
 
 def make_results_files(model: str, namespace: str, card: str, out: Path, folder: Path = FOLDER) -> dict[str, Path]:
-    """What the model's repository is to hold: path there -> file, written below ``out``.
+    """Write the files of the model's repository below ``out``; return path -> file.
 
     Args:
         model: ``ORG/MODEL``.
-        namespace: whose the datasets are that are named without one.
-        card: the text of the card that the model has on the Hub; empty where it has none.
-        out: receives the files.
-        folder: where `write_eval_results` wrote.
+        namespace: The namespace of datasets that are named without one.
+        card: The text of the model's card on the Hub; empty without one.
+        out: The folder that receives the files.
+        folder: The folder of `write_eval_results`.
 
     Raises:
-        DataError: nothing was written for the model; a file there, or the card, that cannot be read.
+        DataError: No results of the model, or a file or a card that cannot be read.
     """
     check_model(model)
     paths = sorted((folder / model / HIDDEN).glob("*.yaml"))

@@ -1,4 +1,4 @@
-"""What the Hub, the network and the disk answer, in words: what was refused, whether waiting helps, what to do."""
+"""Explain errors of the Hub, the network and the disk: the refused action, whether waiting helps, and remedies."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _PASSING = frozenset({408, 409, 412, 429, 500, 502, 503, 504})
 
 
 class Refusal(DataError):
-    """A request that came to nothing.
+    """A failed request.
 
     Attributes:
-        passing: whether the same request may succeed later.
-        retry_after: the seconds that the Hub asks to wait, where it does.
+        passing: True if the same request may succeed later.
+        retry_after: The seconds that the Hub asks to wait, if it does.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Refusal(DataError):
 
 
 def redact(text: str, token: str | None = None) -> str:
-    """The text without the token, and without anything that looks like one."""
+    """Return the text without the token, and without anything that resembles one."""
     if token:
         text = text.replace(token, "***")
     text = re.sub(r"\bhf_[A-Za-z0-9_]{6,}", "hf_***", text)
@@ -55,13 +55,13 @@ def redact(text: str, token: str | None = None) -> str:
 
 
 def explain_error(error: BaseException, what: str, endpoint: str, token: str | None = None) -> Refusal:
-    """Why something could not be done, in one line.
+    """Explain in one line why an action failed.
 
     Args:
-        error: what the client raised; its causes are looked at too.
-        what: what was tried, e.g. ``create org/eraser``.
-        endpoint: the Hub's address.
-        token: kept out of the message.
+        error: The client's error; its causes are read as well.
+        what: The action, e.g. ``create org/eraser``.
+        endpoint: The Hub's address.
+        token: The token, which the message must not hold.
     """
     if isinstance(error, Refusal):
         return error
@@ -113,7 +113,7 @@ def _explain_status(error: BaseException, status: int, what: str, token: str | N
 
 
 def _parse_seconds(header: str | None) -> float | None:
-    """A Retry-After header: seconds, or a date."""
+    """Parse a Retry-After header: seconds, or a date."""
     if not header:
         return None
     if re.fullmatch(r"\d{1,9}(\.\d+)?", header.strip()):

@@ -17,7 +17,7 @@ _BRANCH = re.compile(r"[A-Za-z0-9][\w./-]{0,200}")
 
 @dataclass(frozen=True)
 class PublishArguments(Options):
-    """What to publish of a folder, and where to.
+    """The folder to publish, and its destination.
 
     Attributes:
         namespace: The user or organisation on the Hub, e.g. `org` for `org/eraser`.
@@ -56,7 +56,7 @@ class PublishArguments(Options):
 
 @dataclass(frozen=True)
 class ServeArguments(Options):
-    """What to serve, where, and to whom.
+    """The folder to serve, and its address.
 
     Attributes:
         host: The address to bind; 0.0.0.0 for other machines to reach it.

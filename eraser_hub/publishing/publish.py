@@ -1,8 +1,8 @@
-"""Built folders -> repositories on the Hub: changed files only, one commit each, a tag per version.
+"""Publish built folders as repositories on the Hub: changed files only, one commit each, one tag per version.
 
-A run can be repeated at any point: it lists what the Hub holds, uploads what differs, and sets the tags that are
-missing. A repository's files come in one commit, so that no reader meets half of them, and the commit is compared with
-the folder before it is called published.
+A run can be repeated at any point: it lists the files on the Hub, uploads those that differ, and sets missing tags. A
+repository's files come in one commit, so readers never see half of them. The commit is compared with the folder before
+it counts as published.
 """
 
 from __future__ import annotations
@@ -36,20 +36,21 @@ def publish(
     """Publish built folders under a namespace.
 
     Args:
-        what: the folder, the namespace and the choices. With neither datasets, metrics nor ``eval_results`` named, all
-            that is built; the board's Space counts as a metric, ``results_board``.
-        results_folder: where the models' results lie (`eval_results.write_eval_results`).
-        say: takes each line: the plan first, the addresses last.
-        endpoint, token: of the Hub, by default the client's own settings.
-        pause: seconds before the first further try of a failed request.
-        source: the folder of metric modules, by default the package's own.
+        what: The folder, the namespace and the choices. Without datasets, metrics and ``eval_results``, everything that
+            is built; the board's Space counts as the metric ``results_board``.
+        results_folder: The folder of the models' results (`eval_results.write_eval_results`).
+        say: Receives each line: the plan first, the addresses last.
+        endpoint: The Hub's address; by default the client's own setting.
+        token: The Hub's token; by default the client's own setting.
+        pause: Seconds before the first retry of a failed request.
+        source: The folder of metric modules, by default the package's own.
 
     Returns:
-        The addresses of what was published; none after a dry run or a check.
+        The published addresses; none after a dry run or a check.
 
     Raises:
-        DataError: a folder is not as built or fails its check (nothing is sent then), the Hub holds something else
-            (``check``), or refuses; what had been published by then is said, and running again uploads the rest.
+        DataError: A folder is not as built or fails its check (nothing is sent then), or the Hub holds other files
+            (``check``) or refuses; the message lists what is published, and a further run uploads the rest.
     """
     folder, namespace, check = Path(what.folder), what.namespace, what.check
     datasets, metrics = as_list(what.datasets), as_list(what.metrics)
@@ -82,7 +83,7 @@ def publish(
 
 
 def _collect_results(model: str, namespace: str, publisher: Publisher | None, folder: Path, out: Path) -> Upload:
-    """The upload of a model's results: below ``folder`` as they were written, below ``out`` as they are sent."""
+    """Return the upload of a model's results: read below ``folder``, written below ``out``."""
     check_model(model)
     card = "" if publisher is None else publisher.read_text(model, CARD)
     if card is None:
@@ -93,8 +94,10 @@ def _collect_results(model: str, namespace: str, publisher: Publisher | None, fo
 
 
 def _find_differences(uploads: Sequence[Upload], publisher: Publisher | None, say: Say) -> list[DataError]:
-    """Say the plan of each upload; an error for each repository that does not hold what the folder does. Without a
-    publisher none is asked."""
+    """Report the plan of each upload; return an error for each repository that differs from its folder.
+
+    Without a publisher the Hub is not asked.
+    """
     errors = []
     for upload in uploads:
         remote = None if publisher is None else publisher.list_files(upload)
@@ -111,7 +114,7 @@ def _find_differences(uploads: Sequence[Upload], publisher: Publisher | None, sa
 
 
 def _publish_all(uploads: Sequence[Upload], publisher: Publisher, folder: Path) -> list[str]:
-    """Publish one after another; their addresses."""
+    """Publish the uploads one after another; return their addresses."""
     addresses: list[str] = []
     for upload in uploads:
         try:

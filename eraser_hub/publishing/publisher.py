@@ -1,4 +1,4 @@
-"""A Hub that is asked and written to, with patience where that helps and clear words where it does not."""
+"""A client of a Hub, with retries for passing errors and clear messages for others."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ Say = Callable[[str], None]
 
 
 class Publisher:
-    """Talks to one Hub, with patience where that helps and clear words where it does not.
+    """A client of one Hub, with retries for passing errors and clear messages for others.
 
     Args:
-        api: the client; its token never leaves it.
-        say: takes each line of the report.
-        revision: the branch to publish to.
-        private: whether repositories that do not exist yet are created private.
-        pause: seconds before the first further try of a request; it doubles.
+        api: The client; its token never leaves it.
+        say: Receives each line of the report.
+        revision: The branch to publish to.
+        private: Create new repositories as private ones.
+        pause: Seconds before the first retry of a request; it doubles.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Publisher:
     def attempt(
         self, what: str, call: Callable[Arguments, Answer], *arguments: Arguments.args, **named: Arguments.kwargs
     ) -> Answer:
-        """Return the call's answer; try again after errors that pass.
+        """Return the call's result; retry after passing errors.
 
         Raises:
             Refusal: (a DataError) what was refused and what helps.
@@ -72,7 +72,7 @@ class Publisher:
                 pause *= 2
 
     def list_files(self, upload: Upload, revision: str | None = None) -> dict[str, tuple[str, str | None]] | None:
-        """Path -> (blob id, SHA-256 in LFS) of what the Hub holds; None where there is no such repository or branch."""
+        """Return path -> (blob id, SHA-256 in LFS) on the Hub; None without repository or branch."""
         from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
         from huggingface_hub.hf_api import RepoFile
 
@@ -90,7 +90,7 @@ class Publisher:
         return self.attempt(f"list {upload.repo_id}", fetch)
 
     def read_text(self, model: str, path: str) -> str | None:
-        """A text file of a model's repository; empty where it has no such file, None where there is no such model."""
+        """Return a text file of a model's repository; empty without the file, None without the model."""
 
         def fetch() -> str | None:
             if not self.api.repo_exists(model):
@@ -105,7 +105,7 @@ class Publisher:
         return self.attempt(f"read {path} of {model}", fetch)
 
     def add_to_collection(self, namespace: str, title: str, uploads: Iterable[Upload]) -> None:
-        """Put datasets and Spaces into a collection of the namespace, which is created where there is none."""
+        """Add datasets and Spaces to a collection of the namespace; create it if it does not exist."""
         what, create = f"create the collection {title!r} of {namespace}", self.api.create_collection
         collection = self.attempt(what, create, title, namespace=namespace, private=self.private, exists_ok=True)
         there = {item.item_id for item in collection.items}
@@ -117,7 +117,7 @@ class Publisher:
         self.say(f"collection {collection.url}")
 
     def publish(self, upload: Upload) -> str:
-        """Create, commit, compare, tag; the address of what now is on the Hub."""
+        """Create, commit, compare and tag a repository; return its address."""
         repo_id, kind = upload.repo_id, upload.kind
         if not upload.keeps_others:  # a model is its owner's to create
             space: dict[str, Any] = {"space_sdk": "gradio"} if kind == "space" else {}
@@ -167,7 +167,7 @@ class Publisher:
 
 
 def client(endpoint: str | None, token: str | None, *, writes: bool = True) -> HfApi:
-    """The Hub library's client; who only reads needs no token."""
+    """Return the Hub library's client; reading needs no token."""
     import huggingface_hub
     from huggingface_hub.utils import disable_progress_bars  # type: ignore[attr-defined]
     from huggingface_hub.utils import logging as hub_logging

@@ -1,15 +1,15 @@
-"""A read-only Hub for a cluster without internet: the folders that ``build`` wrote, over HTTP.
+"""A read-only Hub for a cluster without internet: it serves the folders of ``build`` over HTTP.
 
-On the standard library alone: the read endpoints over plain files are few. (olah mirrors git repositories, so all that
-`build` wrote would have to be committed a second time; from a local mirror it reads a whole file into memory for each
-request and answers no ranges, which streaming readers of Parquet live on.)
+It uses the standard library alone: the read endpoints over plain files are few. (olah mirrors git repositories, so
+built folders would have to be committed a second time. From a local mirror it reads a whole file into memory for each
+request, and it serves no ranges, which streaming readers of Parquet need.)
 
 Ids: ``NAME`` and ``ORG/NAME`` are the same folder. ``load_dataset("eraser", "movies")`` works with huggingface_hub
-before 1.16; later ones refuse an id without a namespace themselves, before they ask any server, and are given
-``load_dataset("org/eraser", "movies")``. ``evaluate.load("eraser_faithfulness")`` works with all.
+before 1.16; later versions refuse ids without a namespace before they ask any server, and need
+``load_dataset("org/eraser", "movies")``. ``evaluate.load("eraser_faithfulness")`` works with all versions.
 
-Nothing but files below the folder is served, by construction: a request's path is never joined to a folder, it is
-looked up in the listing of what lies there. Hidden names and links that lead out are not listed.
+Only files below the folder are served, by construction: a request's path is never joined to a folder, but looked up in
+the listing of its files. Hidden names and links that lead out are not listed.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _RESOLVE = re.compile(rf"/(?:(?P<kind>datasets|spaces)/)?{_ID}/resolve/(?P<revis
 
 @dataclass(frozen=True, slots=True)
 class HubFile:
-    """One file of a repository: its size, what changes when its content does, and the LFS digest if it has one."""
+    """A file of a repository: its size, an id that changes with its content, and its LFS digest if it has one."""
 
     size: int
     oid: str
@@ -62,9 +62,9 @@ class HubFile:
 
 
 class Folder:
-    """A folder as a repository of one revision, ``main``; its commit changes when a file in it does.
+    """A folder as a repository of one revision, ``main``; its commit changes when a file changes.
 
-    What is served may be anything with the same four methods.
+    Any class with the same four methods can be served.
     """
 
     def __init__(self, root: Path, folder: Path) -> None:
@@ -102,16 +102,16 @@ class Folder:
         return HubFile(status.st_size, _compute_fingerprint(real, status)), real
 
     def commit(self, revision: str) -> str | None:
-        """The commit that a branch, tag or commit names; None where it names nothing."""
+        """Return the commit of a branch, tag or commit; None for an unknown name."""
         self._list()
         return self._commit if revision in ("main", "refs/heads/main", self._commit) else None
 
     def files(self, commit: str) -> Mapping[str, HubFile]:
-        """Path -> entry at a commit."""
+        """Return path -> entry at a commit."""
         return {name: entry for name, (entry, _) in self._listing.items()}
 
     def open(self, commit: str, path: str) -> BinaryIO:
-        """A listed file's content."""
+        """Open a listed file."""
         entry, real = self._listing[path]
         file = os.fdopen(os.open(real, READ_FLAGS | NO_LINK), "rb")
         if _compute_fingerprint(real, os.fstat(file.fileno())) != entry.oid:
@@ -121,7 +121,7 @@ class Folder:
         return file
 
     def refs(self) -> dict[str, list[dict[str, str]]]:
-        """Branches and tags, as the Hub's API names them."""
+        """Return branches and tags in the format of the Hub's API."""
         self._list()
         return {"branches": [{"name": "main", "ref": "refs/heads/main", "targetCommit": self._commit}], "tags": []}
 
@@ -142,7 +142,7 @@ class Shelf:
         self._folders: dict[str, Folder] = {}
 
     def names(self) -> dict[str, str]:
-        """Name -> ``datasets`` or ``spaces``, of all that is served now."""
+        """Return name -> ``datasets`` or ``spaces`` of everything that is served."""
         return {
             child.name: "spaces" if (child / "app.py").is_file() else "datasets"
             for child in sorted(self.root.iterdir())
@@ -150,7 +150,7 @@ class Shelf:
         }
 
     def find(self, kind: str, repository: str) -> Folder | None:
-        """The repository of an id, or None."""
+        """Return the repository of an id, or None."""
         namespace, _, name = repository.rpartition("/")
         if namespace and self.namespaces and namespace not in (*self.namespaces, METRIC_NAMESPACE):
             return None
@@ -160,16 +160,18 @@ class Shelf:
 
 
 class _Incoming(io.RawIOBase):
-    """What a connection sends: it may wait ``idle`` seconds between requests, and has REQUEST_SECONDS for each."""
+    """The stream of a connection: at most ``idle`` seconds between requests, and REQUEST_SECONDS for each one."""
 
     def __init__(self, connection: socket.socket, idle: float) -> None:
         self.connection, self.idle = connection, idle
         self.began: float | None = None
 
     def readable(self) -> bool:
+        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int:
+        """Read into a buffer, within the time limit."""
         left = self.idle if self.began is None else self.began + REQUEST_SECONDS - time.monotonic()
         if left <= 0:
             raise TimeoutError
@@ -184,11 +186,11 @@ class _Incoming(io.RawIOBase):
 
 
 class RefusedRequest(Exception):
-    """A request that gets an error for an answer: the arguments of `HubHandler.refuse`."""
+    """A request that is answered by an error: the arguments of `HubHandler.refuse`."""
 
 
 class HubHandler(BaseHTTPRequestHandler):
-    """The Hub's read endpoints: repository, tree, paths-info, refs, and files by range."""
+    """Handler of the Hub's read endpoints: repository, tree, paths-info, refs, and files by range."""
 
     protocol_version = "HTTP/1.1"
     server_version = "eraser-hub"
@@ -197,6 +199,7 @@ class HubHandler(BaseHTTPRequestHandler):
     find: Callable[[str, str], Folder | None]
 
     def setup(self) -> None:
+        """Prepare the connection."""
         super().setup()
         self.incoming = _Incoming(self.connection, self.timeout or IDLE_SECONDS)
         self.rfile = io.BufferedReader(self.incoming)
@@ -204,7 +207,7 @@ class HubHandler(BaseHTTPRequestHandler):
     # -- answers ------------------------------------------------------------------------------------------------------
 
     def answer(self, status: int, body: Any = None, headers: Mapping[str, str] | None = None) -> None:
-        """Send a whole answer: JSON, or text where ``body`` is a string."""
+        """Send a complete answer: JSON, or text if ``body`` is a string."""
         content = body.encode() if isinstance(body, str) else b"" if body is None else json.dumps(body).encode()
         kind = "text/plain; charset=utf-8" if isinstance(body, str) else "application/json"
         self._head(status, {"Content-Type": kind, "Content-Length": str(len(content)), **(headers or {})})
@@ -218,12 +221,13 @@ class HubHandler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def refuse(self, status: int, code: str, message: str, headers: Mapping[str, str] | None = None) -> None:
-        """Send an error as the Hub does: its code and message in headers."""
+        """Send an error in the Hub's format: its code and message in headers."""
         self.answer(status, {"error": message}, {"X-Error-Code": code, "X-Error-Message": message, **(headers or {})})
 
     # -- requests -----------------------------------------------------------------------------------------------------
 
     def do_GET(self) -> None:
+        """Answer a read request."""
         self.body()  # it means nothing, and must not be taken for the next request
         url = urlsplit(self.path)
         if match := _RESOLVE.fullmatch(url.path):
@@ -236,7 +240,7 @@ class HubHandler(BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
     def do_POST(self) -> None:
-        """Only the question for the files behind some paths comes as POST; all else would write."""
+        """Answer the paths-info request, the only one that reads by POST; all others would write."""
         match = _API.fullmatch(urlsplit(self.path).path)
         body = self.body()
         if match is None or match["verb"] != "paths-info":
@@ -266,7 +270,7 @@ class HubHandler(BaseHTTPRequestHandler):
     do_PUT = do_DELETE = do_PATCH = _read_only
 
     def body(self, largest: int = LARGEST_QUESTION) -> bytes:
-        """The request's body; refused when its length is not one number, or too great."""
+        """Return the request's body; refuse it if its length is not a single number, or too large."""
         lengths = self.headers.get_all("Content-Length") or ["0"]
         length = _parse_number(lengths[0])
         if self.headers.get("Transfer-Encoding") or len(lengths) > 1 or length is None or length > largest:
@@ -276,13 +280,13 @@ class HubHandler(BaseHTTPRequestHandler):
         return self.rfile.read(length)
 
     def refuse_path(self) -> RefusedRequest:
-        """The answer for any other path."""
+        """Return the error for unknown paths."""
         return RefusedRequest(HTTPStatus.NOT_FOUND, "RepoNotFound", "Repository not found")
 
     # -- what is asked for --------------------------------------------------------------------------------------------
 
     def _find_commit(self, match: re.Match[str]) -> tuple[Folder, str]:
-        """The repository and commit that a path names."""
+        """Return the repository and commit that a path names."""
         repository = type(self).find(match["kind"] or "models", unquote(match["id"]))
         if repository is None:
             raise self.refuse_path()
@@ -362,11 +366,13 @@ class HubHandler(BaseHTTPRequestHandler):
     # -- the connection -----------------------------------------------------------------------------------------------
 
     def end_headers(self) -> None:
+        """End the headers."""
         if self.close_connection:
             self.send_header("Connection", "close")
         super().end_headers()
 
     def handle_one_request(self) -> None:
+        """Handle one request."""
         self.incoming.began = None
         try:
             try:
@@ -377,7 +383,7 @@ class HubHandler(BaseHTTPRequestHandler):
             self.close_connection = True  # the reader went away
 
     def log_message(self, format: str, *args: object) -> None:
-        """Quiet: a cluster's readers ask for a great many ranges."""
+        """Log nothing: a cluster's readers send many range requests."""
 
 
 def _make_file_row(path: str, entry: HubFile) -> dict[str, Any]:
@@ -392,9 +398,9 @@ def _make_folder_row(path: str) -> dict[str, Any]:
 
 
 def _parse_range(header: str | None, size: int) -> tuple[int, int, bool] | None:
-    """Start, end and whether that is a part, of a Range header; None where no byte of it exists.
+    """Parse a Range header to (start, end, partial); None if no byte of the range exists.
 
-    What is no single byte range is ignored, as HTTP allows, and the whole file is sent.
+    Other headers than single byte ranges are ignored, as HTTP allows, and the whole file is sent.
     """
     unit, _, spans = (header or "").partition("=")
     first, dash, last = (part.strip() for part in spans.partition("-"))
@@ -409,13 +415,13 @@ def _parse_range(header: str | None, size: int) -> tuple[int, int, bool] | None:
 
 
 def _parse_number(text: str) -> int | None:
-    """A header's whole number, of at most 18 digits; None where it is none. No pattern: it takes no time."""
+    """Parse a header's whole number of at most 18 digits; None for others. Its time does not depend on a pattern."""
     text = text.strip()
     return int(text) if len(text) <= 18 and text.isascii() and text.isdecimal() else None
 
 
 class HubServer(ThreadingHTTPServer):
-    """A thread a connection; the threads end with the process."""
+    """A server with one thread per connection; the threads end with the process."""
 
     daemon_threads = True
     request_queue_size = 512
@@ -426,11 +432,12 @@ class HubServer(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """The address to put into HF_ENDPOINT."""
+        """The address for HF_ENDPOINT."""
         host, port = str(self.server_address[0]), self.server_address[1]
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
+        """Ignore errors of broken connections."""
         error = sys.exc_info()[1]
         if not isinstance(error, (ConnectionError, TimeoutError)):
             print(f"{type(error).__name__}: {error}", file=sys.stderr)
@@ -439,16 +446,16 @@ class HubServer(ThreadingHTTPServer):
 def serve_folder(
     folder: str | os.PathLike[str], host: str = "127.0.0.1", port: int = 0, namespaces: tuple[str, ...] = ()
 ) -> HubServer:
-    """A server over the folders that ``build`` wrote, bound and not yet started (call ``serve_forever``).
+    """Return a bound server of built folders, not yet started (call ``serve_forever``).
 
     Args:
-        folder: the folder of folders, e.g. ``hub``.
-        host: the address to bind; loopback unless others shall reach it.
-        port: 0 for any free one.
-        namespaces: the organisations ORG whose ids ORG/NAME are answered; all when none is named.
+        folder: The folder of folders, e.g. ``hub``.
+        host: The address to bind; loopback by default.
+        port: The port; 0 for any free one.
+        namespaces: The organisations ORG whose ids ORG/NAME are answered; empty for all.
 
     Raises:
-        DataError: the folder is missing or holds nothing to serve; the address cannot be bound.
+        DataError: The folder is missing or holds nothing to serve, or the address cannot be bound.
     """
     root = Path(folder)
     if not root.is_dir():

@@ -1,4 +1,4 @@
-"""What there is to publish, whether it may be, and how it differs from the Hub; nothing here asks the Hub."""
+"""Collect and check uploads, and compare them with the Hub's files; nothing here asks the Hub."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ Stamps = dict[Path, tuple[int, int]]  # a file's size and time
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """One folder on its way to one repository.
+    """A folder to publish as a repository.
 
     Attributes:
-        name: the folder's name.
+        name: The folder's name.
         repo_id: ``ORG/NAME``.
         kind: ``dataset``, ``space`` or ``model``.
-        files: path in the repository -> file.
-        left_out: hidden files and caches in the folder, which stay here.
-        version: what its tag says, without the ``v``; empty for no tag.
-        moving_tags: tags that follow the newest commit.
-        keeps_others: the repository is somebody's who has more in it: nothing is created or removed.
-        stamps: of the folder's files, before they were checked.
+        files: Maps a path in the repository to its file.
+        left_out: Hidden files and caches in the folder, which are not published.
+        version: The version of its tag, without the ``v``; empty for no tag.
+        moving_tags: Tags that follow the newest commit.
+        keeps_others: The repository belongs to a user and holds more files: nothing is created or removed.
+        stamps: Stamps of the folder's files before the checks.
     """
 
     name: str
@@ -53,13 +53,13 @@ class Upload:
 
     @property
     def commit_message(self) -> str:
-        """Of its commit."""
+        """Message of its commit."""
         return f"{self.name} {self.version}" if self.version else "Results of evaluations"
 
 
 @dataclass(slots=True)
 class Changes:
-    """How a folder differs from its repository."""
+    """The differences between a folder and its repository."""
 
     added: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
@@ -81,10 +81,10 @@ def collect(
     *,
     source: Path | None = None,
 ) -> list[Upload]:
-    """The uploads asked for; with neither datasets nor metrics named, all that ``build`` wrote into the folder.
+    """Return the requested uploads; without datasets and metrics, all built folders.
 
     Raises:
-        DataError: a name that there is not, a folder that was not built, a link in it, nothing to publish at all.
+        DataError: An unknown name, a folder that was not built, a link in it, or nothing to publish.
     """
     from eraser_hub.conversion import HUB_DATASETS
 
@@ -130,10 +130,10 @@ def _make_upload(folder: Path, name: str, repo_id: str, kind: str) -> Upload:
 
 
 def verify(upload: Upload, folder: Path, source: Path | None = None) -> None:
-    """Refuse a folder that is not what ``build`` wrote, or that ``check`` does not pass.
+    """Refuse a folder that differs from the output of ``build``, or that fails ``check``.
 
     Raises:
-        DataError: what differs, or what the check found.
+        DataError: The differences, or the findings of the check.
     """
     if upload.name == BOARD:
         verify_board_space(folder / BOARD, upload.files)
@@ -149,7 +149,7 @@ def verify(upload: Upload, folder: Path, source: Path | None = None) -> None:
 
 
 def check_dataset(name: str, folder: Path) -> None:
-    """Raise a DataError when the dataset's integrity report holds a violation."""
+    """Raise a DataError if the dataset's integrity report holds a violation."""
     from eraser_hub.conversion import HUB_DATASETS
 
     errors = HUB_DATASETS[name].check(folder).errors
@@ -162,11 +162,11 @@ def check_dataset(name: str, folder: Path) -> None:
 
 
 def compare(upload: Upload, remote: Mapping[str, tuple[str, str | None]]) -> Changes:
-    """What to add, change and remove.
+    """Return the files to add, change and remove.
 
     Args:
-        upload: path -> local file.
-        remote: path -> (git blob id, SHA-256 where the file is in LFS) on the Hub.
+        upload: Maps a path to its local file.
+        remote: Maps a path to (git blob id, SHA-256 if the file is in LFS) on the Hub.
     """
     changes = Changes()
     for path, file in upload.files.items():
@@ -182,12 +182,12 @@ def compare(upload: Upload, remote: Mapping[str, tuple[str, str | None]]) -> Cha
 
 
 def _compute_blob_digest(file: Path) -> str:
-    """The name that git gives the file's content."""
+    """Return git's digest of the file's content."""
     return file_digest(file, hashlib.sha1(b"blob %d\0" % file.stat().st_size))
 
 
 def describe_plan(upload: Upload, changes: Changes | None) -> Iterator[str]:
-    """The plan of one upload, in words; ``changes`` is None where the Hub was not asked."""
+    """Yield the lines of an upload's plan; ``changes`` is None if the Hub was not asked."""
     size = sum(file.stat().st_size for file in upload.files.values())
     tags = f"; tags {', '.join((f'v{upload.version}', *upload.moving_tags))}" if upload.version else ""
     yield f"{upload.kind} {upload.repo_id}: {len(upload.files)} files, {_format_bytes(size)}{tags}"
@@ -210,14 +210,14 @@ def _format_bytes(size: float) -> str:
 
 
 def read_stamps(files: Iterable[Path]) -> Stamps:
-    """Size and time of each file that is there: what changes when somebody writes or removes it."""
+    """Return size and time of each existing file; they change when a file is written or removed."""
     return {file: (file.stat().st_size, file.stat().st_mtime_ns) for file in files if file.is_file()}
 
 
 def fill_namespace(upload: Upload, namespace: str, aside: Path) -> Upload:
-    """The upload with its namespace where it names datasets and metrics without one; such files are written ``aside``.
+    """Return the upload with its namespace in files that name datasets and metrics without one, written ``aside``.
 
-    A card's code loads them, a Space's card has ``datasets``, and the board has `SETTINGS`.
+    These files are a card's code, the ``datasets`` of a Space's card, and the board's `SETTINGS`.
     """
     from eraser_hub.conversion import HUB_DATASETS
 

@@ -1,7 +1,7 @@
-"""What the Hub's dataset viewer will make of a built folder: its limits as findings, and what a browser will show.
+"""The limits of the Hub's dataset viewer as findings about a built folder, and a preview of the viewer.
 
-The viewer serves Parquet as it is. It shows up to 100 first rows within a budget of bytes, counts and draws columns of
-some types, and searches text for words of the letters a to z.
+The viewer serves Parquet unchanged. It shows up to 100 first rows within a budget of bytes, computes statistics of
+columns of some types, and searches text for words of the letters a to z.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ BIN_BUG = (
 
 @dataclass(slots=True)
 class Column:
-    """What the viewer counts of one column: values, the lengths of lists, or the lengths of long strings."""
+    """The viewer's statistics of one column: values, lengths of lists, or lengths of long strings."""
 
     name: str
     kind: str
@@ -63,18 +63,18 @@ class Column:
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """Least and greatest value."""
+        """Return the least and the greatest value."""
         return (min(self.values), max(self.values)) if self.values else None
 
 
 @dataclass(slots=True)
 class ViewerReport:
-    """The viewer's rules, split by split, and what a browser will show.
+    """The viewer's limits, split by split, and a preview.
 
     Attributes:
-        report: its violations are what the viewer (or ``load_dataset``) will fail at, its quirks what the viewer does
-            wrong with sound data, its notes what it will leave out.
-        pictures: first rows, a histogram a numeric column and the counts of each ClassLabel, in lines of text.
+        report: Violations make the viewer (or ``load_dataset``) fail; quirks are errors of the viewer on valid data;
+            notes are data that it leaves out.
+        pictures: First rows, a histogram per numeric column and the counts of each ClassLabel, as lines of text.
     """
 
     report: Report
@@ -82,12 +82,12 @@ class ViewerReport:
 
     @property
     def problems(self) -> list[DataError]:
-        """The violations; empty when the viewer will show it all."""
+        """Return the violations; empty if the viewer shows everything."""
         return self.report.errors
 
     @property
     def warnings(self) -> list[str]:
-        """The quirks and notes."""
+        """Return the quirks and notes."""
         return [
             f"{finding.level}: {split.config}/{split.split}: {finding.check}: {finding.why}"
             for split in self.report.splits
@@ -97,7 +97,7 @@ class ViewerReport:
 
     @property
     def without_statistics(self) -> list[str]:
-        """The splits that a browser shows without histograms."""
+        """Return the splits without histograms."""
         return [
             f"{split.config}/{split.split}"
             for split in self.report.splits
@@ -105,7 +105,7 @@ class ViewerReport:
         ]
 
     def lines(self) -> Iterator[str]:
-        """All of it, to print."""
+        """Yield the lines of the report."""
         yield from self.pictures
         yield from (f"viewer: {line}" for line in self.warnings)
         if self.without_statistics:
@@ -116,14 +116,14 @@ class ViewerReport:
 
 
 def make_viewer_report(folder: Path, configs: Sequence[str] | None = None) -> ViewerReport:
-    """What the viewer will make of a built folder.
+    """Report the limits of the viewer on a built folder.
 
     Args:
-        folder: a built dataset folder.
-        configs: the configurations; all by default.
+        folder: A built dataset folder.
+        configs: The configurations; all by default.
 
     Raises:
-        DataError: the card or a file cannot be read; an unknown configuration.
+        DataError: The card or a file cannot be read, or an unknown configuration.
     """
     built, folder = open_built(Path(folder)), Path(folder)
     report = Report(f"{folder.resolve().name} in the viewer", folder)
@@ -146,7 +146,7 @@ def make_viewer_report(folder: Path, configs: Sequence[str] | None = None) -> Vi
 
 
 def _check_split(built: BuiltDataset, config: str, split: str, paths: Sequence[Path]) -> tuple[SplitReport, list[str]]:
-    """What the viewer will make of a split, and what a browser will show of it."""
+    """Return the findings of a split and its preview."""
     labels, schema = built.class_labels(config), pq.read_schema(paths[0])
     columns = [column for name in schema if (column := _compute_column(name, labels)) is not None]
     rows, findings = 0, list(_find_in_files(paths))
@@ -180,14 +180,14 @@ def _check_split(built: BuiltDataset, config: str, split: str, paths: Sequence[P
 
 
 def count_fitting_rows(rows: Sequence[Mapping[str, Any]], header_bytes: int) -> tuple[int, int]:
-    """How many first rows are shown, and how many of them with cut cells.
+    """Return how many first rows the viewer shows, and how many of them with cut cells.
 
-    The viewer adds rows, as compact JSON, while they and the header are below the budget. The first ten are shown in
-    any case: where they are too many bytes, it cuts the cells of the last of them, of the one before it, and so on.
+    The viewer adds rows, as compact JSON, while they and the header are below the budget. It always shows the first
+    ten: if they are too large, it cuts the cells of the last one, then of the one before it, and so on.
 
     Args:
-        rows: the first rows, at most `FIRST_ROWS`.
-        header_bytes: of the JSON around them.
+        rows: The first rows, at most `FIRST_ROWS`.
+        header_bytes: Size of the JSON around them.
     """
     budget, total = FIRST_BYTES - header_bytes, 2
     for number, row in enumerate(rows):
@@ -200,7 +200,7 @@ def count_fitting_rows(rows: Sequence[Mapping[str, Any]], header_bytes: int) -> 
 
 
 def _count_cut_rows(rows: Sequence[Mapping[str, Any]], total: int, budget: int) -> int:
-    """How many of the last rows are cut until all are below the budget."""
+    """Return how many of the last rows are cut until all are below the budget."""
     cut = 0
     for number in reversed(range(len(rows))):
         if total < budget:
@@ -221,7 +221,7 @@ def _to_json(number: int, row: Mapping[str, Any], cut: Sequence[str] = ()) -> by
 
 
 def _count_header_bytes(built: BuiltDataset, config: str, split: str, paths: Sequence[Path]) -> int:
-    """The bytes of the viewer's answer without its rows: it describes the columns, as `datasets` writes their types."""
+    """Return the size of the viewer's answer without its rows: the columns with the types of `datasets`."""
     from datasets import Features
 
     declared = built.info(config).get("features")
@@ -239,7 +239,7 @@ def _count_header_bytes(built: BuiltDataset, config: str, split: str, paths: Seq
 
 
 def _compute_column(column: pa.Field, labels: Mapping[str, Sequence[str]]) -> Column | None:
-    """The statistics that the viewer makes of a column; None for structs, which it has none for."""
+    """Return the viewer's statistics of a column; None for structs, which have none."""
     kind = "label" if column.name in labels else next((kind for holds, kind in KINDS if holds(column.type)), None)
     return Column(column.name, kind, distinct=set() if kind == "string length" else None) if kind else None
 
@@ -259,7 +259,7 @@ def _count_values(column: Column, values: pa.Array) -> None:
 
 
 def _count_by_value(column: Column, rows: int) -> None:
-    """A string column of few values is counted by value, not by length."""
+    """Count a string column of few values by value instead of length."""
     if column.distinct is None:
         return
     few = len(column.distinct)
@@ -321,7 +321,7 @@ def _find_in_statistics(columns: Sequence[Column], schema: pa.Schema) -> Iterato
 
 
 def _find_in_search(rows: Sequence[dict[str, Any]]) -> Iterator[Finding]:
-    """The search splits at all that is no letter from a to z, so that other scripts are not found."""
+    """Yield a finding if text holds other letters than a to z: the search splits there and finds no other script."""
     text = " ".join(piece for row in rows for piece in _iterate_strings(row))
     letters = sum(character.isalpha() for character in text)
     latin = len(re.findall(r"[A-Za-z]", text))
@@ -374,7 +374,7 @@ def _draw_column(column: Column, labels: Mapping[str, Sequence[str]]) -> str:
 
 
 def compute_histogram(values: Counter[float], whole: bool) -> list[int]:
-    """Counts in up to ten bins of one width; whole numbers get bins of a whole width, as in the viewer."""
+    """Return counts in up to ten bins of equal width; bins of whole numbers have whole widths, as in the viewer."""
     low, high = min(values), max(values)
     width = max(1, math.ceil((high - low + 1) / BINS)) if whole else (high - low) / BINS or 1.0
     bins = math.ceil((high - low + 1) / width) if whole else BINS if high > low else 1
