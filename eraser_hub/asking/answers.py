@@ -146,7 +146,7 @@ def _parse_place(span: object) -> Place | None:
 
 def _find_label(label: object, labels: Sequence[str]) -> str | None:
     """Return the label of that name in any case; None if there is none."""
-    if isinstance(label, bool):  # true and false stand unquoted where the labels are True and False
+    if isinstance(label, bool):  # models write true and false unquoted if these are the labels
         label = str(label)
     if not isinstance(label, str):
         return None

@@ -74,7 +74,7 @@ def make_gold_answer(question: Question, form: str) -> dict[str, Any]:
     places = [_find_characters(text, tokens) for text, tokens in zip(question.texts, documents, strict=True)]
     if form == HIGHLIGHTED:
         copies = [*question.texts]
-        for at, start, end in reversed(runs):  # from behind: what stands before keeps its place
+        for at, start, end in reversed(runs):  # from the end, so that earlier positions stay valid
             first, behind = places[at][start][0], places[at][end - 1][1]
             copies[at] = f"{copies[at][:first]}<r>{copies[at][first:behind]}</r>{copies[at][behind:]}"
         return {"label": label, "texts": copies}

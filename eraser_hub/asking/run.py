@@ -74,7 +74,7 @@ def make_plan(config: AskConfig | AskArguments, settings: AskSettings) -> AskPla
     """
     split = open_split(config.dataset, config.config, config.split)
     if not split.label_names:
-        message = "expected label names, which a model is told; found none"
+        message = "expected label names for the prompt, found none"
         raise DataError(message, rule="label-missing", file=config.dataset)
     prompt = open_prompt(split.config, config.prompt)
     settings = replace(settings, prompt=f"{Path(prompt.name).name if config.prompt else prompt.name}@{prompt.digest}")

@@ -24,27 +24,26 @@ class AskSettings(Options):
     """The settings that decide the answers, apart from the data.
 
     Attributes:
-        model: The model's name, as the server knows it.
-        shots: Examples from the split train, drawn by the seed.
-        again: Ask again, of: redacted, removed (without the quotes), alone (with nothing else), random (other spans
-            redacted).
+        model: Name of the model on the server.
+        shots: Number of examples from the train split, drawn by the seed.
+        again: Consistency checks, questions about a changed text: redacted, removed, alone, random.
 
     Prompt and answers:
         prompt: The prompt's name and digest.
-        answer: quotes; offsets or tokens (places by number); highlighted (copies with <r>..</r>).
-        temperature: Of the model's answers.
-        seed: Seed of all that is drawn.
-        max_tokens: Most tokens of an answer.
-        structured: auto: ask for a JSON schema where the server takes it; schema; none.
+        answer: Answer format: quotes, offsets, tokens (positions), or highlighted (marked copies).
+        temperature: Sampling temperature.
+        seed: Seed of all random draws.
+        max_tokens: Largest number of tokens in an answer.
+        structured: JSON schema: auto (if the server supports it), schema or none.
 
     Quotes:
-        threshold: Least similarity of a quote that is not in the text as it is.
-        several: A quote that stands in several places: nearest (to the others), or all.
+        threshold: Least similarity of a quote that does not occur literally.
+        several: Choice among several places of a quote: nearest (to the other quotes) or all.
 
     Further questions:
-        samples: `again`: so many answers for probabilities, where there are no log-probabilities.
-        sample_temperature: Of these.
-        simulate_with: Another model, which is asked for the label by the quotes alone.
+        samples: Answers per question for probabilities if the server has no log-probabilities.
+        sample_temperature: Sampling temperature of these answers.
+        simulate_with: Another model, which predicts the label from the quotes alone.
     """
 
     model: str
@@ -120,24 +119,24 @@ class AskArguments(AskSettings):
 
     Attributes:
         endpoint: Base URL of an OpenAI-compatible server, such as http://localhost:8000/v1.
-        out: Predictions: a file ending in .jsonl.
+        out: Predictions to write: a file ending in .jsonl.
 
     Prompt and answers:
-        prompt: A jinja2 file in place of the config's prompt.
+        prompt: Jinja2 file that replaces the config's prompt.
 
     Further questions:
-        simulate_endpoint: Of that model; by default the first one's.
+        simulate_endpoint: Base URL of that model's server; default: `endpoint`.
 
     Requests:
-        concurrency: Requests at a time.
-        attempts: How often a request is sent before it counts as failed.
+        concurrency: Concurrent requests.
+        attempts: Attempts before a request counts as failed.
         timeout: Seconds that an answer may take.
-        cache: Where answers are kept; by default $XDG_CACHE_HOME/eraser-hub/ask.
-        limit: Ask about the first so many instances.
-        budget: Most tokens that may be paid.
+        cache: Folder of paid answers; default: $XDG_CACHE_HOME/eraser-hub/ask.
+        limit: Number of first instances to ask about.
+        budget: Most tokens to pay for.
 
     Run:
-        on_progress: Called with the number of instances that are done.
+        on_progress: Called with the number of finished instances.
     """
 
     dataset: DatasetPlace

@@ -16,21 +16,21 @@ class ReproduceConfig(Options):
     """The settings of `experiment reproduce`.
 
     Attributes:
-        table: eraser-2, eraser-3, eraser-4, carton2020-3 or carton2020-figure-2.
-        dataset: The built dataset: its folder, or its id on the Hub.
-        config: The configuration, e.g. movies.
+        table: Table: eraser-2, eraser-3, eraser-4, carton2020-3 or carton2020-figure-2.
+        dataset: Built dataset: a folder or Hub id.
+        config: Configuration, e.g. movies.
 
     Systems:
-        encoder: Of the rows that need one: a transformers folder or Hub id; there is no default.
-        embeddings: Of the rows over words: a file of word vectors; else learned ones.
+        encoder: Encoder of rows that use one: a transformers folder or Hub id; no default.
+        embeddings: File of word vectors for rows over words; default: learned embeddings.
 
     Data:
-        source: eraser-2: raw corpora with the release's files of human performance.
-        split: The split that is scored; by default test, or validation where test has no labels.
+        source: Raw corpora with the release's files of human performance (eraser-2).
+        split: Split to score; default: test, or validation if test has no labels.
 
     Run:
-        fast: Small sizes; the table says which.
-        out: Keeps what is done; by default reproduce/TABLE-CONFIG.
+        fast: Use smaller sizes; the table lists them.
+        out: Folder of all files; default: reproduce/TABLE-CONFIG.
     """
 
     table: str
@@ -58,18 +58,18 @@ class RoarConfig(Options):
     """The settings of `experiment roar`.
 
     Attributes:
-        model: What to train, as of `train`: logistic-regression, bilstm, an encoder, ..
-        method: Whose scores rank the tokens, as of `explain`.
-        out: Folder for models, predictions and reduced texts; a stopped run goes on there.
-        bins: Shares of the tokens to remove; by default 1, 5, 10, 20 and 50 per cent.
+        model: Model to train, as in `train`: logistic-regression, bilstm, an encoder, ..
+        method: Attribution method that ranks the tokens, as in `explain`.
+        out: Folder for models, predictions and reduced texts; a stopped run resumes there.
+        bins: Shares of the tokens to remove; default: 1, 5, 10, 20 and 50 per cent.
 
     Training:
         train_split: Split to train on.
-        epochs: Networks: epochs.
-        max_steps: Networks: stop after so many steps (0: by epochs).
+        epochs: Epochs of a network.
+        max_steps: Largest number of steps of a network; 0: by epochs.
 
     Data:
-        limit: So many texts of either split, drawn by seed with each label's share.
+        limit: Number of texts of each split, stratified by label.
     """
 
     dataset: DatasetPlace
@@ -105,8 +105,8 @@ class BenchmarkConfig(Options):
     """The settings of `experiment benchmark-scores`.
 
     Attributes:
-        fast: Fewer texts, masks and beams: about a minute.
-        models: Whom the scores are asked about; trained ones need the extra explain.
+        fast: Use fewer texts, masks and beams: about a minute.
+        models: Models that judge the scores; trained ones need the extra explain.
     """
 
     fast: bool = False

@@ -59,6 +59,6 @@ def lock_run_folder(out: Path, verb: str, settings: dict[str, Any]) -> Iterator[
             atomic_write(state, json.dumps(settings, indent=2).encode())
         words = differences(strict_object(state.read_bytes(), file=state, number=1), settings)
         if words:
-            message = f"another run lies here: {'; '.join(words)}; take another folder"
+            message = f"the folder holds a run with other settings: {'; '.join(words)}; choose another folder"
             raise DataError(message, rule="resume", file=out, argument="out")
         yield

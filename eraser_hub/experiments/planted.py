@@ -47,7 +47,7 @@ SIDES = [{word: side for side, words in family.items() for word in words} for fa
 
 
 def judge_by_word(tokens: Sequence[str]) -> int:
-    """Return the judgement, wherever it stands."""
+    """Return the judgement at any position."""
     return next((SIGN[token] for token in tokens if token in SIGN), 0)
 
 
@@ -162,9 +162,9 @@ def compute_sensitivity(
         get_random: Returns the random numbers for a purpose; those for :data:`PERTURBED` are the same for all makers.
     """
     deciding, moved = find_deciding_tokens(one), list[Scores]()
-    for number, stands in enumerate(perturbed_sets(len(scores), perturbations, get_random(PERTURBED))):
+    for number, kept_tokens in enumerate(perturbed_sets(len(scores), perturbations, get_random(PERTURBED))):
         anew = scores.copy()
-        anew[stands] = maker(deciding[stands], label, get_random(f"anew {number}"))
+        anew[kept_tokens] = maker(deciding[kept_tokens], label, get_random(f"anew {number}"))
         moved.append(anew)
     return sensitivity_max(scores, moved)
 
@@ -212,8 +212,8 @@ class PlantedNetwork:
 
 def describe_network(facts: Mapping[str, Any]) -> str:
     """Describe :attr:`PlantedNetwork.facts` in a sentence."""
-    words = f"{facts['model']} tells {facts['accuracy']:.1%} of {facts['texts']} held-out texts"
-    less = f", less than {LEARNED:.0%}: it did not learn the rule, and does not judge"
+    words = f"{facts['model']} predicts {facts['accuracy']:.1%} of {facts['texts']} held-out texts correctly"
+    less = f", less than {LEARNED:.0%}: it did not learn the rule and does not judge"
     return words if facts["judges"] else words + less
 
 

@@ -82,7 +82,7 @@ class RowRun:
     def _train_model(self, train_on: str = FULL) -> Path:
         """Train the model if needed and return its folder."""
         folder = self.out / "models" / (self.row.model if train_on == FULL else f"{self.row.model}-{train_on}")
-        # the row's own predictions are scored: figures of the whole split would take as long again, and stand nowhere
+        # the row's predictions are scored instead: figures of the whole split would double the time
         return train_or_resume(folder, partial(self._make_train_config, train_on), self.say, figures=False)
 
     def _make_train_config(self, train_on: Any, stopped: bool) -> TrainConfig:
@@ -97,7 +97,7 @@ class RowRun:
             remedy = "with `encoder` as the authors' code does it, TF-IDF over that encoder's sub-words"
             self.notes.append(f"{self.row.system}: over counted words, its size chosen by five folds; {remedy}")
         fast_options = FAST.get_train_options(model) if options.fast else {}
-        # an encoder that may be left out is left out where things are to be fast
+        # `fast` leaves out an optional encoder
         encoder_use = getattr(system, "encoder", "no")
         encoder = (
             options.encoder if encoder_use == "required" or (encoder_use == "optional" and not options.fast) else ""

@@ -58,7 +58,7 @@ from .planted import (
 
 # the scores that are asked, beside every one of eraser_faithfulness that has a direction
 FIDELITY = ("normalized_sufficiency", "normalized_comprehensiveness")
-AGREEMENT = ("auprc", "token_macro_f1")  # against the gold, which is the truth here: what a perfect judge gets
+AGREEMENT = ("auprc", "token_macro_f1")  # with the gold, which is the truth here: the scores of a perfect judge
 NOT_OF_EXPLANATIONS = ("accuracy", "macro_f1")
 CLOSED, TRAINED = "closed-form", "trained"
 MODELS = {CLOSED: (CLOSED,), TRAINED: (TRAINED,), "all": (CLOSED, TRAINED)}
@@ -124,7 +124,7 @@ def benchmark(settings: BenchmarkSettings, say: Say = lambda line: None) -> dict
         {explanation: {"auc", "auc_ci"}}, "kinds": {kind: {"auc", "auc_ci", "verdicts"}}}, ..], "kinds": {kind:
         {"texts", "clusters"}}, "signature"}``, the scores by falling auc; null where a score is undefined for every
         text. With trained models ``"trained": {kind: {"model", "accuracy", "texts", "judges"}}``; beside closed-form
-        ones each score's judgement by the trained stands under its ``"trained"``.
+        ones, ``"trained"`` of each score is its judgement by trained models.
 
     Raises:
         DataError: packages of the extra ``explain`` are missing for trained models; none of these learned its rule.
@@ -134,7 +134,7 @@ def benchmark(settings: BenchmarkSettings, say: Say = lambda line: None) -> dict
         networks[kind] = train_planted_network(kind, settings.seed)
         say(f"{kind}: {describe_network(networks[kind].facts)}")
     if networks and not any(network.judges for network in networks.values()):
-        words = f"expected a network that tells {LEARNED:.0%} of the held-out texts, found none"
+        words = f"expected a network that predicts {LEARNED:.0%} of the held-out texts correctly, found none"
         accuracies = "; ".join(f"{kind}: {one.accuracy:.3f}" for kind, one in networks.items())
         raise DataError(f"{words}: no judgement by trained models ({accuracies})", rule="model")
     results = [_judge_scores(models, networks, settings) for models in settings.models]

@@ -147,7 +147,7 @@ def _make_result(place: Mapping[str, Any], headline: Headline, value: float, sig
     return EvalResult(**place, metric_type=headline.key, metric_name=name, metric_value=value, metric_args=how)
 
 
-# -- what stands there, and what comes to it --------------------------------------------------------------------------
+# -- existing and new entries -----------------------------------------------------------------------------------------
 
 
 def read_entries(path: Path) -> list[EvalResultEntry]:

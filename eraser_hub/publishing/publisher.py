@@ -61,7 +61,7 @@ class Publisher:
             except Exception as error:  # the client raises its own, httpx's, requests' and the system's
                 token = self.api.token if isinstance(self.api.token, str) else get_token()
                 refusal = explain_error(error, what, str(self.api.endpoint), token)
-                # the client tries some requests again itself: what it was patient with for long is not begun anew
+                # the client retries some requests itself: long retries are not repeated
                 if not refusal.passing or not left or time.monotonic() - began > CLIENT_PATIENCE:
                     raise refusal from None
                 wait = pause if refusal.retry_after is None else refusal.retry_after
@@ -172,7 +172,7 @@ def client(endpoint: str | None, token: str | None, *, writes: bool = True) -> H
     from huggingface_hub.utils import disable_progress_bars  # type: ignore[attr-defined]
     from huggingface_hub.utils import logging as hub_logging
 
-    # its warnings repeat what is said here, and name presigned addresses
+    # its warnings repeat our messages and name presigned addresses
     hub_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     disable_progress_bars()
     if huggingface_hub.constants.HF_HUB_OFFLINE:

@@ -107,7 +107,7 @@ def make_space_files(name: str, source: Path | None = None) -> dict[str, bytes]:
 
 
 def space_code(module: Path, source: Path | None = None) -> dict[str, bytes]:
-    """Return a metric's module and its leaves, as they stand in its Space.
+    """Return a metric's module and its leaves, in the form of its Space.
 
     Args:
         module: The file of the metric's module.

@@ -19,10 +19,10 @@ from eraser_hub.records.errors import DataError
 from .train_config import SUBSETS, Say, TrainConfig
 
 # Random subsets of texts, on which EVAL-X's evaluator is trained (Jethani et al. 2021, "Have We Learned to Explain?").
-# A model that has seen random subsets of tokens knows p(label | these tokens) of any of them, and no selector was
-# trained beside it: what it tells from a rationale is what the rationale says. The paper keeps each feature with
-# probability 1/2; rationales are a tenth of a text, so here the share itself is drawn, between none and all.
-SUBSETS_EACH = 10  # of each text; a network sees one of them in an epoch
+# A model of random subsets of tokens estimates p(label | these tokens) for any subset, and no selector was trained
+# beside it: it measures the information in a rationale. The paper keeps each feature with probability 1/2. Rationales
+# are a tenth of a text, so the share itself is drawn here, between 0 and 1.
+SUBSETS_EACH = 10  # subsets of each text; a network sees one of them in an epoch
 Labelled = tuple[Sequence[Instance], Sequence[str]]  # instances and their labels
 
 
@@ -81,7 +81,7 @@ class Training:
     share: Callable[[], float] = float
 
     def describe(self, **more: Any) -> dict[str, Any]:
-        """Return the training's part of ``config.json``; ``more`` stands before the origins."""
+        """Return the training's part of ``config.json``; ``more`` precedes the origins."""
         config, data = self.config, self.data
         about = {"system": config.model, "label_names": list(data.label_names), "uses_query": data.uses_query, **more}
         names = {"encoder": Path(config.encoder).name, "embeddings": Path(config.embeddings).name}
@@ -105,7 +105,7 @@ def read_examples(
     """
     rows = (one for one in split.instances() if one.label is not None)
     if limit is not None:
-        # the labels alone first: the rows of a large split are not held to choose some of them
+        # read the labels alone first, so that the rows of a large split are not kept in memory
         chosen = stratified([str(one.label) for one in split.instances() if one.label is not None], limit, seed)
         rows = (one for place, one in enumerate(rows) if place in chosen)
     if rationale_only:

@@ -48,7 +48,7 @@ def train_encoder(system: FineTuning, training: Training) -> None:
     config, data = training.config, training.data
     task: Task = config.task
     if task == "auto":
-        # CoS-E's labels are letters that stand for another answer in every question
+        # CoS-E's labels are letters, which mean another answer in every question
         chooses = data.uses_query and _has_choices(data.train[0], data.label_names)
         task = MULTIPLE_CHOICE if chooses else CLASSIFICATION
     facts = {**training.facts, "task": task}

@@ -250,7 +250,7 @@ class _Fit(Generic[Example]):
                 setattr(self.progress, name, value)
             self.losses = content["losses"]
         except Exception as error:  # torch raises errors of many types
-            words = f"the checkpoint cannot be read; delete it to begin anew: {error}"
+            words = f"the checkpoint cannot be read; delete it to start anew: {error}"
             raise DataError(words, rule="resume", file=path, argument="resume") from error
         torch.set_rng_state(content["random"])
         if "random_there" in content and self.objective.device.type == "cuda":

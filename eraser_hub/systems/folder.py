@@ -63,7 +63,7 @@ def _prepare(folder: Path, identity: dict[str, Any], resume: bool, out: Path, sa
     if (folder / CHECKPOINT).is_file():
         _resume_or_clear(folder, identity, resume, out, say)
     elif resume:
-        say("`resume`: no stopped training lies here; it begins from the start")
+        say("`resume`: found no stopped training; starting anew")
     if not (folder / RECIPE).is_file():
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -76,14 +76,14 @@ def _resume_or_clear(folder: Path, identity: dict[str, Any], resume: bool, out: 
     except (OSError, ValueError):
         before = {}
     if not resume:
-        say(f"{out}: a stopped training lies here and is begun anew; `resume` goes on with it")
+        say(f"{out}: found a stopped training; starting anew (`resume` continues it)")
         shutil.rmtree(folder)
         return
     words = differences(before, identity)
     if words:
-        message = f"the stopped training was another: {'; '.join(words)}"
+        message = f"the stopped training has other settings: {'; '.join(words)}"
         raise DataError(message, rule="resume", file=out, argument="resume")
-    say("`resume`: goes on with the stopped training")
+    say("`resume`: continuing the stopped training")
 
 
 @contextmanager

@@ -20,13 +20,13 @@ from .folder import CHECKPOINT
 from .hyper import parse_grid
 from .train_config import Say
 
-# what Ray Tune would print and write besides, and its warning about processors without a graphics one
+# turn off further output of Ray Tune, and its warning about machines without a GPU
 SETTINGS = {
     "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
     "RAY_AIR_NEW_OUTPUT": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
 }
-PLACE = "ray"  # folder of what Ray Tune writes, in a training's
+PLACE = "ray"  # folder of Ray Tune's files in a training's folder
 Result = TypeVar("Result")
 Train = Callable[[Training], Result]
 
@@ -76,7 +76,7 @@ def train_grid(
         place.mkdir(exist_ok=True)
     several = [replace(training, config=one, folder=place) for one, place in zip(configs, places, strict=True)]
     if config.workers > 1:
-        atomic_write(folder / CHECKPOINT, b"")  # what is done of the grid is worth going on with
+        atomic_write(folder / CHECKPOINT, b"")  # a stopped grid search resumes from here
         # silent: the progress of trainings side by side would mix
         jobs = [partial(train, replace(one, folder=one.folder.resolve(), say=say_nothing)) for one in several]
         run_in_parallel(jobs, config.workers, folder, say)
@@ -159,6 +159,6 @@ def _run_trial(
     os.chdir(place)
     try:
         jobs[config["number"]]()
-    except DataError as error:  # told to the driver, which raises it
+    except DataError as error:  # the driver raises it
         return {"error": error.text({str(error.argument): f"`{error.argument}`"}), "rule": error.rule}
     return {"error": ""}

@@ -25,41 +25,39 @@ class TrainConfig(Options):
 
     Attributes:
         split: Split to train on.
-        eval_split: Split to evaluate on; by default validation, if labelled and not trained on; '' for none.
-        model: A system of :data:`eraser_hub.systems.system.SYSTEMS`, or a transformers folder or Hub id to fine-tune.
-        hyper: Systems: a hyper-parameter, NAME=VALUE; more than one with more `hyper`.
-        paper: Train as a paper's code does: eraser (a network reads the document first), wang2022, carton2020
-            (baselines over sub-words, chosen by the validation split).
+        eval_split: Split to evaluate on; default: validation, if it has labels and is not trained on; '' for none.
+        model: A registered system (`methods`), or a transformers folder or Hub id to fine-tune.
+        hyper: Hyper-parameter of a system, NAME=VALUE; repeatable.
+        paper: Train as a paper's code does: eraser, wang2022 or carton2020 (baselines over sub-words).
 
     Text:
-        query: Show the query; by default when queries differ.
-        features: Baselines: words, or characters (1- and 2-grams of the text).
-        joiner: What stands between tokens; by default nothing for characters.
-        train_on: full: the whole text; rationale: the human rationale's tokens alone; subsets: random ones (EVAL-X).
-        regimes: Train both ways and print Carton 2020's three regimes; the folder holds the model of `train_on`.
-        task: Fine-tuning: classification, or multiple-choice (CoS-E: the query holds the answers); match-lstm:
-            classification, or question-answering (words of the text); auto: by the data.
-        tokenizer: `paper` carton2020: the tokenizer's folder or Hub id; by default roberta-base.
+        query: Show the query to the model; default: if queries differ.
+        features: Features of baselines: words, or characters (1- and 2-grams).
+        joiner: String between two tokens; default: a blank, or nothing for characters.
+        train_on: Text to train on: full, rationale (human rationales alone) or subsets (random tokens, EVAL-X).
+        regimes: Train on full texts and on rationales, and print the three regimes of Carton et al. (2020).
+        task: classification, multiple-choice (fine-tuning), question-answering (match-lstm), or auto: by the data.
+        tokenizer: Tokenizer for `paper` carton2020: a folder or Hub id; default: roberta-base.
 
     Networks:
-        epochs: Networks: epochs; by default the paper's, fine-tuning: 3.
-        max_steps: Networks: stop after so many steps (0: by epochs).
-        batch_size: Networks: texts or windows a step.
-        learning_rate: Networks: learning rate.
-        window: Networks with an encoder: longest window in sub-words.
-        encoder: Systems with an encoder: a transformers folder or Hub id; there is no default.
-        embeddings: Systems over words: a file of word vectors (GloVe or word2vec text, gensim's .kv); else learned.
-        trust_remote_code: Fine-tuning: run the code that the model brings along.
+        epochs: Epochs of a network; default: the paper's, or 3 for fine-tuning.
+        max_steps: Largest number of steps of a network; 0: by epochs.
+        batch_size: Texts or windows in a step of a network.
+        learning_rate: Learning rate of a network.
+        window: Longest input of an encoder, in sub-words.
+        encoder: Encoder of systems that use one: a transformers folder or Hub id; no default.
+        embeddings: File of word vectors (GloVe or word2vec text, gensim .kv); default: learned embeddings.
+        trust_remote_code: Run code that comes with the model (fine-tuning).
 
     Search:
-        grid: Systems: NAME=VALUE,VALUE,..; the best combination by the validation split is kept.
-        workers: `grid`: so many combinations side by side, by Ray Tune (the extra ray).
+        grid: Grid search over NAME=VALUE,VALUE,..; the validation split chooses the best; repeatable.
+        workers: Trainings of the grid in parallel, by Ray Tune (extra ray).
 
     Data:
-        limit: Train, and evaluate, on so many instances, drawn by seed with each label's share.
+        limit: Number of instances to train and evaluate on, stratified by label.
 
     Run:
-        resume: Networks: go on with a stopped training.
+        resume: Resume a stopped training of a network.
     """
 
     dataset: DatasetPlace

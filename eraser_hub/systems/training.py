@@ -124,10 +124,11 @@ def keep_answerable(part: Labelled, name: str, say: Say) -> Labelled:
     """
     pairs = [pair for pair in zip(*part, strict=True) if find_answer_span(pair[0].tokens, pair[1]) is not None]
     if not pairs:
-        words = f"{name}: expected answers that stand in their texts, found none in {len(part[0])} instances"
+        words = f"{name}: expected answers that occur in their texts, found none in {len(part[0])} instances"
         raise DataError(words, rule="span-missing")
     if len(pairs) < len(part[0]):
-        say(f"{name}: {len(part[0]) - len(pairs)} of {len(part[0])} answers do not stand in their texts: left out")
+        count = f"{len(part[0]) - len(pairs)} of {len(part[0])} answers"
+        say(f"{name}: {count} do not occur in their texts and are left out")
     return [one for one, _ in pairs], [answer for _, answer in pairs]
 
 
@@ -280,7 +281,7 @@ def _read_data(system: TrainedSystem, config: TrainConfig, split: Split, evaluat
     instances, labels = read_examples(split, limit=config.limit, **options)
     label_counts = Counter(labels)
     if len(label_counts) < 2:
-        words = f"expected at least two labels to tell apart, found {', '.join(label_counts)}"
+        words = f"expected at least two labels, found {', '.join(label_counts)}"
         raise DataError(words, rule="label-missing", file=split.name)
     names = list(split.label_names) or sorted(label_counts)
     if config.limit is not None:

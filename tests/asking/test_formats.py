@@ -12,10 +12,10 @@ pytest.importorskip("openai", reason="skipped: the extra llm is not installed")
 pytest.importorskip("rapidfuzz", reason="skipped: the extra llm is not installed")
 
 from eraser_hub.asking.alignment import Quote
-from eraser_hub.asking.answers import ANSWERED, FORMATS, Answer, read_answer, schema
+from eraser_hub.asking.answers import ANSWERED, FORMATS, Answer, make_schema, read_answer
 from eraser_hub.asking.formats import locate_quotes, make_gold_answer
 from eraser_hub.asking.prompts import open_prompt
-from eraser_hub.asking.questions import Question, examples
+from eraser_hub.asking.questions import Question, draw_examples
 from eraser_hub.asking.run import AskConfig, dry_run
 from eraser_hub.asking.settings import AskSettings
 from eraser_hub.attribution.dataset import open_split
@@ -127,14 +127,14 @@ def test_what_is_asked_for():
             assert config == "senti_ch" or words in system["content"]
             assert ("[1]film" in user["content"]) == (form == "tokens")
             assert form == "tokens" or TEXTS[0] in user["content"]
-    assert schema(["A"], "tokens")["properties"]["spans"]["items"]["required"] == ["text", "start", "end"]
+    assert make_schema(["A"], "tokens")["properties"]["spans"]["items"]["required"] == ["text", "start", "end"]
 
 
 @pytest.mark.parametrize("config", ["movies", "esnli", "fever"])
 @pytest.mark.parametrize("form", FORMATS)
 def test_the_gold_answer_of_each_format_is_read_back(hub, config, form):
     split = open_split(str(hub), config, "train")
-    for question in examples(split, 2, seed=3):
+    for question in draw_examples(split, 2, seed=3):
         choice = {"message": {"content": json.dumps(make_gold_answer(question, form))}, "finish_reason": "stop"}
         answer = read_answer(choice, split.label_names, form)
         assert (answer.outcome, answer.label) == ("answered", question.instance.label)

@@ -176,7 +176,7 @@ class AdditiveAttention(nn.Module):
             queries: The vector q of each row, shape (rows, width); None for the learned vector.
         """
         asked = self.query if queries is None else queries[:, None]
-        assert asked is not None  # whoever reads rows with queries brings them
+        assert asked is not None  # callers with `asked` pass queries
         scores = torch.tanh(asked @ self.of_query + states @ self.of_states) @ self.vector
         return compute_masked_softmax(scores[..., 0], visible)
 

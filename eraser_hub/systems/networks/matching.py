@@ -1,6 +1,6 @@
 """The match-LSTM (Wang and Jiang, 2016): each word of the text is matched with the question.
 
-Behind it stands a classifier, or the boundary model of their answer pointer, which answers with words of the text.
+A classifier follows, or the boundary model of their answer pointer, which answers with words of the text.
 """
 
 from __future__ import annotations
