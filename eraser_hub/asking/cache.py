@@ -42,10 +42,10 @@ class Cache:
         """
         rows = self._execute("SELECT answer FROM answers WHERE request = ?", (_compute_digest(request),))
         try:
-            kept = orjson.loads(rows[0][0]) if rows else None
+            cached = orjson.loads(rows[0][0]) if rows else None
         except orjson.JSONDecodeError:
             return None
-        return kept if isinstance(kept, dict) and "choices" in kept else None
+        return cached if isinstance(cached, dict) and "choices" in cached else None
 
     def put(self, request: dict[str, Any], answer: dict[str, Any]) -> None:
         """Store an answer; once this returns, a killed process does not lose it.

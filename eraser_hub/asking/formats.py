@@ -85,12 +85,12 @@ def make_gold_answer(question: Question, form: str) -> dict[str, Any]:
 
 def _locate_marked(at: int, copy: str, documents: Sequence[Document], settings: AskSettings) -> list[Quote]:
     """Return the marked passages of a copy: by position if its key is the text's, else as quotes."""
-    parts = _TAG.split(copy)
-    plain = make_key("".join(part for part in parts if not _TAG.fullmatch(part)))
+    passages = _TAG.split(copy)
+    plain = make_key("".join(part for part in passages if not _TAG.fullmatch(part)))
     same = at < len(documents) and plain == documents[at].key
     quotes: list[Quote] = []
     inside, before = False, ""
-    for part in parts:
+    for part in passages:
         if _TAG.fullmatch(part):
             inside = part == "<r>"
             continue

@@ -151,8 +151,8 @@ def _inspect_scorer(compute_scores: Callable[[str, str], dict[str, float]]) -> A
     def mean_of_known() -> Any:
         def mean(scores: list[SampleScore]) -> float:
             values = [one.score.as_float() for one in scores]
-            there = [value for value in values if not math.isnan(value)]
-            return statistics.fmean(there) if there else math.nan
+            known_scores = [value for value in values if not math.isnan(value)]
+            return statistics.fmean(known_scores) if known_scores else math.nan
 
         # it looks at these, and cannot find a name of this function's by its words
         mean.__annotations__ = {"scores": list[SampleScore], "return": float}

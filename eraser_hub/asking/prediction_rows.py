@@ -32,8 +32,8 @@ def compute_token_scores(quotes: Sequence[Quote], docid: str, size: int) -> list
 def merge_spans(quotes: Sequence[Quote], docid: str) -> list[tuple[int, int]]:
     """Return the tokens of a document that quotes cover, as disjoint spans."""
     disjoint: list[tuple[int, int]] = []
-    found = [(q.start_token, q.end_token) for q in quotes if q.docid == docid]
-    for start, end in sorted((start, end) for start, end in found if start is not None and end):
+    token_spans = [(q.start_token, q.end_token) for q in quotes if q.docid == docid]
+    for start, end in sorted((start, end) for start, end in token_spans if start is not None and end):
         if disjoint and start < disjoint[-1][1]:
             first, last = disjoint.pop()
             start, end = first, max(end, last)

@@ -254,10 +254,11 @@ class Asker:
         return replace(answer, probabilities=compute_shares(Counter(filter(None, [answer.label])), labels))
 
 
-def _describe_failures(failures: Sequence[str], kept: int, out: Path) -> str:
+def _describe_failures(failures: Sequence[str], finished: int, out: Path) -> str:
     more, lines = len(failures) - MOST_SHOWN, [*failures[:MOST_SHOWN]]
     lines += [f"… and {more} more"] if more > 0 else []
-    return "\n".join([f"{out}: not written: instances without an answer; {kept} are kept: `resume` goes on", *lines])
+    head = f"{out}: not written: instances without an answer; {finished} are kept: `resume` goes on"
+    return "\n".join([head, *lines])
 
 
 def _write_predictions(out: Path, partial: Partial, plan: AskPlan, client: Client, header: dict[str, Any]) -> AskReport:

@@ -161,12 +161,12 @@ def compute_sensitivity(
         perturbations: Number of recomputations.
         get_random: Returns the random numbers for a purpose; those for :data:`PERTURBED` are the same for all makers.
     """
-    deciding, moved = find_deciding_tokens(one), list[Scores]()
+    deciding, changed_scores = find_deciding_tokens(one), list[Scores]()
     for number, kept_tokens in enumerate(perturbed_sets(len(scores), perturbations, get_random(PERTURBED))):
-        anew = scores.copy()
-        anew[kept_tokens] = maker(deciding[kept_tokens], label, get_random(f"anew {number}"))
-        moved.append(anew)
-    return sensitivity_max(scores, moved)
+        perturbed_scores = scores.copy()
+        perturbed_scores[kept_tokens] = maker(deciding[kept_tokens], label, get_random(f"anew {number}"))
+        changed_scores.append(perturbed_scores)
+    return sensitivity_max(scores, changed_scores)
 
 
 def find_deciding_tokens(one: Instance) -> NDArray[np.bool_]:
@@ -238,8 +238,8 @@ def train_planted_network(kind: str, seed: int, texts: int = TRAIN, epochs: floa
 
     whole, labels = _make_texts(kind, "train", texts, seed)
     alone = [one.rationale_only() for one in whole]
-    unseen = _make_texts(kind, "validation", VALIDATION, seed)
-    data = Data(([*alone, *whole], [*labels, *labels]), unseen, LABELS, uses_query=False)
+    validation = _make_texts(kind, "validation", VALIDATION, seed)
+    data = Data(([*alone, *whole], [*labels, *labels]), validation, LABELS, uses_query=False)
     train_config = TrainConfig(dataset="planted", config=kind, model=SYSTEM, seed=seed, hyper=SETTINGS, epochs=epochs)
     system: Any = SYSTEMS[SYSTEM]()
     with TemporaryDirectory() as folder:

@@ -202,12 +202,12 @@ class RowRun:
     def _compute_agreement(self) -> Figures:
         """Return the agreement of the annotators of a release's human-performance files."""
         corpus = Path(self.options.source) / self.options.config if self.options.source else None
-        cells, note = human_agreement(open_built(self.options.dataset), self.options.config, corpus)
-        if not cells:
+        table_cells, note = human_agreement(open_built(self.options.dataset), self.options.config, corpus)
+        if not table_cells:
             words = note or "expected human_performance*.jsonl of the release in `source` FOLDER/CONFIG, found none"
             raise DataError(words, rule="file-missing", file=corpus)
         self.notes.append(note)
-        return {key: cell.value for key, cell in cells.items()}
+        return {key: cell.value for key, cell in table_cells.items()}
 
 
 def get_with_interval(flat: Mapping[str, Any], key: str) -> Any:
@@ -264,8 +264,8 @@ def reproduce(options: ReproduceConfig, say: Say = lambda words: None) -> Tables
         table = Table(options.table, title, ("system",), columns, source=source, better=printed.better)
         for row in printed.rows:
             figures = _run_row(options, printed, row, out, notes, say)
-            cells = {name: printed.make_cell(row, options.config, name, figures.get(name)) for name in table.columns}
-            table.add(row.system, **cells)
+            by_column = {key: printed.make_cell(row, options.config, key, figures.get(key)) for key in table.columns}
+            table.add(row.system, **by_column)
     table.notes += _describe_table(options, printed) + notes
     return Tables(options.config, [table])
 
@@ -312,8 +312,8 @@ def _choose_columns(printed: PrintedRows, config: str) -> tuple[str, ...]:
     """Return the table's columns; of two measures of performance, the one printed for this config."""
     figures = {key for row in printed.rows for key in printed.get_printed(row, config)}
     accuracy = "accuracy" in figures
-    beside = {"macro_f1": accuracy, "accuracy": "macro_f1" in printed.columns and not accuracy}
-    return tuple(name for name in printed.columns if not beside.get(name))
+    is_redundant = {"macro_f1": accuracy, "accuracy": "macro_f1" in printed.columns and not accuracy}
+    return tuple(name for name in printed.columns if not is_redundant.get(name))
 
 
 def _describe_source(printed: PrintedRows, config: str) -> str:

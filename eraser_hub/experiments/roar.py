@@ -78,8 +78,8 @@ def _describe_run(options: RoarConfig) -> dict[str, Any]:
     """Return the settings that two runs in one folder must share; the shares may differ."""
     place = Path(options.dataset)
     dataset = str(place.resolve()) if place.exists() else options.dataset
-    about = {"dataset": dataset, "test": options.split, "method": options.method, "texts": options.limit}
-    return {**options.train_config.identity(), **about}
+    run_settings = {"dataset": dataset, "test": options.split, "method": options.method, "texts": options.limit}
+    return {**options.train_config.identity(), **run_settings}
 
 
 def _remove_and_retrain(options: RoarConfig, out: Path, say: Say) -> dict[str, Any]:
@@ -115,10 +115,10 @@ def remove_top_tokens(one: Instance, share: float, ranking: str, seed: int) -> I
         scores = generator(seed, one.id, "roar").random(tokens)
     else:
         scores = np.array([value for document in one.scores or () for value in document])
-    kept = np.ones(tokens, dtype=bool)
-    kept[top(scores, share)] = False
+    kept_tokens = np.ones(tokens, dtype=bool)
+    kept_tokens[top(scores, share)] = False
     parts = zip(one.documents, pairwise(one.bounds), strict=True)
-    documents = tuple(tuple(compress(words, kept[start:end])) for words, (start, end) in parts)
+    documents = tuple(tuple(compress(words, kept_tokens[start:end])) for words, (start, end) in parts)
     return replace(_strip(one), documents=documents)
 
 
@@ -218,10 +218,10 @@ def make_roar_tables(result: Mapping[str, Any]) -> Tables:
     columns = (result["method"], RANDOM)
     table = Table("roar", f"Accuracy, removed and retrained: {result['model']}", ("removed",), columns)
     for row in result["bins"]:
-        cells = {}
+        table_cells = {}
         for name in columns:
             low, high = row[name]["ci"] or (None, None)
-            cells[name] = Cell(row[name]["accuracy"], digits=3, low=low, high=high)
-        table.add(f"{row['share']:.0%}", **cells)
+            table_cells[name] = Cell(row[name]["accuracy"], digits=3, low=low, high=high)
+        table.add(f"{row['share']:.0%}", **table_cells)
     table.notes.append(NOTE.format(result["instances"]))
     return Tables("roar", [table])

@@ -228,8 +228,8 @@ def _make_generator(seed: int, identity: str, name: str, purpose: str) -> np.ran
 def compute_per_text(predictions: Sequence[Row], rows: Sequence[Row]) -> Values:
     """Return each text's value of every score that has a direction; NaN if it is undefined."""
     values: Values = {}
-    for made, chosen in ((EraserFaithfulness, None), (NormalizedFidelity, FIDELITY), (EraserAgreement, AGREEMENT)):
-        metric = made(keep_in_memory=True)
+    for kind, chosen in ((EraserFaithfulness, None), (NormalizedFidelity, FIDELITY), (EraserAgreement, AGREEMENT)):
+        metric = kind(keep_in_memory=True)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of scores that are not asked here
             options = {"label_names": LABELS, "per_instance": True}

@@ -88,8 +88,8 @@ def write_eval_results(
         "dataset_revision": revision,
     }
     results = [_make_result(place, headline, value, signature) for headline, value, signature in values]
-    there = folder / model
-    paths = [there / HIDDEN / f"{name}.yaml", there / CARD]
+    model_folder = folder / model
+    paths = [model_folder / HIDDEN / f"{name}.yaml", model_folder / CARD]
     by_task = {entry.task_id: entry for entry in (*read_entries(paths[0]), *entries)}  # the new one of a task counts
     merged = _to_yaml([entry for _, entry in sorted(by_task.items())])
     for path, text in zip(paths, (merged, merge_card(_read_text(paths[1]), model, results, paths[1])), strict=True):
@@ -135,16 +135,16 @@ def _make_entries(
     except ImportError:
         message = "this huggingface_hub knows no results of evaluations (2.4 does): pip install -U huggingface_hub"
         raise DataError(message, rule="extra-missing", argument="eval_results") from None
-    how = {"dataset_id": dataset, "date": datetime.now(timezone.utc).date().isoformat(), **origin}
-    return [EvalResultEntry(task_id=task, value=value, notes=signature, **how) for task, value, signature in values]
+    options = {"dataset_id": dataset, "date": datetime.now(timezone.utc).date().isoformat(), **origin}
+    return [EvalResultEntry(task_id=task, value=value, notes=signature, **options) for task, value, signature in values]
 
 
 def _make_result(place: Mapping[str, Any], headline: Headline, value: float, signature: str) -> EvalResult:
     from huggingface_hub import EvalResult
 
     name = f"{headline.name}{' (lower is better)' if headline.lower else ''}"
-    how = {"signature": signature, "framework": FRAMEWORK}
-    return EvalResult(**place, metric_type=headline.key, metric_name=name, metric_value=value, metric_args=how)
+    options = {"signature": signature, "framework": FRAMEWORK}
+    return EvalResult(**place, metric_type=headline.key, metric_name=name, metric_value=value, metric_args=options)
 
 
 # -- existing and new entries -----------------------------------------------------------------------------------------

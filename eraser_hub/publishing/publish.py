@@ -61,8 +61,8 @@ def publish(
             verify(upload, folder, source)
         uploads = [fill_namespace(upload, namespace, Path(aside) / upload.name) for upload in built]
         api = None if what.dry_run else client(endpoint, token, writes=not check)
-        how: dict[str, Any] = {"revision": what.revision, "private": what.private, "pause": pause}
-        publisher = None if api is None else Publisher(api, say, **how)
+        options: dict[str, Any] = {"revision": what.revision, "private": what.private, "pause": pause}
+        publisher = None if api is None else Publisher(api, say, **options)
         if what.eval_results is not None:
             uploads.append(
                 _collect_results(what.eval_results, namespace, publisher, results_folder, Path(aside) / "model")
@@ -124,8 +124,8 @@ def _publish_all(uploads: Sequence[Upload], publisher: Publisher, folder: Path) 
             addresses.append(publisher.publish(upload))
         except DataError as error:
             waiting = [other.repo_id for other in uploads[len(addresses) :]]
-            done = f"published: {', '.join(addresses)}; " if addresses else ""
-            again = f"{done}not published: {', '.join(waiting)}; the same command uploads the rest"
+            published = f"published: {', '.join(addresses)}; " if addresses else ""
+            again = f"{published}not published: {', '.join(waiting)}; the same command uploads the rest"
             raise DataError(f"{error}\n{again}", rule=error.rule) from None
         publisher.say(f"published {addresses[-1]}")
     return addresses

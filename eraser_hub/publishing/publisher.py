@@ -121,8 +121,8 @@ class Publisher:
         repo_id, kind = upload.repo_id, upload.kind
         if not upload.keeps_others:  # a model is its owner's to create
             space: dict[str, Any] = {"space_sdk": "gradio"} if kind == "space" else {}
-            how = {"repo_type": kind, "private": self.private or None, "exist_ok": True, **space}
-            self.attempt(f"create {repo_id}", self.api.create_repo, repo_id, **how)
+            options = {"repo_type": kind, "private": self.private or None, "exist_ok": True, **space}
+            self.attempt(f"create {repo_id}", self.api.create_repo, repo_id, **options)
         if self.revision != "main":
             what, create = f"create the branch {self.revision} of {repo_id}", self.api.create_branch
             self.attempt(what, create, repo_id, branch=self.revision, repo_type=kind, exist_ok=True)

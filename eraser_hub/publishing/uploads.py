@@ -91,8 +91,8 @@ def collect(
     known = {"dataset": sorted(HUB_DATASETS), "space": [*list_metric_names(source), BOARD]}
     everything = not datasets and not metrics
     uploads, errors = [], []
-    for kind, asked in (("dataset", datasets), ("space", metrics)):
-        for name in known[kind] if everything else dict.fromkeys(asked or ()):
+    for kind, requested in (("dataset", datasets), ("space", metrics)):
+        for name in known[kind] if everything else dict.fromkeys(requested or ()):
             if name not in known[kind]:
                 message = f"no {'metric' if kind == 'space' else kind} {name!r}: there are {', '.join(known[kind])}"
                 errors.append(DataError(message, rule="option-value"))

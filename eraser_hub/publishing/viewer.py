@@ -131,12 +131,12 @@ def make_viewer_report(folder: Path, configs: Sequence[str] | None = None) -> Vi
     for config in built.chosen(configs):
         for split, paths in built.splits(config).items():
             try:
-                own, drawn = _check_split(built, config, split, paths)
+                split_report, preview = _check_split(built, config, split, paths)
             except (pa.ArrowException, OSError) as error:
                 message = f"cannot be read as Parquet ({shown(str(error))})"
                 raise DataError(message, rule="syntax", file=paths[0]) from None
-            report.splits.append(own)
-            lines += drawn
+            report.splits.append(split_report)
+            lines += preview
     if whole := list(_find_in_folder(folder)):
         report.splits.append(SplitReport("all", "all", sum(split.rows for split in report.splits), None, whole))
     return ViewerReport(report, lines)

@@ -44,10 +44,10 @@ def train_baseline(system: Baseline, training: Training) -> None:
         if not data.validation[0]:
             words = f"`paper` {CARTON}: expected a validation split with labels to choose by; `eval_split` names one"
             raise DataError(words, rule="option-missing", file=config.dataset)
-        theirs = preset(CARTON).training["tokenizer"]
-        subwords = subwords_of(config.tokenizer or theirs, preset(CARTON).training["pieces"])
-        notes = f", the paper's are {theirs}'s" if config.tokenizer else ""
-        say(f"sub-words by {config.tokenizer or theirs}{notes}")
+        paper_tokenizer = preset(CARTON).training["tokenizer"]
+        subwords = subwords_of(config.tokenizer or paper_tokenizer, preset(CARTON).training["pieces"])
+        notes = f", the paper's are {paper_tokenizer}'s" if config.tokenizer else ""
+        say(f"sub-words by {config.tokenizer or paper_tokenizer}{notes}")
         model, facts = fit_carton(system, data.train, data.validation, subwords, config.seed, say)
     else:
         joiner = config.joiner if config.joiner is not None else "" if config.features == "characters" else " "
@@ -56,8 +56,8 @@ def train_baseline(system: Baseline, training: Training) -> None:
     out = training.out
     with mark_saving(out):
         out.mkdir(parents=True, exist_ok=True)
-        with replacing(out / "model.skops") as beside:
-            save_pipeline(model, beside)
+        with replacing(out / "model.skops") as temporary_file:
+            save_pipeline(model, temporary_file)
         write_facts({**training.facts, "baseline": config.model, **facts}, out)
         if subwords is not None:
             subwords.tokenizer.save_pretrained(out / TOKENIZER)
@@ -153,14 +153,15 @@ def fit_carton(
     from threadpoolctl import threadpool_limits
 
     vectoriser = TfidfVectorizer()
-    seen = vectoriser.fit_transform(subwords([join_text(one) for one in train[0]]))
-    unseen = vectoriser.transform(subwords([join_text(one) for one in validation[0]]))
+    train_counts = vectoriser.fit_transform(subwords([join_text(one) for one in train[0]]))
+    validation_counts = vectoriser.transform(subwords([join_text(one) for one in validation[0]]))
     vars(vectoriser).pop("_stop_words_id", None)  # as above; `transform` sets it, too
     gold, best, size, best_estimator = np.asarray(validation[1]), -1.0, 0.0, None
     with threadpool_limits(1):
         for value in preset(CARTON).training[system.words]:
             estimator = system.paper_estimator(value, seed)
-            accuracy = float(np.mean(estimator.fit(seen, np.asarray(train[1])).predict(unseen) == gold))
+            guesses = estimator.fit(train_counts, np.asarray(train[1])).predict(validation_counts)
+            accuracy = float(np.mean(guesses == gold))
             say(f"{system.words} {value:g}: {accuracy:.3f} on the validation split")
             if accuracy > best:
                 best, size, best_estimator = accuracy, value, estimator
@@ -201,10 +202,10 @@ def compute_accuracies(
     sums = [Fraction(0)] * len(system.sizes)
     for train, test in folds:
         estimator = system.estimator(system.sizes[0], seed, warm=True)
-        seen, unseen = counts[train], counts[test]
-        seen.sort_indices()  # once, and not in each fit
+        train_counts, validation_counts = counts[train], counts[test]
+        train_counts.sort_indices()  # once, and not in each fit
         for place, size in enumerate(system.sizes):
-            estimator.set_params(**{system.size: size}).fit(seen, labels[train])
-            hits = np.count_nonzero(estimator.predict(unseen) == labels[test])
+            estimator.set_params(**{system.size: size}).fit(train_counts, labels[train])
+            hits = np.count_nonzero(estimator.predict(validation_counts) == labels[test])
             sums[place] += Fraction(int(hits), len(test) * len(folds))
     return sums

@@ -83,9 +83,9 @@ class Training:
     def describe(self, **more: Any) -> dict[str, Any]:
         """Return the training's part of ``config.json``; ``more`` precedes the origins."""
         config, data = self.config, self.data
-        about = {"system": config.model, "label_names": list(data.label_names), "uses_query": data.uses_query, **more}
+        facts = {"system": config.model, "label_names": list(data.label_names), "uses_query": data.uses_query, **more}
         names = {"encoder": Path(config.encoder).name, "embeddings": Path(config.embeddings).name}
-        return {**about, **names, "seed": config.seed}
+        return {**facts, **names, "seed": config.seed}
 
 
 def read_examples(
@@ -164,10 +164,10 @@ def draw_subsets(instances: Sequence[Instance], seed: int) -> list[Instance]:
         subsets = list[Instance]()
         for _ in range(SUBSETS_EACH):
             ranks = random.random(tokens)
-            kept = ranks < random.random()
-            if tokens and not kept.any():
-                kept[ranks.argmin()] = True
-            subsets.append(one.only(kept))
+            kept_tokens = ranks < random.random()
+            if tokens and not kept_tokens.any():
+                kept_tokens[ranks.argmin()] = True
+            subsets.append(one.only(kept_tokens))
         rows.append(subsets)
     return [subset for subsets in zip(*rows, strict=True) for subset in subsets]
 

@@ -62,8 +62,8 @@ def evaluate_on(
         guesses += several
         now = time.monotonic()
         if now - last_report > QUIET_SECONDS and len(guesses) < len(instances):
-            left = (now - start) / len(guesses) * (len(instances) - len(guesses))
-            say(f"evaluated {len(guesses)} of {len(instances)}, {format_duration(left)} left")
+            seconds_left = (now - start) / len(guesses) * (len(instances) - len(guesses))
+            say(f"evaluated {len(guesses)} of {len(instances)}, {format_duration(seconds_left)} left")
             last_report = now
     return Evaluation(**compute_figures(gold, guesses), instances=len(gold))
 

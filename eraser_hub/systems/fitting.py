@@ -227,8 +227,8 @@ class _Fit(Generic[Example]):
         return {name: value for name, value in self.network.state_dict().items() if name not in frozen}
 
     def _save(self, name: str, content: Mapping[str, Any]) -> None:
-        with replacing(self.folder / name) as beside:
-            torch.save(content, beside)
+        with replacing(self.folder / name) as temporary_file:
+            torch.save(content, temporary_file)
 
     def _save_checkpoint(self) -> None:
         self.saved_at = time.monotonic()

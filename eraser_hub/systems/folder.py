@@ -98,6 +98,6 @@ def mark_saving(out: Path) -> Iterator[None]:
 
 def write_facts(facts: dict[str, Any], out: Path) -> None:
     """Write ``model.json``, which ``explain`` reads: how the model was trained."""
-    with replacing(out / "model.json") as beside:
+    with replacing(out / "model.json") as temporary_file:
         text = json.dumps({"eraser_hub": __version__, **facts}, indent=2, ensure_ascii=False)
-        beside.write_text(text + "\n", "utf-8")
+        temporary_file.write_text(text + "\n", "utf-8")

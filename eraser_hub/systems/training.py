@@ -77,10 +77,10 @@ def _read_answer_data(config: TrainConfig, split: Split, evaluated: Split | None
         DataError: No answer occurs in its text.
     """
     train = keep_answerable(read_answers(split, config.limit, config.seed), config.split, say)
-    unseen: Labelled = ([], [])
+    validation: Labelled = ([], [])
     if evaluated is not None:
-        unseen = keep_answerable(read_answers(evaluated, config.limit, config.seed), str(evaluated.rows.split), say)
-    return Data(train, unseen, (), True, answers=True)
+        validation = keep_answerable(read_answers(evaluated, config.limit, config.seed), str(evaluated.rows.split), say)
+    return Data(train, validation, (), True, answers=True)
 
 
 def has_answers(split: Split) -> bool:
@@ -162,14 +162,14 @@ def train_model(config: TrainConfig, out: Path, say: Say = say_nothing, figures:
 
     def train_once(config: TrainConfig, out: Path, folder: Path) -> Evaluation | None:
         """Train one model; return the figures of the validation split if the training computes them."""
-        what = learns(config, data, evaluated, say)
-        facts = _make_facts(config, data, what)
-        return system.fit(Training(config, what, out, folder, say, facts, share=lambda: kd_of(data)))
+        inputs = learns(config, data, evaluated, say)
+        facts = _make_facts(config, data, inputs)
+        return system.fit(Training(config, inputs, out, folder, say, facts, share=lambda: kd_of(data)))
 
     with checkpoint_dir(out, {**identity, "train_on": config.train_on}, config.resume, say) as folder:
         known = train_once(config, out, folder)
-        what = "to answer the questions" if answers else f"on the {config.train_on} text"
-        yield f"{out}: {config.model} trained {what} of {config.split}"
+        task_text = "to answer the questions" if answers else f"on the {config.train_on} text"
+        yield f"{out}: {config.model} trained {task_text} of {config.split}"
         if evaluated is None and config.eval_split is None:
             say("not evaluated: no other split with labels; `eval_split` names one")
         if evaluated is not None and answers:
@@ -178,10 +178,10 @@ def train_model(config: TrainConfig, out: Path, say: Say = say_nothing, figures:
             yield from _describe_figures(config, out, evaluated, known, say)
             if config.regimes:
                 other = replace(config, train_on="rationale" if config.train_on == "full" else "full")
-                beside = folder / "regime"
-                with checkpoint_dir(beside, {**identity, "train_on": other.train_on}, config.resume, say) as inner:
-                    known = train_once(other, beside, inner)
-                    yield from _describe_figures(other, beside, evaluated, known, say)
+                second = folder / "regime"
+                with checkpoint_dir(second, {**identity, "train_on": other.train_on}, config.resume, say) as inner:
+                    known = train_once(other, second, inner)
+                    yield from _describe_figures(other, second, evaluated, known, say)
 
 
 def _make_facts(config: TrainConfig, split: Split, data: Data) -> dict[str, Any]:
@@ -268,9 +268,9 @@ def _describe_figures(
         rationale_only = seen == "rationale"
         figures = known if rationale_only == (config.train_on == "rationale") else None
         figures = figures or evaluate_on(adapter, split, rationale_only=rationale_only, **options)
-        drawn = "" if config.limit is None else f"at most {config.limit} by `limit`: "
+        sampled = "" if config.limit is None else f"at most {config.limit} by `limit`: "
         words = f"accuracy {figures.accuracy:.3f}, macro F1 {figures.macro_f1:.3f}"
-        yield f"{name}: {words} ({drawn}{figures.instances} instances)"
+        yield f"{name}: {words} ({sampled}{figures.instances} instances)"
 
 
 def _read_data(system: TrainedSystem, config: TrainConfig, split: Split, evaluated: Split | None, say: Say) -> Data:
@@ -294,5 +294,7 @@ def _read_data(system: TrainedSystem, config: TrainConfig, split: Split, evaluat
         words = "of a share between none and all of its tokens"
         say(f"{SUBSETS}: {copies} random subsets of each of {texts} texts, {words}")
     limit = system.validation_limit(config)
-    unseen: Labelled = ([], []) if evaluated is None or limit == 0 else read_examples(evaluated, limit=limit, **options)
-    return Data((instances, labels), unseen, names, query, rotate_copies(texts, copies), copies=copies)
+    validation: Labelled = ([], [])
+    if evaluated is not None and limit != 0:
+        validation = read_examples(evaluated, limit=limit, **options)
+    return Data((instances, labels), validation, names, query, rotate_copies(texts, copies), copies=copies)

@@ -30,8 +30,8 @@ class SystemOpener(Opener):
         if "stages" not in opening.facts:
             return open_network(opening)
         path, names = Path(opening.model), ("window", "device", "precision", "trust_remote_code")
-        how: dict[str, Any] = {name: getattr(opening, name) for name in names}
-        stages = {str(name): open_model(path / str(name), **how) for name in opening.facts["stages"]}
+        options: dict[str, Any] = {name: getattr(opening, name) for name in names}
+        stages = {str(name): open_model(path / str(name), **options) for name in opening.facts["stages"]}
         return open_pipeline(path, stages, opening.uses_query)
 
     @classmethod

@@ -90,11 +90,11 @@ def save_network(network: TokenNetwork, config: dict[str, Any], out: Path) -> No
     elif isinstance(embedder.lexicon, Vocabulary):
         words = embedder.lexicon.words[len(SPECIAL) :]
         (out / VOCABULARY).write_text(json.dumps(words, ensure_ascii=False, indent=0) + "\n", "utf-8")
-    with replacing(out / WEIGHTS) as beside:
-        save_model(network, str(beside))
+    with replacing(out / WEIGHTS) as temporary_file:
+        save_model(network, str(temporary_file))
     whole = {**config, "hyper": asdict(network.hyper), "shape": asdict(network.shape), "width": embedder.width}
-    with replacing(out / CONFIG) as beside:
-        beside.write_text(json.dumps(whole, ensure_ascii=False, indent=2) + "\n", "utf-8")
+    with replacing(out / CONFIG) as temporary_file:
+        temporary_file.write_text(json.dumps(whole, ensure_ascii=False, indent=2) + "\n", "utf-8")
 
 
 def open_network(opening: Opening) -> NetworkModel:
@@ -103,7 +103,7 @@ def open_network(opening: Opening) -> NetworkModel:
     Raises:
         DataError: a file that is missing or damaged, or was written by another version.
     """
-    folder, window, asks = Path(opening.model), opening.window, opening.uses_query
+    folder, window, uses_query = Path(opening.model), opening.window, opening.uses_query
     config = _read_config(folder)
     try:
         name = config["system"]
@@ -118,10 +118,10 @@ def open_network(opening: Opening) -> NetworkModel:
     except (KeyError, TypeError, ValueError, OSError, RuntimeError, SafetensorError) as error:
         words = f"cannot be opened as a network of `train`: {shown(str(error))}"
         raise DataError(words, rule="model", file=folder) from error
-    asks = config.get("uses_query", False) if asks is None else asks
+    uses_query = config.get("uses_query", False) if uses_query is None else uses_query
     kind = AnswerNetwork if shape.answers else NetworkModel
-    how: dict[str, Any] = {"device": opening.device, "precision": opening.precision}
-    return kind(network, labels, uses_query=asks, description=f"{name} {folder.name}", **how)
+    options: dict[str, Any] = {"device": opening.device, "precision": opening.precision}
+    return kind(network, labels, uses_query=uses_query, description=f"{name} {folder.name}", **options)
 
 
 def _read_config(folder: Path) -> dict[str, Any]:

@@ -43,31 +43,31 @@ class Matching(TokenNetwork):
         """Return the text's places, their matched states, the last one, and the question's states, zero outside."""
         part, other = (SelectedPlaces(batch.inside & (batch.segment == number)) for number in range(2))
         states, _ = self.text(part.gather(vectors), part.lengths)
-        asked, _ = self.question(other.gather(vectors), other.lengths)
-        asked = asked * other.within[..., None]
-        seen = other.within & other.gather(batch.visible)
-        of_asked, of_states = self.of_question(asked), self.of_text(states)
+        question, _ = self.question(other.gather(vectors), other.lengths)
+        question = question * other.within[..., None]
+        visible = other.within & other.gather(batch.visible)
+        question_terms, of_states = self.of_question(question), self.of_text(states)
         match = memory = states.new_zeros((len(states), states.shape[-1]))
         matched = []
         for place in range(states.shape[1]):
-            mixed = torch.tanh(of_asked + (of_states[:, place] + self.of_match(match))[:, None])
-            weights = compute_masked_softmax(self.vector(mixed)[..., 0], seen)
-            about = (asked * weights[..., None]).sum(dim=1)
-            new, memory_there = self.cell(torch.cat([about, states[:, place]], dim=1), (match, memory))
+            mixed = torch.tanh(question_terms + (of_states[:, place] + self.of_match(match))[:, None])
+            weights = compute_masked_softmax(self.vector(mixed)[..., 0], visible)
+            context = (question * weights[..., None]).sum(dim=1)
+            new, memory_there = self.cell(torch.cat([context, states[:, place]], dim=1), (match, memory))
             here = part.within[:, place, None]  # behind a row's end its state stays
             match, memory = torch.where(here, new, match), torch.where(here, memory_there, memory)
             matched.append(match)
-        return part, torch.stack(matched, dim=1), match, asked
+        return part, torch.stack(matched, dim=1), match, question
 
     def attention(self, vectors: Tensor, batch: PaddedReadings) -> Tensor:
         """Return the importance of each place, shape (rows, places)."""
-        part, matched, _, asked = self._read(vectors, batch)
-        seen = part.within & part.gather(batch.visible)
+        part, matched, _, question = self._read(vectors, batch)
+        visible = part.within & part.gather(batch.visible)
         # (rows, words of the text, words of the question)
-        products = (matched @ asked.transpose(1, 2)) * seen[..., None]
+        products = (matched @ question.transpose(1, 2)) * visible[..., None]
         totals = products.sum(dim=1, keepdim=True)
         shares = torch.where(totals == 0, 0, products / torch.where(totals == 0, 1, totals))
-        count = (asked != 0).any(dim=-1).sum(dim=1).clamp(min=1)
+        count = (question != 0).any(dim=-1).sum(dim=1).clamp(min=1)
         return part.scatter(shares.sum(dim=-1, keepdim=True) / count[:, None, None], vectors.shape[1])[..., 0]
 
 
@@ -109,8 +109,8 @@ class AnswerPointer(Matching):
         for _ in range(2):
             scores = self.pointed(torch.tanh(of_place + self.of_pointer(state)[:, None]))[..., 0]
             rows.append(scores.masked_fill(~visible, torch.finfo(scores.dtype).min))
-            about = (states * torch.softmax(rows[-1], dim=-1)[..., None]).sum(dim=1)
-            state, memory = self.pointer(about, (state, memory))
+            context = (states * torch.softmax(rows[-1], dim=-1)[..., None]).sum(dim=1)
+            state, memory = self.pointer(context, (state, memory))
         return torch.stack(rows, dim=1)
 
     def loss(self, batch: PaddedReadings, examples: Sequence[TaughtReading]) -> Tensor:

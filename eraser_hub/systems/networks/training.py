@@ -114,12 +114,12 @@ def train_network(system: NetworkSystem, training: Training) -> Evaluation | Non
     """
     config, data, out = training.config, training.data, training.out
     (network, progress), rows = train_grid(training, partial(fit_network, system), _judge)
-    kept = {"best_epoch": progress.best_epoch + 1} if progress.best_epoch >= 0 else {}
+    best_epoch = {"best_epoch": progress.best_epoch + 1} if progress.best_epoch >= 0 else {}
     facts = {**training.facts, **({"grid": rows} if rows else {}), "network": config.model, "steps": progress.step}
     with mark_saving(out):
         save_network(network, training.describe(), out)
-        write_facts({**facts, **kept, "seed": config.seed, "epochs": progress.history}, out)
-    figures = progress.history[progress.best_epoch] if kept else {}
+        write_facts({**facts, **best_epoch, "seed": config.seed, "epochs": progress.history}, out)
+    figures = progress.history[progress.best_epoch] if best_epoch else {}
     if "macro_f1" not in figures:
         return None
     return Evaluation(figures["accuracy"], figures["macro_f1"], len(data.validation[0]))

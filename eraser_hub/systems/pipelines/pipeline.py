@@ -181,9 +181,9 @@ class PipelineInstance(Encoded):
         if erase != "remove":
             words = f"`erase` {erase}: a pipeline cuts its extract out of the text; use `erase` remove"
             raise DataError(words, rule="unsupported")
-        left = self.instance.only(kept)
-        digest = hashlib.blake2b(repr((left.query, left.documents, left.sentences)).encode(), digest_size=16).digest()
-        return View((digest,), (len(left.query) + left.bounds[-1],), left)
+        rest = self.instance.only(kept)
+        digest = hashlib.blake2b(repr((rest.query, rest.documents, rest.sentences)).encode(), digest_size=16).digest()
+        return View((digest,), (len(rest.query) + rest.bounds[-1],), rest)
 
 
 class RationalePipeline(Adapter):
@@ -248,9 +248,9 @@ def open_pipeline(folder: Path, stages: Mapping[str, Adapter], uses_query: bool 
             selector = SentenceSelector(stages["identifier"], hyper["sentences"])
         else:
             selector = AttentionSelector(stages["explainer"], hyper["share"], hyper["extractor"])
-        asks = config["uses_query"] if uses_query is None else uses_query
-        about = f"{config['system']} {folder.name}"
-        return RationalePipeline(selector, stages["classifier"], uses_query=asks, description=about)
+        sees_query = config["uses_query"] if uses_query is None else uses_query
+        description = f"{config['system']} {folder.name}"
+        return RationalePipeline(selector, stages["classifier"], uses_query=sees_query, description=description)
     except (OSError, ValueError, KeyError, TypeError) as error:
         words = f"expected a pipeline's config.json, found {shown(str(error))}"
         raise DataError(words, rule="model", file=path) from error

@@ -73,10 +73,8 @@ def _judge(folder: Path, data: Data) -> TrialScore:
     model = open_model(folder, precision="float32")
     align_labels(model, data.label_names)
     instances, labels = data.validation
-    probabilities_of_texts, numbers = TextProbabilities(model), [data.label_names.index(label) for label in labels]
-    parts = [
-        probabilities_of_texts.compute(instances[start : start + CHUNK]) for start in range(0, len(instances), CHUNK)
-    ]
+    text_probabilities, numbers = TextProbabilities(model), [data.label_names.index(label) for label in labels]
+    parts = [text_probabilities.compute(instances[start : start + CHUNK]) for start in range(0, len(instances), CHUNK)]
     probabilities = np.concatenate(parts)
     right = probabilities[np.arange(len(numbers)), numbers]
     accuracy = compute_figures(numbers, probabilities.argmax(axis=1).tolist())["accuracy"]
@@ -111,22 +109,23 @@ def _train_stage(system: NetworkSystem, training: Training, hyper: Any, name: st
     """
     config, say = training.config, training.say
     place, path = training.folder / name, training.folder / CHECKPOINT
-    done = json.loads(path.read_text("utf-8")) if path.is_file() else []
-    if name in done:
+    finished = json.loads(path.read_text("utf-8")) if path.is_file() else []
+    if name in finished:
         say(f"{name}: trained before the stop")
         return place
-    atomic_write(path, json.dumps(done).encode())  # from here on there is something to go on with
-    what = data()
-    say(f"{name}: {len(what.train[0])} texts")
-    facts = {**training.facts, "uses_query": what.uses_query, "label_names": list(what.label_names), "stage": name}
+    atomic_write(path, json.dumps(finished).encode())  # from here on there is something to go on with
+    stage_data = data()
+    say(f"{name}: {len(stage_data.train[0])} texts")
+    names = list(stage_data.label_names)
+    facts = {**training.facts, "uses_query": stage_data.uses_query, "label_names": names, "stage": name}
     with checkpoint_dir(place, {"stage": name}, config.resume and place.is_dir(), say) as folder:
-        stage = replace(training, data=what, out=place, folder=folder, facts=facts)
+        stage = replace(training, data=stage_data, out=place, folder=folder, facts=facts)
         if system.network:
             train_network(system, stage)
         else:
             encoder = replace(config, model=config.encoder, encoder="", task=CLASSIFICATION, window=hyper.window)
             finetune(replace(stage, config=encoder, facts={**facts, "task": CLASSIFICATION}), hyper)
-    atomic_write(path, json.dumps([*done, name]).encode())
+    atomic_write(path, json.dumps([*finished, name]).encode())
     return place
 
 
@@ -143,11 +142,11 @@ def _train_sentence_stages(system: NetworkSystem, training: Training, hyper: Any
 
     def make_identifier_data() -> Data:
         draw = make_sampler(labels, hyper.negatives, seed)
-        unseen = make_sentence_examples(data.validation[0])
-        if unseen[0]:
-            chosen = make_sampler(unseen[1], hyper.negatives, seed)(0)
-            unseen = [unseen[0][number] for number in chosen], [unseen[1][number] for number in chosen]
-        return Data((sentences, labels), unseen, SENTENCE_LABELS, data.uses_query, draw)
+        validation = make_sentence_examples(data.validation[0])
+        if validation[0]:
+            chosen = make_sampler(validation[1], hyper.negatives, seed)(0)
+            validation = [validation[0][number] for number in chosen], [validation[1][number] for number in chosen]
+        return Data((sentences, labels), validation, SENTENCE_LABELS, data.uses_query, draw)
 
     def make_classifier_data() -> Data:
         train, validation = (make_extract_examples(*part, hyper.sentences) for part in (data.train, data.validation))
