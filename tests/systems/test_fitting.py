@@ -145,7 +145,7 @@ def test_what_a_stopped_training_leaves_is_gone_on_with_or_begun_anew(tmp_path):
         raise KeyboardInterrupt
     with checkpoint_dir(out, {"seed": 2}, False, words.append) as folder:
         assert not (folder / "checkpoint.pt").exists()
-    assert len(words) == 2 and "goes on" in words[0] and told(words[1:], out, "anew", "`resume`")
+    assert len(words) == 2 and "continuing" in words[0] and told(words[1:], out, "anew", "`resume`")
 
 
 def test_a_failure_before_the_first_checkpoint_leaves_nothing(tmp_path):
