@@ -197,7 +197,7 @@ def test_annotators_of_the_release(samples, tmp_path):
     assert (
         cells["documents"].printed == "96" and cells["f1"].printed == "0.799 ± 0.138" and "±" in str(cells["f1"].value)
     )
-    (table,) = reproduce(replace(own, corpora="", out=tmp_path / "other"), print).tables
+    (table,) = reproduce(replace(own, source="", out=tmp_path / "other"), print).tables
     assert any("human_performance*.jsonl" in note for note in table.notes)
 
 
