@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks.mangling import ERRORS, NORMALISATIONS
 from benchmarks.throughput import table
-from eraser_hub.asking.alignment import THRESHOLD, Document, Quote, align, key_of
+from eraser_hub.asking.alignment import THRESHOLD, Document, Quote, align, make_key
 from eraser_hub.metrics.tokens import split_sentences, split_tokens
 from tests.conftest import CORPORA
 from tests.raw_corpora import annotations, documents, evidences
@@ -34,7 +34,7 @@ def gold_spans(name: str, texts: dict[str, list[str]]) -> list[Gold]:
             for record in annotations(split):
                 for one in evidences(record):
                     span = (one["docid"], one["start_token"], one["end_token"])
-                    if len(key_of(" ".join(texts[span[0]][span[1] : span[2]]))) > 3:
+                    if len(make_key(" ".join(texts[span[0]][span[1] : span[2]]))) > 3:
                         spans[span] = None
     return list(spans)
 
@@ -70,7 +70,7 @@ def measure(quotes: int) -> tuple[dict[str, Counter[str]], float, int]:
             (quote, *_), (invented, *_) = align([words], [document]), align([strange.replace("...", "")], [document])
             clock, size = clock + time.perf_counter() - begin, size + 2 * len(document.key)
             told[kind][verdict(quote, gold)] += 1
-            if key_of(strange) not in document.key and len(key_of(strange)) > 3:
+            if make_key(strange) not in document.key and len(make_key(strange)) > 3:
                 told[NOT_THERE]["false" if invented.docid else "refused"] += 1
     return told, clock, size
 

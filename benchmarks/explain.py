@@ -171,12 +171,12 @@ def transformer(which: str, shape: Shape) -> tuple[Any, Single]:
 def linear(shape: Shape) -> tuple[Any, Single]:
     """Logistic regression over counted words, and the bare pipeline on one input."""
     from eraser_hub.attribution.adapters.scikit_learn import PipelineModel
-    from eraser_hub.systems.baselines import pipeline_for, text_of
+    from eraser_hub.systems.baselines import build_pipeline, join_text
     from eraser_hub.systems.system import SYSTEMS
 
-    texts = [text_of(one) for one in shape.instances()]
+    texts = [join_text(one) for one in shape.instances()]
     system: Any = SYSTEMS["logistic-regression"]()
-    pipeline = pipeline_for(system, "words", 1.0, 1).fit(texts, ["NEG", "POS"] * (len(texts) // 2))
+    pipeline = build_pipeline(system, "words", 1.0, 1).fit(texts, ["NEG", "POS"] * (len(texts) // 2))
     return PipelineModel(pipeline), lambda texts: pipeline.predict_proba([" ".join(texts[0])])
 
 

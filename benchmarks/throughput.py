@@ -20,7 +20,7 @@ from typing import NamedTuple, ParamSpec
 
 import openai
 
-from eraser_hub.asking.run import AskJob, ask, plan_of
+from eraser_hub.asking.run import AskConfig, ask, make_plan
 from eraser_hub.asking.settings import AskArguments, AskSettings
 from eraser_hub.conversion import HUB_DATASETS
 from tests.conftest import CORPORA
@@ -75,9 +75,9 @@ def _bare_client(endpoint: str, prompts: Sequence[Messages], concurrency: int) -
     asyncio.run(all_of_them())
 
 
-def measure(job: AskJob, concurrency: int, latency: float, runs: int, folder: Path) -> tuple[list[Took], list[Took]]:
+def measure(job: AskConfig, concurrency: int, latency: float, runs: int, folder: Path) -> tuple[list[Took], list[Took]]:
     """What the bare client and `ask` took, run by run in turn; prompts are made beforehand for the former alone."""
-    plan = plan_of(job, AskSettings("scripted"))
+    plan = make_plan(job, AskSettings("scripted"))
     prompts = [plan.messages(question) for question in plan.questions()]
     bare, whole = list[Took](), list[Took]()
     with server(latency) as endpoint:
@@ -112,7 +112,7 @@ def table() -> list[str]:
         with tempfile.TemporaryDirectory() as place:
             HUB_DATASETS["eraser"].build([config], out=Path(place), source=CORPORA)
             split = "validation" if config == "multirc" else "train"
-            job = AskJob(f"{place}/eraser", config, split, INSTANCES)
+            job = AskConfig(f"{place}/eraser", config, split, INSTANCES)
             bare, whole = measure(job, CONCURRENCY, LATENCY, RUNS, Path(place))
         one, other = (Took(*map(statistics.median, zip(*runs, strict=True))) for runs in (bare, whole))
         lines.append(

@@ -16,7 +16,7 @@ from eraser_hub.asking.settings import AskArguments
 from eraser_hub.attribution.job import ExplainArguments, Job
 from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.experiments.plans import ReproduceArguments
+from eraser_hub.experiments.configs import ReproduceArguments
 from eraser_hub.publishing.options import PublishArguments, ServeArguments
 from eraser_hub.records.arguments import Revision
 from eraser_hub.records.errors import DataError
@@ -25,7 +25,7 @@ from eraser_hub.records.options import Option, Options, UsageError, as_list, wit
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.reports.options import BoardArguments, ReportArguments
 from eraser_hub.scoring.options import CompareArguments, ScoreArguments
-from eraser_hub.systems.recipe import TrainArguments
+from eraser_hub.systems.train_config import TrainArguments
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -189,9 +189,9 @@ def check(arguments: CheckArguments) -> CheckResult:
     report = dataset.check(folder, configs, leakage=arguments.leakage)
     if not arguments.viewer:
         return CheckResult(report)
-    from eraser_hub.publishing.viewer import viewer_report
+    from eraser_hub.publishing.viewer import make_viewer_report
 
-    return CheckResult(report, viewer_report(folder, configs))
+    return CheckResult(report, make_viewer_report(folder, configs))
 
 
 @dataclass(frozen=True)

@@ -183,9 +183,9 @@ def run_out_of_memory() -> None:
 
 
 def run_twice_at_a_time() -> None:
-    from eraser_hub.experiments.folder import kept
+    from eraser_hub.experiments.folder import lock_run_folder
 
-    with kept(Path("roar"), "roar", {}), kept(Path("roar"), "roar", {}):
+    with lock_run_folder(Path("roar"), "roar", {}), lock_run_folder(Path("roar"), "roar", {}):
         pass
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from eraser_hub import samples
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.publishing.spaces import build_metrics, metric_names, metrics_folder
+from eraser_hub.publishing.spaces import build_metrics, get_metrics_folder, list_metric_names
 from eraser_hub.reports.board import collect_board_lines, write_board
 from eraser_hub.reports.collect_board_lines import read_score_file
 from eraser_hub.reports.highlight import Highlight, highlight_split
@@ -125,8 +125,8 @@ def space_pictures(browser: Any, views: Path, names: list[str] | None = None, ca
     Raises:
         DataError: a page does not show its result; its card keeps the picture that it has.
     """
-    cards = cards or metrics_folder() / "cards"
-    names = names or metric_names()
+    cards = cards or get_metrics_folder() / "cards"
+    names = names or list_metric_names()
     for name in names:
         _provide_pictures(name, cards)
     pictures = []

@@ -30,7 +30,7 @@ def names() -> Iterator[tuple[str, list[tuple[str, Any]]]]:
     public = [name for name in package.__all__ if not name.startswith("__")]
     yield "`eraser_hub`", [(f"eraser_hub.{name}", getattr(package, name)) for name in public]
     yield "`eraser_hub.explain`", [(f"eraser_hub.attribution.{name}", getattr(explain, name)) for name in EXPLAIN]
-    metrics = importlib.import_module("eraser_hub.publishing.spaces").metric_names()
+    metrics = importlib.import_module("eraser_hub.publishing.spaces").list_metric_names()
     yield "`evaluate.load(..)`", [(name, importlib.import_module(f"eraser_hub.metrics.{name}")) for name in metrics]
 
 

@@ -1,1 +1,1 @@
-"""Language models that answer in words: prompts, a client, and quotes brought back to the tokens they stand for."""
+"""Language models that answer in words: prompts, a client, and the alignment of quotes with tokens."""

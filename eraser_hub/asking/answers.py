@@ -1,4 +1,4 @@
-"""What a language model's words say: a label, its probability and quotes, or why there is no answer."""
+"""Parse a language model's answer: a label, its probability and quotes, or the reason for no answer."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _REFUSAL = re.compile(
 )
 
 
-def _object(**properties: dict[str, Any]) -> dict[str, Any]:
-    """The schema of an object that has all of its properties, and no other."""
+def _make_object_schema(**properties: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of an object with exactly these properties, all required."""
     keys = {"type": "object", "properties": properties, "required": list(properties)}
     return {**keys, "additionalProperties": False}
 
 
-_SPAN = _object(text={"type": "integer"}, start={"type": "integer"}, end={"type": "integer"})
+_SPAN = _make_object_schema(text={"type": "integer"}, start={"type": "integer"}, end={"type": "integer"})
 # the field of each format, and what its list holds
 _FIELDS: dict[str, tuple[str, dict[str, Any]]] = {
     QUOTED: ("quotes", {"type": "string"}),
@@ -51,12 +51,12 @@ class Answer:
     """A model's answer.
 
     Attributes:
-        outcome: one of `OUTCOMES`.
-        label: one of the labels; None without an answer.
-        quotes: most important first; of highlighted answers the copies of the texts.
-        places: in the place of quotes, by characters or tokens; most important first.
-        reason: of an outcome other than "answered", in words.
-        probabilities: of each label, where the server gave log-probabilities.
+        outcome: One of `OUTCOMES`.
+        label: One of the labels; None without an answer.
+        quotes: Quotes, the most important first; of highlighted answers, the copies of the texts.
+        places: Positions in place of quotes, by characters or tokens, the most important first.
+        reason: The reason for an outcome other than "answered".
+        probabilities: The probability of each label if the server returned log-probabilities.
     """
 
     outcome: str
@@ -67,21 +67,21 @@ class Answer:
     places: tuple[Place, ...] = ()
 
 
-def schema(labels: Sequence[str], answer: str = QUOTED) -> dict[str, Any]:
-    """The JSON schema of an answer in that format."""
+def make_schema(labels: Sequence[str], answer: str = QUOTED) -> dict[str, Any]:
+    """Return the JSON schema of an answer in the given format."""
     label: dict[str, Any] = {"type": "string"}
     name, item = _FIELDS[answer]
     label |= {"enum": list(labels)} if labels else {}
-    return _object(**{"label": label, name: {"type": "array", "items": item}})
+    return _make_object_schema(**{"label": label, name: {"type": "array", "items": item}})
 
 
 def read_answer(choice: object, labels: Sequence[str], form: str = QUOTED) -> Answer:
-    """The answer in a choice of a chat completion.
+    """Read the answer in a choice of a chat completion.
 
     Args:
         choice: ``choices[0]`` of the server's answer: ``message`` and ``finish_reason``.
-        labels: those there are; () for any.
-        form: one of `FORMATS`.
+        labels: The labels; () for any.
+        form: One of `FORMATS`.
     """
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
@@ -93,18 +93,18 @@ def read_answer(choice: object, labels: Sequence[str], form: str = QUOTED) -> An
         return Answer(CUT if reason == "length" else BROKEN, reason=f"expected words, found {show(content)}")
     if len(content) > LONGEST:
         return Answer(BROKEN, reason=f"expected at most {LONGEST} characters, found {len(content)}")
-    said = _object_in(content)
-    if said is None:
+    fields = _find_object(content)
+    if fields is None:
         if reason == "length":
             return Answer(CUT, reason="the answer ends at the most tokens allowed")
         outcome = REFUSAL if _REFUSAL.search(content[:300]) else BROKEN
         return Answer(outcome, reason=f"expected an object with label and quotes, found {show(content)}")
-    answer = _checked(said, labels, form)
-    return replace(answer, probabilities=label_probabilities(choice, labels)) if answer.label else answer
+    answer = _check_answer(fields, labels, form)
+    return replace(answer, probabilities=compute_label_probabilities(choice, labels)) if answer.label else answer
 
 
-def _object_in(content: str) -> dict[str, Any] | None:
-    """The last object with a label among the words, whatever stands around it."""
+def _find_object(content: str) -> dict[str, Any] | None:
+    """Return the last object with a label in a text, whatever surrounds it; None without one."""
     content, at = _THOUGHTS.sub("", content), 0
     objects: list[dict[str, Any]] = []
     while (at := content.find("{", at)) >= 0 and len(objects) < MOST_QUOTES:
@@ -118,18 +118,18 @@ def _object_in(content: str) -> dict[str, Any] | None:
     return objects[-1] if objects else None
 
 
-def _checked(said: dict[str, Any], labels: Sequence[str], form: str) -> Answer:
+def _check_answer(fields: dict[str, Any], labels: Sequence[str], form: str) -> Answer:
     field, item = _FIELDS[form]
-    label, quotes = said["label"], said.get(field)
+    label, quotes = fields["label"], fields.get(field)
     quotes = [quotes] if isinstance(quotes, str) and item is not _SPAN else quotes
-    places = [_place(one) for one in quotes] if isinstance(quotes, list) and item is _SPAN else []
+    places = [_parse_place(one) for one in quotes] if isinstance(quotes, list) and item is _SPAN else []
     sound = all(places) if item is _SPAN else isinstance(quotes, list) and all(isinstance(one, str) for one in quotes)
     if not isinstance(quotes, list) or not sound:
         expected = "spans {text, start, end} of whole numbers" if item is _SPAN else "strings"
         return Answer(BROKEN, reason=f"{field}: expected a list of {expected}, found {show(quotes)}")
     if len(quotes) > MOST_QUOTES:
         return Answer(BROKEN, reason=f"{field}: expected at most {MOST_QUOTES}, found {len(quotes)}")
-    name = _label(label, labels)
+    name = _find_label(label, labels)
     if name is None:
         return Answer(BROKEN, reason=f"label: expected one of {', '.join(labels)}, found {show(label)}")
     if item is _SPAN:
@@ -137,16 +137,16 @@ def _checked(said: dict[str, Any], labels: Sequence[str], form: str) -> Answer:
     return Answer(ANSWERED, name, tuple(quotes))
 
 
-def _place(span: object) -> Place | None:
-    """A span's numbers; None where it has none."""
+def _parse_place(span: object) -> Place | None:
+    """Return a span's numbers; None if some are missing."""
     numbers = [span.get(name) for name in ("text", "start", "end")] if isinstance(span, dict) else []
     sound = [one for one in numbers if isinstance(one, int) and not isinstance(one, bool)]
     return (sound[0], sound[1], sound[2]) if len(sound) == 3 else None
 
 
-def _label(label: object, labels: Sequence[str]) -> str | None:
-    """The name that is meant, in whatever case; None where there is none."""
-    if isinstance(label, bool):  # true and false stand unquoted where the labels are True and False
+def _find_label(label: object, labels: Sequence[str]) -> str | None:
+    """Return the label of that name in any case; None if there is none."""
+    if isinstance(label, bool):  # models write true and false unquoted if these are the labels
         label = str(label)
     if not isinstance(label, str):
         return None
@@ -156,19 +156,19 @@ def _label(label: object, labels: Sequence[str]) -> str | None:
     return near[0] if len(near) == 1 else None
 
 
-def label_probabilities(choice: Mapping[str, Any], labels: Sequence[str]) -> dict[str, float] | None:
-    """p of each label, from the alternatives at the tokens that spell the answer's label.
+def compute_label_probabilities(choice: Mapping[str, Any], labels: Sequence[str]) -> dict[str, float] | None:
+    """Return the probability of each label, from the alternatives at the tokens that spell the answer's label.
 
-    An alternative belongs to the label that it begins, or that begins it; where it begins several (``un`` of "unknown"
-    and "unlike"), the next token's alternatives share its probability as far as it was chosen, and the rest is left
-    out. What belongs to the labels is made to sum to 1.
+    An alternative counts for the label that it begins, or that begins it. If it begins several labels (``un`` of
+    "unknown" and "unlike"), the next token's alternatives share its probability as far as it was chosen, and the rest
+    is left out. The probabilities of the labels are normalised to sum to 1.
 
     Args:
         choice: ``choices[0]`` of a chat completion, with ``logprobs.content``.
-        labels: those there are.
+        labels: The labels.
 
     Returns:
-        None where there are no log-probabilities, or none that says anything of a label.
+        None without log-probabilities, or if none of them counts for a label.
     """
     logprobs = choice.get("logprobs")
     steps = logprobs.get("content") if isinstance(logprobs, Mapping) else None
@@ -184,23 +184,23 @@ def label_probabilities(choice: Mapping[str, Any], labels: Sequence[str]) -> dic
         if end <= place:
             continue
         before, chosen = token[: max(place - start, 0)], 0.0
-        for alternative, share in _alternatives(step):
+        for alternative, share in _list_alternatives(step):
             if alternative.startswith(before):
-                meant = _meant(spelt + alternative[len(before) :], labels)
+                meant = _match_labels(spelt + alternative[len(before) :], labels)
                 if len(meant) == 1:
                     p[meant[0]] += mass * share
                 elif alternative == token and meant:
                     chosen = share
         spelt += token[len(before) :]
-        if len(_meant(spelt, labels)) < 2:
+        if len(_match_labels(spelt, labels)) < 2:
             break
         mass *= chosen
     total = sum(p.values())
     return {label: value / total for label, value in p.items()} if total > 0 else None
 
 
-def _alternatives(step: Mapping[str, Any]) -> list[tuple[str, float]]:
-    """(token, p) of what might have stood in a token's place, itself among them."""
+def _list_alternatives(step: Mapping[str, Any]) -> list[tuple[str, float]]:
+    """Return (token, p) of the alternatives of a token, the token itself included."""
     top = step.get("top_logprobs")
     entries = [*(top if isinstance(top, list) else ()), step]
     tokens: dict[str, float] = {}
@@ -211,12 +211,12 @@ def _alternatives(step: Mapping[str, Any]) -> list[tuple[str, float]]:
     return list(tokens.items())
 
 
-def _meant(spelt: str, labels: Sequence[str]) -> list[str]:
-    """The labels that begin so, or that what is spelt begins with, whatever the case; the longest of the latter."""
-    said = spelt.casefold().lstrip()
-    if not said:
+def _match_labels(spelt: str, labels: Sequence[str]) -> list[str]:
+    """Return the labels that begin with a text, or the longest label that the text begins with, in any case."""
+    prefix = spelt.casefold().lstrip()
+    if not prefix:
         return list(labels)
-    begun = [label for label in labels if said.startswith(label.casefold())]
-    whole = [label for label in begun if not said[len(label) : len(label) + 1].isalnum()]
-    longer = [label for label in labels if label.casefold().startswith(said) and label not in whole]
+    begun = [label for label in labels if prefix.startswith(label.casefold())]
+    whole = [label for label in begun if not prefix[len(label) : len(label) + 1].isalnum()]
+    longer = [label for label in labels if label.casefold().startswith(prefix) and label not in whole]
     return longer if longer and not whole else [max(whole, key=len)] if whole and not longer else whole + longer

@@ -1,4 +1,4 @@
-"""Answers that were paid for, on disk: one SQLite database for all runs, its key the digest of all that decides one."""
+"""A cache of paid answers on disk: one SQLite database for all runs, keyed by the digest of the request."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ PATIENCE = 60  # seconds that another run may take to write
 _TABLE = "CREATE TABLE IF NOT EXISTS answers (request BLOB PRIMARY KEY, answer BLOB NOT NULL) WITHOUT ROWID"
 
 
-def default_folder() -> Path:
-    """Where answers are kept for all runs: ``$XDG_CACHE_HOME/eraser-hub/ask``."""
+def get_default_folder() -> Path:
+    """Return the folder of the cache of all runs: ``$XDG_CACHE_HOME/eraser-hub/ask``."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "eraser-hub" / "ask"
 
 
@@ -28,32 +28,32 @@ class Cache:
     """Answers by the digest of their request.
 
     Args:
-        folder: made when the first answer is looked for; it then holds ``answers.sqlite``.
+        folder: The folder of ``answers.sqlite``, created at the first lookup.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def get(self, request: dict[str, Any]) -> dict[str, Any] | None:
-        """The answer to a request; None where none is kept, or what is kept is damaged (it is asked for again).
+        """Return the answer to a request; None if the cache has none or a damaged one.
 
         Raises:
             DataError: the database cannot be read.
         """
-        rows = self._run("SELECT answer FROM answers WHERE request = ?", (_digest(request),))
+        rows = self._execute("SELECT answer FROM answers WHERE request = ?", (_compute_digest(request),))
         try:
-            kept = orjson.loads(rows[0][0]) if rows else None
+            cached = orjson.loads(rows[0][0]) if rows else None
         except orjson.JSONDecodeError:
             return None
-        return kept if isinstance(kept, dict) and "choices" in kept else None
+        return cached if isinstance(cached, dict) and "choices" in cached else None
 
     def put(self, request: dict[str, Any], answer: dict[str, Any]) -> None:
-        """Keep an answer; no kill loses it when this has returned.
+        """Store an answer; once this returns, a killed process does not lose it.
 
         Raises:
             DataError: the database cannot be written.
         """
-        self._run("INSERT OR REPLACE INTO answers VALUES (?, ?)", (_digest(request), orjson.dumps(answer)))
+        self._execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", (_compute_digest(request), orjson.dumps(answer)))
 
     def close(self) -> None:
         """Close the database; the next answer opens it again."""
@@ -61,7 +61,7 @@ class Cache:
         if database is not None:
             database.close()
 
-    def _run(self, statement: str, values: Sequence[bytes]) -> list[tuple[bytes, ...]]:
+    def _execute(self, statement: str, values: Sequence[bytes]) -> list[tuple[bytes, ...]]:
         try:
             return self._database.execute(statement, values).fetchall()
         except sqlite3.Error as error:
@@ -80,5 +80,5 @@ class Cache:
         return database
 
 
-def _digest(request: dict[str, Any]) -> bytes:
+def _compute_digest(request: dict[str, Any]) -> bytes:
     return hashlib.blake2b(orjson.dumps(request, option=orjson.OPT_SORT_KEYS), digest_size=24).digest()

@@ -1,4 +1,4 @@
-"""Requests to a server of the OpenAI kind: many at a time, repeated where it asks for patience, each paid once."""
+"""Requests to an OpenAI-compatible server: concurrent, retried if the server asks for it, each paid once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import openai
 
 from eraser_hub.records.errors import DataError, get_first_line, show
 
-from .answers import BROKEN, QUOTED, Answer, read_answer, schema
+from .answers import BROKEN, QUOTED, Answer, make_schema, read_answer
 from .cache import Cache
 from .settings import AskSettings
 
@@ -35,23 +35,24 @@ class OutOfBudgetError(Exception):
 
 
 class UnreachableError(Exception):
-    """A server that did not answer in as many attempts as are allowed."""
+    """The server did not answer in the allowed number of attempts."""
 
 
-def estimated_tokens(messages: Sequence[Message]) -> int:
-    """Tokens of a prompt, from its bytes."""
+def estimate_tokens(messages: Sequence[Message]) -> int:
+    """Estimate the tokens of a prompt from its bytes."""
     return sum(len(message["content"].encode()) for message in messages) // BYTES_A_TOKEN + 4 * len(messages)
 
 
 @dataclass(slots=True)
 class Bill:
-    """What was asked and paid.
+    """The requests and their costs.
 
     Attributes:
-        budget: most tokens that may be paid; None for any number.
-        paid: tokens that the server counted (estimated where it does not count).
-        reserved: what the requests under way may cost.
-        requests, from_cache: answers paid for, and answers that were there already.
+        budget: Most tokens that may be paid; None for any number.
+        paid: Tokens that the server counted, or an estimate if it does not count.
+        reserved: Estimated cost of the open requests.
+        requests: Number of paid answers.
+        from_cache: Number of answers from the cache.
     """
 
     budget: int | None = None
@@ -62,33 +63,33 @@ class Bill:
     notes: dict[str, int] = field(default_factory=dict)
 
     def reserve(self, tokens: int) -> None:
-        """Take tokens for a request.
+        """Reserve tokens for a request.
 
         Raises:
-            OutOfBudgetError: there are not so many left.
+            OutOfBudgetError: Fewer tokens are left.
         """
         if self.budget is not None and self.paid + self.reserved + tokens > self.budget:
             raise OutOfBudgetError
         self.reserved += tokens
 
     def note(self, words: str) -> None:
-        """Count something that a reader of the results must know."""
+        """Count an event that a reader of the results must know."""
         self.notes[words] = self.notes.get(words, 0) + 1
 
 
 class Client:
-    """Asks a server.
+    """A client of a server.
 
     Args:
-        endpoint: the server's base URL, such as ``http://localhost:8000/v1``.
-        settings: of the answers.
-        cache: the answers that were paid for.
-        budget: most tokens that may be paid.
-        attempts: how often a request is sent before it counts as failed.
-        timeout: seconds that an answer may take.
+        endpoint: The server's base URL, such as ``http://localhost:8000/v1``.
+        settings: The settings of the answers.
+        cache: The cache of paid answers.
+        budget: Most tokens that may be paid.
+        attempts: Number of attempts before a request counts as failed.
+        timeout: Seconds that an answer may take.
 
     Raises:
-        DataError: no address of the web.
+        DataError: The endpoint is not a web address.
     """
 
     def __init__(
@@ -120,41 +121,43 @@ class Client:
         self.cache.close()
 
     async def ask(self, messages: Sequence[Message], labels: Sequence[str], sample: int = 0) -> Answer:
-        """The model's answer to a prompt, from the cache where it was paid for before.
+        """Return the model's answer to a prompt, from the cache if it was paid for before.
 
         Args:
-            labels: those there are.
-            sample: which of several answers to the same prompt.
+            messages: The prompt.
+            labels: The labels.
+            sample: The number of the answer among several answers to the same prompt.
 
         Raises:
-            DataError: a server that will answer nothing (a wrong key, no such model).
-            UnreachableError, OutOfBudgetError: it was not asked, or gave no answer.
+            DataError: The server will not answer any request (a wrong key, no such model).
+            UnreachableError: The server gave no answer.
+            OutOfBudgetError: The budget does not cover the request.
         """
-        request = self._request(messages, labels, sample)
-        kept = self.cache.get(request)
-        if kept is not None:
+        request = self._make_request(messages, labels, sample)
+        cached = self.cache.get(request)
+        if cached is not None:
             self.bill.from_cache += 1
-            return self._read(kept, labels)
-        reserved = estimated_tokens(messages) + self.settings.max_tokens
+            return self._parse_response(cached, labels)
+        reserved = estimate_tokens(messages) + self.settings.max_tokens
         self.bill.reserve(reserved)
         try:
-            answer = await self._sent(request, messages)
+            answer = await self._send(request, messages)
         except _OF_THE_REQUEST as error:
-            return Answer(BROKEN, reason=f"the server refuses the request: {self._words(error)}")
+            return Answer(BROKEN, reason=f"the server refuses the request: {self._describe_error(error)}")
         finally:
             self.bill.reserved -= reserved
         if isinstance(answer, Answer):
             return answer
         self.cache.put(request, answer)
-        return self._read(answer, labels)
+        return self._parse_response(answer, labels)
 
-    def _read(self, kept: dict[str, Any], labels: Sequence[str]) -> Answer:
-        choice = kept["choices"][0] if kept["choices"] else None
+    def _parse_response(self, cached: dict[str, Any], labels: Sequence[str]) -> Answer:
+        choice = cached["choices"][0] if cached["choices"] else None
         self.gives_probabilities |= isinstance(choice, dict) and bool(choice.get("logprobs"))
         return read_answer(choice, labels, self.settings.answer)
 
-    def _request(self, messages: Sequence[Message], labels: Sequence[str], sample: int) -> dict[str, Any]:
-        """What decides an answer; it names the answer in the cache."""
+    def _make_request(self, messages: Sequence[Message], labels: Sequence[str], sample: int) -> dict[str, Any]:
+        """Return everything that decides an answer; the cache is keyed by it."""
         settings = self.settings
         return {
             "model": settings.model,
@@ -168,31 +171,32 @@ class Client:
             **({"answer": settings.answer} if settings.answer != QUOTED else {}),
         }
 
-    async def _sent(self, request: dict[str, Any], messages: Sequence[Message]) -> dict[str, Any] | Answer:
-        """The server's answer as it is kept, with a schema and log-probabilities where the server takes them."""
-        wanted = {"schema": self.structured, "log-probabilities": self.logprobs and "top_logprobs" in request}
-        extras = [name for name, on in wanted.items() if on]
+    async def _send(self, request: dict[str, Any], messages: Sequence[Message]) -> dict[str, Any] | Answer:
+        """Return the server's answer, with a schema and log-probabilities if the server supports them."""
+        requested = {"schema": self.structured, "log-probabilities": self.logprobs and "top_logprobs" in request}
+        extras = [name for name, on in requested.items() if on]
         optional = [name for name in extras if name != "schema" or self.settings.structured != "schema"]
         try:
-            return self._kept(await self._raw(request, extras), messages)
+            return self._to_cached(await self._post(request, extras), messages)
         except _OF_THE_REQUEST as error:
             first = error
         for dropped in dict.fromkeys([*((name,) for name in optional), tuple(optional)]):
             try:
-                raw = await self._raw(request, [name for name in extras if name not in dropped])
+                raw = await self._post(request, [name for name in extras if name not in dropped])
             except _OF_THE_REQUEST:
                 continue  # these were not the reason
             self.structured &= "schema" not in dropped
             self.logprobs &= "log-probabilities" not in dropped
             for name in dropped:
-                self.bill.note(f"the server takes no {NAMES[name]} ({self._words(first)[:80]}): {INSTEAD[name]}")
-            return self._kept(raw, messages)
+                reason = self._describe_error(first)[:80]
+                self.bill.note(f"the server takes no {NAMES[name]} ({reason}): {INSTEAD[name]}")
+            return self._to_cached(raw, messages)
         raise first
 
-    async def _raw(self, request: dict[str, Any], extras: Sequence[str]) -> str:
+    async def _post(self, request: dict[str, Any], extras: Sequence[str]) -> str:
         body = {name: request[name] for name in ("model", "messages", "temperature", "seed", "max_tokens")}
         if "schema" in extras:
-            answer = {"name": "answer", "strict": True, "schema": schema(request["labels"], self.settings.answer)}
+            answer = {"name": "answer", "strict": True, "schema": make_schema(request["labels"], self.settings.answer)}
             body["response_format"] = {"type": "json_schema", "json_schema": answer}
         if "log-probabilities" in extras:
             body |= {"logprobs": True, "top_logprobs": request["top_logprobs"]}
@@ -200,16 +204,16 @@ class Client:
             # not by the method of this address, which walks through arguments and answer by their types
             words = await self._client.post("/chat/completions", cast_to=str, body=body)
         except _HOPELESS as error:
-            words = f"the server answers {self._words(error)}"
+            words = f"the server answers {self._describe_error(error)}"
             raise DataError(words, rule="server", argument="endpoint") from None
         except _OF_THE_REQUEST:
             raise
         except openai.APIError as error:
-            raise UnreachableError(self._words(error)) from None
-        return self._without_key(words)
+            raise UnreachableError(self._describe_error(error)) from None
+        return self._redact_key(words)
 
-    def _kept(self, raw: str, messages: Sequence[Message]) -> dict[str, Any] | Answer:
-        """What of a server's answer is kept, and paid; an answer where it is none."""
+    def _to_cached(self, raw: str, messages: Sequence[Message]) -> dict[str, Any] | Answer:
+        """Count the cost of a server's answer and return the part to cache; a broken answer becomes an `Answer`."""
         try:
             answer = json.loads(raw)
             choices, usage = answer["choices"], answer.get("usage") or {}
@@ -218,23 +222,23 @@ class Client:
             return Answer(BROKEN, reason=f"expected a chat completion, found {show(raw)}")
         tokens = usage.get("total_tokens") if isinstance(usage, dict) else None
         if not isinstance(tokens, int) or isinstance(tokens, bool) or tokens < 0:
-            tokens = estimated_tokens(messages) + len(raw.encode()) // BYTES_A_TOKEN
+            tokens = estimate_tokens(messages) + len(raw.encode()) // BYTES_A_TOKEN
             self.bill.note("answers without a count of tokens: it is estimated")
         self.bill.paid += tokens
         self.bill.requests += 1
         return {"choices": [first], "usage": {"total_tokens": tokens}}
 
-    def _words(self, error: Exception) -> str:
+    def _describe_error(self, error: Exception) -> str:
         status = getattr(error, "status_code", None)
-        words = self._without_key(get_first_line(error))[:300]
+        words = self._redact_key(get_first_line(error))[:300]
         return words if status is None or str(status) in words else f"{status}: {words}"
 
-    def _without_key(self, text: str) -> str:
+    def _redact_key(self, text: str) -> str:
         return text.replace(self.key, "[key]") if len(self.key) > 3 else text
 
 
 async def gather(tasks: Sequence[Any]) -> None:
-    """Wait for all; where one fails, the others are stopped first and then it is told."""
+    """Wait for all tasks; if one fails, stop the others before raising its error."""
     running = [asyncio.ensure_future(task) for task in tasks]
     try:
         await asyncio.gather(*running)

@@ -1,4 +1,4 @@
-"""Answer formats: quotes, or places by characters or tokens, or copies of the texts with marks; all become `Quote`s.
+"""Answer formats: quotes, positions by characters or tokens, or marked copies of the texts; all become `Quote`s.
 
 "offsets" and "tokens" are spans {text, start, end}: the number of the text from 1, its first character (token) from 0,
 and the one behind its last. "highlighted" is a copy of each text with ``<r>`` and ``</r>`` around the evidence.
@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import Any
 
-from .alignment import Document, Quote, align, key_of
+from .alignment import Document, Quote, align, make_key
 from .answers import HIGHLIGHTED, OFFSETS, QUOTED, Answer, Place
 from .questions import Question
 from .settings import AskSettings
@@ -19,19 +19,19 @@ from .settings import AskSettings
 _TAG = re.compile(r"(</?r>)")
 
 
-def located(answer: Answer, question: Question, settings: AskSettings) -> list[Quote]:
-    """Where an answer's quotes stand, in whatever format it is; a place that the texts do not have is "not_found"."""
+def locate_quotes(answer: Answer, question: Question, settings: AskSettings) -> list[Quote]:
+    """Return the quotes of an answer in any format; a position outside the texts is "not_found"."""
     documents = question.documents
     if settings.answer == OFFSETS:
-        return [_by_characters(place, question, documents) for place in answer.places]
+        return [_locate_characters(place, question, documents) for place in answer.places]
     if settings.answer == HIGHLIGHTED:
-        return [one for at, copy in enumerate(answer.quotes) for one in _of_copy(at, copy, documents, settings)]
+        return [one for at, copy in enumerate(answer.quotes) for one in _locate_marked(at, copy, documents, settings)]
     if answer.places:
-        return [_by_tokens(place, documents) for place in answer.places]
+        return [_locate_tokens(place, documents) for place in answer.places]
     return align(answer.quotes, documents, threshold=settings.threshold, several=settings.several)
 
 
-def _by_tokens(place: Place, documents: Sequence[Document]) -> Quote:
+def _locate_tokens(place: Place, documents: Sequence[Document]) -> Quote:
     number, start, end = place
     if not (0 < number <= len(documents) and 0 <= start < end <= len(documents[number - 1].tokens)):
         return Quote(f"{number}:{start}-{end}", "not_found")
@@ -39,13 +39,13 @@ def _by_tokens(place: Place, documents: Sequence[Document]) -> Quote:
     return Quote(document.text(start, end), "exact", document.docid, start, end, 1.0)
 
 
-def _by_characters(place: Place, question: Question, documents: Sequence[Document]) -> Quote:
-    """The tokens that the characters lie in; "normalised" where they begin or end inside one, blanks aside."""
+def _locate_characters(place: Place, question: Question, documents: Sequence[Document]) -> Quote:
+    """Return the tokens that hold the characters; "normalised" if they start or end inside a token."""
     number, start, end = place
     if not (0 < number <= len(documents) and 0 <= start < end <= len(question.texts[number - 1])):
         return Quote(f"{number}:{start}-{end}", "not_found")
     text, document = question.texts[number - 1], documents[number - 1]
-    words, bounds = text[start:end], _characters(text, document.tokens)
+    words, bounds = text[start:end], _find_characters(text, document.tokens)
     first = bisect_right([last for _, last in bounds], start)
     behind = bisect_left([low for low, _ in bounds], end)
     if not words.strip() or first >= behind:
@@ -55,8 +55,8 @@ def _by_characters(place: Place, question: Question, documents: Sequence[Documen
     return Quote(words, status, document.docid, first, behind, 1.0)
 
 
-def _characters(text: str, tokens: Sequence[str]) -> list[tuple[int, int]]:
-    """The characters [start, end) of each token in the text."""
+def _find_characters(text: str, tokens: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the characters [start, end) of each token in the text."""
     bounds, at = [], 0
     for token in tokens:
         at = text.index(token, at)
@@ -65,16 +65,16 @@ def _characters(text: str, tokens: Sequence[str]) -> list[tuple[int, int]]:
     return bounds
 
 
-def gold_answer(question: Question, form: str) -> dict[str, Any]:
-    """People's answer in that format: their label, and their rationale's runs of tokens; `located` reads it back."""
+def make_gold_answer(question: Question, form: str) -> dict[str, Any]:
+    """Return the human answer in that format: label and rationale; `locate_quotes` reads it back."""
     label, runs = question.instance.label, question.gold_runs()
     documents = question.instance.documents
     if form == QUOTED:
         return {"label": label, "quotes": [question.blank.join(documents[at][start:end]) for at, start, end in runs]}
-    places = [_characters(text, tokens) for text, tokens in zip(question.texts, documents, strict=True)]
+    places = [_find_characters(text, tokens) for text, tokens in zip(question.texts, documents, strict=True)]
     if form == HIGHLIGHTED:
         copies = [*question.texts]
-        for at, start, end in reversed(runs):  # from behind: what stands before keeps its place
+        for at, start, end in reversed(runs):  # from the end, so that earlier positions stay valid
             first, behind = places[at][start][0], places[at][end - 1][1]
             copies[at] = f"{copies[at][:first]}<r>{copies[at][first:behind]}</r>{copies[at][behind:]}"
         return {"label": label, "texts": copies}
@@ -83,22 +83,22 @@ def gold_answer(question: Question, form: str) -> dict[str, Any]:
     return {"label": label, "spans": [{"text": at + 1, "start": start, "end": end} for at, start, end in runs]}
 
 
-def _of_copy(at: int, copy: str, documents: Sequence[Document], settings: AskSettings) -> list[Quote]:
-    """The marked passages of a copy: by place where it is the text but for what a key leaves out, else as quotes."""
-    parts = _TAG.split(copy)
-    plain = key_of("".join(part for part in parts if not _TAG.fullmatch(part)))
+def _locate_marked(at: int, copy: str, documents: Sequence[Document], settings: AskSettings) -> list[Quote]:
+    """Return the marked passages of a copy: by position if its key is the text's, else as quotes."""
+    passages = _TAG.split(copy)
+    plain = make_key("".join(part for part in passages if not _TAG.fullmatch(part)))
     same = at < len(documents) and plain == documents[at].key
     quotes: list[Quote] = []
     inside, before = False, ""
-    for part in parts:
+    for part in passages:
         if _TAG.fullmatch(part):
             inside = part == "<r>"
             continue
-        start, before = len(key_of(before)), before + part
-        if not inside or not key_of(part):
+        start, before = len(make_key(before)), before + part
+        if not inside or not make_key(part):
             continue
         if same:
-            document, end = documents[at], len(key_of(before))
+            document, end = documents[at], len(make_key(before))
             first = bisect_right(document.starts, start) - 1
             behind = bisect_left(document.starts, end)
             verbatim = document.text(first, behind) == document.blank.join(part.split())

@@ -1,4 +1,4 @@
-"""Tasks of lm-evaluation-harness and inspect_ai (neither is needed otherwise): our prompts, the scores of an answer."""
+"""Tasks of lm-evaluation-harness and inspect_ai (both optional), with our prompts and the scores of an answer."""
 
 # pyright: reportMissingImports=false
 from __future__ import annotations
@@ -13,11 +13,11 @@ from eraser_hub.metrics.quote_faithfulness import QuoteFaithfulness
 from eraser_hub.records.extras import need
 
 from .answers import ANSWERED, Answer, read_answer
-from .formats import located
-from .lines import eraser_line
-from .questions import Question, question_of
-from .run import AskPlan, plan_of
-from .settings import AskJob, AskSettings
+from .formats import locate_quotes
+from .prediction_rows import make_eraser_row
+from .questions import Question, make_question
+from .run import AskPlan, make_plan
+from .settings import AskConfig, AskSettings
 
 if TYPE_CHECKING:
     from inspect_ai import Task as InspectTask
@@ -30,16 +30,16 @@ NO_MODEL = "the harness's"
 
 
 def answer_scores(question: Question, words: str, settings: AskSettings, labels: tuple[str, ...]) -> dict[str, float]:
-    """What a model's words are worth, beside people's label and evidence.
+    """Score a model's answer against the human label and evidence.
 
     Returns:
-        ``right`` and ``answered``, 0 or 1; ``token_f1`` of the tokens that its quotes cover and people marked (NaN
-        where they marked none); ``in_text`` and ``invented``, shares of its quotes (NaN without any).
+        ``right`` and ``answered``, 0 or 1; ``token_f1`` of the quoted and the human tokens (NaN without human tokens);
+        ``in_text`` and ``invented``, shares of its quotes (NaN without quotes).
     """
     choice = {"message": {"content": words}, "finish_reason": "stop"}
     answer: Answer = read_answer(choice, labels, settings.answer)
-    line = eraser_line(question.instance, answer, located(answer, question, settings), {})
-    gold = _reference(question)
+    line = make_eraser_row(question.instance, answer, locate_quotes(answer, question, settings), {})
+    gold = _make_reference(question)
     answered, marked = answer.outcome == ANSWERED, any(gold["evidences"])
     scores = {"right": float(answered and answer.label == question.instance.label), "answered": float(answered)}
     f1 = math.nan if not marked else 0.0  # of no answer, as in a file with others
@@ -50,8 +50,8 @@ def answer_scores(question: Question, words: str, settings: AskSettings, labels:
     return scores | {"token_f1": f1, "in_text": float(quotes["in_text"]), "invented": float(quotes["invented"])}
 
 
-def _reference(question: Question) -> dict[str, Any]:
-    """The question as an annotation, its tokens parted by blanks whatever the language."""
+def _make_reference(question: Question) -> dict[str, Any]:
+    """Return the question as an annotation, its tokens joined by blanks in any language."""
     instance = question.instance
     pairs = zip(instance.names, instance.documents, strict=True)
     names, marked = instance.names, question.gold_runs()
@@ -64,18 +64,21 @@ def _reference(question: Question) -> dict[str, Any]:
     }
 
 
-def _plan(dataset: str, config: str | None, split: str, settings: AskSettings | None) -> AskPlan:
-    return plan_of(AskJob(dataset, config, split), settings or AskSettings(NO_MODEL))
+def _make_plan(dataset: str, config: str | None, split: str, settings: AskSettings | None) -> AskPlan:
+    return make_plan(AskConfig(dataset, config, split), settings or AskSettings(NO_MODEL))
 
 
 def lm_eval_task(
     dataset: str, config: str | None = None, split: str = "test", settings: AskSettings | None = None
 ) -> ConfigurableTask:
-    """A task of lm-evaluation-harness, for ``lm_eval.evaluate(lm, {name: task})`` or ``simple_evaluate(tasks=[task])``.
+    """Return a task of lm-evaluation-harness, for ``lm_eval.evaluate`` or ``simple_evaluate(tasks=[task])``.
 
     Args:
-        dataset: folder (``hub/eraser``) or Hub id.
-        settings: of the answers (format, threshold, examples); the harness decides model, temperature and seed.
+            dataset: Folder (``hub/eraser``) or Hub id.
+            config: The configuration; None for the default one.
+            split: The split.
+            settings: The settings of the answers (format, threshold, examples); the harness decides model, temperature
+            and seed.
 
     Raises:
         DataError: what is wrong with the data; lm-eval is not installed.
@@ -83,11 +86,11 @@ def lm_eval_task(
     need("lm_eval")
     from lm_eval.api.task import ConfigurableTask
 
-    plan = _plan(dataset, config, split, settings)
+    plan = _make_plan(dataset, config, split, settings)
     labels = plan.split.label_names
 
     def question(row: Mapping[str, Any]) -> Question:
-        return question_of(plan.split.kind, row, labels)
+        return make_question(plan.split.kind, row, labels)
 
     def text(row: Mapping[str, Any]) -> str:
         return "\n\n".join(message["content"] for message in plan.messages(question(row)))
@@ -115,9 +118,9 @@ def lm_eval_task(
 def inspect_task(
     dataset: str, config: str | None = None, split: str = "test", settings: AskSettings | None = None
 ) -> InspectTask:
-    """A task of inspect_ai, for ``inspect_ai.eval(task, model=..)``; behind a ``@task``, for ``inspect eval``.
+    """Return a task of inspect_ai for ``inspect_ai.eval(task, model=..)``, or behind a ``@task`` for ``inspect eval``.
 
-    Args, errors: as of `lm_eval_task`.
+    Arguments and errors are those of `lm_eval_task`.
     """
     need("inspect_ai")
     from inspect_ai import Task
@@ -125,31 +128,31 @@ def inspect_task(
     from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
     from inspect_ai.solver import generate
 
-    plan = _plan(dataset, config, split, settings)
+    plan = _make_plan(dataset, config, split, settings)
     kinds = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
-    questions = {one.instance.id: one for one in plan.questions()}
+    question_by_id = {one.instance.id: one for one in plan.questions()}
     samples = []
-    for name, one in questions.items():
+    for name, one in question_by_id.items():
         messages = [kinds[message["role"]](content=message["content"]) for message in plan.messages(one)]
         samples.append(Sample(id=name, target=one.instance.label or "", input=messages))
 
-    def worth(name: str, words: str) -> dict[str, float]:
-        return answer_scores(questions[name], words, plan.settings, plan.split.label_names)
+    def compute_scores(name: str, words: str) -> dict[str, float]:
+        return answer_scores(question_by_id[name], words, plan.settings, plan.split.label_names)
 
     task = f"eraser_{plan.split.config}"
     dataset_of_task = MemoryDataset(samples, name=task)
-    return Task(dataset=dataset_of_task, solver=generate(), scorer=_inspect_scorer(worth), name=task)
+    return Task(dataset=dataset_of_task, solver=generate(), scorer=_inspect_scorer(compute_scores), name=task)
 
 
-def _inspect_scorer(worth: Callable[[str, str], dict[str, float]]) -> Any:
+def _inspect_scorer(compute_scores: Callable[[str, str], dict[str, float]]) -> Any:
     from inspect_ai.scorer import SampleScore, Score, Target, metric, scorer
     from inspect_ai.solver import TaskState
 
     def mean_of_known() -> Any:
         def mean(scores: list[SampleScore]) -> float:
             values = [one.score.as_float() for one in scores]
-            there = [value for value in values if not math.isnan(value)]
-            return statistics.fmean(there) if there else math.nan
+            known_scores = [value for value in values if not math.isnan(value)]
+            return statistics.fmean(known_scores) if known_scores else math.nan
 
         # it looks at these, and cannot find a name of this function's by its words
         mean.__annotations__ = {"scores": list[SampleScore], "return": float}
@@ -158,7 +161,7 @@ def _inspect_scorer(worth: Callable[[str, str], dict[str, float]]) -> Any:
     def eraser_scores() -> Any:
         async def score(state: TaskState, target: Target) -> Score:
             words = state.output.completion
-            return Score(value=dict(worth(str(state.sample_id), words)), answer=words)
+            return Score(value=dict(compute_scores(str(state.sample_id), words)), answer=words)
 
         return score
 

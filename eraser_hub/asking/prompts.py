@@ -1,4 +1,4 @@
-"""Prompts: jinja2 files, one for each family of tasks and language, and the messages that they make of a question."""
+"""Prompts: jinja2 files, one for each family of tasks and language, and their messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from eraser_hub.records.lines import get_os_rule
 from eraser_hub.records.rules import Rule
 
 from .answers import QUOTED, TOKENS
-from .formats import gold_answer
+from .formats import make_gold_answer
 from .questions import Question
 
 FOLDER = Path(__file__).with_name("prompts")
@@ -31,8 +31,8 @@ FAMILIES = {
 GENERIC = "generic"
 
 
-def family_of(config: str) -> str:
-    """The family of tasks that a config belongs to; "generic" where it is not known."""
+def find_family(config: str) -> str:
+    """Return the family of tasks of a config; "generic" for unknown ones."""
     base = config.removesuffix("_simplified").removesuffix("_flat").removesuffix("_en").removesuffix("_ch")
     return FAMILIES.get(base, GENERIC)
 
@@ -42,9 +42,9 @@ class Prompt:
     """A prompt.
 
     Attributes:
-        name: such as ``en/sentiment``, or the file's.
-        digest: of its words and of the files that it includes.
-        template: gives the system's words where ``part`` is "system", else the question's.
+        name: Its name, such as ``en/sentiment``, or the path of a file.
+        digest: Digest of its text and of the files that it includes.
+        template: The template; it renders the system message if ``part`` is "system", else the question.
     """
 
     name: str
@@ -54,22 +54,23 @@ class Prompt:
     def messages(
         self, question: Question, labels: Sequence[str], shots: Sequence[Question] = (), answer: str = QUOTED
     ) -> list[dict[str, str]]:
-        """The messages that ask a question.
+        """Return the messages that ask a question.
 
         Args:
-            labels: those there are.
-            shots: questions with gold label and gold evidence, which answer them.
-            answer: the format to answer in, one of `answers.FORMATS`.
+            question: The question.
+            labels: The labels.
+            shots: Examples with gold label and gold evidence.
+            answer: The format of the answer, one of `answers.FORMATS`.
         """
-        messages = [{"role": "system", "content": self._words("system", question, labels, answer)}]
+        messages = [{"role": "system", "content": self._render("system", question, labels, answer)}]
         for example in shots:
-            gold = orjson.dumps(gold_answer(example, answer)).decode()
-            messages.append({"role": "user", "content": self._words("user", example, labels, answer)})
+            gold = orjson.dumps(make_gold_answer(example, answer)).decode()
+            messages.append({"role": "user", "content": self._render("user", example, labels, answer)})
             messages.append({"role": "assistant", "content": gold})
-        return [*messages, {"role": "user", "content": self._words("user", question, labels, answer)}]
+        return [*messages, {"role": "user", "content": self._render("user", question, labels, answer)}]
 
-    def _words(self, part: str, question: Question, labels: Sequence[str], answer: str) -> str:
-        pairs = zip(question.instance.names, _shown(question, answer), strict=True)
+    def _render(self, part: str, question: Question, labels: Sequence[str], answer: str) -> str:
+        pairs = zip(question.instance.names, _show_texts(question, answer), strict=True)
         documents = [{"docid": docid, "text": text} for docid, text in pairs]
         names = {"part": part, "labels": labels, "documents": documents, "query": question.query, "answer": answer}
         try:
@@ -78,8 +79,8 @@ class Prompt:
             raise DataError(get_first_line(error), rule="code", file=self.name, argument="prompt") from None
 
 
-def _shown(question: Question, answer: str) -> Sequence[str]:
-    """The texts; where tokens are asked for by number, each token behind its number."""
+def _show_texts(question: Question, answer: str) -> Sequence[str]:
+    """Return the texts; if tokens are requested by number, each token after its number."""
     if answer != TOKENS:
         return question.texts
     shown = []
@@ -91,13 +92,13 @@ def _shown(question: Question, answer: str) -> Sequence[str]:
 
 
 def open_prompt(config: str, file: Path | None = None) -> Prompt:
-    """The prompt of a config's family, or one's own; it may include ``answer.jinja`` and ``documents.jinja``.
+    """Open the prompt of a config's family, or a file; it may include ``answer.jinja`` and ``documents.jinja``.
 
     Raises:
         DataError: a file that cannot be read, or is no template.
     """
     language = "zh" if config.endswith("_ch") else "en"
-    name = f"{language}/{family_of(config)}" if file is None else str(file)
+    name = f"{language}/{find_family(config)}" if file is None else str(file)
     try:
         source = (FOLDER / f"{name}.jinja" if file is None else file).read_text(encoding="utf-8")
     except (OSError, UnicodeError) as error:
@@ -109,7 +110,7 @@ def open_prompt(config: str, file: Path | None = None) -> Prompt:
         loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
     try:
-        digest = _digest(environment, loader, source)
+        digest = _compute_digest(environment, loader, source)
         return Prompt(name, digest, environment.from_string(source))
     except TemplateError as error:
         line = getattr(error, "lineno", None)
@@ -117,7 +118,7 @@ def open_prompt(config: str, file: Path | None = None) -> Prompt:
         raise DataError(message, rule="syntax", file=name, line=line, argument="prompt") from None
 
 
-def _digest(environment: SandboxedEnvironment, loader: BaseLoader, source: str) -> str:
+def _compute_digest(environment: SandboxedEnvironment, loader: BaseLoader, source: str) -> str:
     sources, waiting = dict[str, str](), [("", source)]
     while waiting:
         name, text = waiting.pop()

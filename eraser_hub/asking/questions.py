@@ -1,4 +1,4 @@
-"""Rows as questions: what a language model reads, and the tokens that its quotes are brought back to."""
+"""Questions from rows: the text that a language model reads, and the tokens that its quotes refer to."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ LOOKED_AT = 500  # rows of train that examples are drawn from
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One question of a model.
+    """One question to a model.
 
     Attributes:
-        instance: its tokens and gold labels.
-        texts: of each document, as the model reads it.
-        query: the question, claim or hypothesis; "" where there is none.
-        blank: what stands between two tokens of the texts.
+        instance: Its tokens and gold labels.
+        texts: The text of each document as the model reads it.
+        query: The question, claim or hypothesis; "" without one.
+        blank: The string between two tokens of the texts.
     """
 
     instance: Instance
@@ -37,23 +37,23 @@ class Question:
 
     @property
     def documents(self) -> list[Document]:
-        """The documents in which quotes are looked for."""
+        """The documents to search for quotes."""
         pairs = zip(self.instance.names, self.instance.documents, strict=True)
         return [Document(docid, tokens, self.blank) for docid, tokens in pairs]
 
     def gold_runs(self) -> list[tuple[int, int, int]]:
-        """The human rationale's runs of tokens: (document's number from 0, first token, the one behind the last)."""
+        """Return the human rationale's runs of tokens: (document from 0, first token, token behind the last)."""
         masks = enumerate(self.instance.rationale or ())
         return [(number, *run) for number, flags in masks for run in find_mask_runs(flags)]
 
 
-def questions(split: Split) -> Iterator[Question]:
-    """The questions of a split, in order; errors as of `Split.read`."""
-    return split.read(partial(question_of, split.kind))
+def read_questions(split: Split) -> Iterator[Question]:
+    """Yield the questions of a split, in order; errors as in `Split.read`."""
+    return split.read(partial(make_question, split.kind))
 
 
-def question_of(kind: str, row: Mapping[str, Any], label_names: Sequence[str]) -> Question:
-    """A row's question; of ``eraser`` the documents' text is as it was released, else its tokens one after another."""
+def make_question(kind: str, row: Mapping[str, Any], label_names: Sequence[str]) -> Question:
+    """Return a row's question, with the released text of ``eraser`` documents, else with the joined tokens."""
     instance = READERS[kind](row, label_names)
     blank = "" if row.get("language") == "zh" else " "
     if kind == "eraser":
@@ -63,15 +63,16 @@ def question_of(kind: str, row: Mapping[str, Any], label_names: Sequence[str]) -
     return Question(instance, texts, row.get("query" if kind == "eraser" else "question") or "", blank)
 
 
-def examples(split: Split, count: int, seed: int) -> list[Question]:
-    """Questions with a gold label and gold evidence, drawn by a seed from the split's first `LOOKED_AT`.
+def draw_examples(split: Split, count: int, seed: int) -> list[Question]:
+    """Draw questions with gold label and gold evidence from the first `LOOKED_AT` rows of a split.
 
     Raises:
         DataError: there are not so many with label and evidence.
     """
     if not count:
         return []
-    known = [one for one in islice(questions(split), LOOKED_AT) if one.instance.label is not None and one.gold_runs()]
+    first = islice(read_questions(split), LOOKED_AT)
+    known = [one for one in first if one.instance.label is not None and one.gold_runs()]
     if len(known) < count:
         message = f"expected {count} rows of train with label and evidence, found {len(known)}"
         raise DataError(message, rule="option-value", argument="shots")

@@ -1,4 +1,4 @@
-"""A whole run: ask for every instance, several at a time, keep each answer, write them all as predictions."""
+"""Ask a language model for every instance of a split, several at a time, and write its answers as predictions."""
 
 from __future__ import annotations
 
@@ -18,70 +18,83 @@ from eraser_hub.records.errors import MOST_SHOWN, DataError, show
 from eraser_hub.records.run_record import write_run
 from eraser_hub.schema.instance import CONSISTENCY_FIELD
 
-from .again import SIMULATED, changed, erased_fields, flags_of, random_flags, shares, standard_error, with_quotes_alone
 from .alignment import Quote
 from .answers import ANSWERED, OUTCOMES, Answer
-from .cache import Cache, default_folder
-from .client import Client, OutOfBudgetError, UnreachableError, estimated_tokens, gather
-from .formats import located
-from .lines import eraser_line, pair_line
-from .prompts import GENERIC, Prompt, family_of, open_prompt
-from .questions import Question, examples, questions
-from .settings import AskArguments, AskJob, AskSettings
+from .cache import Cache, get_default_folder
+from .client import Client, OutOfBudgetError, UnreachableError, estimate_tokens, gather
+from .consistency import (
+    SIMULATED,
+    change_question,
+    compute_shares,
+    compute_standard_error,
+    draw_random_flags,
+    find_erased_probabilities,
+    flag_quotes,
+    keep_quotes_alone,
+)
+from .formats import locate_quotes
+from .prediction_rows import make_eraser_row, make_pair_row
+from .prompts import GENERIC, Prompt, find_family, open_prompt
+from .questions import Question, draw_examples, read_questions
+from .settings import AskArguments, AskConfig, AskSettings
 
 
 @dataclass(frozen=True, slots=True)
 class AskPlan:
-    """A job as the data decide it.
+    """The opened data and the prompt of a run.
 
     Attributes:
-        job: the job.
-        settings: with the prompt's name and digest.
-        split: the split, opened.
-        prompt: the prompt.
-        shots: examples.
+        config: The data to ask about.
+        settings: The settings, with the prompt's name and digest.
+        split: The opened split.
+        prompt: The prompt.
+        shots: Examples.
     """
 
-    job: AskJob | AskArguments
+    config: AskConfig | AskArguments
     settings: AskSettings
     split: Split
     prompt: Prompt
     shots: Sequence[Question]
 
     def questions(self) -> Iterator[Question]:
-        """The questions to ask."""
-        return islice(questions(self.split), self.job.limit)
+        """Return the questions to ask."""
+        return islice(read_questions(self.split), self.config.limit)
 
     def messages(self, question: Question) -> list[dict[str, str]]:
-        """The prompt of a question."""
+        """Return the prompt of a question."""
         return self.prompt.messages(question, self.split.label_names, self.shots, self.settings.answer)
 
 
-def plan_of(job: AskJob | AskArguments, settings: AskSettings) -> AskPlan:
-    """Open data and prompt.
+def make_plan(config: AskConfig | AskArguments, settings: AskSettings) -> AskPlan:
+    """Open the data and the prompt of a run.
 
     Raises:
-        DataError: what is wrong with them.
+        DataError: The data or the prompt cannot be used.
     """
-    split = open_split(job.dataset, job.config, job.split)
+    split = open_split(config.dataset, config.config, config.split)
     if not split.label_names:
-        message = "expected label names, which a model is told; found none"
-        raise DataError(message, rule="label-missing", file=job.dataset)
-    prompt = open_prompt(split.config, job.prompt)
-    settings = replace(settings, prompt=f"{Path(prompt.name).name if job.prompt else prompt.name}@{prompt.digest}")
-    train = open_split(job.dataset, job.config, "train") if settings.shots else split
-    return AskPlan(job, settings, split, prompt, examples(train, settings.shots, settings.seed))
+        message = "expected label names for the prompt, found none"
+        raise DataError(message, rule="label-missing", file=config.dataset)
+    prompt = open_prompt(split.config, config.prompt)
+    settings = replace(settings, prompt=f"{Path(prompt.name).name if config.prompt else prompt.name}@{prompt.digest}")
+    train = open_split(config.dataset, config.config, "train") if settings.shots else split
+    return AskPlan(config, settings, split, prompt, draw_examples(train, settings.shots, settings.seed))
+
+
+AskJob, plan_of = AskConfig, make_plan  # the names of 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class AskReport:
-    """What a run did.
+    """The report of a run.
 
     Attributes:
-        out: the result.
-        outcomes, statuses: how many answers, and quotes, of each.
-        notes: what a reader of the results must know.
-        signature: the settings in one line.
+        out: The predictions.
+        outcomes: Number of answers of each outcome.
+        statuses: Number of quotes of each status.
+        notes: Notes that a reader of the results must know.
+        signature: The settings in one line.
     """
 
     out: Path
@@ -91,7 +104,7 @@ class AskReport:
     signature: str
 
     def lines(self) -> list[str]:
-        """The report in words."""
+        """Return the report as lines of text."""
         missing = [f"{self.outcomes[name]} {name}" for name in OUTCOMES[1:] if self.outcomes[name]]
         quotes = ", ".join(f"{count} {status}" for status, count in self.statuses.most_common())
         unanswered = f" ({', '.join(missing)}: these count as wrong)" if missing else ""
@@ -106,46 +119,46 @@ class AskReport:
 def ask(arguments: AskArguments) -> AskReport:
     """Ask a language model for every instance of a split, and write predictions.
 
-    ``OUT.run.json`` beside the result says how it was made.
+    ``OUT.run.json`` beside the result records the settings.
 
     Raises:
-        DataError: anything wrong with data, settings or server; instances without an answer because the server failed
-            or the budget ended: what was answered is kept.
+        DataError: The data, settings or server are at fault, or instances have no answer because the server failed or
+            the budget ended; finished answers are kept.
     """
     out = arguments.out
-    how: dict[str, Any] = {"attempts": arguments.attempts, "timeout": arguments.timeout}
+    limits: dict[str, Any] = {"attempts": arguments.attempts, "timeout": arguments.timeout}
     check_format(out)
     if out.suffix != ".jsonl":
         message = f"expected a file ending in .jsonl, found {show(out.name)}"
         raise DataError(message, rule="option-value", argument="out")
-    plan, cache = plan_of(arguments, arguments.settings()), Cache(arguments.cache or default_folder())
-    client = Client(arguments.endpoint, plan.settings, cache, arguments.budget, **how)
+    plan, cache = make_plan(arguments, arguments.settings()), Cache(arguments.cache or get_default_folder())
+    client = Client(arguments.endpoint, plan.settings, cache, arguments.budget, **limits)
     simulator = None
     if arguments.simulate_with:
         reading = replace(plan.settings, model=arguments.simulate_with, again=(), samples=0)
-        simulator = Client(arguments.simulate_endpoint or arguments.endpoint, reading, cache, **how)
+        simulator = Client(arguments.simulate_endpoint or arguments.endpoint, reading, cache, **limits)
         simulator.bill = client.bill
     header = {"settings": plan.settings, "data": plan.split.header(arguments.limit)}
     if not arguments.force:
         refuse_other(out, header)
     partial = Partial(out, header, arguments.resume)
     try:
-        failures = asyncio.run(_asked(Asker(plan, client, simulator), partial, arguments))
+        failures = asyncio.run(_ask_all(Asker(plan, client, simulator), partial, arguments))
         if failures:
-            raise DataError(_failure_words(failures, len(partial.places), out), rule="server")
-        report = _written(out, partial, plan, client, header)
+            raise DataError(_describe_failures(failures, len(partial.places), out), rule="server")
+        report = _write_predictions(out, partial, plan, client, header)
         partial.close(remove=True)
         return report
     finally:
         partial.close(remove=not partial.places)
 
 
-async def _asked(asker: Asker, partial: Partial, arguments: AskArguments) -> list[str]:
-    """Ask what is not answered yet; why instances have no answer."""
+async def _ask_all(asker: Asker, partial: Partial, arguments: AskArguments) -> list[str]:
+    """Ask the open questions; return the reasons of failures."""
     failures: list[str] = []
     waiting = ((number, one) for number, one in enumerate(asker.plan.questions()) if number not in partial.places)
 
-    async def work() -> None:
+    async def ask_next() -> None:
         for number, question in waiting:
             try:
                 answer, line = await asker.line(question)
@@ -164,7 +177,7 @@ async def _asked(asker: Asker, partial: Partial, arguments: AskArguments) -> lis
                 arguments.on_progress(1)
 
     try:
-        await gather([work() for _ in range(arguments.concurrency)])
+        await gather([ask_next() for _ in range(arguments.concurrency)])
     finally:
         for one in filter(None, (asker.client, asker.simulator)):
             await one.close()
@@ -173,12 +186,12 @@ async def _asked(asker: Asker, partial: Partial, arguments: AskArguments) -> lis
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Asks a plan's questions.
+    """The requests of a run.
 
     Attributes:
-        plan: whose questions.
-        client: of the model.
-        simulator: the client of another model, which reads the quotes alone; None for none.
+        plan: The opened data and the prompt.
+        client: The client of the model.
+        simulator: The client of another model, which reads the quotes alone; None for none.
     """
 
     plan: AskPlan
@@ -186,68 +199,72 @@ class Asker:
     simulator: Client | None = None
 
     async def line(self, question: Question) -> tuple[Answer, dict[str, Any]]:
-        """Return the model's answer, and the prediction that it and what is asked again make."""
+        """Return the model's answer and its prediction, which holds the results of the consistency checks."""
         settings, split = self.plan.settings, self.plan.split
-        answer = await self._one(self.client, question)
-        quotes, again = located(answer, question, settings), dict[str, Answer]()
+        answer = await self._ask(self.client, question)
+        quotes, answers = locate_quotes(answer, question, settings), dict[str, Answer]()
         if answer.outcome == ANSWERED:
-            answer = await self._completed(question, answer)
-            again = await self._again(question, quotes)
+            answer = await self._add_probabilities(question, answer)
+            answers = await self._ask_changed(question, quotes)
+        erased = find_erased_probabilities(answers)
         if split.kind == "perturbation":
-            line = pair_line(question.instance, answer, quotes, erased_fields(again), split.label_names)
+            line = make_pair_row(question.instance, answer, quotes, erased, split.label_names)
         else:
-            line = eraser_line(question.instance, answer, quotes, erased_fields(again))
+            line = make_eraser_row(question.instance, answer, quotes, erased)
         if settings.again or settings.simulate_with:
-            rows = [{"kind": kind, "classification": one.label, "outcome": one.outcome} for kind, one in again.items()]
-            line[CONSISTENCY_FIELD] = rows
+            pairs = answers.items()
+            line[CONSISTENCY_FIELD] = [
+                {"kind": kind, "classification": x.label, "outcome": x.outcome} for kind, x in pairs
+            ]
         return answer, line
 
-    async def _again(self, question: Question, quotes: Sequence[Quote]) -> dict[str, Answer]:
+    async def _ask_changed(self, question: Question, quotes: Sequence[Quote]) -> dict[str, Answer]:
         """Return the answers to the changed questions, by the kind of change."""
-        again, settings = dict[str, Answer](), self.plan.settings
-        flags = flags_of(question, quotes) if settings.again else []
+        answers, settings = dict[str, Answer](), self.plan.settings
+        flags = flag_quotes(question, quotes) if settings.again else []
         for kind in settings.again:
-            at = random_flags(question, flags, settings.seed) if kind == "random" else flags
-            other = changed(question, at, kind)
-            again[kind] = await self._completed(other, await self._one(self.client, other))
+            at = draw_random_flags(question, flags, settings.seed) if kind == "random" else flags
+            other = change_question(question, at, kind)
+            answers[kind] = await self._add_probabilities(other, await self._ask(self.client, other))
         if self.simulator is not None:
-            again[SIMULATED] = await self._one(self.simulator, with_quotes_alone(question, quotes))
-        return again
+            answers[SIMULATED] = await self._ask(self.simulator, keep_quotes_alone(question, quotes))
+        return answers
 
-    async def _one(self, client: Client, question: Question, sample: int = 0) -> Answer:
+    async def _ask(self, client: Client, question: Question, sample: int = 0) -> Answer:
         return await client.ask(self.plan.messages(question), self.plan.split.label_names, sample)
 
-    async def _completed(self, question: Question, answer: Answer) -> Answer:
-        """The answer with probabilities: the server's, else the share of each label among samples, else none.
+    async def _add_probabilities(self, question: Question, answer: Answer) -> Answer:
+        """Return the answer with probabilities: the server's, else the share of each label among samples, else none.
 
-        Where a server gives log-probabilities and none of one answer's label can be read, the label counts as certain;
-        where there is no label, all are alike. Both are counted in the notes.
+        If a server returns log-probabilities, but none of an answer's label, the label counts as certain; without a
+        label, all are equal. The notes count both cases.
         """
         settings, labels = self.plan.settings, self.plan.split.label_names
         if answer.probabilities is not None or not settings.again:
             return answer
         if settings.samples:
-            samples = [await self._one(self.client, question, number + 1) for number in range(settings.samples)]
+            samples = [await self._ask(self.client, question, number + 1) for number in range(settings.samples)]
             counts = Counter(one.label for one in samples if one.label is not None)
             if not counts:
                 self.client.bill.note("none of an input's samples is an answer: all its labels count as alike")
-            return replace(answer, probabilities=shares(counts, labels))
+            return replace(answer, probabilities=compute_shares(counts, labels))
         if not self.client.gives_probabilities:
             self.client.bill.note("the server gives no log-probabilities: label flips alone (`samples` N asks N times)")
             return answer
         words = "log-probabilities without the label's: the label counts as certain, no label as all alike"
         self.client.bill.note(words)
-        return replace(answer, probabilities=shares(Counter(filter(None, [answer.label])), labels))
+        return replace(answer, probabilities=compute_shares(Counter(filter(None, [answer.label])), labels))
 
 
-def _failure_words(failures: Sequence[str], kept: int, out: Path) -> str:
-    more, told = len(failures) - MOST_SHOWN, [*failures[:MOST_SHOWN]]
-    told += [f"… and {more} more"] if more > 0 else []
-    return "\n".join([f"{out}: not written: instances without an answer; {kept} are kept: `resume` goes on", *told])
+def _describe_failures(failures: Sequence[str], finished: int, out: Path) -> str:
+    more, lines = len(failures) - MOST_SHOWN, [*failures[:MOST_SHOWN]]
+    lines += [f"… and {more} more"] if more > 0 else []
+    head = f"{out}: not written: instances without an answer; {finished} are kept: `resume` goes on"
+    return "\n".join([head, *lines])
 
 
-def _written(out: Path, partial: Partial, plan: AskPlan, client: Client, header: dict[str, Any]) -> AskReport:
-    """Gather the answers into ``out``."""
+def _write_predictions(out: Path, partial: Partial, plan: AskPlan, client: Client, header: dict[str, Any]) -> AskReport:
+    """Write the answers into ``out``."""
     outcomes, statuses, reasons = Counter[str](), Counter[str](), Counter[str]()
     for record in partial.records():
         outcomes[record["outcome"]] += 1
@@ -255,16 +272,16 @@ def _written(out: Path, partial: Partial, plan: AskPlan, client: Client, header:
         if record["reason"]:
             reasons[f"{record['outcome']}: {record['reason']}"] += 1
     if not outcomes:
-        raise DataError(f"split {plan.job.split}: no instances to ask about", rule="empty", file=plan.job.dataset)
+        raise DataError(f"split {plan.config.split}: no instances to ask about", rule="empty", file=plan.config.dataset)
     bill = client.bill
     notes = [f"{words} ({count} times)" for words, count in (*reasons.most_common(MOST_SHOWN), *bill.notes.items())]
     if len(reasons) > MOST_SHOWN:
         notes.append(f"… and {len(reasons) - MOST_SHOWN} more reasons: {out.name}.run.json counts outcomes")
-    if plan.job.prompt is None and family_of(plan.split.config) == GENERIC:
+    if plan.config.prompt is None and find_family(plan.split.config) == GENERIC:
         words = f"no prompt is made for the config {plan.split.config}"
         notes.append(f"{words}: a general one is used (`prompt` gives another)")
     if samples := plan.settings.samples:
-        error = f"a standard error of at most {standard_error(samples):.3f} each"
+        error = f"a standard error of at most {compute_standard_error(samples):.3f} each"
         notes.append(f"probabilities are shares of {samples} answers: {error}")
     notes.append(f"{bill.paid} tokens paid for {bill.requests} answers, {bill.from_cache} answers from the cache")
     report = AskReport(out, outcomes, statuses, notes, plan.settings.signature())
@@ -275,15 +292,15 @@ def _written(out: Path, partial: Partial, plan: AskPlan, client: Client, header:
     return report
 
 
-def dry_run(job: AskJob | AskArguments, settings: AskSettings) -> Iterator[str]:
-    """Two whole prompts, and how many tokens all of them are estimated to have."""
-    plan, total, count = plan_of(job, settings), 0, 0
+def dry_run(config: AskConfig | AskArguments, settings: AskSettings) -> Iterator[str]:
+    """Yield two complete prompts and the estimated tokens of all prompts."""
+    plan, total, count = make_plan(config, settings), 0, 0
     for question in plan.questions():
         messages = plan.messages(question)
         if count < 2:
             yield f"=== {question.instance.id}"
             yield from (f"--- {message['role']}\n{message['content']}" for message in messages)
-        total, count = total + estimated_tokens(messages), count + 1
+        total, count = total + estimate_tokens(messages), count + 1
     times = f", each up to {plan.settings.requests} times" if plan.settings.requests > 1 else ""
     words = f"{count} prompts, about {total} tokens (UTF-8 bytes / 4)"
     yield f"{words}, and at most {count * plan.settings.max_tokens} of answers{times}; nothing was asked"

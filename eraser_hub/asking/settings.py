@@ -1,4 +1,4 @@
-"""What decides the answers of ``ask``, but for the data."""
+"""The settings of ``ask``."""
 
 from __future__ import annotations
 
@@ -16,35 +16,34 @@ from .answers import QUOTED
 # the least similarity (2 common characters in sequence / characters of both) of a fuzzy match, from docs/results.md
 THRESHOLD = 0.8
 # what the model may be asked again about: without its quotes, with them alone, without random spans of the same length
-AGAIN = ("redacted", "removed", "alone", "random")
+CONSISTENCY_CHECKS = ("redacted", "removed", "alone", "random")
 
 
 @dataclass(frozen=True)
 class AskSettings(Options):
-    """Everything that decides the answers, but for the data.
+    """The settings that decide the answers, apart from the data.
 
     Attributes:
-        model: The model's name, as the server knows it.
-        shots: Examples from the split train, drawn by the seed.
-        again: Ask again, of: redacted, removed (without the quotes), alone (with nothing else), random (other spans
-            redacted).
+        model: Name of the model on the server.
+        shots: Number of examples from the train split, drawn by the seed.
+        again: Consistency checks, questions about a changed text: redacted, removed, alone, random.
 
     Prompt and answers:
         prompt: The prompt's name and digest.
-        answer: quotes; offsets or tokens (places by number); highlighted (copies with <r>..</r>).
-        temperature: Of the model's answers.
-        seed: Seed of all that is drawn.
-        max_tokens: Most tokens of an answer.
-        structured: auto: ask for a JSON schema where the server takes it; schema; none.
+        answer: Answer format: quotes, offsets, tokens (positions), or highlighted (marked copies).
+        temperature: Sampling temperature.
+        seed: Seed of all random draws.
+        max_tokens: Largest number of tokens in an answer.
+        structured: JSON schema: auto (if the server supports it), schema or none.
 
     Quotes:
-        threshold: Least similarity of a quote that is not in the text as it is.
-        several: A quote that stands in several places: nearest (to the others), or all.
+        threshold: Least similarity of a quote that does not occur literally.
+        several: Choice among several places of a quote: nearest (to the other quotes) or all.
 
     Further questions:
-        samples: `again`: so many answers for probabilities, where there are no log-probabilities.
-        sample_temperature: Of these.
-        simulate_with: Another model, which is asked for the label by the quotes alone.
+        samples: Answers per question for probabilities if the server has no log-probabilities.
+        sample_temperature: Sampling temperature of these answers.
+        simulate_with: Another model, which predicts the label from the quotes alone.
     """
 
     model: str
@@ -56,7 +55,7 @@ class AskSettings(Options):
     threshold: Annotated[float, Option(min=0.5, max=1)] = THRESHOLD
     several: Literal["nearest", "all"] = "nearest"
     prompt: str = ""
-    again: Annotated[tuple[str, ...], Option(commas=True)] = ()
+    again: Annotated[tuple[str, ...], Option(name="consistency", aliases=("again",), commas=True)] = ()
     samples: NotNegative = 0
     sample_temperature: Annotated[float, Option(min=0, max=2)] = 1.0
     simulate_with: str = ""
@@ -64,8 +63,8 @@ class AskSettings(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not set(self.again) <= set(AGAIN) or len(set(self.again)) < len(self.again):
-            words = f"expected some of {', '.join(AGAIN)}, each once, found {show(','.join(self.again))}"
+        if not set(self.again) <= set(CONSISTENCY_CHECKS) or len(set(self.again)) < len(self.again):
+            words = f"expected some of {', '.join(CONSISTENCY_CHECKS)}, each once, found {show(','.join(self.again))}"
             raise UsageError(words, rule="option-value", argument="again")
         if self.samples and not self.again:
             words = f"expected `again` beside it, found {self.samples}"
@@ -75,7 +74,7 @@ class AskSettings(Options):
             raise UsageError(words, rule="option-value", argument="sample_temperature")
 
     def signature(self) -> str:
-        """Every setting that decides the answers, in one line."""
+        """Return every setting that decides the answers, in one line."""
         from eraser_hub.version import __version__
 
         parts = [
@@ -91,20 +90,20 @@ class AskSettings(Options):
 
     @property
     def requests(self) -> int:
-        """How many answers an instance takes at most."""
+        """Largest number of answers for an instance."""
         return (1 + len(self.again)) * (1 + self.samples) + bool(self.simulate_with)
 
 
 @dataclass(frozen=True, slots=True)
-class AskJob:
-    """What is asked about, where nobody is asked: see `AskArguments`.
+class AskConfig:
+    """The data of ``ask``, for plans without a server: see `AskArguments`.
 
     Attributes:
-        dataset: folder (``hub/eraser``) or Hub id.
-        config: None for the default config.
-        split: its split.
-        limit: the first so many instances; None for all.
-        prompt: a file in place of the config's prompt.
+        dataset: Folder (``hub/eraser``) or Hub id.
+        config: The configuration; None for the default one.
+        split: The split.
+        limit: Number of first instances; None for all.
+        prompt: A file in place of the config's prompt.
     """
 
     dataset: str
@@ -116,28 +115,28 @@ class AskJob:
 
 @dataclass(frozen=True, kw_only=True)
 class AskArguments(AskSettings):
-    """Everything that asking for a split needs.
+    """All arguments of ``ask``.
 
     Attributes:
         endpoint: Base URL of an OpenAI-compatible server, such as http://localhost:8000/v1.
-        out: Predictions: a file ending in .jsonl.
+        out: Predictions to write: a file ending in .jsonl.
 
     Prompt and answers:
-        prompt: A jinja2 file in place of the config's prompt.
+        prompt: Jinja2 file that replaces the config's prompt.
 
     Further questions:
-        simulate_endpoint: Of that model; by default the first one's.
+        simulate_endpoint: Base URL of that model's server; default: `endpoint`.
 
     Requests:
-        concurrency: Requests at a time.
-        attempts: How often a request is sent before it counts as failed.
+        concurrency: Concurrent requests.
+        attempts: Attempts before a request counts as failed.
         timeout: Seconds that an answer may take.
-        cache: Where answers are kept; by default $XDG_CACHE_HOME/eraser-hub/ask.
-        limit: Ask about the first so many instances.
-        budget: Most tokens that may be paid.
+        cache: Folder of paid answers; default: $XDG_CACHE_HOME/eraser-hub/ask.
+        limit: Number of first instances to ask about.
+        budget: Most tokens to pay for.
 
     Run:
-        on_progress: Called with the number of instances that are done.
+        on_progress: Called with the number of finished instances.
     """
 
     dataset: DatasetPlace
@@ -158,6 +157,6 @@ class AskArguments(AskSettings):
     on_progress: Annotated[Callable[[int], None] | None, Option(python_only=True)] = None
 
     def settings(self) -> AskSettings:
-        """Return what decides the answers, but for the data."""
+        """Return the settings that decide the answers, apart from the data."""
         names = (field.name for field in fields(AskSettings))
         return AskSettings(**{name: getattr(self, name) for name in names if name != "prompt"})

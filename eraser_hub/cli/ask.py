@@ -43,7 +43,7 @@ def ask(options: AskOptions) -> None:
         eraser-hub ask --dataset hub/eraser --config fever --endpoint URL --model NAME --out quotes.jsonl --dry-run
 
         eraser-hub ask --dataset hub/eraser --config movies --endpoint URL --model NAME \
---again redacted,alone,random --out quotes.jsonl
+--consistency redacted,alone,random --out quotes.jsonl
     """
     from eraser_hub import api
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eraser_hub.experiments.plans import BenchmarkPlan
+from eraser_hub.experiments.configs import BenchmarkConfig
 
 from .usage import TableFormat, print_note, print_tables, with_options
 
 
 @dataclass(frozen=True, kw_only=True)
-class BenchmarkOptions(BenchmarkPlan):
+class BenchmarkOptions(BenchmarkConfig):
     """The options of ``eraser-hub experiment benchmark-scores``: a plan, and how the result is printed."""
 
     format: TableFormat = "text"
@@ -33,7 +33,7 @@ def benchmark_scores(options: BenchmarkOptions) -> None:
 
         eraser-hub experiment benchmark-scores --models all --format markdown
     """
-    from eraser_hub.experiments.score_benchmark import benchmark, benchmark_tables, settings_for_plan
+    from eraser_hub.experiments.score_benchmark import benchmark, make_benchmark_settings, make_benchmark_tables
 
-    result = benchmark(settings_for_plan(options), print_note)
-    print_tables(benchmark_tables(result), options.format, result, [result["signature"]])
+    result = benchmark(make_benchmark_settings(options), print_note)
+    print_tables(make_benchmark_tables(result), options.format, result, [result["signature"]])

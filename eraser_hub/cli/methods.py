@@ -55,15 +55,15 @@ def methods(options: MethodsOptions) -> None:
 
 def _parts() -> Iterator[dict[str, str]]:
     from eraser_hub.conversion import HUB_DATASETS
-    from eraser_hub.publishing.spaces import metric_names, metrics_folder, space_card
+    from eraser_hub.publishing.spaces import get_metrics_folder, list_metric_names, read_space_card
 
     for sort, place in REGISTRIES.items():
         module, _, attribute = place.partition(":")
         registry = getattr(importlib.import_module(module), attribute)
         for name in registry:
             yield _row(sort, name, registry.origin(name), _facts(registry, name))
-    for name in metric_names():
-        card, _ = space_card(metrics_folder() / "cards" / f"{name}.md")
+    for name in list_metric_names():
+        card, _ = read_space_card(get_metrics_folder() / "cards" / f"{name}.md")
         yield _row("metrics", name, "eraser-hub", {"about": str(card.get("short_description", ""))})
     for name, dataset in HUB_DATASETS.items():
         yield _row("datasets", name, "eraser-hub", {"about": f"configs: {', '.join(dataset.configs)}"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eraser_hub.experiments.plans import ReproduceArguments
+from eraser_hub.experiments.configs import ReproduceArguments
 
 from .usage import TableFormat, call_with_options, print_note, print_tables, spell_arguments, with_options
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from eraser_hub.experiments.plans import RoarPlan
+from eraser_hub.experiments.configs import RoarConfig
 from eraser_hub.records.arguments import Revision
 from eraser_hub.records.hub import at_revision
 
@@ -12,7 +12,7 @@ from .usage import TableFormat, print_note, print_tables, with_options
 
 
 @dataclass(frozen=True, kw_only=True)
-class RoarOptions(RoarPlan):
+class RoarOptions(RoarConfig):
     """The options of ``eraser-hub roar``: a plan, and how the result is printed."""
 
     revision: Revision = None
@@ -31,8 +31,8 @@ def roar(options: RoarOptions) -> None:
         eraser-hub experiment roar --dataset hub/eraser --config movies --model logistic-regression --method occlusion
         --out roar
     """
+    from eraser_hub.experiments.roar import make_roar_tables
     from eraser_hub.experiments.roar import roar as run
-    from eraser_hub.experiments.roar import roar_tables
 
     result = run(replace(options, dataset=at_revision(options.dataset, options.revision)), print_note)
-    print_tables(roar_tables(result), options.format, result, [result["signature"]])
+    print_tables(make_roar_tables(result), options.format, result, [result["signature"]])

@@ -9,8 +9,8 @@ import typer
 
 from eraser_hub.records.hub import at_revision
 from eraser_hub.records.options import Option
-from eraser_hub.systems.recipe import TrainArguments
 from eraser_hub.systems.system import SYSTEMS
+from eraser_hub.systems.train_config import TrainArguments
 
 from .usage import print_note, spell_arguments, with_options
 

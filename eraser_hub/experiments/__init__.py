@@ -1,1 +1,1 @@
-"""Whole experiments: the rows of a printed table from data to score, beside what is printed (:mod:`reproduce`)."""
+"""Experiments: the rows of a printed table from data to score, beside the printed figures (:mod:`reproduce`)."""

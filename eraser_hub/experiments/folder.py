@@ -1,4 +1,4 @@
-"""The folder that an experiment keeps, and the models in it: one run at a time, always with the same settings."""
+"""The folder of an experiment and its trained models: one run at a time, always with the same settings."""
 
 from __future__ import annotations
 
@@ -14,37 +14,40 @@ from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.json_lines import parse_strict_object
 from eraser_hub.records.locks import hold_lock
-from eraser_hub.systems.recipe import Recipe, Say
+from eraser_hub.systems.train_config import Say, TrainConfig
 from eraser_hub.systems.training import train_model
 
 
-def trained(folder: Path, recipe_of: Callable[[bool], Recipe], say: Say, figures: bool = True) -> Path:
-    """Train a model in its folder, or go on where that was stopped; one that lies there is not trained again.
+def train_or_resume(folder: Path, make_config: Callable[[bool], TrainConfig], say: Say, figures: bool = True) -> Path:
+    """Train a model in its folder, or resume a stopped training; a finished model is not trained again.
 
     Args:
-        recipe_of: gives the recipe, from whether a stopped training is gone on with.
-        figures: say how well the model does.
+        folder: The folder of the model.
+        make_config: Returns the settings; its argument is True if a stopped training resumes.
+        say: Receives lines of progress.
+        figures: Report how well the model does.
     """
     stopped = (folder / UNFINISHED).is_dir()
     if (folder / "model.json").is_file() and not stopped:
         say(f"{folder}: trained before")
         return folder
-    for line in train_model(recipe_of(stopped), folder, say, figures=figures):
+    for line in train_model(make_config(stopped), folder, say, figures=figures):
         say(line)
     return folder
 
 
 @contextmanager
-def kept(out: Path, verb: str, settings: dict[str, Any]) -> Iterator[None]:
-    """Hold ``out`` while a run is at work in it; a later one with the same settings goes on from what is there.
+def lock_run_folder(out: Path, verb: str, settings: dict[str, Any]) -> Iterator[None]:
+    """Lock ``out`` during a run; a later run with the same settings resumes from the files in it.
 
     Args:
-        verb: of the command; the settings are remembered in ``VERB.json``.
-        settings: JSON.
+        out: The folder of the run.
+        verb: The command; ``VERB.json`` stores the settings.
+        settings: The settings, as JSON.
 
     Raises:
-        DataError: a run with other settings lies here, and in what it differs; or other files do.
-        BusyError: another run is at work here.
+        DataError: The folder holds other files, or a run with other settings; the message lists the differences.
+        BusyError: Another run is at work here.
     """
     out.mkdir(parents=True, exist_ok=True)
     with hold_lock(out / ".lock", "another run is at work in this folder; wait for it or stop it", out):
@@ -56,6 +59,6 @@ def kept(out: Path, verb: str, settings: dict[str, Any]) -> Iterator[None]:
             atomic_write(state, json.dumps(settings, indent=2).encode())
         words = differences(parse_strict_object(state.read_bytes(), file=state, number=1), settings)
         if words:
-            message = f"another run lies here: {'; '.join(words)}; take another folder"
+            message = f"the folder holds a run with other settings: {'; '.join(words)}; choose another folder"
             raise DataError(message, rule="resume", file=out, argument="out")
         yield

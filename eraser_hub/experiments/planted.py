@@ -1,16 +1,14 @@
-"""Planted texts, models that decide by the planted rationale, and explanations to tell from the true one.
+"""Planted texts, models that decide by the planted rationale, and explanations to compare with the true one.
 
-For each kind there is a model in closed form that decides by the planted rationale and by nothing else. It reads the
-words that decide (:mod:`samples.plant`) and puts p(POS) to 1 / (1 + exp(-z)), z = +3 or -3; where the words that decide
-are not all there it knows nothing, and z is 0. Erasing any token that does not decide leaves p as it is, by
-construction: what a score says of a rationale can be held against what is true of it. Beside the true explanation of a
-text stand those that a good score must put below it.
+Each kind of planting has a model in closed form that decides by the planted rationale and by nothing else. It reads the
+deciding words (:mod:`samples.plant`) and sets p(POS) to 1 / (1 + exp(-z)), z = +3 or -3; if some of the deciding words
+are missing, z is 0. Erasing any other token leaves p unchanged by construction, so the scores of a rationale can be
+compared with the truth. Beside the true explanation of a text there are explanations that a good score ranks below it.
 
-Networks of `train` learn the rules from texts, too; a network judges scores only where it learned its rule. Without all
-the words that decide nothing in a planted text says more of its label than a coin (:mod:`samples.plant`): who tells a
-share a of new texts decides at least 2 a - 1 of them by these words. Unlike a model in closed form a network may lean
-on other words besides, answers erased inputs that no training text looked like, and may hold one label for what is
-left when nothing decides.
+Networks of `train` learn the rules from texts as well; a network judges scores only if it learned its rule. Without all
+deciding words, a planted text carries no information on its label (:mod:`samples.plant`): a network with accuracy a on
+new texts decides at least 2 a - 1 of them by these words. Unlike a model in closed form, a network may also rely on
+other words, answers erased inputs that resemble no training text, and may prefer one label if nothing decides.
 """
 
 from __future__ import annotations
@@ -31,9 +29,9 @@ from eraser_hub.attribution.measures.sensitivity import sensitivity_max
 from eraser_hub.records.extras import need
 from eraser_hub.samples.plant import CUES, FIRST, LABELS, MODIFIERS, SECOND, planted
 from eraser_hub.systems.data import Data, Labelled, Training
-from eraser_hub.systems.evaluation import hits_of
-from eraser_hub.systems.recipe import Recipe
+from eraser_hub.systems.evaluation import find_hits
 from eraser_hub.systems.system import SYSTEMS
+from eraser_hub.systems.train_config import TrainConfig
 
 Scores = NDArray[np.float64]
 Purposes = Callable[[str], np.random.Generator]  # the random numbers of a purpose
@@ -44,45 +42,46 @@ PERTURBED = "perturbed"  # purpose of the random numbers that say which tokens a
 PADDING = 4  # tokens beside each one that decides, in a longer explanation and in one of the wrong order
 LOGIT = 3.0
 SIGN = {word: sign for label, sign in zip(LABELS, (-1, 1), strict=True) for word in CUES[label]}
-TURN = {word: sign for way, sign in (("turned", -1), ("kept", 1)) for word in MODIFIERS[way]}
+TURN = {word: sign for direction, sign in (("turned", -1), ("kept", 1)) for word in MODIFIERS[direction]}
 SIDES = [{word: side for side, words in family.items() for word in words} for family in (FIRST, SECOND)]
 
 
-def by_word(tokens: Sequence[str]) -> int:
-    """The judgement, wherever it stands."""
+def judge_by_word(tokens: Sequence[str]) -> int:
+    """Return the judgement at any position."""
     return next((SIGN[token] for token in tokens if token in SIGN), 0)
 
 
-def by_conjunction(tokens: Sequence[str]) -> int:
-    """POS where the words of both families are of the same side; 0 where one of them lacks."""
+def judge_by_conjunction(tokens: Sequence[str]) -> int:
+    """Return 1 if the words of both families are on the same side, else -1; 0 if one family is missing."""
     first, second = (next((side[token] for token in tokens if token in side), None) for side in SIDES)
     return 0 if first is None or second is None else 1 if first == second else -1
 
 
-def by_negation(tokens: Sequence[str]) -> int:
-    """The judgement as the word right before it turns or keeps it; 0 without such a word."""
+def judge_by_negation(tokens: Sequence[str]) -> int:
+    """Return the judgement, turned or kept by the word before it; 0 without such a word."""
     places = range(1, len(tokens))
     return next((SIGN[tokens[at]] * TURN.get(tokens[at - 1], 0) for at in places if tokens[at] in SIGN), 0)
 
 
-def by_position(tokens: Sequence[str]) -> int:
-    """The last sentence's judgement: behind the last full stop but the one that ends the text."""
+def judge_by_position(tokens: Sequence[str]) -> int:
+    """Return the last sentence's judgement; the full stop that ends the text does not count."""
     body = tokens[:-1]
     start = max((at + 1 for at, token in enumerate(body) if token == "."), default=0)
     return next((SIGN[token] for token in reversed(body[start:]) if token in SIGN), 0)
 
 
-RULES = {rule.__name__.removeprefix("by_"): rule for rule in (by_word, by_conjunction, by_negation, by_position)}
+_RULES = (judge_by_word, judge_by_conjunction, judge_by_negation, judge_by_position)
+RULES = {rule.__name__.removeprefix("judge_by_"): rule for rule in _RULES}
 
 
-def planted_rows(kind: str, split: str, size: int, seed: int) -> list[dict[str, Any]]:
-    """Planted texts as rows of a built dataset; arguments as of :func:`samples.plant.planted`."""
+def make_planted_rows(kind: str, split: str, size: int, seed: int) -> list[dict[str, Any]]:
+    """Return planted texts as rows of a built dataset; arguments as in :func:`samples.plant.planted`."""
     texts = planted(kind, split, size, seed)
     return [{**record, "documents": [{"docid": record["docids"][0], "text": text}]} for record, text in texts]
 
 
-def planted_instances(rows: Sequence[Mapping[str, Any]]) -> list[Instance]:
-    """Rows as instances, with their labels and the tokens that decide."""
+def make_planted_instances(rows: Sequence[Mapping[str, Any]]) -> list[Instance]:
+    """Return rows as instances, with their labels and the deciding tokens."""
     return [instance_of_eraser(row, LABELS) for row in rows]
 
 
@@ -96,40 +95,42 @@ class PlantedModel:
         self.rule = RULES[kind]
 
     def predict_proba(self, token_lists: Sequence[Sequence[str]]) -> NDArray[np.float64]:
-        """Probabilities of NEG and POS, shape (texts, 2)."""
+        """Return probabilities of NEG and POS, shape (texts, 2)."""
         z = LOGIT * np.array([self.rule(tokens) for tokens in token_lists], dtype=np.float64)
         p = 1 / (1 + np.exp(-z))
         return np.stack([1 - p, p], axis=1)
 
 
 def true(deciding: NDArray[np.bool_], label: str, random: np.random.Generator) -> Scores:
-    """The tokens that decide lead, the others follow in no order."""
+    """Score the deciding tokens highest, the others in random order."""
     return deciding + NOISE * random.random(len(deciding))
 
 
 def random(deciding: NDArray[np.bool_], label: str, random: np.random.Generator) -> Scores:
-    """Uniform scores."""
+    """Return uniform scores."""
     return random.random(len(deciding))
 
 
 def shuffled(deciding: NDArray[np.bool_], label: str, random: np.random.Generator) -> Scores:
-    """The true explanation's scores, on other tokens."""
+    """Return the true explanation's scores on other tokens."""
     return random.permutation(true(deciding, label, random))
 
 
 def wrong_order(deciding: NDArray[np.bool_], label: str, random: np.random.Generator) -> Scores:
-    """Among its first tokens are the right ones, behind four others for each."""
-    return true(_padded(deciding, random), label, random) - 0.5 * deciding
+    """Score four other tokens per deciding token above the deciding ones."""
+    return true(_pad(deciding, random), label, random) - 0.5 * deciding
 
 
 def longer(deciding: NDArray[np.bool_], label: str, random: np.random.Generator) -> Scores:
-    """The right tokens and four others for each, in any order; its hard rationale holds them all."""
-    return true(_padded(deciding, random), label, random)
+    """Score the deciding tokens and four others per deciding token highest, in random order."""
+    return true(_pad(deciding, random), label, random)
 
 
 def leaking(deciding: NDArray[np.bool_], label: str, random: np.random.Generator) -> Scores:
-    """As many tokens as decide, none of which does: the first of the text for POS, the last for NEG. They tell the
-    label by where they stand, and the model does not look at them."""
+    """Score as many other tokens as decide: the first of the text for POS, the last for NEG.
+
+    Their position reveals the label, but the model does not read them.
+    """
     others = np.flatnonzero(~deciding)
     count = int(deciding.sum())
     chosen = np.zeros(len(deciding), dtype=bool)
@@ -137,35 +138,39 @@ def leaking(deciding: NDArray[np.bool_], label: str, random: np.random.Generator
     return true(chosen, label, random)
 
 
-def _padded(deciding: NDArray[np.bool_], random: np.random.Generator) -> NDArray[np.bool_]:
+def _pad(deciding: NDArray[np.bool_], random: np.random.Generator) -> NDArray[np.bool_]:
     others = np.flatnonzero(~deciding)
     padded: NDArray[np.bool_] = deciding.copy()
     padded[random.choice(others, min(len(others), PADDING * int(deciding.sum())), replace=False)] = True
     return padded
 
 
-def sensitivity(
-    maker: Maker, one: Instance, label: str, scores: Scores, perturbations: int, random_of: Purposes
+def compute_sensitivity(
+    maker: Maker, one: Instance, label: str, scores: Scores, perturbations: int, get_random: Purposes
 ) -> float:
-    """The largest change of an explanation that is made anew without a random tenth of the tokens.
+    """Return the largest change of an explanation that is recomputed without a random tenth of the tokens.
 
-    See :mod:`explain.games.stability`. What is judged is the way in which explanations are made: the true way marks
-    whatever is left of the words that decide, a way that draws draws anew for each input.
+    See :mod:`eraser_hub.attribution.measures.sensitivity`. The score judges how explanations are made: the true method
+    marks the remaining deciding words, and a random method draws anew for each input.
 
     Args:
-        scores: of the whole text.
-        random_of: the random numbers of a purpose; of :data:`PERTURBED` the same for every maker.
+        maker: Makes the explanation.
+        one: The text.
+        label: Its label.
+        scores: The explanation of the whole text.
+        perturbations: Number of recomputations.
+        get_random: Returns the random numbers for a purpose; those for :data:`PERTURBED` are the same for all makers.
     """
-    deciding, moved = deciding_of(one), list[Scores]()
-    for number, stands in enumerate(perturbed_sets(len(scores), perturbations, random_of(PERTURBED))):
-        anew = scores.copy()
-        anew[stands] = maker(deciding[stands], label, random_of(f"anew {number}"))
-        moved.append(anew)
-    return sensitivity_max(scores, moved)
+    deciding, changed_scores = find_deciding_tokens(one), list[Scores]()
+    for number, kept_tokens in enumerate(perturbed_sets(len(scores), perturbations, get_random(PERTURBED))):
+        perturbed_scores = scores.copy()
+        perturbed_scores[kept_tokens] = maker(deciding[kept_tokens], label, get_random(f"anew {number}"))
+        changed_scores.append(perturbed_scores)
+    return sensitivity_max(scores, changed_scores)
 
 
-def deciding_of(one: Instance) -> NDArray[np.bool_]:
-    """Which tokens of a planted text decide."""
+def find_deciding_tokens(one: Instance) -> NDArray[np.bool_]:
+    """Return True at the deciding tokens of a planted text, shape (tokens,)."""
     return np.array([flag for document in one.rationale or () for flag in document], dtype=bool)
 
 
@@ -181,13 +186,13 @@ LEARNED = 0.98  # of the held-out texts, from which share on a network has learn
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
-    """What a network learned of one kind of planting.
+class PlantedNetwork:
+    """A network trained on one kind of planting.
 
     Attributes:
-        adapter: asks it.
-        accuracy: the share of held-out texts that it tells.
-        texts: how many these are.
+        adapter: The network's model.
+        accuracy: The share of held-out texts whose label it predicts.
+        texts: The number of held-out texts.
     """
 
     adapter: Adapter
@@ -196,57 +201,57 @@ class Learned:
 
     @property
     def judges(self) -> bool:
-        """Whether it knows the rule well enough to judge scores."""
+        """True if the network knows the rule well enough to judge scores."""
         return self.accuracy >= LEARNED
 
     @property
     def facts(self) -> dict[str, Any]:
-        """All this for JSON."""
+        """The facts as JSON."""
         return {"model": SYSTEM, "accuracy": self.accuracy, "texts": self.texts, "judges": self.judges}
 
 
-def said_of(facts: Mapping[str, Any]) -> str:
-    """:attr:`Learned.facts` as a sentence."""
-    words = f"{facts['model']} tells {facts['accuracy']:.1%} of {facts['texts']} held-out texts"
-    less = f", less than {LEARNED:.0%}: it did not learn the rule, and does not judge"
+def describe_network(facts: Mapping[str, Any]) -> str:
+    """Describe :attr:`PlantedNetwork.facts` in a sentence."""
+    words = f"{facts['model']} predicts {facts['accuracy']:.1%} of {facts['texts']} held-out texts correctly"
+    less = f", less than {LEARNED:.0%}: it did not learn the rule and does not judge"
     return words if facts["judges"] else words + less
 
 
-def learned(kind: str, seed: int, texts: int = TRAIN, epochs: float = EPOCHS) -> Learned:
-    """Train a network on planted texts, and see how many new ones it tells.
+def train_planted_network(kind: str, seed: int, texts: int = TRAIN, epochs: float = EPOCHS) -> PlantedNetwork:
+    """Train a network on planted texts, and test it on new ones.
 
-    It reads each training text twice, whole and as its rationale alone: of whole texts it would learn no conjunction,
-    whose words say nothing one by one.
+    It reads each training text twice, whole and as its rationale alone: from whole texts alone it would not learn a
+    conjunction, whose words carry no information one by one.
 
     Args:
-        kind: of planting.
-        seed: of the texts, the weights and their training.
-        texts: to train on, at least.
-        epochs: of training; the best by the validation texts is kept.
+        kind: The kind of planting.
+        seed: Seed of the texts, the weights and the training.
+        texts: Least number of training texts.
+        epochs: Number of epochs; the best one by the validation texts wins.
 
     Raises:
-        DataError: packages of the extra ``explain`` are missing.
+        DataError: Packages of the extra ``explain`` are missing.
     """
     need("torch", "transformers")
     from eraser_hub.systems.networks.network_model import NetworkModel
     from eraser_hub.systems.networks.training import fit_network
 
-    whole, labels = _texts(kind, "train", texts, seed)
+    whole, labels = _make_texts(kind, "train", texts, seed)
     alone = [one.rationale_only() for one in whole]
-    unseen = _texts(kind, "validation", VALIDATION, seed)
-    data = Data(([*alone, *whole], [*labels, *labels]), unseen, LABELS, uses_query=False)
-    recipe = Recipe(dataset="planted", config=kind, model=SYSTEM, seed=seed, hyper=SETTINGS, epochs=epochs)
+    validation = _make_texts(kind, "validation", VALIDATION, seed)
+    data = Data(([*alone, *whole], [*labels, *labels]), validation, LABELS, uses_query=False)
+    train_config = TrainConfig(dataset="planted", config=kind, model=SYSTEM, seed=seed, hyper=SETTINGS, epochs=epochs)
     system: Any = SYSTEMS[SYSTEM]()
     with TemporaryDirectory() as folder:
         place = Path(folder)
-        network, _ = fit_network(system, Training(recipe, data, place, place, lambda line: None))
+        network, _ = fit_network(system, Training(train_config, data, place, place, lambda line: None))
     adapter = NetworkModel(network, LABELS, description=f"{SYSTEM} {kind}")
     align_labels(adapter, LABELS)
-    new, _ = _texts(kind, "held-out", HELD_OUT, seed)
-    hits = hits_of(adapter, new)
-    return Learned(adapter, sum(hits) / len(hits), len(hits))
+    new, _ = _make_texts(kind, "held-out", HELD_OUT, seed)
+    hits = find_hits(adapter, new)
+    return PlantedNetwork(adapter, sum(hits) / len(hits), len(hits))
 
 
-def _texts(kind: str, split: str, size: int, seed: int) -> Labelled:
-    instances = planted_instances(planted_rows(kind, split, size, seed))
+def _make_texts(kind: str, split: str, size: int, seed: int) -> Labelled:
+    instances = make_planted_instances(make_planted_rows(kind, split, size, seed))
     return instances, [str(one.label) for one in instances]

@@ -1,8 +1,8 @@
-"""Remove and retrain (ROAR, Hooker et al. 2019): does a model trained anew miss the tokens that a method ranks first?
+"""Remove and retrain (ROAR, Hooker et al., 2019): does a retrained model miss the tokens that a method ranks first?
 
-Erased inputs lie outside of what a model was trained on, and its p may fall for that alone. So the top tokens by a
-method's scores are removed from training and test texts alike, and the model is trained anew: what it cannot tell then,
-the removed tokens said. Beside it stand as many random tokens.
+Erased inputs lie outside of the training distribution, and p may fall for that reason alone. ROAR therefore removes the
+top tokens by a method's scores from training and test texts alike, and trains the model anew. The drop of its accuracy
+shows what the removed tokens contributed. Random tokens are the baseline.
 """
 
 from __future__ import annotations
@@ -31,123 +31,130 @@ from eraser_hub.records.splits import dataset_split
 from eraser_hub.records.tables import Cell, Table, Tables
 from eraser_hub.schema.instance import AOPC_THRESHOLDS
 from eraser_hub.scoring.mask_leaks import compute_share_interval, find_document_clusters
-from eraser_hub.systems.evaluation import hits_of
-from eraser_hub.systems.recipe import Recipe, Say
+from eraser_hub.systems.evaluation import find_hits
+from eraser_hub.systems.train_config import Say, TrainConfig
 
-from .folder import kept, trained
-from .plans import RoarPlan
+from .configs import RoarConfig
+from .folder import lock_run_folder, train_or_resume
 
 RANDOM = "random"
 NOTE = """{} test texts; the tokens are gone from training and test texts, and the model was trained anew: the lower \
 the accuracy below that of random tokens, the more the method's tokens say. Brackets: 95 % interval over documents."""
 
 
-def roar(plan: RoarPlan, say: Say = lambda words: None) -> dict[str, Any]:
-    """Train, rank, remove, train anew.
+def roar(options: RoarConfig, say: Say = lambda words: None) -> dict[str, Any]:
+    """Train, rank, remove and train anew.
 
     Args:
-        plan: what is removed from what; what its folder holds is not made again, so a stopped run goes on.
-        say: called with lines of progress.
+        options: The settings; finished files in its folder are reused.
+        say: Receives lines of progress.
 
     Returns:
-        ``bins``: [{"share", and for the method and for ``random`` {"accuracy", "ci"}}], the first with share 0 of both
-        alike; ``method``, ``model``, ``instances``, ``signature``.
+        ``bins``: [{"share", and for the method and for ``random`` {"accuracy", "ci"}}], the first one with share 0 and
+        equal figures; ``method``, ``model``, ``instances``, ``signature``.
 
     Raises:
-        DataError: shares out of range, records of the perturbation benchmark, another run in ``out``, and what training
-            and explaining raise.
-        BusyError: another run is at work in ``out``.
+        DataError: Shares out of range, records of the perturbation benchmark, another run in ``out``, or an error of
+            training or explaining.
+        BusyError: Another run is at work in ``out``.
     """
-    if plan.bins is None:
-        plan = replace(plan, bins=AOPC_THRESHOLDS)
-    if not plan.bins or any(not 0 < share < 1 for share in plan.bins) or len(set(plan.bins)) != len(plan.bins):
-        message = f"expected different shares above 0 and below 1, found {show(plan.bins)}"
+    if options.bins is None:
+        options = replace(options, bins=AOPC_THRESHOLDS)
+    if (
+        not options.bins
+        or any(not 0 < share < 1 for share in options.bins)
+        or len(set(options.bins)) != len(options.bins)
+    ):
+        message = f"expected different shares above 0 and below 1, found {show(options.bins)}"
         raise DataError(message, rule="option-value", argument="bins")
-    if dataset_split(plan.train_split) == dataset_split(plan.split):
-        message = f"expected another split than the one trained on, found {plan.split}"
+    if dataset_split(options.train_split) == dataset_split(options.split):
+        message = f"expected another split than the one trained on, found {options.split}"
         raise DataError(message, rule="option-conflict", argument="split")
-    with kept(plan.out, "roar", _settings(plan)):
-        return _removed_and_retrained(plan, plan.out, say)
+    with lock_run_folder(options.out, "roar", _describe_run(options)):
+        return _remove_and_retrain(options, options.out, say)
 
 
-def _settings(plan: RoarPlan) -> dict[str, Any]:
-    """What two runs in one folder have to have in common; other shares may follow."""
-    place = Path(plan.dataset)
-    dataset = str(place.resolve()) if place.exists() else plan.dataset
-    about = {"dataset": dataset, "test": plan.split, "method": plan.method, "texts": plan.limit}
-    return {**plan.recipe.identity(), **about}
+def _describe_run(options: RoarConfig) -> dict[str, Any]:
+    """Return the settings that two runs in one folder must share; the shares may differ."""
+    place = Path(options.dataset)
+    dataset = str(place.resolve()) if place.exists() else options.dataset
+    run_settings = {"dataset": dataset, "test": options.split, "method": options.method, "texts": options.limit}
+    return {**options.train_config.identity(), **run_settings}
 
 
-def _removed_and_retrained(plan: RoarPlan, out: Path, say: Say) -> dict[str, Any]:
-    texts = {name: _texts(plan, name) for name in (plan.train_split, plan.split)}
-    names = _label_names(plan)
-    reduced(out / "whole", {name: list(map(_plain, some)) for name, some in texts.items()}, names)
-    model = _trained(plan, out / "whole", say)
-    scored = {name: _scored(plan, out, model, name) for name in texts}
-    hits = _hits(model, out / "whole", plan, names)
-    clusters = find_document_clusters([list(one.names) for one in texts[plan.split]])
-    whole = _figures(hits, clusters, plan.seed)
-    rows: list[dict[str, Any]] = [{"share": 0.0, plan.method: whole, RANDOM: whole}]
-    for share in plan.bins or ():
+def _remove_and_retrain(options: RoarConfig, out: Path, say: Say) -> dict[str, Any]:
+    texts = {name: _read_texts(options, name) for name in (options.train_split, options.split)}
+    names = _get_label_names(options)
+    write_dataset(out / "whole", {name: list(map(_strip, some)) for name, some in texts.items()}, names)
+    model = _train(options, out / "whole", say)
+    scored = {name: _explain_split(options, out, model, name) for name in texts}
+    hits = _find_hits(model, out / "whole", options, names)
+    clusters = find_document_clusters([list(one.names) for one in texts[options.split]])
+    whole = _compute_figures(hits, clusters, options.seed)
+    rows: list[dict[str, Any]] = [{"share": 0.0, options.method: whole, RANDOM: whole}]
+    for share in options.bins or ():
         row: dict[str, Any] = {"share": share}
-        for ranking in (plan.method, RANDOM):
+        for ranking in (options.method, RANDOM):
             folder = out / f"{ranking}-{share:g}"
-            cut = partial(without_top, share=share, ranking=ranking, seed=plan.seed)
-            reduced(folder, {name: list(map(cut, some)) for name, some in scored.items()}, names)
-            row[ranking] = _figures(_hits(_trained(plan, folder, say), folder, plan, names), clusters, plan.seed)
+            cut = partial(remove_top_tokens, share=share, ranking=ranking, seed=options.seed)
+            write_dataset(folder, {name: list(map(cut, some)) for name, some in scored.items()}, names)
+            row[ranking] = _compute_figures(
+                _find_hits(_train(options, folder, say), folder, options, names), clusters, options.seed
+            )
             say(f"{ranking}, {share:.0%} of the tokens removed: accuracy {row[ranking]['accuracy']:.3f}")
         rows.append(row)
-    signature = f"roar|method:{plan.method}|model:{Path(plan.model).name}|seed:{plan.seed}|texts:{len(hits)}"
-    facts = {"method": plan.method, "model": plan.model, "instances": len(hits)}
+    signature = f"roar|method:{options.method}|model:{Path(options.model).name}|seed:{options.seed}|texts:{len(hits)}"
+    facts = {"method": options.method, "model": options.model, "instances": len(hits)}
     return {**facts, "bins": rows, "signature": signature}
 
 
-def without_top(one: Instance, share: float, ranking: str, seed: int) -> Instance:
-    """The text without the share of its tokens that its scores, or random ones, rank first; all else stays."""
+def remove_top_tokens(one: Instance, share: float, ranking: str, seed: int) -> Instance:
+    """Return the text without the share of its tokens that its scores, or random ones, rank first."""
     tokens = one.bounds[-1]
     if ranking == RANDOM:
         scores = generator(seed, one.id, "roar").random(tokens)
     else:
         scores = np.array([value for document in one.scores or () for value in document])
-    kept = np.ones(tokens, dtype=bool)
-    kept[top(scores, share)] = False
+    kept_tokens = np.ones(tokens, dtype=bool)
+    kept_tokens[top(scores, share)] = False
     parts = zip(one.documents, pairwise(one.bounds), strict=True)
-    documents = tuple(tuple(compress(words, kept[start:end])) for words, (start, end) in parts)
-    return replace(_plain(one), documents=documents)
+    documents = tuple(tuple(compress(words, kept_tokens[start:end])) for words, (start, end) in parts)
+    return replace(_strip(one), documents=documents)
 
 
-def _plain(one: Instance) -> Instance:
+def _strip(one: Instance) -> Instance:
     return replace(one, rationale=None, scores=None, sentences=(), evidence_documents=())
 
 
-def _opened(plan: RoarPlan, name: str) -> Split:
-    split = open_split(plan.dataset, plan.config, name)
+def _open(options: RoarConfig, name: str) -> Split:
+    split = open_split(options.dataset, options.config, name)
     if split.kind == "perturbation":
         message = "expected texts with labels, found records of the perturbation benchmark"
-        raise DataError(message, rule="unsupported", file=plan.dataset)
-    return split if plan.limit is None else split.sample(plan.limit, plan.seed)
+        raise DataError(message, rule="unsupported", file=options.dataset)
+    return split if options.limit is None else split.sample(options.limit, options.seed)
 
 
-def _texts(plan: RoarPlan, name: str) -> list[Instance]:
-    instances = list(_opened(plan, name).instances())
-    bare = next((one.id for one in instances if one.label is None), None)
-    if bare is not None or not instances:
+def _read_texts(options: RoarConfig, name: str) -> list[Instance]:
+    instances = list(_open(options, name).instances())
+    unlabelled = next((one.id for one in instances if one.label is None), None)
+    if unlabelled is not None or not instances:
         message = "expected labelled instances, found one without"
-        raise DataError(message, rule="label-missing", file=plan.dataset, instance=bare)
+        raise DataError(message, rule="label-missing", file=options.dataset, instance=unlabelled)
     return instances
 
 
-def _label_names(plan: RoarPlan) -> list[str]:
-    split = open_split(plan.dataset, plan.config, plan.train_split)
+def _get_label_names(options: RoarConfig) -> list[str]:
+    split = open_split(options.dataset, options.config, options.train_split)
     return list(split.label_names) or sorted({str(one.label) for one in split.instances()})
 
 
-def reduced(folder: Path, parts: Mapping[str, Sequence[Instance]], names: Sequence[str]) -> None:
-    """Write texts as a dataset folder that ``train`` and ``explain`` read; what is there stays.
+def write_dataset(folder: Path, parts: Mapping[str, Sequence[Instance]], names: Sequence[str]) -> None:
+    """Write texts as a dataset folder that ``train`` and ``explain`` read; a finished folder is kept.
 
     Args:
-        parts: {split: its texts}.
-        names: of the labels.
+        folder: The folder.
+        parts: The texts of each split.
+        names: The labels.
     """
     if (folder / "README.md").is_file():
         return
@@ -160,7 +167,7 @@ def reduced(folder: Path, parts: Mapping[str, Sequence[Instance]], names: Sequen
     folder.mkdir(parents=True, exist_ok=True)
     lines = []
     for name, instances in parts.items():
-        split, rows = dataset_split(name), list(map(_row, instances))
+        split, rows = dataset_split(name), list(map(_make_row, instances))
         table = Dataset.from_list(rows, features=features)
         pq.write_table(table.with_format("arrow")[:], folder / f"{split}.parquet")
         lines += [f"  - split: {split}", f"    path: {split}.parquet"]
@@ -168,53 +175,53 @@ def reduced(folder: Path, parts: Mapping[str, Sequence[Instance]], names: Sequen
     atomic_write(folder / "README.md", "\n".join(card).encode())
 
 
-def _row(one: Instance) -> dict[str, Any]:
+def _make_row(one: Instance) -> dict[str, Any]:
     documents = [{"docid": name, "text": " ".join(words)} for name, words in zip(one.names, one.documents, strict=True)]
     return {"annotation_id": one.id, "classification": one.label, "query": " ".join(one.query), "documents": documents}
 
 
-def _trained(plan: RoarPlan, folder: Path, say: Say) -> Path:
-    """The model of a folder's training texts."""
+def _train(options: RoarConfig, folder: Path, say: Say) -> Path:
+    """Train a model on a folder's texts and return its folder."""
 
-    def recipe_of(stopped: bool) -> Recipe:
-        query = queries_differ(open_split(plan.dataset, plan.config, plan.train_split))
-        return replace(plan.recipe, dataset=str(folder), config=None, query=query, resume=stopped)
+    def make_config(stopped: bool) -> TrainConfig:
+        query = queries_differ(open_split(options.dataset, options.config, options.train_split))
+        return replace(options.train_config, dataset=str(folder), config=None, query=query, resume=stopped)
 
-    return trained(folder / "model", recipe_of, say)
+    return train_or_resume(folder / "model", make_config, say)
 
 
-def _scored(plan: RoarPlan, out: Path, model: Path, name: str) -> list[Instance]:
-    """A split's texts with the method's scores for the whole texts' model."""
+def _explain_split(options: RoarConfig, out: Path, model: Path, name: str) -> list[Instance]:
+    """Return a split's texts with the method's scores by the model of whole texts."""
     path = out / f"{dataset_split(name)}.predictions.jsonl"
     job = Job(dataset=str(out / "whole"), config=None, split=name, model=str(model))
-    settings, _ = settings_for_job(job, "", method=plan.method, kd=0.1, seed=plan.seed)
+    settings, _ = settings_for_job(job, "", method=options.method, kd=0.1, seed=options.seed)
     explain(job, replace(settings, bins=()), path, resume=True)  # the scores alone are read
     split = open_split(str(out / "whole"), None, name)
     return list(map(GivenScores(path).put_on, split.instances()))
 
 
-def _hits(model: Path, folder: Path, plan: RoarPlan, names: Sequence[str]) -> list[bool]:
-    """Whether the model tells each test text's label."""
+def _find_hits(model: Path, folder: Path, options: RoarConfig, names: Sequence[str]) -> list[bool]:
+    """Return for each test text True if the model predicts its label."""
     adapter = open_model(model)
     align_labels(adapter, names)
-    return hits_of(adapter, list(open_split(str(folder), None, plan.split).instances()))
+    return find_hits(adapter, list(open_split(str(folder), None, options.split).instances()))
 
 
-def _figures(hits: Sequence[bool], clusters: np.ndarray, seed: int) -> dict[str, Any]:
+def _compute_figures(hits: Sequence[bool], clusters: np.ndarray, seed: int) -> dict[str, Any]:
     flags = np.array(hits)
     interval = compute_share_interval(flags, clusters, DEFAULT_LEVEL, None, seed)
     return {"accuracy": float(flags.mean()), "ci": None if interval is None else list(interval)}
 
 
-def roar_tables(result: Mapping[str, Any]) -> Tables:
-    """Accuracy by share removed, of the method's top tokens and of random ones."""
+def make_roar_tables(result: Mapping[str, Any]) -> Tables:
+    """Return a table of the accuracy by removed share, for the method's top tokens and for random ones."""
     columns = (result["method"], RANDOM)
     table = Table("roar", f"Accuracy, removed and retrained: {result['model']}", ("removed",), columns)
     for row in result["bins"]:
-        cells = {}
+        table_cells = {}
         for name in columns:
             low, high = row[name]["ci"] or (None, None)
-            cells[name] = Cell(row[name]["accuracy"], digits=3, low=low, high=high)
-        table.add(f"{row['share']:.0%}", **cells)
+            table_cells[name] = Cell(row[name]["accuracy"], digits=3, low=low, high=high)
+        table.add(f"{row['share']:.0%}", **table_cells)
     table.notes.append(NOTE.format(result["instances"]))
     return Tables("roar", [table])

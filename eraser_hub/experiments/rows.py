@@ -18,14 +18,14 @@ ANNOTATORS = "annotators"  # in place of a model: nothing is trained, people are
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A line of a table.
+class TableRow:
+    """A row of a table.
 
     Attributes:
-        system: its name in the paper.
-        model: of `train`; :data:`ENCODER` or :data:`ANNOTATORS`.
-        method: of `explain`; :data:`OWN` or :data:`HUMAN`.
-        printed: the system's names in the results of ``papers/``.
+        system: Its name in the paper.
+        model: A model of `train`, :data:`ENCODER` or :data:`ANNOTATORS`.
+        method: A method of `explain`, :data:`OWN` or :data:`HUMAN`.
+        printed: The system's names in the results of ``papers/``.
     """
 
     system: str
@@ -39,27 +39,27 @@ class PrintedRows:
     """A table, or a figure, of a paper.
 
     Attributes:
-        title: what it shows.
-        preset: the paper's choices, of `explain --paper`.
-        columns: of scores, by key.
-        rows: its lines.
-        papers: whose results are its print, the first that has a figure; with the table's number there.
-        better: column -> ``high`` or ``low``.
-        table: paper and name of a table of ``papers/`` whose row of the config is the print; () for none.
-        note: what the print is, where ``papers`` has none.
+        title: Its title.
+        preset: The paper's choices for `explain --paper`.
+        columns: The scores, by key.
+        rows: Its rows.
+        papers: The papers whose results are compared, each with the table's number there; the first with a figure wins.
+        better: Maps a column to ``high`` or ``low``.
+        table: Paper and name of a table of ``papers/`` whose row of the config is compared; () for none.
+        note: The origin of the printed figures if ``papers`` has none.
     """
 
     title: str
     preset: str
     columns: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
     papers: tuple[tuple[str, str], ...] = ()
     better: Mapping[str, str] = field(default_factory=dict)
     table: tuple[str, ...] = ()
     note: str = ""
 
-    def results(self, row: Row, config: str) -> list[tuple[str, PrintedResult]]:
-        """What the papers print of a row, each with the paper's short name."""
+    def find_results(self, row: TableRow, config: str) -> list[tuple[str, PrintedResult]]:
+        """Return the papers' results of a row, each with the paper's short name."""
         return [
             (load_paper(name).short, result)
             for name, number in self.papers
@@ -67,62 +67,65 @@ class PrintedRows:
             if result.table == number and result.dataset == config and result.system in row.printed
         ]
 
-    def print_of(self, row: Row, config: str) -> dict[str, str]:
-        """The printed figures of a row, by column."""
+    def get_printed(self, row: TableRow, config: str) -> dict[str, str]:
+        """Return the printed figures of a row, by column."""
         if self.table:
             return dict(load_paper(self.table[0]).tables[self.table[1]].row(config))
         figures: dict[str, str] = {}
-        for _, result in self.results(row, config):
+        for _, result in self.find_results(row, config):
             for key, value in result.scores.items():
                 figures.setdefault(key, f"{value:.3f}")
         return figures
 
-    def cell(self, row: Row, config: str, column: str, figure: Any = None) -> Cell:
-        """A figure beside its print.
+    def make_cell(self, row: TableRow, config: str, column: str, figure: Any = None) -> Cell:
+        """Return a figure beside the printed one.
 
         Args:
-            figure: a number, a string, or (number, low, high); None where it could not be made.
+            row: The row.
+            config: The configuration of the dataset.
+            column: The column.
+            figure: A number, a string, or (number, low, high); None if it could not be computed.
         """
         value, low, high = figure if isinstance(figure, tuple) else (figure, None, None)
-        return Cell(value, self.print_of(row, config).get(column), digits=3, low=low, high=high)
+        return Cell(value, self.get_printed(row, config).get(column), digits=3, low=low, high=high)
 
 
 @dataclass(frozen=True, slots=True)
-class Fast:
-    """What ``fast`` makes smaller, so that the rows of all tables finish on two cores in about an hour.
+class FastSettings:
+    """Smaller sizes for ``fast``: the rows of all tables finish on two cores in about an hour.
 
     Attributes:
-        sample: instances that are explained, with each label's share.
-        samples: model -> fewer of them: whole texts go through an encoder, each erased some forty times.
-        settings: of `explain`.
-        random_draws: rankings that are averaged.
-        recipes: model -> what is smaller of its recipe.
+        sample: Instances that are explained, stratified by label.
+        samples: Fewer instances for some models, whose encoder reads whole texts, each erased about forty times.
+        settings: Settings of `explain`.
+        random_draws: Random rankings that are averaged.
+        train_options: Smaller settings of the training of each model.
     """
 
     sample: int
     samples: Mapping[str, int]
     settings: Mapping[str, Any]
     random_draws: int
-    recipes: Mapping[str, Mapping[str, Any]]
+    train_options: Mapping[str, Mapping[str, Any]]
 
-    def recipe_of(self, model: str) -> dict[str, Any]:
-        """Return what is smaller of a model's recipe."""
-        values = self.recipes.get(model, {})
+    def get_train_options(self, model: str) -> dict[str, Any]:
+        """Return the smaller settings of a model's training."""
+        values = self.train_options.get(model, {})
         return {name: tuple(value) if name == "hyper" else value for name, value in values.items()}
 
-    def in_words(self, model: str) -> str:
-        """Return what is smaller of a model's training, in one line; "" for nothing."""
-        recipe = self.recipe_of(model)
-        hyper = recipe.pop("hyper", ())
-        parts = [f"{name} {value}" for name, value in recipe.items()]
+    def describe(self, model: str) -> str:
+        """Describe the smaller settings of a model's training in one line; "" for none."""
+        options = self.get_train_options(model)
+        hyper = options.pop("hyper", ())
+        parts = [f"{name} {value}" for name, value in options.items()]
         if model in self.samples:
             parts.append(f"{self.samples[model]} instances explained")
         return ", ".join([*parts, *hyper])
 
 
-def _content(name: str, kind: Any) -> Any:
+def _read_json(name: str, kind: Any) -> Any:
     return msgspec.json.decode(files("eraser_hub.experiments").joinpath(name).read_bytes(), type=kind)
 
 
-TABLES: dict[str, PrintedRows] = _content("tables.json", dict[str, PrintedRows])
-FAST: Fast = _content("fast.json", Fast)
+TABLES: dict[str, PrintedRows] = _read_json("tables.json", dict[str, PrintedRows])
+FAST: FastSettings = _read_json("fast.json", FastSettings)

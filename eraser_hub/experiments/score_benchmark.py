@@ -1,9 +1,9 @@
-"""Which scores know the truth: planted texts, models that decide by them, true explanations against worse ones.
+"""The benchmark of scores: planted texts, models that decide by them, and true explanations against worse ones.
 
-For every text, score and worse explanation: does the score put the true explanation first? ``auc`` is the share of
-texts where it does, a tie counting half: 1 always, 0.5 as a coin does, 0 never. Texts that share their filler are one
-cluster, which intervals resample. The verdict is "better" where the interval lies above 0.5, "worse" where it lies
-below, else "tie".
+For every text, score and worse explanation: does the score rank the true explanation first? ``auc`` is the share of
+texts for which it does; a tie counts half. A score that is always right has 1, a coin 0.5, a score that is always wrong
+0. Texts that share their filler form one cluster, and intervals resample clusters. The verdict is "better" if the
+interval lies above 0.5, "worse" if it lies below, else "tie".
 """
 
 from __future__ import annotations
@@ -35,30 +35,30 @@ from eraser_hub.records.errors import DataError
 from eraser_hub.records.tables import Cell, Table, Tables
 from eraser_hub.samples.plant import KD, KINDS, LABELS
 from eraser_hub.schema.instance import AOPC_BOUNDS
-from eraser_hub.systems.recipe import Say
+from eraser_hub.systems.train_config import Say
 from eraser_hub.version import __version__
 
-from .plans import BenchmarkPlan
+from .configs import BenchmarkConfig
 from .planted import (
     CANDIDATES,
     LEARNED,
     PADDING,
     PERTURBED,
     TRUE,
-    Learned,
     PlantedModel,
-    deciding_of,
-    learned,
-    planted_instances,
-    planted_rows,
-    said_of,
-    sensitivity,
+    PlantedNetwork,
+    compute_sensitivity,
+    describe_network,
+    find_deciding_tokens,
+    make_planted_instances,
+    make_planted_rows,
+    train_planted_network,
     true,
 )
 
 # the scores that are asked, beside every one of eraser_faithfulness that has a direction
 FIDELITY = ("normalized_sufficiency", "normalized_comprehensiveness")
-AGREEMENT = ("auprc", "token_macro_f1")  # against the gold, which is the truth here: what a perfect judge gets
+AGREEMENT = ("auprc", "token_macro_f1")  # with the gold, which is the truth here: the scores of a perfect judge
 NOT_OF_EXPLANATIONS = ("accuracy", "macro_f1")
 CLOSED, TRAINED = "closed-form", "trained"
 MODELS = {CLOSED: (CLOSED,), TRAINED: (TRAINED,), "all": (CLOSED, TRAINED)}
@@ -71,15 +71,18 @@ Wins = dict[tuple[str, str, str], NDArray[np.float64]]  # (kind, score, worse ex
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkSettings:
-    """How much is done.
+    """The sizes of the benchmark.
 
     Attributes:
-        models: of :data:`MODELS`, whom the scores are asked about; the first judge where verdicts stand alone.
-        kinds: of planting, some of :data:`samples.plant.KINDS`.
-        size: texts of each kind, at least.
-        beam, soft_draws, perturbations: see `explain`; perturbed inputs of infidelity and of the largest sensitivity.
-        seed: of all that is drawn.
-        confidence_level, n_resamples: of the intervals.
+        models: The models that judge, of :data:`MODELS`; the first one decides if only one verdict is given.
+        kinds: Kinds of planting, some of :data:`samples.plant.KINDS`.
+        size: Least number of texts of each kind.
+        beam: See `explain`.
+        soft_draws: See `explain`.
+        perturbations: Perturbed inputs of infidelity and of the largest sensitivity.
+        seed: Seed of all random draws.
+        confidence_level: Confidence level of the intervals.
+        n_resamples: Resamples of the intervals.
     """
 
     models: tuple[str, ...] = (CLOSED,)
@@ -93,7 +96,7 @@ class BenchmarkSettings:
     n_resamples: int = 2000
 
     def signature(self) -> str:
-        """Every setting in one line."""
+        """Return every setting in one line."""
         return (
             f"benchmark-scores|models:{','.join(self.models)}|kinds:{','.join(self.kinds)}|texts:{self.size}|erase:mask|beam:{self.beam}|soft:{self.soft_draws}"
             f"|perturbations:{self.perturbations}|seed:{self.seed}|ci:{self.confidence_level:g},{self.n_resamples}"
@@ -104,36 +107,37 @@ class BenchmarkSettings:
 FAST = BenchmarkSettings(size=16, beam=1, soft_draws=10, perturbations=10)
 
 
-def settings_for_plan(plan: BenchmarkPlan) -> BenchmarkSettings:
-    """Return how much a plan does."""
-    return replace(FAST if plan.fast else BenchmarkSettings(), models=MODELS[plan.models], seed=plan.seed)
+def make_benchmark_settings(options: BenchmarkConfig) -> BenchmarkSettings:
+    """Return the sizes that the options ask for."""
+    return replace(FAST if options.fast else BenchmarkSettings(), models=MODELS[options.models], seed=options.seed)
 
 
 def benchmark(settings: BenchmarkSettings, say: Say = lambda line: None) -> dict[str, Any]:
-    """The judgement of every score.
+    """Judge every score.
 
     Args:
-        say: called with a line for each network that was trained.
+            settings: The sizes.
+            say: Receives a line for each trained network.
 
     Returns:
         ``{"scores": [{"name", "better", "auc", "auc_ci", "verdicts": {explanation: verdict}, "explanations":
         {explanation: {"auc", "auc_ci"}}, "kinds": {kind: {"auc", "auc_ci", "verdicts"}}}, ..], "kinds": {kind:
         {"texts", "clusters"}}, "signature"}``, the scores by falling auc; null where a score is undefined for every
         text. With trained models ``"trained": {kind: {"model", "accuracy", "texts", "judges"}}``; beside closed-form
-        ones each score's judgement by the trained stands under its ``"trained"``.
+        ones, ``"trained"`` of each score is its judgement by trained models.
 
     Raises:
         DataError: packages of the extra ``explain`` are missing for trained models; none of these learned its rule.
     """
-    networks: dict[str, Learned] = {}
+    networks: dict[str, PlantedNetwork] = {}
     for kind in settings.kinds if TRAINED in settings.models else ():
-        networks[kind] = learned(kind, settings.seed)
-        say(f"{kind}: {said_of(networks[kind].facts)}")
+        networks[kind] = train_planted_network(kind, settings.seed)
+        say(f"{kind}: {describe_network(networks[kind].facts)}")
     if networks and not any(network.judges for network in networks.values()):
-        words = f"expected a network that tells {LEARNED:.0%} of the held-out texts, found none"
-        told = "; ".join(f"{kind}: {one.accuracy:.3f}" for kind, one in networks.items())
-        raise DataError(f"{words}: no judgement by trained models ({told})", rule="model")
-    results = [_judgements(models, networks, settings) for models in settings.models]
+        words = f"expected a network that predicts {LEARNED:.0%} of the held-out texts correctly, found none"
+        accuracies = "; ".join(f"{kind}: {one.accuracy:.3f}" for kind, one in networks.items())
+        raise DataError(f"{words}: no judgement by trained models ({accuracies})", rule="model")
+    results = [_judge_scores(models, networks, settings) for models in settings.models]
     result = results[0]
     for other in results[1:]:
         by_name = {one.pop("name"): one for one in other["scores"]}
@@ -144,62 +148,62 @@ def benchmark(settings: BenchmarkSettings, say: Say = lambda line: None) -> dict
     return {**result, "signature": settings.signature()}
 
 
-def _judgements(models: str, networks: Mapping[str, Learned], settings: BenchmarkSettings) -> dict[str, Any]:
-    """The scores' judgement by closed-form or by trained models, and the texts of each kind that they judged."""
+def _judge_scores(models: str, networks: Mapping[str, PlantedNetwork], settings: BenchmarkSettings) -> dict[str, Any]:
+    """Judge the scores by closed-form or by trained models; return also the number of texts of each kind."""
     kinds = [kind for kind in settings.kinds if models == CLOSED or networks[kind].judges]
     wins: Wins = {}
     sizes: dict[str, dict[str, int]] = {}
     higher: dict[str, bool] = {}
     for kind in kinds:
-        rows = planted_rows(kind, "test", settings.size, settings.seed)
-        instances = planted_instances(rows)
-        clusters = clusters_of(instances)
+        rows = make_planted_rows(kind, "test", settings.size, settings.seed)
+        instances = make_planted_instances(rows)
+        clusters = find_clusters(instances)
         sizes[kind] = {"texts": len(rows), "clusters": int(clusters.max()) + 1}
-        adapter = networks[kind].adapter if models == TRAINED else closed_form(kind)
-        predictions = explained(adapter, kind, TRUE, instances, settings)
-        best = per_text(predictions, rows)
+        adapter = networks[kind].adapter if models == TRAINED else make_closed_form_model(kind)
+        predictions = explain_planted(adapter, kind, TRUE, instances, settings)
+        best = compute_per_text(predictions, rows)
         higher |= {name: up for name, (_, up) in best.items()}
         # the bounds of all orders are the same whatever the explanation
         bounds = [(one[AOPC_BOUNDS]["lower"], one[AOPC_BOUNDS]["upper"]) for one in predictions]
         bounded = [replace(one, aopc_bounds=pair) for one, pair in zip(instances, bounds, strict=True)]
         for name in CANDIDATES:
-            others = per_text(explained(adapter, kind, name, bounded, settings), rows)
+            others = compute_per_text(explain_planted(adapter, kind, name, bounded, settings), rows)
             for score, (values, up) in best.items():
-                wins[kind, score, name] = shares(values, others[score][0], up, clusters, TIES[models])
-    scores = [judged(score, up, wins, kinds, settings) for score, up in higher.items()]
+                wins[kind, score, name] = compute_shares(values, others[score][0], up, clusters, TIES[models])
+    scores = [judge_score(score, up, wins, kinds, settings) for score, up in higher.items()]
     scores.sort(key=lambda one: (-(one["auc"] if one["auc"] is not None else -1.0), one["name"]))
     return {"scores": scores, "kinds": sizes}
 
 
-def clusters_of(instances: Sequence[Instance]) -> NDArray[np.int64]:
-    """The cluster of each text: those with the same words but for the ones that decide."""
+def find_clusters(instances: Sequence[Instance]) -> NDArray[np.int64]:
+    """Return the cluster of each text: texts that differ only in the deciding words share one."""
     numbers: dict[tuple[str, ...], int] = {}
     clusters = []
     for one in instances:
-        words = tuple("" if mark else token for token, mark in zip(one.tokens, deciding_of(one), strict=True))
+        words = tuple("" if mark else token for token, mark in zip(one.tokens, find_deciding_tokens(one), strict=True))
         clusters.append(numbers.setdefault(words, len(numbers)))
     return np.array(clusters, dtype=np.int64)
 
 
-def closed_form(kind: str) -> Adapter:
-    """The model in closed form of a kind of planting."""
+def make_closed_form_model(kind: str) -> Adapter:
+    """Return the model in closed form of a kind of planting."""
     adapter = PlainModel(PlantedModel(kind))
     align_labels(adapter, LABELS)
     return adapter
 
 
-def explained(
+def explain_planted(
     adapter: Adapter, kind: str, name: str, instances: Sequence[Instance], settings: BenchmarkSettings
 ) -> list[Row]:
-    """Predictions of a model beside one explanation of every text."""
+    """Return a model's predictions with one explanation of every text."""
     maker = true if name == TRUE else CANDIDATES[name]
-    given, moved = [], []
+    scored_instances, sensitivities = [], []
     for one in instances:
-        label, random_of = str(one.label), partial(_random, settings.seed, one.id, name)
-        scores = maker(deciding_of(one), label, random_of(""))
-        given.append(with_scores(one, [scores]))
-        moved.append(sensitivity(maker, one, label, scores, settings.perturbations, random_of))
-    how = ExplainSettings(
+        label, get_random = str(one.label), partial(_make_generator, settings.seed, one.id, name)
+        scores = maker(find_deciding_tokens(one), label, get_random(""))
+        scored_instances.append(with_scores(one, [scores]))
+        sensitivities.append(compute_sensitivity(maker, one, label, scores, settings.perturbations, get_random))
+    explain_settings = ExplainSettings(
         method=GIVEN,
         scores=name,
         erase="mask",
@@ -212,20 +216,20 @@ def explained(
         infidelity_draws=settings.perturbations,
         tokens_to_flip=True,
     )
-    predictions = list(explain_instances(adapter, given, how))
-    return [one | {"sensitivity_max": value} for one, value in zip(predictions, moved, strict=True)]
+    predictions = list(explain_instances(adapter, scored_instances, explain_settings))
+    return [one | {"sensitivity_max": value} for one, value in zip(predictions, sensitivities, strict=True)]
 
 
-def _random(seed: int, identity: str, name: str, purpose: str) -> np.random.Generator:
-    """Random numbers of an explanation of a text; of what is erased the same for all explanations."""
+def _make_generator(seed: int, identity: str, name: str, purpose: str) -> np.random.Generator:
+    """Return the random numbers of a text's explanation; those of erasing are equal for all explanations."""
     return generator(seed, identity, purpose if purpose == PERTURBED else f"{name} {purpose}".strip())
 
 
-def per_text(predictions: Sequence[Row], rows: Sequence[Row]) -> Values:
-    """Each text's value of every score that has a direction, NaN where it is undefined."""
+def compute_per_text(predictions: Sequence[Row], rows: Sequence[Row]) -> Values:
+    """Return each text's value of every score that has a direction; NaN if it is undefined."""
     values: Values = {}
-    for made, chosen in ((EraserFaithfulness, None), (NormalizedFidelity, FIDELITY), (EraserAgreement, AGREEMENT)):
-        metric = made(keep_in_memory=True)
+    for kind, chosen in ((EraserFaithfulness, None), (NormalizedFidelity, FIDELITY), (EraserAgreement, AGREEMENT)):
+        metric = kind(keep_in_memory=True)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of scores that are not asked here
             options = {"label_names": LABELS, "per_instance": True}
@@ -242,10 +246,10 @@ def per_text(predictions: Sequence[Row], rows: Sequence[Row]) -> Values:
     return values
 
 
-def shares(
+def compute_shares(
     best: NDArray[np.float64], other: NDArray[np.float64], up: bool, clusters: NDArray[np.int64], tie: float
 ) -> NDArray[np.float64]:
-    """For each cluster the share of its texts where ``best`` scores better than ``other``, ties half; NaN for none."""
+    """Return for each cluster the share of texts where ``best`` beats ``other``, ties half; NaN without texts."""
     difference = (best - other) * (1 if up else -1)
     defined = ~np.isnan(difference)
     win = np.where(np.abs(difference) <= tie, 0.5, difference > 0)
@@ -256,8 +260,8 @@ def shares(
     return share
 
 
-def judged(score: str, up: bool, wins: Wins, kinds: Sequence[str], settings: BenchmarkSettings) -> Row:
-    """One score's judgement, over all kinds, by explanation, by kind, and by both."""
+def judge_score(score: str, up: bool, wins: Wins, kinds: Sequence[str], settings: BenchmarkSettings) -> Row:
+    """Return one score's judgement: over all kinds, by explanation, by kind, and by both."""
     groups: dict[str, list[NDArray[np.float64]]] = defaultdict(list)
     for kind in kinds:
         columns = np.stack([wins[kind, score, name] for name in CANDIDATES])
@@ -266,20 +270,20 @@ def judged(score: str, up: bool, wins: Wins, kinds: Sequence[str], settings: Ben
         for name, column in zip(CANDIDATES, columns, strict=True):
             groups[name].append(column)
             groups[f"{kind} {name}"].append(column)
-    of = {key: _with_interval(np.concatenate(parts), settings) for key, parts in groups.items()}
-    verdicts = {kind: {name: verdict(of[f"{kind} {name}"]) for name in CANDIDATES} for kind in kinds}
+    results = {key: _compute_interval(np.concatenate(parts), settings) for key, parts in groups.items()}
+    verdicts = {kind: {name: decide_verdict(results[f"{kind} {name}"]) for name in CANDIDATES} for kind in kinds}
     return {
         "name": score,
         "better": "higher" if up else "lower",
-        **of["all"],
-        "verdicts": {name: verdict(of[name]) for name in CANDIDATES},
-        "explanations": {name: of[name] for name in CANDIDATES},
-        "kinds": {kind: {**of[f"kind {kind}"], "verdicts": verdicts[kind]} for kind in kinds},
+        **results["all"],
+        "verdicts": {name: decide_verdict(results[name]) for name in CANDIDATES},
+        "explanations": {name: results[name] for name in CANDIDATES},
+        "kinds": {kind: {**results[f"kind {kind}"], "verdicts": verdicts[kind]} for kind in kinds},
     }
 
 
-def _with_interval(values: NDArray[np.float64], settings: BenchmarkSettings) -> Row:
-    """The mean over clusters, with its interval."""
+def _compute_interval(values: NDArray[np.float64], settings: BenchmarkSettings) -> Row:
+    """Return the mean over clusters and its interval."""
     if np.isnan(values).all():
         return {"auc": None, "auc_ci": None}
     builder = StatisticsBuilder(len(values))
@@ -289,37 +293,39 @@ def _with_interval(values: NDArray[np.float64], settings: BenchmarkSettings) -> 
     return {"auc": float(statistics.scores()["auc"]), "auc_ci": [float(end) for end in bounds["auc"]]}
 
 
-def verdict(judgement: Mapping[str, Any]) -> str:
-    """Whether the interval lies above a coin's throw, below it, or holds it."""
+def decide_verdict(judgement: Mapping[str, Any]) -> str:
+    """Compare an interval with 0.5: "better", "worse", "tie" or "undefined"."""
     if judgement["auc"] is None:
         return "undefined"
     low, high = judgement["auc_ci"]
     return "better" if low > 0.5 else "worse" if high < 0.5 else "tie"
 
 
-def benchmark_tables(result: Mapping[str, Any]) -> Tables:
-    """A table of all kinds, and one for each: how often each score puts the true explanation before each other one;
-    both again by trained models where these judged beside closed-form ones."""
+def make_benchmark_tables(result: Mapping[str, Any]) -> Tables:
+    """Return a table over all kinds and one by kind: how often each score ranks the true explanation first.
+
+    There are two more tables if trained models judged beside closed-form ones.
+    """
     tables = Tables("benchmark-scores")
     networks = result.get(TRAINED, {})
     alone = networks and TRAINED not in result["scores"][0]
-    tables.tables += _tables_of(result["scores"], result["kinds"], "trained models" if alone else "")
+    tables.tables += _make_tables(result["scores"], result["kinds"], "trained models" if alone else "")
     if networks and not alone:
         scores = [{"name": one["name"], "better": one["better"], **one[TRAINED]} for one in result["scores"]]
         kinds = {kind: result["kinds"][kind] for kind, facts in networks.items() if facts["judges"]}
-        tables.tables += _tables_of(scores, kinds, "trained models", name=f"{TRAINED}_")
-    tables.tables[-1].notes += [f"{kind}: {said_of(facts)}" for kind, facts in networks.items()]
+        tables.tables += _make_tables(scores, kinds, "trained models", name=f"{TRAINED}_")
+    tables.tables[-1].notes += [f"{kind}: {describe_network(facts)}" for kind, facts in networks.items()]
     return tables
 
 
-def _tables_of(
+def _make_tables(
     scores: Sequence[Row], sizes: Mapping[str, Mapping[str, int]], models: str, name: str = ""
 ) -> list[Table]:
     texts, by = sum(one["texts"] for one in sizes.values()), f", {models}" if models else ""
     first = Table(f"{name}scores", f"All kinds, {texts} texts{by}", ("score", "better"), ("all", *CANDIDATES))
     for one in scores:
         parts = {"all": one, **one["explanations"]}
-        first.add(one["name"], one["better"], **{name: _cell(part) for name, part in parts.items()})
+        first.add(one["name"], one["better"], **{name: _make_cell(part) for name, part in parts.items()})
     first.notes += [
         "The share of texts where a score puts the true explanation first, a tie half; brackets: 95 % interval; "
         "=: the interval holds a coin's 0.5, !: it lies below.",
@@ -328,11 +334,11 @@ def _tables_of(
     ]
     kinds = Table(f"{name}kinds", f"By kind of planting, over all explanations{by}", ("score",), tuple(sizes))
     for one in scores:
-        kinds.add(one["name"], **{kind: _cell(part) for kind, part in one["kinds"].items()})
+        kinds.add(one["name"], **{kind: _make_cell(part) for kind, part in one["kinds"].items()})
     return [first, kinds]
 
 
-def _cell(part: Mapping[str, Any]) -> Cell:
+def _make_cell(part: Mapping[str, Any]) -> Cell:
     low, high = part["auc_ci"] or (None, None)
-    mark = {"tie": "=", "worse": "!"}.get(verdict(part), "")
+    mark = {"tie": "=", "worse": "!"}.get(decide_verdict(part), "")
     return Cell(part["auc"], digits=2, low=low, high=high, mark=mark)

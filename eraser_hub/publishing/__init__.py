@@ -1,1 +1,1 @@
-"""Built folders -> the Hub: metric Spaces, publishing, serving, the viewer's limits."""
+"""Publish built folders: metric Spaces, uploads to the Hub, a local server, and the viewer's limits."""

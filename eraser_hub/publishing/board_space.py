@@ -1,8 +1,8 @@
-"""The results board's Space, ``hub/results_board``: written as a whole, and known again by the digests of its files.
+"""The Space of the results board, ``hub/results_board``, written as a whole and identified by the digests of its files.
 
-app.py board.json README.md requirements.txt    what the Space runs and shows
-settings.json                                   whose datasets and metrics it takes: empty here, `publish` fills it in
-written.json                                    path -> SHA-256 of the files above, by which `publish` knows them
+app.py board.json README.md requirements.txt    the Space's code and data
+settings.json                                   the namespace of its datasets and metrics: empty here, set by `publish`
+written.json                                    path -> SHA-256 of the files above, by which `publish` identifies them
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ BOARD, SETTINGS, WRITTEN = "results_board", "settings.json", "written.json"
 
 
 def write_board_space(folder: Path, files: Mapping[str, str], beside: Callable[[], object]) -> list[Path]:
-    """Write the Space's folder all at once; files of other names in it are people's, and stay.
+    """Write the Space's folder at once; files of other names in it are kept.
 
     Args:
-        folder: where to, e.g. ``hub/results_board``.
-        files: name -> text.
-        beside: writes what belongs to it, once the Space is written and before it takes its name: where either fails,
-            neither is there.
+        folder: The folder, e.g. ``hub/results_board``.
+        files: Maps a name to its text.
+        beside: Writes further files, after the Space is written and before it takes its name: if either fails, neither
+            exists.
 
     Returns:
         The files written.
 
     Raises:
-        DataError: a folder that is none of this function's, a file or a link in its place, or it cannot be written;
-            what stands there is as it was.
+        DataError: The folder was not written by this function, is a file or a link, or cannot be written; it stays
+            unchanged.
     """
     refuse_others(folder, WRITTEN, "eraser-hub board", "space")
     contents = {name: text.encode() for name, text in files.items()}
@@ -46,11 +46,11 @@ def write_board_space(folder: Path, files: Mapping[str, str], beside: Callable[[
 
 
 def verify_board_space(folder: Path, files: Mapping[str, Path]) -> None:
-    """Raise a DataError for each file of the Space that is not as `write_board_space` wrote it, or not of it.
+    """Raise a DataError for each file of the Space that `write_board_space` did not write so.
 
     Args:
-        folder: the Space's.
-        files: path -> file, of what is to be published.
+        folder: The folder of the Space.
+        files: Maps the path of a file to publish to the file.
     """
     again = "run `eraser-hub board` again"
     try:
@@ -65,13 +65,13 @@ def verify_board_space(folder: Path, files: Mapping[str, Path]) -> None:
 
 
 def verify_written(files: Mapping[str, Path], digests: Mapping[str, str], folder: Path | str, verb: str) -> None:
-    """Raise a DataError for each file that a verb did not write so, or not at all, and for each that is missing.
+    """Raise a DataError for each file that a verb did not write so, or not at all, and for each missing file.
 
     Args:
-        files: path -> file, of what is to be published.
-        digests: path -> SHA-256 of what the verb wrote.
-        folder: which errors name for a missing file.
-        verb: of ``eraser-hub``.
+        files: Maps the path of a file to publish to the file.
+        digests: Maps a path to the SHA-256 of the file that the verb wrote.
+        folder: The folder that errors name for a missing file.
+        verb: The verb of ``eraser-hub``.
     """
     errors = []
     for path in sorted(digests.keys() | files.keys()):

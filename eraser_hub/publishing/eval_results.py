@@ -1,11 +1,11 @@
-"""A model's scores as the Hub shows them: ``.eval_results/*.yaml``, and ``model-index`` in the model's card.
+"""A model's scores in the Hub's formats: ``.eval_results/*.yaml``, and ``model-index`` in the model's card.
 
-    eval_results/ORG/MODEL/.eval_results/eraser.yaml    a value a task of the dataset's eval.yaml, its signature a note
-    eval_results/ORG/MODEL/README.md                    the same as metadata of a card
+    eval_results/ORG/MODEL/.eval_results/eraser.yaml    one value per task of the dataset's eval.yaml, with its
+    signature eval_results/ORG/MODEL/README.md                    the same values as metadata of a card
 
-`write_eval_results` (``score --eval-results``) adds to what stands there, so that several corpora and splits gather;
-`results_files` (``publish --eval-results``) fills in the datasets' namespace and brings the metadata into the card that
-the model has. Both formats are read and written by huggingface_hub's own classes.
+`write_eval_results` (``score --eval-results``) adds to existing files, so several corpora and splits accumulate.
+`make_results_files` (``publish --eval-results``) fills in the datasets' namespace and merges the metadata into the
+model's card. huggingface_hub's own classes read and write both formats.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FOLDER, HIDDEN, CARD = Path("eval_results"), ".eval_results", "README.md"
 
 
 def check_model(model: str) -> None:
-    """Raise a DataError where ``model`` is no id ``ORG/MODEL`` of the Hub."""
+    """Raise a DataError if ``model`` is not an id ``ORG/MODEL`` of the Hub."""
     from huggingface_hub.errors import HFValidationError
     from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 
@@ -48,21 +48,21 @@ def check_model(model: str) -> None:
 def write_eval_results(
     model: str, scores: Mapping[str, Any], built: BuiltDataset, *, source: str | None = None, folder: Path = FOLDER
 ) -> tuple[list[Path], list[str]]:
-    """Write a model's scores into ``folder/ORG/MODEL``; entries of other tasks that stand there are kept.
+    """Write a model's scores into ``folder/ORG/MODEL``; existing entries of other tasks are kept.
 
     Args:
         model: ``ORG/MODEL``.
-        scores: what ``score --score-file`` writes: with config, split and signature.
-        built: the dataset that was answered; on the Hub, its commit becomes the revision.
-        source: the address of the predictions, where they have one.
-        folder: where the models' folders are.
+        scores: The output of ``score --score-file``, with config, split and signature.
+        built: The dataset; if it is on the Hub, its commit becomes the revision.
+        source: The address of the predictions, if they have one.
+        folder: The folder of all models.
 
     Returns:
-        The files written, and lines for the user: what has no value, what `publish` fills in.
+        The files written, and lines for the user: tasks without a value, fields that `publish` fills in.
 
     Raises:
-        DataError: a dataset, or a split, that has no tasks; no headline score at all; a file there that is not as this
-            function writes it.
+        DataError: A dataset or split without tasks, no headline score, or an existing file that this function did not
+            write.
     """
     check_model(model)
     name, config, split = built.place.dataset, str(scores["config"]), str(scores["split"])
@@ -70,14 +70,15 @@ def write_eval_results(
         what = f"the dataset {name}" if name not in HEADLINES else f"the split {split}"
         message = f"{what} has no tasks in an eval.yaml, so no results can answer them"
         raise DataError(message, rule="unsupported", argument="eval_results")
-    values = list(_values(name, scores))
+    values = list(_list_headlines(name, scores))
     if not values:
         expected = ", ".join(headline.key for headline in HEADLINES[name])
         message = f"expected one of the scores {expected}, found none"
         raise DataError(message, rule="score-missing", argument="eval_results")
     dataset, revision = built.place.repository or name, built.folder.name if built.place.repository else None
     origin = {"source_url": source, "source_name": "Predictions" if source else None, "dataset_revision": revision}
-    entries = _entries([(task_id(config, split, each), value, why) for each, value, why in values], dataset, origin)
+    tasks = [(task_id(config, split, each), value, why) for each, value, why in values]
+    entries = _make_entries(tasks, dataset, origin)
     place: dict[str, Any] = {
         "task_type": get_task_category(name, config),
         "dataset_type": dataset,
@@ -86,12 +87,12 @@ def write_eval_results(
         "dataset_split": split,
         "dataset_revision": revision,
     }
-    results = [_result(place, headline, value, signature) for headline, value, signature in values]
-    there = folder / model
-    paths = [there / HIDDEN / f"{name}.yaml", there / CARD]
+    results = [_make_result(place, headline, value, signature) for headline, value, signature in values]
+    model_folder = folder / model
+    paths = [model_folder / HIDDEN / f"{name}.yaml", model_folder / CARD]
     by_task = {entry.task_id: entry for entry in (*read_entries(paths[0]), *entries)}  # the new one of a task counts
-    merged = _entries_text([entry for _, entry in sorted(by_task.items())])
-    for path, text in zip(paths, (merged, merged_card(_text(paths[1]), model, results, paths[1])), strict=True):
+    merged = _to_yaml([entry for _, entry in sorted(by_task.items())])
+    for path, text in zip(paths, (merged, merge_card(_read_text(paths[1]), model, results, paths[1])), strict=True):
         path.parent.mkdir(parents=True, exist_ok=True)
         atomic_write(path, text.encode())
     lacking = [each.name for each in HEADLINES[name] if each not in [headline for headline, _, _ in values]]
@@ -101,8 +102,8 @@ def write_eval_results(
     return paths, notes
 
 
-def _model_card(text: str, path: Path) -> tuple[ModelCard, ModelCardData]:
-    """A model's card, an empty one of no text, and its metadata; ``path`` names it in errors."""
+def _parse_model_card(text: str, path: Path) -> tuple[ModelCard, ModelCardData]:
+    """Parse a model's card and its metadata; an empty text gives an empty card. Errors name ``path``."""
     from huggingface_hub import ModelCard, ModelCardData
 
     try:
@@ -115,8 +116,8 @@ def _model_card(text: str, path: Path) -> tuple[ModelCard, ModelCardData]:
     return card, card.data
 
 
-def _values(name: str, scores: Mapping[str, Any]) -> Iterator[tuple[Headline, float, str]]:
-    """The headline scores that there are, each with the signature of the module that made it."""
+def _list_headlines(name: str, scores: Mapping[str, Any]) -> Iterator[tuple[Headline, float, str]]:
+    """Yield the available headline scores, each with the signature of its module."""
     blocks = [block for key in ("agreement", "faithfulness") if isinstance(block := scores.get(key), Mapping)]
     for headline in HEADLINES[name]:
         for block in blocks or [scores]:
@@ -127,84 +128,84 @@ def _values(name: str, scores: Mapping[str, Any]) -> Iterator[tuple[Headline, fl
                 yield headline, float(value), "; ".join([*lines, *run])
 
 
-def _entries(
+def _make_entries(
     values: Sequence[tuple[str, float, str]], dataset: str, origin: Mapping[str, Any]
 ) -> list[EvalResultEntry]:
-    """The entries of (task, value, signature)."""
+    """Return the entries of (task, value, signature)."""
     try:
         from huggingface_hub import EvalResultEntry
     except ImportError:
         message = "this huggingface_hub knows no results of evaluations (2.4 does): pip install -U huggingface_hub"
         raise DataError(message, rule="extra-missing", argument="eval_results") from None
-    how = {"dataset_id": dataset, "date": datetime.now(timezone.utc).date().isoformat(), **origin}
-    return [EvalResultEntry(task_id=task, value=value, notes=signature, **how) for task, value, signature in values]
+    options = {"dataset_id": dataset, "date": datetime.now(timezone.utc).date().isoformat(), **origin}
+    return [EvalResultEntry(task_id=task, value=value, notes=signature, **options) for task, value, signature in values]
 
 
-def _result(place: Mapping[str, Any], headline: Headline, value: float, signature: str) -> EvalResult:
+def _make_result(place: Mapping[str, Any], headline: Headline, value: float, signature: str) -> EvalResult:
     from huggingface_hub import EvalResult
 
     name = f"{headline.name}{' (lower is better)' if headline.lower else ''}"
-    how = {"signature": signature, "framework": FRAMEWORK}
-    return EvalResult(**place, metric_type=headline.key, metric_name=name, metric_value=value, metric_args=how)
+    options = {"signature": signature, "framework": FRAMEWORK}
+    return EvalResult(**place, metric_type=headline.key, metric_name=name, metric_value=value, metric_args=options)
 
 
-# -- what stands there, and what comes to it --------------------------------------------------------------------------
+# -- existing and new entries -----------------------------------------------------------------------------------------
 
 
 def read_entries(path: Path) -> list[EvalResultEntry]:
-    """The entries of an ``.eval_results`` file; none where there is no such file.
+    """Return the entries of an ``.eval_results`` file; an empty list if it does not exist.
 
     Raises:
-        DataError: it is not as the Hub's format has it.
+        DataError: The file is not in the Hub's format.
     """
     from huggingface_hub import parse_eval_result_entries
 
     if not path.is_file():
         return []
     try:
-        entries = parse_eval_result_entries(yaml.safe_load(_text(path)) or [])
+        entries = parse_eval_result_entries(yaml.safe_load(_read_text(path)) or [])
     except (yaml.YAMLError, KeyError, TypeError, AttributeError, ValueError) as error:
         message = f"expected a list of results, cannot be read ({get_first_line(error)})"
         raise DataError(message, rule="syntax", file=path) from None
     for entry in entries:
-        named = isinstance(entry.dataset_id, str) and isinstance(entry.task_id, str)
-        if not named or not isinstance(entry.value, int | float):
+        has_names = isinstance(entry.dataset_id, str) and isinstance(entry.task_id, str)
+        if not has_names or not isinstance(entry.value, int | float):
             message = f"expected a dataset, a task and a number, found {show(entry.value)}"
             raise DataError(message, rule="type", file=path)
     return entries
 
 
-def _entries_text(entries: Sequence[EvalResultEntry]) -> str:
+def _to_yaml(entries: Sequence[EvalResultEntry]) -> str:
     from huggingface_hub import eval_result_entries_to_yaml
 
     return yaml.safe_dump(eval_result_entries_to_yaml(list(entries)), sort_keys=False, allow_unicode=True, width=10_000)
 
 
-def merged_card(card: str, model: str, results: Sequence[EvalResult], path: Path) -> str:
-    """A model's card with these results in its metadata, in place of those of the same score of the same split.
+def merge_card(card: str, model: str, results: Sequence[EvalResult], path: Path) -> str:
+    """Return a model's card with these results in its metadata; they replace equal scores of the same split.
 
     Args:
-        card: the card's text; empty where the model has none.
+        card: The card's text; empty for a model without card.
         model: ``ORG/MODEL``.
-        results: what comes to it.
-        path: names the card in errors.
+        results: The new results.
+        path: The name of the card in errors.
 
     Raises:
-        DataError: a card whose metadata cannot be read.
+        DataError: A card whose metadata cannot be read.
     """
-    merged, data = _model_card(card, path)
-    keys = {_key(result) for result in results}
-    data.eval_results = [*(one for one in data.eval_results or () if _key(one) not in keys), *results]
+    merged, data = _parse_model_card(card, path)
+    keys = {_get_key(result) for result in results}
+    data.eval_results = [*(one for one in data.eval_results or () if _get_key(one) not in keys), *results]
     data.model_name = data.model_name or model.rpartition("/")[2]
     return str(merged)
 
 
-def _key(result: EvalResult) -> tuple[str | None, ...]:
+def _get_key(result: EvalResult) -> tuple[str | None, ...]:
     dataset = result.dataset_type.rpartition("/")[2]
     return dataset, result.dataset_config, result.dataset_split, result.metric_type
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     if not path.is_file():
         return ""
     with wrap_read_errors(path):
@@ -214,18 +215,18 @@ def _text(path: Path) -> str:
 # -- on its way to the Hub --------------------------------------------------------------------------------------------
 
 
-def results_files(model: str, namespace: str, card: str, out: Path, folder: Path = FOLDER) -> dict[str, Path]:
-    """What the model's repository is to hold: path there -> file, written below ``out``.
+def make_results_files(model: str, namespace: str, card: str, out: Path, folder: Path = FOLDER) -> dict[str, Path]:
+    """Write the files of the model's repository below ``out``; return path -> file.
 
     Args:
         model: ``ORG/MODEL``.
-        namespace: whose the datasets are that are named without one.
-        card: the text of the card that the model has on the Hub; empty where it has none.
-        out: receives the files.
-        folder: where `write_eval_results` wrote.
+        namespace: The namespace of datasets that are named without one.
+        card: The text of the model's card on the Hub; empty without one.
+        out: The folder that receives the files.
+        folder: The folder of `write_eval_results`.
 
     Raises:
-        DataError: nothing was written for the model; a file there, or the card, that cannot be read.
+        DataError: No results of the model, or a file or a card that cannot be read.
     """
     check_model(model)
     paths = sorted((folder / model / HIDDEN).glob("*.yaml"))
@@ -233,18 +234,18 @@ def results_files(model: str, namespace: str, card: str, out: Path, folder: Path
         message = f"no results: `eraser-hub score` with `eval_results` {model} writes them"
         raise DataError(message, rule="file-missing", file=folder / model)
 
-    def named(dataset: str) -> str:
+    def add_namespace(dataset: str) -> str:
         return dataset if "/" in dataset else f"{namespace}/{dataset}"
 
     files = {}
     (out / HIDDEN).mkdir(parents=True, exist_ok=True)
     for path in paths:
-        entries = [replace(entry, dataset_id=named(entry.dataset_id)) for entry in read_entries(path)]
+        entries = [replace(entry, dataset_id=add_namespace(entry.dataset_id)) for entry in read_entries(path)]
         files[f"{HIDDEN}/{path.name}"] = out / HIDDEN / path.name
-        files[f"{HIDDEN}/{path.name}"].write_text(_entries_text(entries), encoding="utf-8")
+        files[f"{HIDDEN}/{path.name}"].write_text(_to_yaml(entries), encoding="utf-8")
     local = folder / model / CARD
-    results = _model_card(_text(local), local)[1].eval_results or []
-    results = [replace(result, dataset_type=named(result.dataset_type)) for result in results]
+    results = _parse_model_card(_read_text(local), local)[1].eval_results or []
+    results = [replace(result, dataset_type=add_namespace(result.dataset_type)) for result in results]
     files[CARD] = out / CARD
-    files[CARD].write_text(merged_card(card, model, results, Path(f"{model}/{CARD}")), encoding="utf-8")
+    files[CARD].write_text(merge_card(card, model, results, Path(f"{model}/{CARD}")), encoding="utf-8")
     return files

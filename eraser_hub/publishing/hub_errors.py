@@ -1,4 +1,4 @@
-"""What the Hub, the network and the disk answer, in words: what was refused, whether waiting helps, what to do."""
+"""Explain errors of the Hub, the network and the disk: the refused action, whether waiting helps, and remedies."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _PASSING = frozenset({408, 409, 412, 429, 500, 502, 503, 504})
 
 
 class Refusal(DataError):
-    """A request that came to nothing.
+    """A failed request.
 
     Attributes:
-        passing: whether the same request may succeed later.
-        retry_after: the seconds that the Hub asks to wait, where it does.
+        passing: True if the same request may succeed later.
+        retry_after: The seconds that the Hub asks to wait, if it does.
     """
 
     def __init__(
@@ -45,8 +45,8 @@ class Refusal(DataError):
         self.passing, self.retry_after = passing, retry_after
 
 
-def redacted(text: str, token: str | None = None) -> str:
-    """The text without the token, and without anything that looks like one."""
+def redact(text: str, token: str | None = None) -> str:
+    """Return the text without the token, and without anything that resembles one."""
     if token:
         text = text.replace(token, "***")
     text = re.sub(r"\bhf_[A-Za-z0-9_]{6,}", "hf_***", text)
@@ -54,38 +54,38 @@ def redacted(text: str, token: str | None = None) -> str:
     return re.sub(r"//[^/@\s]+@", "//***@", text)
 
 
-def explained(error: BaseException, what: str, endpoint: str, token: str | None = None) -> Refusal:
-    """Why something could not be done, in one line.
+def explain_error(error: BaseException, what: str, endpoint: str, token: str | None = None) -> Refusal:
+    """Explain in one line why an action failed.
 
     Args:
-        error: what the client raised; its causes are looked at too.
-        what: what was tried, e.g. ``create org/eraser``.
-        endpoint: the Hub's address.
-        token: kept out of the message.
+        error: The client's error; its causes are read as well.
+        what: The action, e.g. ``create org/eraser``.
+        endpoint: The Hub's address.
+        token: The token, which the message must not hold.
     """
     if isinstance(error, Refusal):
         return error
-    for cause in _causes(error):
+    for cause in _list_causes(error):
         status = getattr(getattr(cause, "response", None), "status_code", None)
         if isinstance(status, int):
-            return _of_status(cause, status, what, token)
+            return _explain_status(cause, status, what, token)
         if isinstance(cause, OSError) and cause.errno == errno.ENOSPC:
             return Refusal(f"cannot {what}: no space left on this machine's disk", rule="file-unreadable")
         if type(cause).__name__ == "OfflineModeIsEnabled":
             return Refusal(f"cannot {what}: HF_HUB_OFFLINE is set")
         if _is_network(cause):
-            reason = redacted(str(cause) or type(cause).__name__, token)
-            message = f"cannot {what}: cannot reach {redacted(endpoint, token)}: {reason}"
+            reason = redact(str(cause) or type(cause).__name__, token)
+            message = f"cannot {what}: cannot reach {redact(endpoint, token)}: {reason}"
             return Refusal(message, passing=True, rule="network")
-    text = redacted(" ".join(str(error).split())[:500], token)
+    text = redact(" ".join(str(error).split())[:500], token)
     return Refusal(f"cannot {what}: {type(error).__name__}: {text}")
 
 
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    seen: set[int] = set()
+def _list_causes(error: BaseException) -> Iterator[BaseException]:
+    visited: set[int] = set()
     current: BaseException | None = error
-    while current is not None and id(current) not in seen:
-        seen.add(id(current))
+    while current is not None and id(current) not in visited:
+        visited.add(id(current))
         yield current
         current = current.__cause__ or current.__context__
 
@@ -100,20 +100,20 @@ def _is_network(error: BaseException) -> bool:
     )
 
 
-def _of_status(error: BaseException, status: int, what: str, token: str | None) -> Refusal:
+def _explain_status(error: BaseException, status: int, what: str, token: str | None) -> Refusal:
     response = error.response  # type: ignore[attr-defined]
     detail = response.headers.get("X-Error-Message") or getattr(error, "server_message", None) or ""
     words = _WORDS.get(status) or ("the Hub has a fault" if status >= 500 else "the Hub refuses")
-    detail = redacted(" ".join(str(detail).split())[:300], token)
+    detail = redact(" ".join(str(detail).split())[:300], token)
     message = f"cannot {what}: {words} ({status}{f': {detail}' if detail else ''})"
-    retry_after = _seconds(response.headers.get("Retry-After")) if status in (429, 503) else None
+    retry_after = _parse_seconds(response.headers.get("Retry-After")) if status in (429, 503) else None
     if retry_after is not None:
         message += f"; it asks to wait {retry_after:g} s"
     return Refusal(message, passing=status in _PASSING, retry_after=retry_after)
 
 
-def _seconds(header: str | None) -> float | None:
-    """A Retry-After header: seconds, or a date."""
+def _parse_seconds(header: str | None) -> float | None:
+    """Parse a Retry-After header: seconds, or a date."""
     if not header:
         return None
     if re.fullmatch(r"\d{1,9}(\.\d+)?", header.strip()):

@@ -17,18 +17,18 @@ _BRANCH = re.compile(r"[A-Za-z0-9][\w./-]{0,200}")
 
 @dataclass(frozen=True)
 class PublishArguments(Options):
-    """What to publish of a folder, and where to.
+    """The folder to publish, and its destination.
 
     Attributes:
-        namespace: The user or organisation on the Hub, e.g. `org` for `org/eraser`.
-        datasets: Publish this dataset. May be given again.
-        metrics: Publish this metric. May be given again.
+        namespace: User or organisation on the Hub, e.g. `org` for `org/eraser`.
+        datasets: Dataset to publish; repeatable.
+        metrics: Metric to publish; repeatable.
         private: Create new repositories as private ones.
-        revision: The branch to publish to; tags are set for main alone.
+        revision: Branch to publish to; only main gets tags.
         dry_run: Check and print the plan, without network.
-        check: Compare what is published with the folder, and send nothing.
-        eval_results: ORG/MODEL: send this model's results, which `score` wrote with `eval_results`, to its repository.
-        collection: Put it all into a collection of the namespace.
+        check: Compare the Hub with the folder, and send nothing.
+        eval_results: ORG/MODEL: publish the results that `score` wrote with `eval_results`.
+        collection: Add everything to a collection of the namespace.
     """
 
     namespace: str
@@ -56,12 +56,12 @@ class PublishArguments(Options):
 
 @dataclass(frozen=True)
 class ServeArguments(Options):
-    """What to serve, where, and to whom.
+    """The folder to serve, and its address.
 
     Attributes:
-        host: The address to bind; 0.0.0.0 for other machines to reach it.
-        port: The port; 0 for any free one.
-        namespaces: Answer ORG/NAME for this ORG only; by default for any. May be given again.
+        host: Address to bind; 0.0.0.0 lets other machines connect.
+        port: Port; 0 for any free one.
+        namespaces: Answer ORG/NAME for this ORG only; default: any; repeatable.
     """
 
     folder: Folder = "hub"

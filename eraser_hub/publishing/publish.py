@@ -1,8 +1,8 @@
-"""Built folders -> repositories on the Hub: changed files only, one commit each, a tag per version.
+"""Publish built folders as repositories on the Hub: changed files only, one commit each, one tag per version.
 
-A run can be repeated at any point: it lists what the Hub holds, uploads what differs, and sets the tags that are
-missing. A repository's files come in one commit, so that no reader meets half of them, and the commit is compared with
-the folder before it is called published.
+A run can be repeated at any point: it lists the files on the Hub, uploads those that differ, and sets missing tags. A
+repository's files come in one commit, so readers never see half of them. The commit is compared with the folder before
+it counts as published.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any
 from eraser_hub.records.errors import DataError, raise_all
 from eraser_hub.records.options import as_list
 
-from .eval_results import CARD, FOLDER, check_model, results_files
+from .eval_results import CARD, FOLDER, check_model, make_results_files
 from .options import PublishArguments
 from .publisher import Publisher, Say, client
-from .uploads import Upload, collect, compare, filled, plan_lines, stamps_of, verify
+from .uploads import Upload, collect, compare, describe_plan, fill_namespace, read_stamps, verify
 
 COLLECTION = "Human rationales: datasets, metrics, results"
 
@@ -36,20 +36,21 @@ def publish(
     """Publish built folders under a namespace.
 
     Args:
-        what: the folder, the namespace and the choices. With neither datasets, metrics nor ``eval_results`` named, all
-            that is built; the board's Space counts as a metric, ``results_board``.
-        results_folder: where the models' results lie (`eval_results.write_eval_results`).
-        say: takes each line: the plan first, the addresses last.
-        endpoint, token: of the Hub, by default the client's own settings.
-        pause: seconds before the first further try of a failed request.
-        source: the folder of metric modules, by default the package's own.
+        what: The folder, the namespace and the choices. Without datasets, metrics and ``eval_results``, everything that
+            is built; the board's Space counts as the metric ``results_board``.
+        results_folder: The folder of the models' results (`eval_results.write_eval_results`).
+        say: Receives each line: the plan first, the addresses last.
+        endpoint: The Hub's address; by default the client's own setting.
+        token: The Hub's token; by default the client's own setting.
+        pause: Seconds before the first retry of a failed request.
+        source: The folder of metric modules, by default the package's own.
 
     Returns:
-        The addresses of what was published; none after a dry run or a check.
+        The published addresses; none after a dry run or a check.
 
     Raises:
-        DataError: a folder is not as built or fails its check (nothing is sent then), the Hub holds something else
-            (``check``), or refuses; what had been published by then is said, and running again uploads the rest.
+        DataError: A folder is not as built or fails its check (nothing is sent then), or the Hub holds other files
+            (``check``) or refuses; the message lists what is published, and a further run uploads the rest.
     """
     folder, namespace, check = Path(what.folder), what.namespace, what.check
     datasets, metrics = as_list(what.datasets), as_list(what.metrics)
@@ -58,13 +59,15 @@ def publish(
         built = collect(folder, namespace, datasets, metrics, source=source) if named else []
         for upload in built:
             verify(upload, folder, source)
-        uploads = [filled(upload, namespace, Path(aside) / upload.name) for upload in built]
+        uploads = [fill_namespace(upload, namespace, Path(aside) / upload.name) for upload in built]
         api = None if what.dry_run else client(endpoint, token, writes=not check)
-        how: dict[str, Any] = {"revision": what.revision, "private": what.private, "pause": pause}
-        publisher = None if api is None else Publisher(api, say, **how)
+        options: dict[str, Any] = {"revision": what.revision, "private": what.private, "pause": pause}
+        publisher = None if api is None else Publisher(api, say, **options)
         if what.eval_results is not None:
-            uploads.append(_results(what.eval_results, namespace, publisher, results_folder, Path(aside) / "model"))
-        different = _differences(uploads, publisher, say)
+            uploads.append(
+                _collect_results(what.eval_results, namespace, publisher, results_folder, Path(aside) / "model")
+            )
+        different = _find_differences(uploads, publisher, say)
         if publisher is None or check:
             raise_all(different)
             say(
@@ -73,31 +76,33 @@ def publish(
                 else "dry run: nothing was asked of the Hub, nothing sent"
             )
             return []
-        addresses = _send(uploads, publisher, folder)
+        addresses = _publish_all(uploads, publisher, folder)
         if what.collection and what.revision == "main" and built:
             publisher.add_to_collection(namespace, COLLECTION, uploads)
         return addresses
 
 
-def _results(model: str, namespace: str, publisher: Publisher | None, folder: Path, out: Path) -> Upload:
-    """The upload of a model's results: below ``folder`` as they were written, below ``out`` as they are sent."""
+def _collect_results(model: str, namespace: str, publisher: Publisher | None, folder: Path, out: Path) -> Upload:
+    """Return the upload of a model's results: read below ``folder``, written below ``out``."""
     check_model(model)
-    card = "" if publisher is None else publisher.text(model, CARD)
+    card = "" if publisher is None else publisher.read_text(model, CARD)
     if card is None:
         message = f"there is no model {model} on the Hub (or this token may not see it): upload it first"
         raise DataError(message, rule="hub")
-    files = results_files(model, namespace, card, out, folder)
+    files = make_results_files(model, namespace, card, out, folder)
     return Upload(model, model, "model", files, (), "", keeps_others=True)
 
 
-def _differences(uploads: Sequence[Upload], publisher: Publisher | None, say: Say) -> list[DataError]:
-    """Say the plan of each upload; an error for each repository that does not hold what the folder does. Without a
-    publisher none is asked."""
+def _find_differences(uploads: Sequence[Upload], publisher: Publisher | None, say: Say) -> list[DataError]:
+    """Report the plan of each upload; return an error for each repository that differs from its folder.
+
+    Without a publisher the Hub is not asked.
+    """
     errors = []
     for upload in uploads:
-        remote = None if publisher is None else publisher.remote(upload)
+        remote = None if publisher is None else publisher.list_files(upload)
         changes = None if publisher is None else compare(upload, remote or {})
-        for line in plan_lines(upload, changes):
+        for line in describe_plan(upload, changes):
             say(line)
         if publisher is not None and remote is None:
             errors.append(DataError("not published, or this token may not see it", rule="hub", file=upload.repo_id))
@@ -108,19 +113,19 @@ def _differences(uploads: Sequence[Upload], publisher: Publisher | None, say: Sa
     return errors
 
 
-def _send(uploads: Sequence[Upload], publisher: Publisher, folder: Path) -> list[str]:
-    """Publish one after another; their addresses."""
+def _publish_all(uploads: Sequence[Upload], publisher: Publisher, folder: Path) -> list[str]:
+    """Publish the uploads one after another; return their addresses."""
     addresses: list[str] = []
     for upload in uploads:
         try:
-            if stamps_of(upload.stamps) != upload.stamps:
+            if read_stamps(upload.stamps) != upload.stamps:
                 message = "changed since it was checked: run the same command again"
                 raise DataError(message, rule="file-changed", file=folder / upload.name)
             addresses.append(publisher.publish(upload))
         except DataError as error:
             waiting = [other.repo_id for other in uploads[len(addresses) :]]
-            done = f"published: {', '.join(addresses)}; " if addresses else ""
-            again = f"{done}not published: {', '.join(waiting)}; the same command uploads the rest"
+            published = f"published: {', '.join(addresses)}; " if addresses else ""
+            again = f"{published}not published: {', '.join(waiting)}; the same command uploads the rest"
             raise DataError(f"{error}\n{again}", rule=error.rule) from None
         publisher.say(f"published {addresses[-1]}")
     return addresses

@@ -1,4 +1,4 @@
-"""A Hub that is asked and written to, with patience where that helps and clear words where it does not."""
+"""A client of a Hub, with retries for passing errors and clear messages for others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 from eraser_hub.records.errors import DataError
 from eraser_hub.version import __version__
 
-from .hub_errors import explained
+from .hub_errors import explain_error
 from .uploads import Upload, compare
 
 if TYPE_CHECKING:
@@ -28,14 +28,14 @@ Say = Callable[[str], None]
 
 
 class Publisher:
-    """Talks to one Hub, with patience where that helps and clear words where it does not.
+    """A client of one Hub, with retries for passing errors and clear messages for others.
 
     Args:
-        api: the client; its token never leaves it.
-        say: takes each line of the report.
-        revision: the branch to publish to.
-        private: whether repositories that do not exist yet are created private.
-        pause: seconds before the first further try of a request; it doubles.
+        api: The client; its token never leaves it.
+        say: Receives each line of the report.
+        revision: The branch to publish to.
+        private: Create new repositories as private ones.
+        pause: Seconds before the first retry of a request; it doubles.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Publisher:
     def attempt(
         self, what: str, call: Callable[Arguments, Answer], *arguments: Arguments.args, **named: Arguments.kwargs
     ) -> Answer:
-        """Return the call's answer; try again after errors that pass.
+        """Return the call's result; retry after passing errors.
 
         Raises:
             Refusal: (a DataError) what was refused and what helps.
@@ -60,8 +60,8 @@ class Publisher:
                 return call(*arguments, **named)
             except Exception as error:  # the client raises its own, httpx's, requests' and the system's
                 token = self.api.token if isinstance(self.api.token, str) else get_token()
-                refusal = explained(error, what, str(self.api.endpoint), token)
-                # the client tries some requests again itself: what it was patient with for long is not begun anew
+                refusal = explain_error(error, what, str(self.api.endpoint), token)
+                # the client retries some requests itself: long retries are not repeated
                 if not refusal.passing or not left or time.monotonic() - began > CLIENT_PATIENCE:
                     raise refusal from None
                 wait = pause if refusal.retry_after is None else refusal.retry_after
@@ -71,12 +71,12 @@ class Publisher:
                 time.sleep(wait)
                 pause *= 2
 
-    def remote(self, upload: Upload, revision: str | None = None) -> dict[str, tuple[str, str | None]] | None:
-        """Path -> (blob id, SHA-256 in LFS) of what the Hub holds; None where there is no such repository or branch."""
+    def list_files(self, upload: Upload, revision: str | None = None) -> dict[str, tuple[str, str | None]] | None:
+        """Return path -> (blob id, SHA-256 in LFS) on the Hub; None without repository or branch."""
         from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
         from huggingface_hub.hf_api import RepoFile
 
-        def ask() -> dict[str, tuple[str, str | None]] | None:
+        def fetch() -> dict[str, tuple[str, str | None]] | None:
             try:
                 of: dict[str, Any] = {"repo_type": upload.kind, "revision": revision or self.revision}
                 rows = list(self.api.list_repo_tree(upload.repo_id, recursive=True, **of))
@@ -87,12 +87,12 @@ class Publisher:
             files = (row for row in rows if isinstance(row, RepoFile))
             return {row.path: (row.blob_id, row.lfs.sha256 if row.lfs else None) for row in files}
 
-        return self.attempt(f"list {upload.repo_id}", ask)
+        return self.attempt(f"list {upload.repo_id}", fetch)
 
-    def text(self, model: str, path: str) -> str | None:
-        """A text file of a model's repository; empty where it has no such file, None where there is no such model."""
+    def read_text(self, model: str, path: str) -> str | None:
+        """Return a text file of a model's repository; empty without the file, None without the model."""
 
-        def ask() -> str | None:
+        def fetch() -> str | None:
             if not self.api.repo_exists(model):
                 return None
             revision = self.revision if self.api.revision_exists(model, self.revision) else "main"
@@ -102,10 +102,10 @@ class Publisher:
                 file = self.api.hf_hub_download(model, path, revision=revision, local_dir=aside)
                 return Path(file).read_text("utf-8")
 
-        return self.attempt(f"read {path} of {model}", ask)
+        return self.attempt(f"read {path} of {model}", fetch)
 
     def add_to_collection(self, namespace: str, title: str, uploads: Iterable[Upload]) -> None:
-        """Put datasets and Spaces into a collection of the namespace, which is created where there is none."""
+        """Add datasets and Spaces to a collection of the namespace; create it if it does not exist."""
         what, create = f"create the collection {title!r} of {namespace}", self.api.create_collection
         collection = self.attempt(what, create, title, namespace=namespace, private=self.private, exists_ok=True)
         there = {item.item_id for item in collection.items}
@@ -117,18 +117,18 @@ class Publisher:
         self.say(f"collection {collection.url}")
 
     def publish(self, upload: Upload) -> str:
-        """Create, commit, compare, tag; the address of what now is on the Hub."""
+        """Create, commit, compare and tag a repository; return its address."""
         repo_id, kind = upload.repo_id, upload.kind
         if not upload.keeps_others:  # a model is its owner's to create
             space: dict[str, Any] = {"space_sdk": "gradio"} if kind == "space" else {}
-            how = {"repo_type": kind, "private": self.private or None, "exist_ok": True, **space}
-            self.attempt(f"create {repo_id}", self.api.create_repo, repo_id, **how)
+            options = {"repo_type": kind, "private": self.private or None, "exist_ok": True, **space}
+            self.attempt(f"create {repo_id}", self.api.create_repo, repo_id, **options)
         if self.revision != "main":
             what, create = f"create the branch {self.revision} of {repo_id}", self.api.create_branch
             self.attempt(what, create, repo_id, branch=self.revision, repo_type=kind, exist_ok=True)
         # a try that failed may have reached the Hub all the same, so each starts by listing what is there
         self.attempt(f"upload to {repo_id}", self._commit, upload)
-        left = compare(upload, self.remote(upload) or {})
+        left = compare(upload, self.list_files(upload) or {})
         if left:
             paths = ", ".join([*left.added, *left.changed, *left.removed][:10])
             message = f"{repo_id} does not hold what was uploaded: {paths}; run the same command again"
@@ -141,13 +141,13 @@ class Publisher:
     def _commit(self, upload: Upload) -> None:
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
-        changes = compare(upload, self.remote(upload) or {})
+        changes = compare(upload, self.list_files(upload) or {})
         if not changes:
             return
         add = [CommitOperationAdd(path, str(upload.files[path])) for path in changes.added + changes.changed]
         remove = [CommitOperationDelete(path) for path in changes.removed]
         of: dict[str, Any] = {"repo_type": upload.kind, "revision": self.revision}
-        self.api.create_commit(upload.repo_id, [*add, *remove], commit_message=upload.message, **of)
+        self.api.create_commit(upload.repo_id, [*add, *remove], commit_message=upload.commit_message, **of)
 
     def _tag(self, upload: Upload) -> None:
         repo_id, kind = upload.repo_id, upload.kind
@@ -158,7 +158,7 @@ class Publisher:
             if tags.get(tag) == head and head is not None:
                 continue
             if tag in tags and tag not in upload.moving_tags:
-                if compare(upload, self.remote(upload, tag) or {}):
+                if compare(upload, self.list_files(upload, tag) or {}):
                     self.say(f"  {repo_id}: {tag} stays on the commit it names; a new version gets a tag of its own")
                 continue
             if tag in tags:
@@ -167,12 +167,12 @@ class Publisher:
 
 
 def client(endpoint: str | None, token: str | None, *, writes: bool = True) -> HfApi:
-    """The Hub library's client; who only reads needs no token."""
+    """Return the Hub library's client; reading needs no token."""
     import huggingface_hub
     from huggingface_hub.utils import disable_progress_bars  # type: ignore[attr-defined]
     from huggingface_hub.utils import logging as hub_logging
 
-    # its warnings repeat what is said here, and name presigned addresses
+    # its warnings repeat our messages and name presigned addresses
     hub_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     disable_progress_bars()
     if huggingface_hub.constants.HF_HUB_OFFLINE:

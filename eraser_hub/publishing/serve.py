@@ -1,15 +1,15 @@
-"""A read-only Hub for a cluster without internet: the folders that ``build`` wrote, over HTTP.
+"""A read-only Hub for a cluster without internet: it serves the folders of ``build`` over HTTP.
 
-On the standard library alone: the read endpoints over plain files are few. (olah mirrors git repositories, so all that
-`build` wrote would have to be committed a second time; from a local mirror it reads a whole file into memory for each
-request and answers no ranges, which streaming readers of Parquet live on.)
+It uses the standard library alone: the read endpoints over plain files are few. (olah mirrors git repositories, so
+built folders would have to be committed a second time. From a local mirror it reads a whole file into memory for each
+request, and it serves no ranges, which streaming readers of Parquet need.)
 
 Ids: ``NAME`` and ``ORG/NAME`` are the same folder. ``load_dataset("eraser", "movies")`` works with huggingface_hub
-before 1.16; later ones refuse an id without a namespace themselves, before they ask any server, and are given
-``load_dataset("org/eraser", "movies")``. ``evaluate.load("eraser_faithfulness")`` works with all.
+before 1.16; later versions refuse ids without a namespace before they ask any server, and need
+``load_dataset("org/eraser", "movies")``. ``evaluate.load("eraser_faithfulness")`` works with all versions.
 
-Nothing but files below the folder is served, by construction: a request's path is never joined to a folder, it is
-looked up in the listing of what lies there. Hidden names and links that lead out are not listed.
+Only files below the folder are served, by construction: a request's path is never joined to a folder, but looked up in
+the listing of its files. Hidden names and links that lead out are not listed.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _RESOLVE = re.compile(rf"/(?:(?P<kind>datasets|spaces)/)?{_ID}/resolve/(?P<revis
 
 @dataclass(frozen=True, slots=True)
 class HubFile:
-    """One file of a repository: its size, what changes when its content does, and the LFS digest if it has one."""
+    """A file of a repository: its size, an id that changes with its content, and its LFS digest if it has one."""
 
     size: int
     oid: str
@@ -62,9 +62,9 @@ class HubFile:
 
 
 class Folder:
-    """A folder as a repository of one revision, ``main``; its commit changes when a file in it does.
+    """A folder as a repository of one revision, ``main``; its commit changes when a file changes.
 
-    What is served may be anything with the same four methods.
+    Any class with the same four methods can be served.
     """
 
     def __init__(self, root: Path, folder: Path) -> None:
@@ -87,10 +87,10 @@ class Folder:
         for place, folders, names in os.walk(self.folder):
             folders[:] = sorted(name for name in folders if _is_listed(name))
             for path in (Path(place, name) for name in sorted(names) if _is_listed(name)):
-                if (file := self._file(path)) is not None:
+                if (file := self._find_file(path)) is not None:
                     yield path.relative_to(self.folder).as_posix(), file
 
-    def _file(self, path: Path) -> tuple[HubFile, Path] | None:
+    def _find_file(self, path: Path) -> tuple[HubFile, Path] | None:
         try:
             real = path.resolve(strict=True)
             status = real.stat()
@@ -99,29 +99,29 @@ class Folder:
         inside = stat.S_ISREG(status.st_mode) and real.is_relative_to(self.root)
         if not inside or any(part.startswith(".") for part in real.relative_to(self.root).parts):
             return None
-        return HubFile(status.st_size, _fingerprint(real, status)), real
+        return HubFile(status.st_size, _compute_fingerprint(real, status)), real
 
     def commit(self, revision: str) -> str | None:
-        """The commit that a branch, tag or commit names; None where it names nothing."""
+        """Return the commit of a branch, tag or commit; None for an unknown name."""
         self._list()
         return self._commit if revision in ("main", "refs/heads/main", self._commit) else None
 
     def files(self, commit: str) -> Mapping[str, HubFile]:
-        """Path -> entry at a commit."""
+        """Return path -> entry at a commit."""
         return {name: entry for name, (entry, _) in self._listing.items()}
 
     def open(self, commit: str, path: str) -> BinaryIO:
-        """A listed file's content."""
+        """Open a listed file."""
         entry, real = self._listing[path]
         file = os.fdopen(os.open(real, READ_FLAGS | NO_LINK), "rb")
-        if _fingerprint(real, os.fstat(file.fileno())) != entry.oid:
+        if _compute_fingerprint(real, os.fstat(file.fileno())) != entry.oid:
             file.close()
             self._listed_at = -LISTING_SECONDS
             raise FileNotFoundError(path)
         return file
 
     def refs(self) -> dict[str, list[dict[str, str]]]:
-        """Branches and tags, as the Hub's API names them."""
+        """Return branches and tags in the format of the Hub's API."""
         self._list()
         return {"branches": [{"name": "main", "ref": "refs/heads/main", "targetCommit": self._commit}], "tags": []}
 
@@ -130,7 +130,7 @@ def _is_listed(name: str) -> bool:
     return not name.startswith(".") and name != "__pycache__"
 
 
-def _fingerprint(path: Path, status: os.stat_result) -> str:
+def _compute_fingerprint(path: Path, status: os.stat_result) -> str:
     return hashlib.sha1(f"{path}\0{status.st_size}\0{status.st_mtime_ns}\0{status.st_ino}".encode()).hexdigest()
 
 
@@ -142,7 +142,7 @@ class Shelf:
         self._folders: dict[str, Folder] = {}
 
     def names(self) -> dict[str, str]:
-        """Name -> ``datasets`` or ``spaces``, of all that is served now."""
+        """Return name -> ``datasets`` or ``spaces`` of everything that is served."""
         return {
             child.name: "spaces" if (child / "app.py").is_file() else "datasets"
             for child in sorted(self.root.iterdir())
@@ -150,7 +150,7 @@ class Shelf:
         }
 
     def find(self, kind: str, repository: str) -> Folder | None:
-        """The repository of an id, or None."""
+        """Return the repository of an id, or None."""
         namespace, _, name = repository.rpartition("/")
         if namespace and self.namespaces and namespace not in (*self.namespaces, METRIC_NAMESPACE):
             return None
@@ -160,16 +160,18 @@ class Shelf:
 
 
 class _Incoming(io.RawIOBase):
-    """What a connection sends: it may wait ``idle`` seconds between requests, and has REQUEST_SECONDS for each."""
+    """The stream of a connection: at most ``idle`` seconds between requests, and REQUEST_SECONDS for each one."""
 
     def __init__(self, connection: socket.socket, idle: float) -> None:
         self.connection, self.idle = connection, idle
         self.began: float | None = None
 
     def readable(self) -> bool:
+        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int:
+        """Read into a buffer, within the time limit."""
         left = self.idle if self.began is None else self.began + REQUEST_SECONDS - time.monotonic()
         if left <= 0:
             raise TimeoutError
@@ -183,12 +185,12 @@ class _Incoming(io.RawIOBase):
         return count
 
 
-class Refused(Exception):
-    """A request that gets an error for an answer: the arguments of `HubHandler.refuse`."""
+class RefusedRequest(Exception):
+    """A request that is answered by an error: the arguments of `HubHandler.refuse`."""
 
 
 class HubHandler(BaseHTTPRequestHandler):
-    """The Hub's read endpoints: repository, tree, paths-info, refs, and files by range."""
+    """Handler of the Hub's read endpoints: repository, tree, paths-info, refs, and files by range."""
 
     protocol_version = "HTTP/1.1"
     server_version = "eraser-hub"
@@ -197,6 +199,7 @@ class HubHandler(BaseHTTPRequestHandler):
     find: Callable[[str, str], Folder | None]
 
     def setup(self) -> None:
+        """Prepare the connection."""
         super().setup()
         self.incoming = _Incoming(self.connection, self.timeout or IDLE_SECONDS)
         self.rfile = io.BufferedReader(self.incoming)
@@ -204,7 +207,7 @@ class HubHandler(BaseHTTPRequestHandler):
     # -- answers ------------------------------------------------------------------------------------------------------
 
     def answer(self, status: int, body: Any = None, headers: Mapping[str, str] | None = None) -> None:
-        """Send a whole answer: JSON, or text where ``body`` is a string."""
+        """Send a complete answer: JSON, or text if ``body`` is a string."""
         content = body.encode() if isinstance(body, str) else b"" if body is None else json.dumps(body).encode()
         kind = "text/plain; charset=utf-8" if isinstance(body, str) else "application/json"
         self._head(status, {"Content-Type": kind, "Content-Length": str(len(content)), **(headers or {})})
@@ -218,12 +221,13 @@ class HubHandler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def refuse(self, status: int, code: str, message: str, headers: Mapping[str, str] | None = None) -> None:
-        """Send an error as the Hub does: its code and message in headers."""
+        """Send an error in the Hub's format: its code and message in headers."""
         self.answer(status, {"error": message}, {"X-Error-Code": code, "X-Error-Message": message, **(headers or {})})
 
     # -- requests -----------------------------------------------------------------------------------------------------
 
     def do_GET(self) -> None:
+        """Answer a read request."""
         self.body()  # it means nothing, and must not be taken for the next request
         url = urlsplit(self.path)
         if match := _RESOLVE.fullmatch(url.path):
@@ -231,32 +235,32 @@ class HubHandler(BaseHTTPRequestHandler):
         elif match := _API.fullmatch(url.path):
             self._describe(match, {name: values[-1] for name, values in parse_qs(url.query).items()})
         else:
-            raise self.elsewhere()
+            raise self.refuse_path()
 
     do_HEAD = do_GET
 
     def do_POST(self) -> None:
-        """Only the question for the files behind some paths comes as POST; all else would write."""
+        """Answer the paths-info request, the only one that reads by POST; all others would write."""
         match = _API.fullmatch(urlsplit(self.path).path)
         body = self.body()
         if match is None or match["verb"] != "paths-info":
             self._read_only()
             return
-        repository, commit = self._at(match)
+        repository, commit = self._find_commit(match)
         try:
             json_body = "json" in (self.headers.get("Content-Type") or "")
             question = json.loads(body) if json_body else parse_qs(body.decode())
             paths = question.get("paths") or []
             paths = [paths] if isinstance(paths, str) else [str(path) for path in paths]
         except (ValueError, AttributeError, TypeError, RecursionError):
-            raise Refused(HTTPStatus.BAD_REQUEST, "BadRequest", "expected paths") from None
+            raise RefusedRequest(HTTPStatus.BAD_REQUEST, "BadRequest", "expected paths") from None
         files = repository.files(commit)
         answers = []
         for path in dict.fromkeys(path.strip("/") for path in paths):
             if path in files:
-                answers.append(_file_row(path, files[path]))
+                answers.append(_make_file_row(path, files[path]))
             elif path == "" or any(name.startswith(f"{path}/") for name in files):
-                answers.append(_folder_row(path))
+                answers.append(_make_folder_row(path))
         self.answer(HTTPStatus.OK, answers)
 
     def _read_only(self) -> None:
@@ -266,34 +270,34 @@ class HubHandler(BaseHTTPRequestHandler):
     do_PUT = do_DELETE = do_PATCH = _read_only
 
     def body(self, largest: int = LARGEST_QUESTION) -> bytes:
-        """The request's body; refused when its length is not one number, or too great."""
+        """Return the request's body; refuse it if its length is not a single number, or too large."""
         lengths = self.headers.get_all("Content-Length") or ["0"]
-        length = _number(lengths[0])
+        length = _parse_number(lengths[0])
         if self.headers.get("Transfer-Encoding") or len(lengths) > 1 or length is None or length > largest:
             self.close_connection = True
             message = f"expected a length of at most {largest}"
-            raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "BadRequest", message)
+            raise RefusedRequest(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "BadRequest", message)
         return self.rfile.read(length)
 
-    def elsewhere(self) -> Refused:
-        """The answer for any other path."""
-        return Refused(HTTPStatus.NOT_FOUND, "RepoNotFound", "Repository not found")
+    def refuse_path(self) -> RefusedRequest:
+        """Return the error for unknown paths."""
+        return RefusedRequest(HTTPStatus.NOT_FOUND, "RepoNotFound", "Repository not found")
 
     # -- what is asked for --------------------------------------------------------------------------------------------
 
-    def _at(self, match: re.Match[str]) -> tuple[Folder, str]:
-        """The repository and commit that a path names."""
+    def _find_commit(self, match: re.Match[str]) -> tuple[Folder, str]:
+        """Return the repository and commit that a path names."""
         repository = type(self).find(match["kind"] or "models", unquote(match["id"]))
         if repository is None:
-            raise self.elsewhere()
+            raise self.refuse_path()
         revision = unquote(match["revision"] or "main")
         commit = repository.commit(revision)
         if commit is None:
-            raise Refused(HTTPStatus.NOT_FOUND, "RevisionNotFound", f"Invalid rev id: {quote(revision)}")
+            raise RefusedRequest(HTTPStatus.NOT_FOUND, "RevisionNotFound", f"Invalid rev id: {quote(revision)}")
         return repository, commit
 
     def _describe(self, match: re.Match[str], query: Mapping[str, str]) -> None:
-        repository, commit = self._at(match)
+        repository, commit = self._find_commit(match)
         files, name = repository.files(commit), unquote(match["id"])
         if match["verb"] == "refs":
             self.answer(HTTPStatus.OK, {"converts": [], **repository.refs()})
@@ -304,26 +308,26 @@ class HubHandler(BaseHTTPRequestHandler):
             facts |= {"_id": commit[:24], "id": name, "author": name.rpartition("/")[0] or None, "sha": commit}
             self.answer(HTTPStatus.OK, facts | {"siblings": [{"rfilename": path} for path in sorted(files)]})
         else:
-            raise self.elsewhere()
+            raise self.refuse_path()
 
     def _tree(self, files: Mapping[str, HubFile], folder: str, query: Mapping[str, str]) -> None:
         prefix = f"{folder}/" if folder else ""
         inside = {path: entry for path, entry in sorted(files.items()) if path.startswith(prefix)}
         if folder and not inside:
-            raise Refused(HTTPStatus.NOT_FOUND, "EntryNotFound", "HubFile not found")
+            raise RefusedRequest(HTTPStatus.NOT_FOUND, "EntryNotFound", "HubFile not found")
         whole = query.get("recursive", "false").lower() in ("1", "true")
         rows: dict[str, dict[str, Any]] = {}
         for path, entry in inside.items():
             parts = path.removeprefix(prefix).split("/")
             for depth in range(1, len(parts) if whole else min(len(parts), 2)):
                 parent = prefix + "/".join(parts[:depth])
-                rows.setdefault(parent, _folder_row(parent))
+                rows.setdefault(parent, _make_folder_row(parent))
             if whole or len(parts) == 1:
-                rows[path] = _file_row(path, entry)
+                rows[path] = _make_file_row(path, entry)
         self.answer(HTTPStatus.OK, list(rows.values()))
 
     def _resolve(self, match: re.Match[str]) -> None:
-        repository, commit = self._at(match)
+        repository, commit = self._find_commit(match)
         path = unquote(match["path"])
         entry = repository.files(commit).get(path)
         try:
@@ -332,18 +336,18 @@ class HubHandler(BaseHTTPRequestHandler):
             file = repository.open(commit, path)
         except OSError:  # also one that is gone or changed since it was listed
             headers = {"X-Repo-Commit": commit}
-            raise Refused(HTTPStatus.NOT_FOUND, "EntryNotFound", "HubFile not found", headers) from None
+            raise RefusedRequest(HTTPStatus.NOT_FOUND, "EntryNotFound", "HubFile not found", headers) from None
         with file:
             self._send(file, entry, commit)
 
     def _send(self, file: BinaryIO, entry: HubFile, commit: str) -> None:
         etag = entry.lfs or entry.oid
-        span = _span(self.headers.get("Range"), entry.size)
+        span = _parse_range(self.headers.get("Range"), entry.size)
         if self.headers.get("If-Range") not in (None, f'"{etag}"'):
             span = (0, entry.size, False)
         if span is None:
             headers = {"Content-Range": f"bytes */{entry.size}"}
-            raise Refused(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, "BadRange", "no such range", headers)
+            raise RefusedRequest(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, "BadRange", "no such range", headers)
         start, end, partial = span
         headers = {"Content-Type": "application/octet-stream", "Content-Length": str(end - start)}
         headers |= {"Accept-Ranges": "bytes", "ETag": f'"{etag}"', "X-Repo-Commit": commit}
@@ -362,43 +366,45 @@ class HubHandler(BaseHTTPRequestHandler):
     # -- the connection -----------------------------------------------------------------------------------------------
 
     def end_headers(self) -> None:
+        """End the headers."""
         if self.close_connection:
             self.send_header("Connection", "close")
         super().end_headers()
 
     def handle_one_request(self) -> None:
+        """Handle one request."""
         self.incoming.began = None
         try:
             try:
                 super().handle_one_request()
-            except Refused as refused:
+            except RefusedRequest as refused:
                 self.refuse(*refused.args)
         except (ConnectionError, TimeoutError):
             self.close_connection = True  # the reader went away
 
     def log_message(self, format: str, *args: object) -> None:
-        """Quiet: a cluster's readers ask for a great many ranges."""
+        """Log nothing: a cluster's readers send many range requests."""
 
 
-def _file_row(path: str, entry: HubFile) -> dict[str, Any]:
+def _make_file_row(path: str, entry: HubFile) -> dict[str, Any]:
     row: dict[str, Any] = {"type": "file", "oid": entry.oid, "size": entry.size, "path": path}
     if entry.lfs:
         row["lfs"] = {"oid": entry.lfs, "size": entry.size, "pointerSize": 134}
     return row
 
 
-def _folder_row(path: str) -> dict[str, Any]:
+def _make_folder_row(path: str) -> dict[str, Any]:
     return {"type": "directory", "oid": hashlib.sha1(path.encode()).hexdigest(), "size": 0, "path": path}
 
 
-def _span(header: str | None, size: int) -> tuple[int, int, bool] | None:
-    """Start, end and whether that is a part, of a Range header; None where no byte of it exists.
+def _parse_range(header: str | None, size: int) -> tuple[int, int, bool] | None:
+    """Parse a Range header to (start, end, partial); None if no byte of the range exists.
 
-    What is no single byte range is ignored, as HTTP allows, and the whole file is sent.
+    Other headers than single byte ranges are ignored, as HTTP allows, and the whole file is sent.
     """
     unit, _, spans = (header or "").partition("=")
     first, dash, last = (part.strip() for part in spans.partition("-"))
-    start, final = _number(first), _number(last)
+    start, final = _parse_number(first), _parse_number(last)
     known = unit.strip() == "bytes" and dash and (start is not None or not first) and (final is not None or not last)
     if not known or (start is None and final is None) or (start is not None and final is not None and final < start):
         return 0, size, False
@@ -408,14 +414,14 @@ def _span(header: str | None, size: int) -> tuple[int, int, bool] | None:
     return (start, size if final is None else min(final + 1, size), True) if start < size else None
 
 
-def _number(text: str) -> int | None:
-    """A header's whole number, of at most 18 digits; None where it is none. No pattern: it takes no time."""
+def _parse_number(text: str) -> int | None:
+    """Parse a header's whole number of at most 18 digits; None for others. Its time does not depend on a pattern."""
     text = text.strip()
     return int(text) if len(text) <= 18 and text.isascii() and text.isdecimal() else None
 
 
 class HubServer(ThreadingHTTPServer):
-    """A thread a connection; the threads end with the process."""
+    """A server with one thread per connection; the threads end with the process."""
 
     daemon_threads = True
     request_queue_size = 512
@@ -426,11 +432,12 @@ class HubServer(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """The address to put into HF_ENDPOINT."""
+        """The address for HF_ENDPOINT."""
         host, port = str(self.server_address[0]), self.server_address[1]
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
+        """Ignore errors of broken connections."""
         error = sys.exc_info()[1]
         if not isinstance(error, (ConnectionError, TimeoutError)):
             print(f"{type(error).__name__}: {error}", file=sys.stderr)
@@ -439,16 +446,16 @@ class HubServer(ThreadingHTTPServer):
 def serve_folder(
     folder: str | os.PathLike[str], host: str = "127.0.0.1", port: int = 0, namespaces: tuple[str, ...] = ()
 ) -> HubServer:
-    """A server over the folders that ``build`` wrote, bound and not yet started (call ``serve_forever``).
+    """Return a bound server of built folders, not yet started (call ``serve_forever``).
 
     Args:
-        folder: the folder of folders, e.g. ``hub``.
-        host: the address to bind; loopback unless others shall reach it.
-        port: 0 for any free one.
-        namespaces: the organisations ORG whose ids ORG/NAME are answered; all when none is named.
+        folder: The folder of folders, e.g. ``hub``.
+        host: The address to bind; loopback by default.
+        port: The port; 0 for any free one.
+        namespaces: The organisations ORG whose ids ORG/NAME are answered; empty for all.
 
     Raises:
-        DataError: the folder is missing or holds nothing to serve; the address cannot be bound.
+        DataError: The folder is missing or holds nothing to serve, or the address cannot be bound.
     """
     root = Path(folder)
     if not root.is_dir():

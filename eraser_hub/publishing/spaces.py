@@ -1,10 +1,10 @@
-"""Metric Spaces: ``hub/NAME/`` with the module, exactly the leaves that it needs, card, app and requirements.
+"""Metric Spaces: ``hub/NAME/`` with the module, the leaves that it needs, card, app and requirements.
 
-A module and its leaves stand anywhere below ``metrics/``, and may import ``eraser_hub.schema``. A Space is flat and has
-no ``eraser_hub``: the loader of ``evaluate`` fetches only the siblings that ``NAME.py`` itself names, one
-``from .leaf import ..`` a line. `build_metrics` assembles such folders: it follows the imports, writes the import lines
-for the flat folder, and names in ``NAME.py`` what its leaves need beyond its own imports. A file that needs none of
-this is copied as it is. What ``evaluate.load`` would stumble over later, on a user's machine, is refused.
+A module and its leaves lie anywhere below ``metrics/`` and may import ``eraser_hub.schema``. A Space is flat and has no
+``eraser_hub``: the loader of ``evaluate`` fetches only the siblings that ``NAME.py`` itself names, one
+``from .leaf import ..`` per line. `build_metrics` assembles such folders: it follows the imports, rewrites them for the
+flat folder, and names in ``NAME.py`` the leaves that its leaves need. Other files are copied unchanged. Imports that
+``evaluate.load`` could not resolve on a user's machine are refused.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _PICTURE = re.compile(r"!\[[^\]]*\]\(([\w.-]+\.png)\)")  # beside a card, which 
 _FROM = re.compile(r"^(from\s+)[\w.]+(?=\s+import\b)")
 
 
-def metrics_folder() -> Path:
-    """The folder of the metric modules, in a checkout as in an installed package."""
+def get_metrics_folder() -> Path:
+    """Return the folder of the metric modules, in a checkout and in an installed package."""
     return Path(str(files("eraser_hub.metrics")))
 
 
-def metric_names(source: Path | None = None) -> list[str]:
-    """The metrics that there are: every card ``cards/NAME.md`` makes one Space."""
-    return sorted(card.stem for card in ((source or metrics_folder()) / "cards").glob("*.md"))
+def list_metric_names(source: Path | None = None) -> list[str]:
+    """Return the names of the metrics: each card ``cards/NAME.md`` makes one Space."""
+    return sorted(card.stem for card in ((source or get_metrics_folder()) / "cards").glob("*.md"))
 
 
 def build_metrics(
@@ -53,19 +53,20 @@ def build_metrics(
     """Assemble the Spaces' folders.
 
     Args:
-        out: the folder that receives ``NAME/`` for each metric, e.g. ``hub``.
-        names: the metrics; all by default.
-        source: the folder of modules and cards, by default the package's own.
+        out: The folder that receives ``NAME/`` for each metric, e.g. ``hub``.
+        names: The metrics; all by default.
+        source: The folder of modules and cards, by default the package's own.
 
     Returns:
         The folders written, one per metric. A folder of that name is replaced as a whole, by renaming: a reader sees
-        the old folder or the new one, never half of it. Nothing is written when any of the metrics is refused.
+        the old folder or the new one, never half of it. Nothing is written if any of the metrics is refused.
 
     Raises:
-        DataError: an unknown name, a missing file, an import that a Space could not resolve, a card without its YAML.
+        DataError: An unknown name, a missing file, an import that a Space could not resolve, or a card without its
+            YAML.
     """
-    source, out = source or metrics_folder(), Path(out)
-    known = metric_names(source)
+    source, out = source or get_metrics_folder(), Path(out)
+    known = list_metric_names(source)
     names = known if names is None else list(dict.fromkeys(names))
     unknown = [name for name in names if name not in known]
     if unknown:
@@ -74,7 +75,7 @@ def build_metrics(
     contents, errors = {}, []
     for name in names:
         try:
-            contents[name] = space_files(name, source)
+            contents[name] = make_space_files(name, source)
         except DataErrors as error:
             errors.extend(error.errors)
         except DataError as error:
@@ -89,37 +90,37 @@ def build_metrics(
     return [out / name for name in contents]
 
 
-def space_files(name: str, source: Path | None = None) -> dict[str, bytes]:
-    """Path in the Space -> content, all that belongs to the Space of one metric."""
-    source = source or metrics_folder()
+def make_space_files(name: str, source: Path | None = None) -> dict[str, bytes]:
+    """Return path -> content of all files of one metric's Space."""
+    source = source or get_metrics_folder()
     module = next(iter(sorted(source.rglob(f"{name}.py"))), source / f"{name}.py")
     contents = space_code(module, source)
     card = source / "cards" / f"{name}.md"
-    _, prose = space_card(card)
+    _, prose = read_space_card(card)
     paths = {"README.md": card, **{file: source / file for file in ALL_TOGETHER}}
     if (example := card.with_suffix(".json")).is_file():
         paths["example.json"] = example
     paths |= {picture: card.parent / picture for picture in _PICTURE.findall(prose)}
-    raise_all([_missing(path) for path in paths.values() if not path.is_file()])
+    raise_all([_make_missing_error(path) for path in paths.values() if not path.is_file()])
     contents |= {target: path.read_bytes() for target, path in paths.items()}
     return dict(sorted(contents.items()))
 
 
 def space_code(module: Path, source: Path | None = None) -> dict[str, bytes]:
-    """Return a metric's module and the closure of the leaves that it needs, as they stand in its Space.
+    """Return a metric's module and its leaves, in the form of its Space.
 
     Args:
-        module: the file of the metric's module.
-        source: the folder of metric modules, whose sibling ``schema`` is the schema; by default the module's own.
+        module: The file of the metric's module.
+        source: The folder of metric modules, whose sibling ``schema`` is the schema; by default the module's own.
 
     Returns:
         File name in the Space -> content. ``metrics/a/b.py`` becomes ``b.py``, ``schema/c.py`` ``schema_c.py``; lines
         keep their numbers.
 
     Raises:
-        DataError: a file is missing or no Python; a relative import not of the form ``from .leaf import name``; an
-            import of something that a Space does not install; two files that the Space would call the same; an import
-            line that the loader of ``evaluate`` reads otherwise than Python does.
+        DataError: A file is missing or is not Python; a relative import not of the form ``from .leaf import name``; an
+            import of a package that a Space does not install; two files of equal name in the Space; an import line that
+            the loader of ``evaluate`` reads differently from Python.
     """
     source = source or module.parent
     folders = {"metrics": source, "schema": source.with_name("schema")}
@@ -129,48 +130,48 @@ def space_code(module: Path, source: Path | None = None) -> dict[str, bytes]:
     waiting = [first]
     while waiting:
         parts = waiting.pop()
-        code[parts] = _imports(_file(parts, folders), parts, folders, errors)
+        code[parts] = _read_imports(_find_file(parts, folders), parts, folders, errors)
         waiting += [target for _, target in code[parts][1] if target not in code]
-    errors += _name_clashes(code, folders)
+    errors += _find_name_clashes(code, folders)
     raise_all(errors)
-    contents = {f"{_flat(parts)}.py": _flattened(text, imports) for parts, (text, imports) in code.items()}
-    leaves = {_flat(parts) for parts in code} - {module.stem}
-    if further := sorted(leaves - {_flat(target) for _, target in code[first][1]}):
+    contents = {f"{_flatten_name(parts)}.py": _flatten_imports(*file) for parts, file in code.items()}
+    leaves = {_flatten_name(parts) for parts in code} - {module.stem}
+    if further := sorted(leaves - {_flatten_name(target) for _, target in code[first][1]}):
         names = "".join(f"from .{leaf} import __name__ as _\n" for leaf in further)
         contents[module.name] += f"\n# needed by the leaves: evaluate's loader fetches what this file names\n{names}"
     _check_loader(module, contents[module.name], sorted(leaves))
     return {name: text.encode() for name, text in contents.items()}
 
 
-def _name_clashes(code: Iterable[Parts], folders: Mapping[str, Path]) -> Iterator[DataError]:
-    """Yield an error for each file whose name in the Space is another's."""
+def _find_name_clashes(code: Iterable[Parts], folders: Mapping[str, Path]) -> Iterator[DataError]:
+    """Yield an error for each file whose name in the Space belongs to another file."""
     owners = {Path(file).stem: folders["metrics"] / file for file in ALL_TOGETHER}
     for parts in code:
-        file = _file(parts, folders)
-        if (owner := owners.setdefault(_flat(parts), file)) != file:
-            message = f"expected a name of its own, found {_flat(parts)}.py in the Space for {owner} too"
+        file = _find_file(parts, folders)
+        if (owner := owners.setdefault(_flatten_name(parts), file)) != file:
+            message = f"expected a name of its own, found {_flatten_name(parts)}.py in the Space for {owner} too"
             yield DataError(message, rule="code", file=file)
 
 
-def _file(parts: Parts, folders: Mapping[str, Path]) -> Path:
+def _find_file(parts: Parts, folders: Mapping[str, Path]) -> Path:
     return folders[parts[0]].joinpath(*parts[1:-1], f"{parts[-1]}.py")
 
 
-def _flat(parts: Parts) -> str:
-    """A leaf's name in a Space; the schema's have its name before them, as they share words with metrics."""
+def _flatten_name(parts: Parts) -> str:
+    """Return a leaf's name in a Space; names of the schema get a prefix, since metrics use the same words."""
     return parts[-1] if parts[0] == "metrics" else "_".join(parts)
 
 
-def _flattened(text: str, imports: _Imports) -> str:
-    """A file's text with its imports as those of siblings."""
+def _flatten_imports(text: str, imports: _Imports) -> str:
+    """Return a file's text with imports of siblings."""
     lines = text.split("\n")
     for line, target in imports:
-        lines[line - 1] = _FROM.sub(rf"\1.{_flat(target)}", lines[line - 1])
+        lines[line - 1] = _FROM.sub(rf"\1.{_flatten_name(target)}", lines[line - 1])
     return "\n".join(lines)
 
 
 def _check_loader(module: Path, text: str, leaves: Sequence[str]) -> None:
-    """Refuse import lines that the loader of ``evaluate`` reads otherwise than Python does."""
+    """Refuse import lines that the loader of ``evaluate`` reads differently from Python."""
     from evaluate.loading import get_imports
 
     with tempfile.TemporaryDirectory(prefix="eraser-hub-") as aside:
@@ -191,13 +192,15 @@ def _check_loader(module: Path, text: str, leaves: Sequence[str]) -> None:
             raise DataError(message, rule="code", file=module)
 
 
-def _imports(path: Path, parts: Parts, folders: Mapping[str, Path], errors: list[DataError]) -> tuple[str, _Imports]:
-    """A file's text, and the leaves that it imports: issues go to ``errors``."""
+def _read_imports(
+    path: Path, parts: Parts, folders: Mapping[str, Path], errors: list[DataError]
+) -> tuple[str, _Imports]:
+    """Return a file's text and the leaves that it imports; append faults to ``errors``."""
     try:
         text = path.read_bytes().decode("utf-8")
         tree = ast.parse(text, filename=str(path))
     except FileNotFoundError:
-        errors.append(_missing(path))
+        errors.append(_make_missing_error(path))
         return "", []
     except (SyntaxError, ValueError) as error:
         rule: Rule = "encoding" if isinstance(error, UnicodeDecodeError) else "code"
@@ -207,8 +210,8 @@ def _imports(path: Path, parts: Parts, folders: Mapping[str, Path], errors: list
     for node in ast.walk(tree):
         if not isinstance(node, ast.Import | ast.ImportFrom):
             continue
-        wrong, target = [], _target(node, parts)
-        file = path if target is None else _file(target, folders)
+        wrong, target = [], _find_target(node, parts)
+        file = path if target is None else _find_file(target, folders)
         if isinstance(node, ast.Import) or (target is None and not node.level):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
             foreign = (name for name in names if name.partition(".")[0] not in _INSTALLED)
@@ -223,8 +226,8 @@ def _imports(path: Path, parts: Parts, folders: Mapping[str, Path], errors: list
     return text, leaves
 
 
-def _target(node: ast.Import | ast.ImportFrom, parts: Parts) -> Parts | None:
-    """The parts of the name of the leaf that a file imports from; None where that can be none."""
+def _find_target(node: ast.Import | ast.ImportFrom, parts: Parts) -> Parts | None:
+    """Return the name of the leaf that a file imports from, in parts; None if it is not a leaf."""
     if isinstance(node, ast.Import):
         return None
     names = tuple((node.module or "").split("."))
@@ -233,10 +236,10 @@ def _target(node: ast.Import | ast.ImportFrom, parts: Parts) -> Parts | None:
     return target if known and node.module and (node.level or names[0] == "eraser_hub") else None
 
 
-def space_card(path: Path) -> tuple[dict[str, Any], str]:
-    """A Space's card, its YAML and its prose, checked: title, gradio and its version, ``app.py``, the two tags."""
+def read_space_card(path: Path) -> tuple[dict[str, Any], str]:
+    """Read and check a Space's card, YAML and prose: title, gradio and its version, ``app.py``, two tags."""
     header, prose = read_card(path)
-    expected = {"sdk": "gradio", "sdk_version": pinned("gradio"), "python_version": PYTHON, "app_file": "app.py"}
+    expected = {"sdk": "gradio", "sdk_version": read_pin("gradio"), "python_version": PYTHON, "app_file": "app.py"}
     errors = [
         DataError(f"expected {value!r}, found {header.get(key)!r}", rule="code", file=path, field=key)
         for key, value in expected.items()
@@ -249,25 +252,27 @@ def space_card(path: Path) -> tuple[dict[str, Any], str]:
     return header, prose
 
 
-def pinned(library: str) -> str:
-    """The version of a library that Spaces run on, as metrics/requirements.txt pins it."""
-    file = metrics_folder() / "requirements.txt"
+def read_pin(library: str) -> str:
+    """Return the version of a library that Spaces use, as metrics/requirements.txt pins it."""
+    file = get_metrics_folder() / "requirements.txt"
     match = re.search(rf"^{library}==(\S+)", file.read_text("utf-8"), flags=re.MULTILINE)
     if match is None:
         raise DataError(f"expected a line {library}==VERSION", rule="code", file=file)
     return match[1]
 
 
-def _missing(path: Path) -> DataError:
+def _make_missing_error(path: Path) -> DataError:
     return DataError("no such file; the Space needs it", rule="file-missing", file=path)
 
 
 def refuse_others(folder: Path, marker: str, verb: str, argument: str) -> None:
-    """Refuse a folder that holds somebody's files, and not the Space's own ``marker``.
+    """Refuse a folder that holds other files, and not the Space's own ``marker``.
 
     Args:
-        verb: writes such folders.
-        argument: of it, which takes another folder.
+        folder: The folder.
+        marker: A file that only the Space has.
+        verb: The verb that writes such folders.
+        argument: The argument that names another folder.
     """
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise DataError("expected a folder or nothing, found a file or a link", rule="file-kind", file=folder)
@@ -279,11 +284,14 @@ def refuse_others(folder: Path, marker: str, verb: str, argument: str) -> None:
 def write_space(
     folder: Path, contents: Mapping[str, bytes], ours: Collection[str], beside: Callable[[], object]
 ) -> None:
-    """Write a Space's folder all at once; files of other names than ``ours`` are people's, and stay.
+    """Write a Space's folder at once; files of other names than ``ours`` are kept.
 
     Args:
-        beside: writes what belongs to it, once the Space is written and before it takes its name: where either fails,
-            neither is there.
+        folder: The folder.
+        contents: Maps a path to its content.
+        ours: The names that the Space owns.
+        beside: Writes further files, after the Space is written and before it takes its name: if either fails, neither
+            exists.
     """
     with rebuild_folder(folder) as building:
         for name, content in contents.items():

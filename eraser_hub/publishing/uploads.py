@@ -1,4 +1,4 @@
-"""What there is to publish, whether it may be, and how it differs from the Hub; nothing here asks the Hub."""
+"""Collect and check uploads, and compare them with the Hub's files; nothing here asks the Hub."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from eraser_hub.records.errors import DataError, raise_all, summarize_errors
 from eraser_hub.version import __version__
 
 from .board_space import BOARD, SETTINGS, verify_board_space, verify_written
-from .spaces import metric_names, pinned, space_files
+from .spaces import list_metric_names, make_space_files, read_pin
 
 # what a former version may have left and this one no longer has; any other file on the Hub is its owner's
 OURS = (".parquet", ".py", ".json", ".png")
@@ -27,18 +27,18 @@ Stamps = dict[Path, tuple[int, int]]  # a file's size and time
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """One folder on its way to one repository.
+    """A folder to publish as a repository.
 
     Attributes:
-        name: the folder's name.
+        name: The folder's name.
         repo_id: ``ORG/NAME``.
         kind: ``dataset``, ``space`` or ``model``.
-        files: path in the repository -> file.
-        left_out: hidden files and caches in the folder, which stay here.
-        version: what its tag says, without the ``v``; empty for no tag.
-        moving_tags: tags that follow the newest commit.
-        keeps_others: the repository is somebody's who has more in it: nothing is created or removed.
-        stamps: of the folder's files, before they were checked.
+        files: Maps a path in the repository to its file.
+        left_out: Hidden files and caches in the folder, which are not published.
+        version: The version of its tag, without the ``v``; empty for no tag.
+        moving_tags: Tags that follow the newest commit.
+        keeps_others: The repository belongs to a user and holds more files: nothing is created or removed.
+        stamps: Stamps of the folder's files before the checks.
     """
 
     name: str
@@ -52,14 +52,14 @@ class Upload:
     stamps: Stamps = field(default_factory=dict)
 
     @property
-    def message(self) -> str:
-        """Of its commit."""
+    def commit_message(self) -> str:
+        """Message of its commit."""
         return f"{self.name} {self.version}" if self.version else "Results of evaluations"
 
 
 @dataclass(slots=True)
 class Changes:
-    """How a folder differs from its repository."""
+    """The differences between a folder and its repository."""
 
     added: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
@@ -81,23 +81,23 @@ def collect(
     *,
     source: Path | None = None,
 ) -> list[Upload]:
-    """The uploads asked for; with neither datasets nor metrics named, all that ``build`` wrote into the folder.
+    """Return the requested uploads; without datasets and metrics, all built folders.
 
     Raises:
-        DataError: a name that there is not, a folder that was not built, a link in it, nothing to publish at all.
+        DataError: An unknown name, a folder that was not built, a link in it, or nothing to publish.
     """
     from eraser_hub.conversion import HUB_DATASETS
 
-    known = {"dataset": sorted(HUB_DATASETS), "space": [*metric_names(source), BOARD]}
+    known = {"dataset": sorted(HUB_DATASETS), "space": [*list_metric_names(source), BOARD]}
     everything = not datasets and not metrics
     uploads, errors = [], []
-    for kind, asked in (("dataset", datasets), ("space", metrics)):
-        for name in known[kind] if everything else dict.fromkeys(asked or ()):
+    for kind, requested in (("dataset", datasets), ("space", metrics)):
+        for name in known[kind] if everything else dict.fromkeys(requested or ()):
             if name not in known[kind]:
                 message = f"no {'metric' if kind == 'space' else kind} {name!r}: there are {', '.join(known[kind])}"
                 errors.append(DataError(message, rule="option-value"))
             elif (folder / name / "README.md").is_file():
-                uploads.append(_upload(folder / name, name, f"{namespace}/{name}", kind))
+                uploads.append(_make_upload(folder / name, name, f"{namespace}/{name}", kind))
             elif not everything:
                 verb = "board" if name == BOARD else f"build {name if kind == 'dataset' else 'metrics'}"
                 message = f"no such folder: run `eraser-hub {verb}` first"
@@ -108,7 +108,7 @@ def collect(
     return uploads
 
 
-def _upload(folder: Path, name: str, repo_id: str, kind: str) -> Upload:
+def _make_upload(folder: Path, name: str, repo_id: str, kind: str) -> Upload:
     files, left_out = {}, []
     for path in sorted(folder.rglob("*")):
         relative = path.relative_to(folder)
@@ -120,26 +120,26 @@ def _upload(folder: Path, name: str, repo_id: str, kind: str) -> Upload:
         elif path.is_file():
             files[relative.as_posix()] = path
     # `evaluate.load` looks for a Space at the tag of its own version first
-    moving = (f"v{pinned('evaluate')}",) if kind == "space" and name != BOARD else ()
+    moving = (f"v{read_pin('evaluate')}",) if kind == "space" and name != BOARD else ()
     # the metrics share the package's version
     version = get_dataset_version(open_built(folder).card) if kind == "dataset" else __version__
-    return Upload(name, repo_id, kind, files, left_out, version, moving, stamps=stamps_of(files.values()))
+    return Upload(name, repo_id, kind, files, left_out, version, moving, stamps=read_stamps(files.values()))
 
 
 # -- what may be published --------------------------------------------------------------------------------------------
 
 
 def verify(upload: Upload, folder: Path, source: Path | None = None) -> None:
-    """Refuse a folder that is not what ``build`` wrote, or that ``check`` does not pass.
+    """Refuse a folder that differs from the output of ``build``, or that fails ``check``.
 
     Raises:
-        DataError: what differs, or what the check found.
+        DataError: The differences, or the findings of the check.
     """
     if upload.name == BOARD:
         verify_board_space(folder / BOARD, upload.files)
         return
     if upload.kind == "space":
-        built = space_files(upload.name, source)
+        built = make_space_files(upload.name, source)
         digests = {path: hashlib.sha256(content).hexdigest() for path, content in built.items()}
         verify_written(upload.files, digests, upload.name, "build metrics")
         return
@@ -149,7 +149,7 @@ def verify(upload: Upload, folder: Path, source: Path | None = None) -> None:
 
 
 def check_dataset(name: str, folder: Path) -> None:
-    """Raise a DataError when the dataset's integrity report holds a violation."""
+    """Raise a DataError if the dataset's integrity report holds a violation."""
     from eraser_hub.conversion import HUB_DATASETS
 
     errors = HUB_DATASETS[name].check(folder).errors
@@ -162,11 +162,11 @@ def check_dataset(name: str, folder: Path) -> None:
 
 
 def compare(upload: Upload, remote: Mapping[str, tuple[str, str | None]]) -> Changes:
-    """What to add, change and remove.
+    """Return the files to add, change and remove.
 
     Args:
-        upload: path -> local file.
-        remote: path -> (git blob id, SHA-256 where the file is in LFS) on the Hub.
+        upload: Maps a path to its local file.
+        remote: Maps a path to (git blob id, SHA-256 if the file is in LFS) on the Hub.
     """
     changes = Changes()
     for path, file in upload.files.items():
@@ -174,25 +174,25 @@ def compare(upload: Upload, remote: Mapping[str, tuple[str, str | None]]) -> Cha
             changes.added.append(path)
             continue
         blob, lfs = remote[path]
-        same = compute_file_digest(file) == lfs if lfs else _blob_digest(file) == blob
+        same = compute_file_digest(file) == lfs if lfs else _compute_blob_digest(file) == blob
         (changes.same if same else changes.changed).append(path)
     if not upload.keeps_others:
         changes.removed = sorted(path for path in remote if path not in upload.files and path.endswith(OURS))
     return changes
 
 
-def _blob_digest(file: Path) -> str:
-    """The name that git gives the file's content."""
+def _compute_blob_digest(file: Path) -> str:
+    """Return git's digest of the file's content."""
     return compute_file_digest(file, hashlib.sha1(b"blob %d\0" % file.stat().st_size))
 
 
-def plan_lines(upload: Upload, changes: Changes | None) -> Iterator[str]:
-    """The plan of one upload, in words; ``changes`` is None where the Hub was not asked."""
+def describe_plan(upload: Upload, changes: Changes | None) -> Iterator[str]:
+    """Yield the lines of an upload's plan; ``changes`` is None if the Hub was not asked."""
     size = sum(file.stat().st_size for file in upload.files.values())
     tags = f"; tags {', '.join((f'v{upload.version}', *upload.moving_tags))}" if upload.version else ""
-    yield f"{upload.kind} {upload.repo_id}: {len(upload.files)} files, {_bytes(size)}{tags}"
+    yield f"{upload.kind} {upload.repo_id}: {len(upload.files)} files, {_format_bytes(size)}{tags}"
     if changes is None:
-        yield from (f"  {path} ({_bytes(file.stat().st_size)})" for path, file in upload.files.items())
+        yield from (f"  {path} ({_format_bytes(file.stat().st_size)})" for path, file in upload.files.items())
     else:
         for verb, paths in (("add", changes.added), ("change", changes.changed), ("remove", changes.removed)):
             yield from (f"  {verb} {path}" for path in paths)
@@ -201,7 +201,7 @@ def plan_lines(upload: Upload, changes: Changes | None) -> Iterator[str]:
         yield f"  left out (hidden): {', '.join(upload.left_out)}"
 
 
-def _bytes(size: float) -> str:
+def _format_bytes(size: float) -> str:
     for unit in ("bytes", "kB", "MB"):
         if size < 1000:
             return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
@@ -209,15 +209,15 @@ def _bytes(size: float) -> str:
     return f"{size:.1f} GB"
 
 
-def stamps_of(files: Iterable[Path]) -> Stamps:
-    """Size and time of each file that is there: what changes when somebody writes or removes it."""
+def read_stamps(files: Iterable[Path]) -> Stamps:
+    """Return size and time of each existing file; they change when a file is written or removed."""
     return {file: (file.stat().st_size, file.stat().st_mtime_ns) for file in files if file.is_file()}
 
 
-def filled(upload: Upload, namespace: str, aside: Path) -> Upload:
-    """The upload with its namespace where it names datasets and metrics without one; such files are written ``aside``.
+def fill_namespace(upload: Upload, namespace: str, aside: Path) -> Upload:
+    """Return the upload with its namespace in files that name datasets and metrics without one, written ``aside``.
 
-    A card's code loads them, a Space's card has ``datasets``, and the board has `SETTINGS`.
+    These files are a card's code, the ``datasets`` of a Space's card, and the board's `SETTINGS`.
     """
     from eraser_hub.conversion import HUB_DATASETS
 
@@ -227,7 +227,7 @@ def filled(upload: Upload, namespace: str, aside: Path) -> Upload:
         metadata, prose = read_card(files["README.md"])
         names = [name if "/" in str(name) else f"{namespace}/{name}" for name in metadata.get("datasets") or ()]
         texts["README.md"] = make_card_text(metadata | ({"datasets": names} if names else {}), prose)
-    ours = "|".join(map(re.escape, (*HUB_DATASETS, *metric_names())))
+    ours = "|".join(map(re.escape, (*HUB_DATASETS, *list_metric_names())))
     texts["README.md"] = re.sub(
         rf'((?:load_dataset|evaluate\.load)\(")({ours})"', rf'\g<1>{namespace}/\g<2>"', texts["README.md"]
     )

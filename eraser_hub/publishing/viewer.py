@@ -1,7 +1,7 @@
-"""What the Hub's dataset viewer will make of a built folder: its limits as findings, and what a browser will show.
+"""The limits of the Hub's dataset viewer as findings about a built folder, and a preview of the viewer.
 
-The viewer serves Parquet as it is. It shows up to 100 first rows within a budget of bytes, counts and draws columns of
-some types, and searches text for words of the letters a to z.
+The viewer serves Parquet unchanged. It shows up to 100 first rows within a budget of bytes, computes statistics of
+columns of some types, and searches text for words of the letters a to z.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ BIN_BUG = (
 
 @dataclass(slots=True)
 class Column:
-    """What the viewer counts of one column: values, the lengths of lists, or the lengths of long strings."""
+    """The viewer's statistics of one column: values, lengths of lists, or lengths of long strings."""
 
     name: str
     kind: str
@@ -63,18 +63,18 @@ class Column:
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """Least and greatest value."""
+        """Return the least and the greatest value."""
         return (min(self.values), max(self.values)) if self.values else None
 
 
 @dataclass(slots=True)
 class ViewerReport:
-    """The viewer's rules, split by split, and what a browser will show.
+    """The viewer's limits, split by split, and a preview.
 
     Attributes:
-        report: its violations are what the viewer (or ``load_dataset``) will fail at, its quirks what the viewer does
-            wrong with sound data, its notes what it will leave out.
-        pictures: first rows, a histogram a numeric column and the counts of each ClassLabel, in lines of text.
+        report: Violations make the viewer (or ``load_dataset``) fail; quirks are errors of the viewer on valid data;
+            notes are data that it leaves out.
+        pictures: First rows, a histogram per numeric column and the counts of each ClassLabel, as lines of text.
     """
 
     report: Report
@@ -82,12 +82,12 @@ class ViewerReport:
 
     @property
     def problems(self) -> list[DataError]:
-        """The violations; empty when the viewer will show it all."""
+        """Return the violations; empty if the viewer shows everything."""
         return self.report.errors
 
     @property
     def warnings(self) -> list[str]:
-        """The quirks and notes."""
+        """Return the quirks and notes."""
         return [
             f"{finding.level}: {split.config}/{split.split}: {finding.check}: {finding.why}"
             for split in self.report.splits
@@ -97,7 +97,7 @@ class ViewerReport:
 
     @property
     def without_statistics(self) -> list[str]:
-        """The splits that a browser shows without histograms."""
+        """Return the splits without histograms."""
         return [
             f"{split.config}/{split.split}"
             for split in self.report.splits
@@ -105,7 +105,7 @@ class ViewerReport:
         ]
 
     def lines(self) -> Iterator[str]:
-        """All of it, to print."""
+        """Yield the lines of the report."""
         yield from self.pictures
         yield from (f"viewer: {line}" for line in self.warnings)
         if self.without_statistics:
@@ -115,15 +115,15 @@ class ViewerReport:
             yield "viewer: no violation"
 
 
-def viewer_report(folder: Path, configs: Sequence[str] | None = None) -> ViewerReport:
-    """What the viewer will make of a built folder.
+def make_viewer_report(folder: Path, configs: Sequence[str] | None = None) -> ViewerReport:
+    """Report the limits of the viewer on a built folder.
 
     Args:
-        folder: a built dataset folder.
-        configs: the configurations; all by default.
+        folder: A built dataset folder.
+        configs: The configurations; all by default.
 
     Raises:
-        DataError: the card or a file cannot be read; an unknown configuration.
+        DataError: The card or a file cannot be read, or an unknown configuration.
     """
     built, folder = open_built(Path(folder)), Path(folder)
     report = Report(f"{folder.resolve().name} in the viewer", folder)
@@ -131,13 +131,13 @@ def viewer_report(folder: Path, configs: Sequence[str] | None = None) -> ViewerR
     for config in built.chosen(configs):
         for split, paths in built.splits(config).items():
             try:
-                own, drawn = _split(built, config, split, paths)
+                split_report, preview = _check_split(built, config, split, paths)
             except (pa.ArrowException, OSError) as error:
                 message = f"cannot be read as Parquet ({show(str(error))})"
                 raise DataError(message, rule="syntax", file=paths[0]) from None
-            report.splits.append(own)
-            lines += drawn
-    if whole := list(_folder_findings(folder)):
+            report.splits.append(split_report)
+            lines += preview
+    if whole := list(_find_in_folder(folder)):
         report.splits.append(SplitReport("all", "all", sum(split.rows for split in report.splits), None, whole))
     return ViewerReport(report, lines)
 
@@ -145,62 +145,62 @@ def viewer_report(folder: Path, configs: Sequence[str] | None = None) -> ViewerR
 # -- one split --------------------------------------------------------------------------------------------------------
 
 
-def _split(built: BuiltDataset, config: str, split: str, paths: Sequence[Path]) -> tuple[SplitReport, list[str]]:
-    """What the viewer will make of a split, and what a browser will show of it."""
+def _check_split(built: BuiltDataset, config: str, split: str, paths: Sequence[Path]) -> tuple[SplitReport, list[str]]:
+    """Return the findings of a split and its preview."""
     labels, schema = built.class_labels(config), pq.read_schema(paths[0])
-    columns = [column for name in schema if (column := _column(name, labels)) is not None]
-    rows, findings = 0, list(_file_findings(paths))
+    columns = [column for name in schema if (column := _compute_column(name, labels)) is not None]
+    rows, findings = 0, list(_find_in_files(paths))
     first: list[dict[str, Any]] = []
     for batch in read_rows(paths, rows=BATCH_ROWS):
         if len(first) < FIRST_ROWS:
             first += batch.slice(0, FIRST_ROWS - len(first)).to_pylist()
         rows += batch.num_rows
         for column in columns:
-            _count(column, batch.column(column.name).combine_chunks())
+            _count_values(column, batch.column(column.name).combine_chunks())
     for column in columns:
-        _settle(column, rows)
-    shown_rows, cut_rows = fitting_rows(first, _header_bytes(built, config, split, paths))
-    findings += _statistics_findings(columns, schema)
+        _count_by_value(column, rows)
+    shown_rows, cut_rows = count_fitting_rows(first, _count_header_bytes(built, config, split, paths))
+    findings += _find_in_statistics(columns, schema)
     if empty := [column.name for column in columns if rows and column.missing == rows]:
-        findings.append(_note("empty columns", f"null in all rows: {', '.join(empty)}", *empty))
+        findings.append(_make_note("empty columns", f"null in all rows: {', '.join(empty)}", *empty))
     if shown_rows < len(first):
         why = f"{shown_rows} fit; the budget is {FIRST_BYTES // 1000} kB"
-        findings.append(_note("first rows", why, count=len(first) - shown_rows))
+        findings.append(_make_note("first rows", why, count=len(first) - shown_rows))
     if cut_rows:
         why = f"{shown_rows} rows are more than that: cells of more than {CELL_BYTES} bytes are cut, from the last row"
-        findings.append(_note("cut cells", f"{why} up", count=cut_rows))
-    findings += _search_findings(first)
+        findings.append(_make_note("cut cells", f"{why} up", count=cut_rows))
+    findings += _find_in_search(first)
     lines = [f"{config} / {split}: {rows:,} rows"]
     lines.append(f"  first rows: {shown_rows} shown, {cut_rows} of them with cut cells")
     for number, row in enumerate(first[: min(shown_rows, ROWS_PRINTED)]):
-        cells = (f"{name}={_cell(_label(value, labels.get(name)))}" for name, value in row.items())
+        cells = (f"{name}={_format_cell(_get_label(value, labels.get(name)))}" for name, value in row.items())
         lines.append(f"  [{number}] {' · '.join(cells)}")
-    lines += [f"  {_drawn(column, labels)}" for column in columns]
+    lines += [f"  {_draw_column(column, labels)}" for column in columns]
     return SplitReport(config, split, rows, None, findings), lines
 
 
-def fitting_rows(rows: Sequence[Mapping[str, Any]], header_bytes: int) -> tuple[int, int]:
-    """How many first rows are shown, and how many of them with cut cells.
+def count_fitting_rows(rows: Sequence[Mapping[str, Any]], header_bytes: int) -> tuple[int, int]:
+    """Return how many first rows the viewer shows, and how many of them with cut cells.
 
-    The viewer adds rows, as compact JSON, while they and the header are below the budget. The first ten are shown in
-    any case: where they are too many bytes, it cuts the cells of the last of them, of the one before it, and so on.
+    The viewer adds rows, as compact JSON, while they and the header are below the budget. It always shows the first
+    ten: if they are too large, it cuts the cells of the last one, then of the one before it, and so on.
 
     Args:
-        rows: the first rows, at most `FIRST_ROWS`.
-        header_bytes: of the JSON around them.
+        rows: The first rows, at most `FIRST_ROWS`.
+        header_bytes: Size of the JSON around them.
     """
     budget, total = FIRST_BYTES - header_bytes, 2
     for number, row in enumerate(rows):
-        total += len(_row_json(number, row)) + 1
+        total += len(_to_json(number, row)) + 1
         if total >= budget and number >= FEWEST_ROWS:
             return number, 0
         if total >= budget and number == min(len(rows), FEWEST_ROWS) - 1:
-            return number + 1, _cut_rows(rows[: number + 1], total - 1, budget)
+            return number + 1, _count_cut_rows(rows[: number + 1], total - 1, budget)
     return len(rows), 0
 
 
-def _cut_rows(rows: Sequence[Mapping[str, Any]], total: int, budget: int) -> int:
-    """How many of the last rows are cut until all are below the budget."""
+def _count_cut_rows(rows: Sequence[Mapping[str, Any]], total: int, budget: int) -> int:
+    """Return how many of the last rows are cut until all are below the budget."""
     cut = 0
     for number in reversed(range(len(rows))):
         if total < budget:
@@ -211,17 +211,17 @@ def _cut_rows(rows: Sequence[Mapping[str, Any]], total: int, budget: int) -> int
             if len(text) > CELL_BYTES:
                 cells[name] = text[:CELL_BYTES].decode("utf-8", errors="ignore")
                 names.append(name)
-        total += len(_row_json(number, cells, names)) - len(_row_json(number, rows[number]))
+        total += len(_to_json(number, cells, names)) - len(_to_json(number, rows[number]))
         cut += bool(names)
     return cut
 
 
-def _row_json(number: int, row: Mapping[str, Any], cut: Sequence[str] = ()) -> bytes:
+def _to_json(number: int, row: Mapping[str, Any], cut: Sequence[str] = ()) -> bytes:
     return orjson.dumps({"row_idx": number, "row": dict(row), "truncated_cells": list(cut)})
 
 
-def _header_bytes(built: BuiltDataset, config: str, split: str, paths: Sequence[Path]) -> int:
-    """The bytes of the viewer's answer without its rows: it describes the columns, as `datasets` writes their types."""
+def _count_header_bytes(built: BuiltDataset, config: str, split: str, paths: Sequence[Path]) -> int:
+    """Return the size of the viewer's answer without its rows: the columns with the types of `datasets`."""
     from datasets import Features
 
     declared = built.info(config).get("features")
@@ -238,13 +238,13 @@ def _header_bytes(built: BuiltDataset, config: str, split: str, paths: Sequence[
     return len(orjson.dumps(header | {"rows": [], "truncated": False}))
 
 
-def _column(column: pa.Field, labels: Mapping[str, Sequence[str]]) -> Column | None:
-    """The statistics that the viewer makes of a column; None for structs, which it has none for."""
+def _compute_column(column: pa.Field, labels: Mapping[str, Sequence[str]]) -> Column | None:
+    """Return the viewer's statistics of a column; None for structs, which have none."""
     kind = "label" if column.name in labels else next((kind for holds, kind in KINDS if holds(column.type)), None)
     return Column(column.name, kind, distinct=set() if kind == "string length" else None) if kind else None
 
 
-def _count(column: Column, values: pa.Array) -> None:
+def _count_values(column: Column, values: pa.Array) -> None:
     if column.distinct is not None:
         if len(column.distinct) <= MOST_STRING_LABELS:
             column.distinct.update(value for value in pc.unique(values).to_pylist() if value is not None)
@@ -258,8 +258,8 @@ def _count(column: Column, values: pa.Array) -> None:
         column.values[entry["values"]] += entry["counts"]
 
 
-def _settle(column: Column, rows: int) -> None:
-    """A string column of few values is counted by value, not by length."""
+def _count_by_value(column: Column, rows: int) -> None:
+    """Count a string column of few values by value instead of length."""
     if column.distinct is None:
         return
     few = len(column.distinct)
@@ -270,11 +270,11 @@ def _settle(column: Column, rows: int) -> None:
 # -- the rules --------------------------------------------------------------------------------------------------------
 
 
-def _note(check: str, why: str, *examples: str, count: int | None = None) -> Finding:
+def _make_note(check: str, why: str, *examples: str, count: int | None = None) -> Finding:
     return Finding(check, "note", len(examples) if count is None else count, examples, why=why)
 
 
-def _folder_findings(folder: Path) -> Iterator[Finding]:
+def _find_in_folder(folder: Path) -> Iterator[Finding]:
     script = folder / f"{folder.resolve().name}.py"
     if script.exists():
         why = f"{script.name}: load_dataset refuses a folder with a loading script"
@@ -284,7 +284,7 @@ def _folder_findings(folder: Path) -> Iterator[Finding]:
         yield Finding("default config", "violation", 1, (f"expected one, found {len(defaults)}",))
 
 
-def _file_findings(paths: Sequence[Path]) -> Iterator[Finding]:
+def _find_in_files(paths: Sequence[Path]) -> Iterator[Finding]:
     large, unindexed = [], 0
     for path in paths:
         metadata = pq.read_metadata(path)
@@ -297,13 +297,13 @@ def _file_findings(paths: Sequence[Path]) -> Iterator[Finding]:
     if large:
         yield Finding("row groups", "violation", len(large), tuple(large[:5]), why="the viewer reads at most 300 MB")
     elif unindexed:
-        yield _note("page index", "row groups without one are read whole", count=unindexed)
+        yield _make_note("page index", "row groups without one are read whole", count=unindexed)
     size = sum(path.stat().st_size for path in paths)
     if size > LARGEST_SPLIT:
-        yield _note("size", f"{size:,} bytes: search and statistics end at 5 GB", count=1)
+        yield _make_note("size", f"{size:,} bytes: search and statistics end at 5 GB", count=1)
 
 
-def _statistics_findings(columns: Sequence[Column], schema: pa.Schema) -> Iterator[Finding]:
+def _find_in_statistics(columns: Sequence[Column], schema: pa.Schema) -> Iterator[Finding]:
     for column in columns:
         bounds = column.bounds
         if column.kind in ("int", "list length", "string length") and bounds and bounds[1] == bounds[0] + 1:
@@ -317,43 +317,43 @@ def _statistics_findings(columns: Sequence[Column], schema: pa.Schema) -> Iterat
     counted = {column.name for column in columns}
     without = [name for name in schema.names if name not in counted]
     if without:
-        yield _note("no statistics", "structs: " + ", ".join(without), *without)
+        yield _make_note("no statistics", "structs: " + ", ".join(without), *without)
 
 
-def _search_findings(rows: Sequence[dict[str, Any]]) -> Iterator[Finding]:
-    """The search splits at all that is no letter from a to z, so that other scripts are not found."""
-    text = " ".join(piece for row in rows for piece in _strings(row))
+def _find_in_search(rows: Sequence[dict[str, Any]]) -> Iterator[Finding]:
+    """Yield a finding if text holds other letters than a to z: the search splits there and finds no other script."""
+    text = " ".join(piece for row in rows for piece in _iterate_strings(row))
     letters = sum(character.isalpha() for character in text)
     latin = len(re.findall(r"[A-Za-z]", text))
     if letters and latin < letters / 2:
         why = f"{latin / letters:.0%} of the letters in the first rows are a to z, which is all that the search knows"
-        yield _note("search", why, count=len(rows))
+        yield _make_note("search", why, count=len(rows))
 
 
-def _strings(value: Any) -> Iterator[str]:
+def _iterate_strings(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
         for part in value.values():
-            yield from _strings(part)
+            yield from _iterate_strings(part)
     elif isinstance(value, list):
         for part in value:
-            yield from _strings(part)
+            yield from _iterate_strings(part)
 
 
 # -- the picture ------------------------------------------------------------------------------------------------------
 
 
-def _label(value: Any, names: Sequence[str] | None) -> Any:
+def _get_label(value: Any, names: Sequence[str] | None) -> Any:
     return names[value] if names and isinstance(value, int) and 0 <= value < len(names) else value
 
 
-def _cell(value: Any) -> str:
+def _format_cell(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= CELL else f"{text[: CELL - 1]}…"
 
 
-def _drawn(column: Column, labels: Mapping[str, Sequence[str]]) -> str:
+def _draw_column(column: Column, labels: Mapping[str, Sequence[str]]) -> str:
     missing = f", {column.missing:,} null" if column.missing else ""
     if not column.values:
         return f"{column.name}: empty{missing}"
@@ -367,14 +367,14 @@ def _drawn(column: Column, labels: Mapping[str, Sequence[str]]) -> str:
     if column.kind == "string label":
         return f"{column.name}: {len(column.distinct or ())} values{missing}"
     low, high = column.bounds or (0, 0)
-    counts = histogram(column.values, whole=column.kind != "float")
+    counts = compute_histogram(column.values, whole=column.kind != "float")
     most = max(counts)
     bars = "".join(" " if not count else BARS[min(7, count * 8 // (most + 1))] for count in counts)
     return f"{column.name} ({column.kind}): {low:g} {bars} {high:g}{missing}"
 
 
-def histogram(values: Counter[float], whole: bool) -> list[int]:
-    """Counts in up to ten bins of one width; whole numbers get bins of a whole width, as in the viewer."""
+def compute_histogram(values: Counter[float], whole: bool) -> list[int]:
+    """Return counts in up to ten bins of equal width; bins of whole numbers have whole widths, as in the viewer."""
     low, high = min(values), max(values)
     width = max(1, math.ceil((high - low + 1) / BINS)) if whole else (high - low) / BINS or 1.0
     bins = math.ceil((high - low + 1) / width) if whole else BINS if high > low else 1

@@ -1,1 +1,1 @@
-"""The systems of the papers, and how they are trained."""
+"""The systems of the papers and their training."""

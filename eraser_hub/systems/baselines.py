@@ -1,4 +1,4 @@
-"""Fit the papers' baselines: logistic regression and random forest over counted words, saved as skops files.
+"""Train the papers' baselines: logistic regression and random forest over word counts, saved as skops files.
 
 Hyperparameters are scanned as Carton 2020 does (appendix A: C in 0.001 .. 1000, 16 .. 512 trees), by five folds of the
 training split, so that the validation split stays unseen.
@@ -22,49 +22,49 @@ from eraser_hub.papers.presets import load_preset
 from eraser_hub.records.atomic import replace_file
 from eraser_hub.records.errors import DataError
 
-from .data import Labelled, Training, silent
-from .folder import saving, write_facts
-from .recipe import Say
+from .data import Labelled, Training, say_nothing
+from .folder import mark_saving, write_facts
 from .system import CARTON, Baseline
+from .train_config import Say
 
 FOLDS = 5
 FEATURES = ("words", "characters")
 
 
-def text_of(one: Instance, joiner: str = " ") -> str:
-    """Return what a pipeline reads: the query's tokens, then the documents'."""
+def join_text(one: Instance, joiner: str = " ") -> str:
+    """Return the text that a pipeline reads: the query's tokens, then the documents' tokens."""
     return joiner.join([*one.query, *one.tokens])
 
 
 def train_baseline(system: Baseline, training: Training) -> None:
-    """Fit a baseline, as its paper's code does where that is asked for, and save it."""
-    recipe, data, say = training.recipe, training.data, training.say
+    """Train and save a baseline, as its paper's code does if the config names that paper."""
+    config, data, say = training.config, training.data, training.say
     subwords = None
-    if recipe.paper == CARTON:
+    if config.paper == CARTON:
         if not data.validation[0]:
             words = f"`paper` {CARTON}: expected a validation split with labels to choose by; `eval_split` names one"
-            raise DataError(words, rule="option-missing", file=recipe.dataset)
-        theirs = load_preset(CARTON).training["tokenizer"]
-        subwords = subwords_of(recipe.tokenizer or theirs, load_preset(CARTON).training["pieces"])
-        notes = f", the paper's are {theirs}'s" if recipe.tokenizer else ""
-        say(f"sub-words by {recipe.tokenizer or theirs}{notes}")
-        model, facts = fit_carton(system, data.train, data.validation, subwords, recipe.seed, say)
+            raise DataError(words, rule="option-missing", file=config.dataset)
+        paper_tokenizer = load_preset(CARTON).training["tokenizer"]
+        subwords = subwords_of(config.tokenizer or paper_tokenizer, load_preset(CARTON).training["pieces"])
+        notes = f", the paper's are {paper_tokenizer}'s" if config.tokenizer else ""
+        say(f"sub-words by {config.tokenizer or paper_tokenizer}{notes}")
+        model, facts = fit_carton(system, data.train, data.validation, subwords, config.seed, say)
     else:
-        joiner = recipe.joiner if recipe.joiner is not None else "" if recipe.features == "characters" else " "
-        how: dict[str, Any] = {"features": recipe.features, "joiner": joiner, "copies": data.copies}
-        model, facts = fit_baseline(system, *data.train, seed=recipe.seed, say=say, **how)
+        joiner = config.joiner if config.joiner is not None else "" if config.features == "characters" else " "
+        options: dict[str, Any] = {"features": config.features, "joiner": joiner, "copies": data.copies}
+        model, facts = fit_baseline(system, *data.train, seed=config.seed, say=say, **options)
     out = training.out
-    with saving(out):
+    with mark_saving(out):
         out.mkdir(parents=True, exist_ok=True)
-        with replace_file(out / "model.skops") as beside:
-            save_pipeline(model, beside)
-        write_facts({**training.facts, "baseline": recipe.model, **facts}, out)
+        with replace_file(out / "model.skops") as temporary_file:
+            save_pipeline(model, temporary_file)
+        write_facts({**training.facts, "baseline": config.model, **facts}, out)
         if subwords is not None:
             subwords.tokenizer.save_pretrained(out / TOKENIZER)
 
 
-def pipeline_for(system: Baseline, features: str, size: float, seed: int) -> Any:
-    """Return an unfitted pipeline: a counter of words or characters, and the estimator of that size."""
+def build_pipeline(system: Baseline, features: str, size: float, seed: int) -> Any:
+    """Build an unfitted pipeline: a counter of words or characters, and an estimator of the given size."""
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.pipeline import make_pipeline
 
@@ -83,22 +83,29 @@ def fit_baseline(
     features: str = "words",
     joiner: str = " ",
     seed: int = 1,
-    say: Say = silent,
+    say: Say = say_nothing,
     copies: int = 1,
 ) -> tuple[Any, dict[str, Any]]:
-    """Choose the size by the mean accuracy of five folds, then fit on everything.
+    """Choose the size by the mean accuracy of five folds, then fit on all instances.
 
-    The same instances and seed give the same pipeline to the last bit, whatever the number of processors: one thread
-    fits, and of equally accurate values the one of stronger regularisation (the smaller C, fewer trees) is taken.
+    The same instances and seed give the same pipeline to the last bit, whatever the number of processors. Fitting uses
+    one thread. Among equally accurate values, the one of stronger regularisation (smaller C, fewer trees) wins.
 
     Args:
-        copies: so many subsets of each text stand one after the other; a text's are in the same folds.
+        system: The baseline.
+        instances: The texts to train on.
+        labels: The label of each instance.
+        features: What to count: "words" or "characters".
+        joiner: The string between two tokens.
+        seed: Seed of the folds and the estimator.
+        say: Receives lines of progress.
+        copies: Number of subsets of each text among the instances; the subsets of a text stay in one fold.
 
     Returns:
         The fitted pipeline and the facts for ``model.json``.
 
     Raises:
-        DataError: unknown features, no text at all.
+        DataError: Unknown features, or no text at all.
     """
     from threadpoolctl import threadpool_limits
 
@@ -109,18 +116,18 @@ def fit_baseline(
         message = f"expected text to train on, found none in {len(instances)} instances"
         raise DataError(message, rule="empty", field="documents")
     grid, gold = system.sizes, np.asarray(labels)
-    pipeline = pipeline_for(system, features, grid[0], seed)
-    counts = pipeline[0].fit_transform([text_of(one, joiner) for one in instances])
+    pipeline = build_pipeline(system, features, grid[0], seed)
+    counts = pipeline[0].fit_transform([join_text(one, joiner) for one in instances])
     vars(pipeline[0]).pop("_stop_words_id", None)  # a place in memory, by which it knows stop words that it has checked
     with threadpool_limits(1):
         texts = len(gold) // copies
         folds = [
-            (_of_copies(train, texts, copies), _of_copies(test, texts, copies))
-            for train, test in folds_of(gold[:texts], seed)
+            (_find_copies(train, texts, copies), _find_copies(test, texts, copies))
+            for train, test in make_folds(gold[:texts], seed)
         ]
         size, accuracies = grid[len(grid) // 2], [Fraction(0)] * len(grid)
         if folds:
-            accuracies = accuracies_of(system, counts, gold, folds, seed)
+            accuracies = compute_accuracies(system, counts, gold, folds, seed)
             size = grid[accuracies.index(max(accuracies))]
         pipeline[-1].set_params(**{system.size: size}).fit(counts, gold)
     for value, accuracy in zip(grid, accuracies if folds else (), strict=bool(folds)):
@@ -133,9 +140,10 @@ def fit_baseline(
 def fit_carton(
     system: Baseline, train: Labelled, validation: Labelled, subwords: Subwords, seed: int, say: Say
 ) -> tuple[Any, dict[str, Any]]:
-    """Fit every size of Carton 2020's code on ``train``; the first of the best accuracy on ``validation`` is kept.
+    """Fit every size of the code of Carton et al. (2020) and return the most accurate on ``validation``.
 
-    TfidfVectorizer and estimators with scikit-learn's defaults, but for a seed of the forest, which the code has not.
+    The first of equally accurate sizes wins. TfidfVectorizer and the estimators use scikit-learn's defaults. The forest
+    has a seed, which the authors' code does not set.
 
     Returns:
         The fitted pipeline over sub-words, and the facts for ``model.json``.
@@ -145,30 +153,33 @@ def fit_carton(
     from threadpoolctl import threadpool_limits
 
     vectoriser = TfidfVectorizer()
-    seen = vectoriser.fit_transform(subwords([text_of(one) for one in train[0]]))
-    unseen = vectoriser.transform(subwords([text_of(one) for one in validation[0]]))
+    train_counts = vectoriser.fit_transform(subwords([join_text(one) for one in train[0]]))
+    validation_counts = vectoriser.transform(subwords([join_text(one) for one in validation[0]]))
     vars(vectoriser).pop("_stop_words_id", None)  # as above; `transform` sets it, too
-    gold, best, size, kept = np.asarray(validation[1]), -1.0, 0.0, None
+    gold, best, size, best_estimator = np.asarray(validation[1]), -1.0, 0.0, None
     with threadpool_limits(1):
         for value in load_preset(CARTON).training[system.words]:
             estimator = system.paper_estimator(value, seed)
-            accuracy = float(np.mean(estimator.fit(seen, np.asarray(train[1])).predict(unseen) == gold))
+            guesses = estimator.fit(train_counts, np.asarray(train[1])).predict(validation_counts)
+            accuracy = float(np.mean(guesses == gold))
             say(f"{system.words} {value:g}: {accuracy:.3f} on the validation split")
             if accuracy > best:
-                best, size, kept = accuracy, value, estimator
+                best, size, best_estimator = accuracy, value, estimator
     facts = {"size": size, "seed": seed, "features": "sub-words", "longest": subwords.longest}
-    return make_pipeline(vectoriser, kept), facts
+    return make_pipeline(vectoriser, best_estimator), facts
 
 
-def _of_copies(places: NDArray[np.int64], texts: int, copies: int) -> NDArray[np.int64]:
-    """Return the places of all copies of texts."""
+def _find_copies(places: NDArray[np.int64], texts: int, copies: int) -> NDArray[np.int64]:
+    """Return the positions of all copies of the given texts."""
     return (places + texts * np.arange(copies)[:, None]).ravel()
 
 
-def folds_of(labels: NDArray[np.str_], seed: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Return places to train on and to test on, five times, each label's share in each; fewer times for few instances.
+def make_folds(labels: NDArray[np.str_], seed: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Split positions into up to five stratified folds, each a pair (train, test).
 
-    None where only one label has two instances: then a fold could lack all but one label.
+    There are fewer folds if there are few instances, and none if only one label has two instances: a fold could then
+        lack
+    all labels but one.
     """
     from sklearn.model_selection import StratifiedKFold
 
@@ -180,21 +191,21 @@ def folds_of(labels: NDArray[np.str_], seed: int) -> list[tuple[NDArray[np.int64
         return list(StratifiedKFold(number, shuffle=True, random_state=seed).split(labels, labels))
 
 
-def accuracies_of(
+def compute_accuracies(
     system: Baseline,
     counts: Any,
     labels: NDArray[np.str_],
     folds: Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]],
     seed: int,
 ) -> list[Fraction]:
-    """Return the mean accuracy over the folds for each of the ascending sizes, exact, so that ties are ties."""
+    """Return the mean accuracy over the folds for each ascending size, as exact fractions: ties stay ties."""
     sums = [Fraction(0)] * len(system.sizes)
     for train, test in folds:
         estimator = system.estimator(system.sizes[0], seed, warm=True)
-        seen, unseen = counts[train], counts[test]
-        seen.sort_indices()  # once, and not in each fit
+        train_counts, validation_counts = counts[train], counts[test]
+        train_counts.sort_indices()  # once, and not in each fit
         for place, size in enumerate(system.sizes):
-            estimator.set_params(**{system.size: size}).fit(seen, labels[train])
-            hits = np.count_nonzero(estimator.predict(unseen) == labels[test])
+            estimator.set_params(**{system.size: size}).fit(train_counts, labels[train])
+            hits = np.count_nonzero(estimator.predict(validation_counts) == labels[test])
             sums[place] += Fraction(int(hits), len(test) * len(folds))
     return sums

@@ -1,4 +1,4 @@
-"""What a system is trained and validated on."""
+"""The data that a system is trained and validated on."""
 
 from __future__ import annotations
 
@@ -16,31 +16,32 @@ from eraser_hub.attribution.erasure import generator
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.errors import DataError
 
-from .recipe import SUBSETS, Recipe, Say
+from .train_config import SUBSETS, Say, TrainConfig
 
 # Random subsets of texts, on which EVAL-X's evaluator is trained (Jethani et al. 2021, "Have We Learned to Explain?").
-# A model that has seen random subsets of tokens knows p(label | these tokens) of any of them, and no selector was
-# trained beside it: what it tells from a rationale is what the rationale says. The paper keeps each feature with
-# probability 1/2; rationales are a tenth of a text, so here the share itself is drawn, between none and all.
-SUBSETS_EACH = 10  # of each text; a network sees one of them in an epoch
+# A model of random subsets of tokens estimates p(label | these tokens) for any subset, and no selector was trained
+# beside it: it measures the information in a rationale. The paper keeps each feature with probability 1/2. Rationales
+# are a tenth of a text, so the share itself is drawn here, between 0 and 1.
+SUBSETS_EACH = 10  # subsets of each text; a network sees one of them in an epoch
 Labelled = tuple[Sequence[Instance], Sequence[str]]  # instances and their labels
 
 
-def silent(words: str) -> None:
-    """Say nothing."""
+def say_nothing(words: str) -> None:
+    """Ignore a line of progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """What to train and to validate on.
+    """The instances to train on and to validate on.
 
     Attributes:
-        train, validation: instances and their labels; no instances to validate on: none.
-        label_names: in the dataset's order; () where ``answers``.
-        uses_query: whether the network sees the query.
-        draw: epoch -> the numbers of the instances that it trains on; None for all in every epoch.
-        answers: answers, words of the texts, stand in the labels' place.
-        copies: so many random subsets of each text stand one after the other (:func:`subsets_of`).
+        train: Instances and their labels.
+        validation: Instances and their labels; empty without validation.
+        label_names: The labels in the dataset's order; () if ``answers``.
+        uses_query: True if the network sees the query.
+        draw: Maps an epoch to the numbers of the instances that it trains on; None to use all instances in every epoch.
+        answers: True if the labels are answers, words of the texts.
+        copies: Number of random subsets of each text among the instances (:func:`draw_subsets`).
     """
 
     train: Labelled
@@ -52,25 +53,26 @@ class Data:
     copies: int = 1
 
     @property
-    def in_pairs(self) -> bool:
-        """Whether texts come in twos: with a query, or where every instance has two documents."""
+    def has_pairs(self) -> bool:
+        """True if texts come in pairs: there is a query, or every instance has two documents."""
         return self.uses_query or all(len(one.documents) == 2 for one in self.train[0])
 
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """One training: of what, on what, into which folder.
+    """One training: its settings, its data and its folders.
 
     Attributes:
-        recipe, data: what is trained how on what.
-        out: the model's folder.
-        folder: what a stopped training needs to go on lies there (:func:`folder.unfinished`).
-        say: called with lines of progress.
-        facts: what ``model.json`` says of the data.
-        share: gives the average length of a rationale, for systems that extract as much.
+        config: The settings.
+        data: The instances.
+        out: The folder of the model.
+        folder: The folder of the checkpoint (:func:`folder.checkpoint_dir`).
+        say: Receives lines of progress.
+        facts: What ``model.json`` says about the data.
+        share: Returns the average length of a rationale, for systems that extract as much.
     """
 
-    recipe: Recipe
+    config: TrainConfig
     data: Data
     out: Path
     folder: Path
@@ -78,31 +80,32 @@ class Training:
     facts: dict[str, Any] = field(default_factory=dict)
     share: Callable[[], float] = float
 
-    def config(self, **more: Any) -> dict[str, Any]:
-        """What ``config.json`` of a network or a pipeline says of its training; ``more`` stands before the origins."""
-        recipe, data = self.recipe, self.data
-        about = {"system": recipe.model, "label_names": list(data.label_names), "uses_query": data.uses_query, **more}
-        names = {"encoder": Path(recipe.encoder).name, "embeddings": Path(recipe.embeddings).name}
-        return {**about, **names, "seed": recipe.seed}
+    def describe(self, **more: Any) -> dict[str, Any]:
+        """Return the training's part of ``config.json``; ``more`` precedes the origins."""
+        config, data = self.config, self.data
+        facts = {"system": config.model, "label_names": list(data.label_names), "uses_query": data.uses_query, **more}
+        names = {"encoder": Path(config.encoder).name, "embeddings": Path(config.embeddings).name}
+        return {**facts, **names, "seed": config.seed}
 
 
-def examples(
+def read_examples(
     split: Split, *, rationale_only: bool = False, uses_query: bool = False, limit: int | None = None, seed: int = 1
 ) -> tuple[list[Instance], list[str]]:
-    """Return the labelled instances of a split, and their labels; others are left out, and it must not be all.
+    """Return the labelled instances of a split, and their labels; other instances are skipped.
 
     Args:
-        rationale_only: the human rationale's tokens in place of the documents.
-        uses_query: keep the query.
-        limit: so many of them, each label's share as in the split (:func:`stratified`); None: all.
-        seed: of that draw.
+        split: The split.
+        rationale_only: Replace the documents by the tokens of the human rationale.
+        uses_query: Keep the query.
+        limit: Number of instances, stratified by label (:func:`stratified`); None for all.
+        seed: Seed of that draw.
 
     Raises:
-        DataError: no labels at all; an instance without rationale when ``rationale_only``.
+        DataError: No instance has a label, or an instance has no rationale although ``rationale_only`` is set.
     """
     rows = (one for one in split.instances() if one.label is not None)
     if limit is not None:
-        # the labels alone first: the rows of a large split are not held to choose some of them
+        # read the labels alone first, so that the rows of a large split are not kept in memory
         chosen = stratified([str(one.label) for one in split.instances() if one.label is not None], limit, seed)
         rows = (one for place, one in enumerate(rows) if place in chosen)
     if rationale_only:
@@ -117,24 +120,23 @@ def examples(
 
 
 def has_labels(split: Split) -> bool:
-    """Return whether any of the split's rows has a label."""
+    """Return True if any row of the split has a label."""
     return any(one.label is not None for one in split.instances())
 
 
-def is_marked(one: Instance) -> bool:
-    """Return whether any token of an instance is in a human rationale."""
+def has_rationale(one: Instance) -> bool:
+    """Return True if any token of the instance is in a human rationale."""
     return one.rationale is not None and any(map(any, one.rationale))
 
 
-def span_of(tokens: Sequence[str], answer: str) -> tuple[int, int] | None:
-    """Return the numbers, counted from 1, of the first and the last token of an answer's first place.
+def find_answer_span(tokens: Sequence[str], answer: str) -> tuple[int, int] | None:
+    """Return the first and the last token of an answer's first occurrence, counted from 1.
 
-    (0, 0) for the answer "", None for one that does not stand there.
+    Case and blanks are ignored. An occurrence at token boundaries takes precedence over one that cuts tokens. The
+    result is (0, 0) for the answer "", and None for an answer that does not occur.
 
-    Case and blanks do not matter. Where it stands at the borders of tokens goes before where it cuts some in two.
-
-    >>> span_of(["1903", ",", "by", "Tom", "Reed"], "tom reed"), span_of(["plant", "ant"], "ant"), span_of(["a"], "b")
-    ((4, 5), (2, 2), None)
+    >>> find_answer_span(["1903", ",", "by", "Tom", "Reed"], "tom reed"), find_answer_span(["plant", "ant"], "ant")
+    ((4, 5), (2, 2))
     """
     words = "".join(answer.casefold().split())
     if not words:
@@ -150,11 +152,11 @@ def span_of(tokens: Sequence[str], answer: str) -> tuple[int, int] | None:
     return min(spans, key=lambda span: span[0])[1:] if spans else None
 
 
-def subsets_of(instances: Sequence[Instance], seed: int) -> list[Instance]:
-    """:data:`SUBSETS_EACH` subsets of each text: the first of all, then the second of all, ..
+def draw_subsets(instances: Sequence[Instance], seed: int) -> list[Instance]:
+    """Draw :data:`SUBSETS_EACH` random subsets of each text: first one of every text, then the next one of every text.
 
-    Each keeps a uniformly drawn share of the tokens, every token by itself, and one at least where there is any. What
-    is drawn hangs on the seed and the instance's id alone.
+    Each subset keeps a uniformly drawn share of the tokens, at least one if there are any. The draw depends only on the
+    seed and the id of the instance.
     """
     rows = []
     for one in instances:
@@ -162,19 +164,20 @@ def subsets_of(instances: Sequence[Instance], seed: int) -> list[Instance]:
         subsets = list[Instance]()
         for _ in range(SUBSETS_EACH):
             ranks = random.random(tokens)
-            kept = ranks < random.random()
-            if tokens and not kept.any():
-                kept[ranks.argmin()] = True
-            subsets.append(one.only(kept))
+            kept_tokens = ranks < random.random()
+            if tokens and not kept_tokens.any():
+                kept_tokens[ranks.argmin()] = True
+            subsets.append(one.only(kept_tokens))
         rows.append(subsets)
     return [subset for subsets in zip(*rows, strict=True) for subset in subsets]
 
 
-def in_turn(texts: int, copies: int) -> Callable[[int], NDArray[np.int64]] | None:
-    """Which of the copies of each text an epoch trains on; None where there is one.
+def rotate_copies(texts: int, copies: int) -> Callable[[int], NDArray[np.int64]] | None:
+    """Return a function from an epoch to the copies that it trains on; None if there is one copy of each text.
 
     Args:
-        texts: how many there are; copy c of text i is number ``c * texts + i``.
+        texts: Number of texts; copy c of text i has the number ``c * texts + i``.
+        copies: Number of copies of each text.
     """
     if copies == 1:
         return None

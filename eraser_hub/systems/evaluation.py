@@ -1,4 +1,4 @@
-"""How a trained model does on a split, and how long that will take."""
+"""Evaluate trained models on a split, with progress."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from eraser_hub.attribution.erasure import full
 from eraser_hub.attribution.instances import Instance, chunks_of
 from eraser_hub.attribution.runner import Runner
 
-from .data import examples, silent
-from .recipe import Say
+from .data import read_examples, say_nothing
+from .train_config import Say
 
 CHUNK = 64  # instances that are evaluated together
 BATCH_SIZE = 32  # inputs of full length that go through a model together
@@ -27,7 +27,7 @@ QUIET_SECONDS = 10.0  # between two lines of progress
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Accuracy and macro F1 (over the labels that occur) on a text: full, or the human rationale alone."""
+    """Accuracy and macro F1 (over the labels that occur) on full texts or on human rationales alone."""
 
     accuracy: float
     macro_f1: float
@@ -35,38 +35,48 @@ class Evaluation:
 
 
 def evaluate_on(
-    model: Adapter, split: Split, *, rationale_only: bool, limit: int | None = None, seed: int = 1, say: Say = silent
+    model: Adapter,
+    split: Split,
+    *,
+    rationale_only: bool,
+    limit: int | None = None,
+    seed: int = 1,
+    say: Say = say_nothing,
 ) -> Evaluation:
-    """How a trained model does on a split's full text or on its rationales alone.
+    """Evaluate a model on the full texts of a split, or on its human rationales alone.
 
     Args:
-        limit: on so many instances, drawn by ``seed`` with each label's share; None: on all.
-        say: called with how far it is and the time that is left, every ten seconds.
+        model: The model.
+        split: The split; instances without label are skipped.
+        rationale_only: Show the human rationales alone.
+        limit: Number of instances, stratified by label; None for all.
+        seed: Seed of that draw.
+        say: Receives the progress and the time left, every ten seconds.
     """
     align_labels(model, split.label_names)
-    how = {"rationale_only": rationale_only, "uses_query": model.uses_query}
-    instances, gold = examples(split, limit=limit, seed=seed, **how)
+    options = {"rationale_only": rationale_only, "uses_query": model.uses_query}
+    instances, gold = read_examples(split, limit=limit, seed=seed, **options)
     guesses: list[str] = []
-    began = said = time.monotonic()
-    for several in guesses_of(model, instances):
+    start = last_report = time.monotonic()
+    for several in predict_labels(model, instances):
         guesses += several
         now = time.monotonic()
-        if now - said > QUIET_SECONDS and len(guesses) < len(instances):
-            left = (now - began) / len(guesses) * (len(instances) - len(guesses))
-            say(f"evaluated {len(guesses)} of {len(instances)}, {in_words(left)} left")
-            said = now
-    return Evaluation(**figures_of(gold, guesses), instances=len(gold))
+        if now - last_report > QUIET_SECONDS and len(guesses) < len(instances):
+            seconds_left = (now - start) / len(guesses) * (len(instances) - len(guesses))
+            say(f"evaluated {len(guesses)} of {len(instances)}, {format_duration(seconds_left)} left")
+            last_report = now
+    return Evaluation(**compute_figures(gold, guesses), instances=len(gold))
 
 
 class TextProbabilities:
-    """Asks a model for probabilities of whole texts."""
+    """Probabilities of whole texts by a model, computed in batches."""
 
     def __init__(self, model: Adapter) -> None:
         self.model = model
         self._runner, self._kept = Runner(model, "remove", BATCH_SIZE), 0
 
-    def of(self, instances: Sequence[Instance]) -> NDArray[np.float64]:
-        """Shape (instances, labels), in the order of the model's ``label_names``."""
+    def compute(self, instances: Sequence[Instance]) -> NDArray[np.float64]:
+        """Return probabilities of shape (instances, labels), in the order of the model's ``label_names``."""
         if self._runner.counts.inputs - self._kept > KEPT_RESULTS:
             self._runner.forget()
             self._kept = self._runner.counts.inputs
@@ -74,31 +84,31 @@ class TextProbabilities:
         return self._runner.run(encoded, [full(number) for number in range(len(encoded))])
 
 
-def guesses_of(model: Adapter, instances: Iterable[Instance]) -> Iterator[list[str]]:
-    """The label that the model gives each instance, a chunk at a time."""
+def predict_labels(model: Adapter, instances: Iterable[Instance]) -> Iterator[list[str]]:
+    """Yield the model's labels of the instances, one list per chunk."""
     probabilities = TextProbabilities(model)
     for _, chunk in chunks_of(map(model.seen, instances), CHUNK):
-        yield [model.label_names[place] for place in probabilities.of(chunk).argmax(axis=1)]
+        yield [model.label_names[place] for place in probabilities.compute(chunk).argmax(axis=1)]
 
 
-def hits_of(model: Adapter, instances: Sequence[Instance]) -> list[bool]:
-    """Whether the model tells each instance's label."""
-    guesses = chain.from_iterable(guesses_of(model, instances))
+def find_hits(model: Adapter, instances: Sequence[Instance]) -> list[bool]:
+    """Return for each instance True if the model predicts its label."""
+    guesses = chain.from_iterable(predict_labels(model, instances))
     return [guess == one.label for guess, one in zip(guesses, instances, strict=True)]
 
 
-def figures_of(gold: Sequence[str] | Sequence[int], guesses: Sequence[str] | Sequence[int]) -> dict[str, float]:
-    """``accuracy``, and ``macro_f1`` over the labels that occur."""
+def compute_figures(gold: Sequence[str] | Sequence[int], guesses: Sequence[str] | Sequence[int]) -> dict[str, float]:
+    """Return ``accuracy``, and ``macro_f1`` over the labels that occur."""
     from sklearn.metrics import accuracy_score, f1_score
 
     macro_f1 = f1_score(gold, guesses, average="macro", zero_division=0)  # pyright: ignore[reportArgumentType]
     return {"accuracy": float(accuracy_score(gold, guesses)), "macro_f1": float(macro_f1)}
 
 
-def in_words(seconds: float) -> str:
-    """A duration: ``45 s``, ``3 min 20 s``, ``2 h 5 min``.
+def format_duration(seconds: float) -> str:
+    """Return a duration as text: ``45 s``, ``3 min 20 s``, ``2 h 5 min``.
 
-    >>> in_words(44.6), in_words(200), in_words(7500)
+    >>> format_duration(44.6), format_duration(200), format_duration(7500)
     ('45 s', '3 min 20 s', '2 h 5 min')
     """
     whole = round(seconds)

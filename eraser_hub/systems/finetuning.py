@@ -27,12 +27,12 @@ from eraser_hub.attribution.transformers.words import load_tokenizer, not_opened
 from eraser_hub.papers.presets import load_preset
 
 from .data import Labelled, Training
-from .evaluation import figures_of
+from .evaluation import compute_figures
 from .fitting import Objective, fit
-from .folder import saving, write_facts
+from .folder import mark_saving, write_facts
 from .hyper import Hyper
-from .recipe import CLASSIFICATION, MULTIPLE_CHOICE, Recipe, Task
 from .system import FineTuning
+from .train_config import CLASSIFICATION, MULTIPLE_CHOICE, Task, TrainConfig
 
 Row = dict[str, Any]  # what a collator takes: input_ids, attention_mask, token_type_ids, labels
 
@@ -40,56 +40,55 @@ Row = dict[str, Any]  # what a collator takes: input_ids, attention_mask, token_
 def train_encoder(system: FineTuning, training: Training) -> None:
     """Train and save a classifier that ``explain`` opens.
 
-    Where the recipe leaves the task open, it is multiple choice for queries that hold an answer for each label.
+    Task "auto" means multiple choice if every query holds an answer for each label, else classification.
 
     Raises:
-        DataError: the model cannot be opened; what :func:`fit` raises.
+        DataError: The model cannot be opened, or :func:`fit` fails.
     """
-    recipe, data = training.recipe, training.data
-    task: Task = recipe.task
+    config, data = training.config, training.data
+    task: Task = config.task
     if task == "auto":
-        # CoS-E's labels are letters that stand for another answer in every question
-        chooses = data.uses_query and _all_choices(data.train[0], data.label_names)
+        # CoS-E's labels are letters, which mean another answer in every question
+        chooses = data.uses_query and _has_choices(data.train[0], data.label_names)
         task = MULTIPLE_CHOICE if chooses else CLASSIFICATION
     facts = {**training.facts, "task": task}
-    if load_preset(recipe.paper).choices.query_last:
+    if load_preset(config.paper).choices.query_last:
         facts["query_last"] = True
-    finetune(replace(training, recipe=replace(recipe, task=task), facts=facts), system.hyper)
+    finetune(replace(training, config=replace(config, task=task), facts=facts), system.hyper)
 
 
-def _all_choices(instances: Sequence[Instance], label_names: Sequence[str]) -> bool:
-    """Return whether every query holds one answer for each label, ``[sep]`` between."""
+def _has_choices(instances: Sequence[Instance], label_names: Sequence[str]) -> bool:
+    """Return True if every query holds one answer for each label, separated by ``[sep]``."""
     return len(label_names) > 1 and all(len(answers_of(one)) == len(label_names) for one in instances)
 
 
 def finetune(training: Training, hyper: Hyper) -> None:
-    """Train and save a classifier of a task that is decided.
+    """Train and save a classifier of a known task.
 
     Args:
-        training: of a recipe whose ``model`` is a local folder or Hub id of an encoder (its classification head may be
-            missing), and whose ``task`` is classification or multiple-choice (the query holds an answer for each label,
-            ``[sep]`` between).
-        hyper: its hyper-parameters; those of the recipe go before them.
+        training: Its config names an encoder as ``model``, a local folder or Hub id (the classification head may be
+            missing), and as ``task`` classification or multiple-choice.
+        hyper: The hyper-parameters; those of the config take precedence.
     """
     import transformers
 
-    recipe, data, out, say = training.recipe, training.data, training.out, training.say
+    config, data, out, say = training.config, training.data, training.out, training.say
     silence()
-    transformers.set_seed(recipe.seed)
-    chooses = recipe.task == MULTIPLE_CHOICE
-    model = _untrained(recipe, data.label_names, data.uses_query, bool(training.facts.get("query_last")))
-    train, validation = (_training_rows(model, part, data.label_names) for part in (data.train, data.validation))
+    transformers.set_seed(config.seed)
+    chooses = config.task == MULTIPLE_CHOICE
+    model = _make_untrained_model(config, data.label_names, data.uses_query, bool(training.facts.get("query_last")))
+    train, validation = (_make_training_rows(model, part, data.label_names) for part in (data.train, data.validation))
     inputs = f"{sum(map(len, train))} {'questions' if chooses else 'windows'} of at most {model.window} sub-words"
     say(f"{inputs} from {len(train)} instances")
     pad = transformers.DataCollatorWithPadding(model.tokenizer)
-    collate = _questions(pad, len(data.label_names)) if chooses else pad
-    hyper = replace(hyper, **recipe.options())  # type: ignore[arg-type]
+    collate = _make_collator(pad, len(data.label_names)) if chooses else pad
+    hyper = replace(hyper, **config.options())  # type: ignore[arg-type]
     if hyper.max_steps:
         hyper = replace(hyper, warmup_steps=min(hyper.warmup_steps, hyper.max_steps // 10))
     objective = FinetuningObjective(model, train, validation, collate, data.draw, hyper.batch_size)
-    progress = fit(objective, hyper, recipe.seed, training.folder, say)
-    facts = {"base": Path(recipe.model).name, "steps": progress.step, "window": recipe.window, "seed": recipe.seed}
-    with saving(out):
+    progress = fit(objective, hyper, config.seed, training.folder, say)
+    facts = {"base": Path(config.model).name, "steps": progress.step, "window": config.window, "seed": config.seed}
+    with mark_saving(out):
         model.network.eval()
         out.mkdir(parents=True, exist_ok=True)
         # what `train` left in this folder before would be opened in the new model's place
@@ -100,7 +99,7 @@ def finetune(training: Training, hyper: Hyper) -> None:
 
 
 class FinetuningObjective(Objective[Row]):
-    """The network's own loss on windows of texts, or on questions with an input for each answer."""
+    """The network's own loss on windows of texts, or on questions with one input per answer."""
 
     def __init__(
         self,
@@ -116,54 +115,59 @@ class FinetuningObjective(Objective[Row]):
         self._collate, self._batch_size = collate, batch_size
 
     def examples(self, epoch: int) -> Sequence[Row]:
+        """Return the examples of an epoch."""
         instances = self._train if self._draw is None else [self._train[number] for number in self._draw(epoch)]
         return [row for rows in instances for row in rows]
 
     def size(self, example: Row) -> int:
+        """Return the length of an example in sub-words."""
         first = example["input_ids"]
         return max(map(len, first)) if isinstance(first[0], list) else len(first)
 
     def loss(self, batch: Sequence[Row]) -> Tensor:
-        return self._outputs(batch).loss  # type: ignore[no-any-return]
+        """Return the loss of a batch."""
+        return self._compute_outputs(batch).loss  # type: ignore[no-any-return]
 
-    def _outputs(self, batch: Sequence[Row]) -> Any:
+    def _compute_outputs(self, batch: Sequence[Row]) -> Any:
         inputs = {name: tensor.to(self.device) for name, tensor in self._collate(list(batch)).items()}
         return self.network(**inputs)
 
     def validate(self) -> dict[str, float]:
-        """By instance: the probabilities of its windows are averaged, as in use."""
+        """Validate by instance: the probabilities of its windows are averaged, as in use."""
         if not self._validation:
             return {}
         number_of = {id(row): number for number, rows in enumerate(self._validation) for row in rows}
         numbers, values = list[int](), list[Tensor]()
         for batch in self.batches(chain.from_iterable(self._validation), self._batch_size):
             numbers += [number_of[id(row)] for row in batch]
-            values.append(torch.softmax(doubled(self._outputs(batch).logits), dim=-1).cpu())
+            values.append(torch.softmax(doubled(self._compute_outputs(batch).logits), dim=-1).cpu())
         whole = torch.cat(values)
         sums = whole.new_zeros((len(self._validation), whole.shape[1])).index_add_(0, torch.tensor(numbers), whole)
         probabilities = sums / sums.sum(dim=1, keepdim=True)
         labels = torch.tensor([rows[0]["labels"] for rows in self._validation])
         loss = -probabilities.gather(1, labels[:, None]).clamp(min=1e-12).log().mean()
-        figures = figures_of(labels.tolist(), probabilities.argmax(dim=1).tolist())
+        figures = compute_figures(labels.tolist(), probabilities.argmax(dim=1).tolist())
         return {**figures, "loss": float(loss)}
 
 
-def _untrained(recipe: Recipe, label_names: Sequence[str], uses_query: bool, query_last: bool) -> SequenceModel:
-    """The adapter of an encoder with a new head; it cuts the training examples."""
+def _make_untrained_model(
+    config: TrainConfig, label_names: Sequence[str], uses_query: bool, query_last: bool
+) -> SequenceModel:
+    """Return the adapter of an encoder with a new head, which cuts the training examples."""
     import transformers
 
-    chooses, names, head = recipe.task == MULTIPLE_CHOICE, dict(enumerate(label_names)), dict[str, Any]()
+    chooses, names, head = config.task == MULTIPLE_CHOICE, dict(enumerate(label_names)), dict[str, Any]()
     kind: Any = transformers.AutoModelForMultipleChoice if chooses else transformers.AutoModelForSequenceClassification
     if not chooses:
         head = {"num_labels": len(names), "id2label": names, "label2id": {name: at for at, name in names.items()}}
     try:
         network = kind.from_pretrained(
-            recipe.model, ignore_mismatched_sizes=True, trust_remote_code=recipe.trust_remote_code, **head
+            config.model, ignore_mismatched_sizes=True, trust_remote_code=config.trust_remote_code, **head
         )
-        tokenizer = load_tokenizer(recipe.model, recipe.trust_remote_code)
+        tokenizer = load_tokenizer(config.model, config.trust_remote_code)
     except Exception as error:  # transformers raises many kinds
-        raise not_opened(error, recipe.model) from error
-    more: dict[str, Any] = {"window": recipe.window, "description": Path(recipe.model).name, "precision": "float32"}
+        raise not_opened(error, config.model) from error
+    more: dict[str, Any] = {"window": config.window, "description": Path(config.model).name, "precision": "float32"}
     if not chooses:
         return SequenceModel(network, tokenizer, uses_query=uses_query, query_last=query_last, **more)
     model = ChoiceModel(network, tokenizer, **more)
@@ -171,29 +175,29 @@ def _untrained(recipe: Recipe, label_names: Sequence[str], uses_query: bool, que
     return model
 
 
-def _training_rows(model: SequenceModel, part: Labelled, label_names: Sequence[str]) -> list[list[Row]]:
-    """Each instance's examples: its windows, or a question with one input for every answer."""
+def _make_training_rows(model: SequenceModel, part: Labelled, label_names: Sequence[str]) -> list[list[Row]]:
+    """Return the examples of each instance: its windows, or a question with one input per answer."""
     examples = []
     for one, name in zip(*part, strict=True):
         encoded, label = model.encode(one), label_names.index(name)
         if isinstance(encoded, CutChoices):
-            choices = [_row(window, model.tokenizer) for window in encoded.whole()]
+            choices = [_make_row(window, model.tokenizer) for window in encoded.whole()]
             examples.append([{**{name: [row[name] for row in choices] for name in choices[0]}, "labels": label}])
         else:
             windows = encoded.whole(overlap=False)
-            examples.append([{**_row(window, model.tokenizer), "labels": label} for window in windows])
+            examples.append([{**_make_row(window, model.tokenizer), "labels": label} for window in windows])
     return examples
 
 
-def _row(window: Window, tokenizer: Any) -> Row:
+def _make_row(window: Window, tokenizer: Any) -> Row:
     row = {"input_ids": window.ids.tolist(), "attention_mask": [1] * len(window.ids)}
     if "token_type_ids" in tokenizer.model_input_names:
         row["token_type_ids"] = window.types.tolist()
     return row
 
 
-def _questions(pad: Callable[[list[Row]], Any], answers: int) -> Callable[[list[Row]], dict[str, Any]]:
-    """A collator of questions, each with as many inputs as answers: shape (questions, answers, sub-words)."""
+def _make_collator(pad: Callable[[list[Row]], Any], answers: int) -> Callable[[list[Row]], dict[str, Any]]:
+    """Return a collator of questions with one input per answer: shape (questions, answers, sub-words)."""
 
     def collate(batch: list[Row]) -> dict[str, Any]:
         names = [name for name in batch[0] if name != "labels"]

@@ -1,7 +1,7 @@
-"""The one loop that trains PyTorch networks: Adam, early stopping, checkpoints, progress with the time that is left.
+"""The training loop of PyTorch networks: Adam, early stopping, checkpoints, progress with the time left.
 
-The same data, seed and hyper-parameters give the same weights on one machine, also where a training was stopped and
-goes on: the order of an epoch's examples depends on seed and epoch alone, and a checkpoint holds the state of torch's
+The same data, seed and hyper-parameters give the same weights on one machine, also if the training was stopped and
+resumed: the order of an epoch's examples depends on seed and epoch alone, and a checkpoint holds the state of torch's
 random numbers.
 """
 
@@ -24,10 +24,10 @@ from eraser_hub.attribution.transformers.devices import runs_bf16
 from eraser_hub.records.atomic import replace_file
 from eraser_hub.records.errors import DataError
 
-from .evaluation import in_words
+from .evaluation import format_duration
 from .folder import CHECKPOINT
 from .hyper import Hyper
-from .recipe import Say
+from .train_config import Say
 
 Example = TypeVar("Example")
 SAY_SECONDS, CHECKPOINT_SECONDS = 10.0, 120.0
@@ -36,11 +36,11 @@ BEST = "best.pt"
 
 
 class Objective(ABC, Generic[Example]):
-    """What is trained on what.
+    """A network, its training examples and its loss.
 
     Attributes:
-        network: the module whose weights are trained, on its device.
-        device: where.
+        network: The module whose weights are trained, on its device.
+        device: The device.
     """
 
     network: nn.Module
@@ -48,23 +48,23 @@ class Objective(ABC, Generic[Example]):
 
     @abstractmethod
     def examples(self, epoch: int) -> Sequence[Example]:
-        """The examples of an epoch; they may be drawn anew in each, by a seed of their own."""
+        """Return the examples of an epoch; they may be drawn anew in each epoch, by their own seed."""
 
     @abstractmethod
     def size(self, example: Example) -> int:
-        """Its length: examples of like length go into one batch."""
+        """Return the length of an example: examples of similar length form a batch."""
 
     @abstractmethod
     def loss(self, batch: Sequence[Example]) -> Tensor:
-        """A number that training makes small."""
+        """Return the loss of a batch."""
 
     def batches(self, examples: Iterable[Example], batch_size: int) -> Iterator[list[Example]]:
-        """Examples of like length together, the longest first: what validation runs over."""
+        """Return batches of examples of similar length, the longest first, for validation."""
         order = sorted(examples, key=self.size, reverse=True)
         return (order[start : start + batch_size] for start in range(0, len(order), batch_size))
 
     def validate(self) -> dict[str, float]:
-        """``accuracy``, ``macro_f1`` and ``loss`` on the validation split; nothing where there is none.
+        """Return ``accuracy``, ``macro_f1`` and ``loss`` on the validation split; an empty dictionary without one.
 
         The loss breaks ties between equal scores.
         """
@@ -73,12 +73,16 @@ class Objective(ABC, Generic[Example]):
 
 @dataclass(slots=True)
 class Progress:
-    """How far a training is; what a checkpoint holds beside weights.
+    """The progress of a training; a checkpoint holds it beside the weights.
 
     Attributes:
-        step, epoch, done: steps in all; the epoch at hand; its steps that are done.
-        best, best_loss, best_epoch: the best validation score, the loss beside it and its epoch, -1 for none.
-        history: figures of each epoch.
+        step: Number of steps done in all epochs.
+        epoch: The current epoch.
+        done: Number of steps done in the current epoch.
+        best: The best validation score.
+        best_loss: The loss of the best epoch.
+        best_epoch: The epoch of the best score; -1 for none.
+        history: The figures of each epoch.
     """
 
     step: int = 0
@@ -91,19 +95,23 @@ class Progress:
 
 
 def fit(objective: Objective[Example], hyper: Hyper, seed: int, folder: Path, say: Say) -> Progress:
-    """Train; the network ends with its best weights by the validation split, or the last where there is none.
+    """Train a network; it ends with its best weights by the validation split, or the last weights without one.
 
     Args:
-        folder: of :func:`folder.unfinished`; a checkpoint in it is gone on with.
+        objective: The network, its examples and its loss.
+        hyper: The hyper-parameters.
+        seed: Seed of the batches and of torch.
+        folder: The folder of :func:`folder.checkpoint_dir`; training resumes from a checkpoint in it.
+        say: Receives lines of progress.
 
     Raises:
-        DataError: out of memory, a loss that is not finite.
+        DataError: Out of memory, or a loss that is not finite.
     """
     return _Fit(objective, hyper, seed, folder, say).run()
 
 
 class _Fit(Generic[Example]):
-    """One training on its way."""
+    """One training in progress."""
 
     def __init__(self, objective: Objective[Example], hyper: Hyper, seed: int, folder: Path, say: Say) -> None:
         self.objective, self.hyper, self.seed, self.folder, self.say = objective, hyper, seed, folder, say
@@ -114,21 +122,22 @@ class _Fit(Generic[Example]):
         per_epoch = max(1, math.ceil(len(objective.examples(0)) / hyper.batch_size))
         self.first, self.total = 0, hyper.max_steps or math.ceil(hyper.epochs * per_epoch)
         self.losses: list[float] = []
-        self.said = self.kept = self.began = time.monotonic()
+        self.reported_at = self.saved_at = self.started_at = time.monotonic()
 
     def run(self) -> Progress:
+        """Train to the end and return the progress."""
         progress = self.progress
         torch.manual_seed(self.seed)
-        self._load()
+        self._load_checkpoint()
         self.first = progress.step
-        while progress.step < self.total and not self._waited_enough():
-            self._epoch()
+        while progress.step < self.total and not self._is_patience_over():
+            self._train_epoch()
         if progress.best_epoch >= 0:
             self.network.load_state_dict(torch.load(self.folder / BEST, weights_only=True), strict=False)
         self.network.eval()
         return progress
 
-    def _waited_enough(self) -> bool:
+    def _is_patience_over(self) -> bool:
         progress, patience = self.progress, self.hyper.patience
         since = progress.epoch - 1 - progress.best_epoch
         if not patience or progress.best_epoch < 0 or since < patience:
@@ -137,26 +146,26 @@ class _Fit(Generic[Example]):
         self.say(f"stopped early: no better {self.hyper.monitor} for {since} epochs than in epoch {best}")
         return True
 
-    def _epoch(self) -> None:
+    def _train_epoch(self) -> None:
         progress = self.progress
         examples = self.objective.examples(progress.epoch)
         random = np.random.default_rng([self.seed, progress.epoch])
-        batches = by_length([self.objective.size(one) for one in examples], self.hyper.batch_size, random)
+        batches = batch_by_length([self.objective.size(one) for one in examples], self.hyper.batch_size, random)
         self.network.train()
         for numbers in batches[progress.done :]:
             if progress.step == self.total:
                 break
-            self.losses.append(self._step([examples[number] for number in numbers]))
+            self.losses.append(self._train_step([examples[number] for number in numbers]))
             progress.step, progress.done = progress.step + 1, progress.done + 1
-            self._report()
+            self._report_progress()
         self.network.eval()
-        self._validated()
+        self._validate()
         progress.epoch, progress.done = progress.epoch + 1, 0
-        self._checkpoint()
+        self._save_checkpoint()
 
-    def _step(self, batch: Sequence[Example]) -> float:
+    def _train_step(self, batch: Sequence[Example]) -> float:
         for group in self.optimizer.param_groups:
-            group["lr"] = self.hyper.learning_rate * rate_at(self.progress.step, self.total, self.hyper)
+            group["lr"] = self.hyper.learning_rate * compute_rate(self.progress.step, self.total, self.hyper)
         self.optimizer.zero_grad()
         try:
             with torch.autocast(self.objective.device.type, torch.bfloat16, enabled=self.half):
@@ -176,24 +185,25 @@ class _Fit(Generic[Example]):
         self.optimizer.step()
         return value
 
-    def _report(self) -> None:
+    def _report_progress(self) -> None:
         now = time.monotonic()
-        if now - self.said >= SAY_SECONDS:
-            self.said = now
-            self.say(f"step {self.progress.step} of {self.total}: loss {self._mean_loss():.4f}, {self._left()}")
-        if now - self.kept >= CHECKPOINT_SECONDS:
-            self._checkpoint()
+        if now - self.reported_at >= SAY_SECONDS:
+            self.reported_at = now
+            step = f"step {self.progress.step} of {self.total}"
+            self.say(f"{step}: loss {self._compute_mean_loss():.4f}, {self._describe_time_left()}")
+        if now - self.saved_at >= CHECKPOINT_SECONDS:
+            self._save_checkpoint()
 
-    def _left(self) -> str:
-        per_step = (time.monotonic() - self.began) / max(1, self.progress.step - self.first)
-        return f"{in_words(per_step * (self.total - self.progress.step))} left"
+    def _describe_time_left(self) -> str:
+        per_step = (time.monotonic() - self.started_at) / max(1, self.progress.step - self.first)
+        return f"{format_duration(per_step * (self.total - self.progress.step))} left"
 
-    def _mean_loss(self) -> float:
+    def _compute_mean_loss(self) -> float:
         return float(np.mean(self.losses)) if self.losses else math.nan
 
-    def _validated(self) -> None:
-        """Look at the validation split, keep the weights where they are the best, and say how it stands."""
-        progress, loss = self.progress, self._mean_loss()
+    def _validate(self) -> None:
+        """Validate, keep the weights if they are the best so far, and report."""
+        progress, loss = self.progress, self._compute_mean_loss()
         self.losses = []
         with torch.inference_mode():
             figures = self.objective.validate()
@@ -205,30 +215,30 @@ class _Fit(Generic[Example]):
             # of equal scores the smaller loss is better: few instances give few different accuracies
             if (score, -figures["loss"]) > (progress.best, -progress.best_loss):
                 progress.best, progress.best_loss, progress.best_epoch = score, figures["loss"], progress.epoch
-                self._keep(BEST, self._trained())
+                self._save(BEST, self._get_trained_weights())
                 words[-1] += " (best)"
         progress.history.append({"step": progress.step, "loss": loss, **figures})
-        self.said = time.monotonic()
-        self.say(", ".join([*words, self._left()]))
+        self.reported_at = time.monotonic()
+        self.say(", ".join([*words, self._describe_time_left()]))
 
-    def _trained(self) -> dict[str, Tensor]:
-        """Weights that training changes."""
-        still = {name for name, weights in self.network.named_parameters() if not weights.requires_grad}
-        return {name: value for name, value in self.network.state_dict().items() if name not in still}
+    def _get_trained_weights(self) -> dict[str, Tensor]:
+        """Return the weights that training changes."""
+        frozen = {name for name, weights in self.network.named_parameters() if not weights.requires_grad}
+        return {name: value for name, value in self.network.state_dict().items() if name not in frozen}
 
-    def _keep(self, name: str, content: Mapping[str, Any]) -> None:
-        with replace_file(self.folder / name) as beside:
-            torch.save(content, beside)
+    def _save(self, name: str, content: Mapping[str, Any]) -> None:
+        with replace_file(self.folder / name) as temporary_file:
+            torch.save(content, temporary_file)
 
-    def _checkpoint(self) -> None:
-        self.kept = time.monotonic()
+    def _save_checkpoint(self) -> None:
+        self.saved_at = time.monotonic()
         random = {"random": torch.get_rng_state()}
         if self.objective.device.type == "cuda":
             random["random_there"] = torch.cuda.get_rng_state(self.objective.device)
-        content = {"weights": self._trained(), "optimizer": self.optimizer.state_dict(), **random}
-        self._keep(CHECKPOINT, {**content, "progress": asdict(self.progress), "losses": self.losses})
+        content = {"weights": self._get_trained_weights(), "optimizer": self.optimizer.state_dict(), **random}
+        self._save(CHECKPOINT, {**content, "progress": asdict(self.progress), "losses": self.losses})
 
-    def _load(self) -> None:
+    def _load_checkpoint(self) -> None:
         path = self.folder / CHECKPOINT
         if not path.is_file():
             return
@@ -240,15 +250,15 @@ class _Fit(Generic[Example]):
                 setattr(self.progress, name, value)
             self.losses = content["losses"]
         except Exception as error:  # torch raises errors of many types
-            words = f"the checkpoint cannot be read; delete it to begin anew: {error}"
+            words = f"the checkpoint cannot be read; delete it to start anew: {error}"
             raise DataError(words, rule="resume", file=path, argument="resume") from error
         torch.set_rng_state(content["random"])
         if "random_there" in content and self.objective.device.type == "cuda":
             torch.cuda.set_rng_state(content["random_there"], self.objective.device)
 
 
-def by_length(sizes: Sequence[int], batch_size: int, random: np.random.Generator) -> list[list[int]]:
-    """Numbers of examples in batches of like length, in random order; each number is in one."""
+def batch_by_length(sizes: Sequence[int], batch_size: int, random: np.random.Generator) -> list[list[int]]:
+    """Return batches of example numbers of similar length, in random order; each number occurs once."""
     order = random.permutation(len(sizes)).tolist()
     pool = batch_size * POOL
     batches = []
@@ -258,8 +268,8 @@ def by_length(sizes: Sequence[int], batch_size: int, random: np.random.Generator
     return [batches[number] for number in random.permutation(len(batches)).tolist()]
 
 
-def rate_at(step: int, total: int, hyper: Hyper) -> float:
-    """The factor of the learning rate at a step, from 0: it grows over the warmup, and then falls where it decays."""
+def compute_rate(step: int, total: int, hyper: Hyper) -> float:
+    """Return the factor of the learning rate at a step: it grows over the warmup, then falls if it decays."""
     if step < hyper.warmup_steps:
         return step / hyper.warmup_steps
     return (total - step) / max(1, total - hyper.warmup_steps) if hyper.linear_decay else 1.0

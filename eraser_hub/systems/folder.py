@@ -1,9 +1,8 @@
-"""A model's folder while it is trained: what a stopped training leaves, and how the next one goes on with it.
+"""A model's folder during training: checkpoints, and how a stopped training resumes.
 
-out/.training/recipe.json     what is trained from what; another recipe does not go on from here
-out/.training/checkpoint.pt   how far it is (:mod:`fitting`)
-out/.training/saving          the model's own files are being written: they may be half of an old and half of a new
-model
+out/.training/recipe.json     the settings of the training; a training with other settings does not resume here
+out/.training/checkpoint.pt   the progress (:mod:`fitting`)
+out/.training/saving          present while the model's files are written: they may mix an old and a new model
 """
 
 from __future__ import annotations
@@ -22,30 +21,32 @@ from eraser_hub.records.errors import DataError
 from eraser_hub.records.locks import hold_lock
 from eraser_hub.version import __version__
 
-from .recipe import Say
+from .train_config import Say
 
 RECIPE, CHECKPOINT, LOCK = "recipe.json", "checkpoint.pt", ".training.lock"
 BUSY = "another training is at work in this folder; wait for it or stop it"
 
 
 @contextmanager
-def unfinished(out: Path, recipe: dict[str, Any], resume: bool, say: Say) -> Iterator[Path]:
-    """A folder in ``out`` for what a stopped training needs to go on; it goes when the block ends without an error.
+def checkpoint_dir(out: Path, identity: dict[str, Any], resume: bool, say: Say) -> Iterator[Path]:
+    """Provide a folder in ``out`` for checkpoints, and remove it if the block ends without an error.
 
-    After an error or a stop it is kept where a checkpoint lies in it.
+    After an error or a stop, the folder is kept if it holds a checkpoint.
 
     Args:
-        recipe: JSON that says what is trained from what.
-        resume: go on from the checkpoint of a stopped training.
+        out: The folder of the model.
+        identity: JSON that identifies the training: its settings and data.
+        resume: Resume from the checkpoint of a stopped training.
+        say: Receives lines of progress.
 
     Raises:
-        BusyError: another training is at work here.
-        DataError: with ``resume``, the stopped training's recipe was another.
+        BusyError: Another training is at work here.
+        DataError: With ``resume``, the stopped training has other settings.
     """
     new, folder = not out.exists(), out / UNFINISHED
     try:
         with hold_lock(out / LOCK, BUSY, out):
-            _begin(folder, recipe, resume, out, say)
+            _prepare(folder, identity, resume, out, say)
             try:
                 yield folder
             except BaseException:
@@ -58,36 +59,36 @@ def unfinished(out: Path, recipe: dict[str, Any], resume: bool, say: Say) -> Ite
             out.rmdir()
 
 
-def _begin(folder: Path, recipe: dict[str, Any], resume: bool, out: Path, say: Say) -> None:
+def _prepare(folder: Path, identity: dict[str, Any], resume: bool, out: Path, say: Say) -> None:
     if (folder / CHECKPOINT).is_file():
-        _take_up(folder, recipe, resume, out, say)
+        _resume_or_clear(folder, identity, resume, out, say)
     elif resume:
-        say("`resume`: no stopped training lies here; it begins from the start")
+        say("`resume`: found no stopped training; starting anew")
     if not (folder / RECIPE).is_file():
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        atomic_write(folder / RECIPE, json.dumps(recipe, sort_keys=True, indent=1).encode())
+        atomic_write(folder / RECIPE, json.dumps(identity, sort_keys=True, indent=1).encode())
 
 
-def _take_up(folder: Path, recipe: dict[str, Any], resume: bool, out: Path, say: Say) -> None:
+def _resume_or_clear(folder: Path, identity: dict[str, Any], resume: bool, out: Path, say: Say) -> None:
     try:
         before = json.loads((folder / RECIPE).read_bytes())
     except (OSError, ValueError):
         before = {}
     if not resume:
-        say(f"{out}: a stopped training lies here and is begun anew; `resume` goes on with it")
+        say(f"{out}: found a stopped training; starting anew (`resume` continues it)")
         shutil.rmtree(folder)
         return
-    words = differences(before, recipe)
+    words = differences(before, identity)
     if words:
-        message = f"the stopped training was another: {'; '.join(words)}"
+        message = f"the stopped training has other settings: {'; '.join(words)}"
         raise DataError(message, rule="resume", file=out, argument="resume")
-    say("`resume`: goes on with the stopped training")
+    say("`resume`: continuing the stopped training")
 
 
 @contextmanager
-def saving(out: Path) -> Iterator[None]:
-    """While the model's files are written: what is stopped in between is not taken for a model."""
+def mark_saving(out: Path) -> Iterator[None]:
+    """Mark the folder while the model's files are written: a half-written model is not opened."""
     mark = out / UNFINISHED / SAVING
     mark.parent.mkdir(parents=True, exist_ok=True)
     mark.touch()
@@ -96,7 +97,7 @@ def saving(out: Path) -> Iterator[None]:
 
 
 def write_facts(facts: dict[str, Any], out: Path) -> None:
-    """Write ``model.json``: how the model was trained, which ``explain`` reads."""
-    with replace_file(out / "model.json") as beside:
+    """Write ``model.json``, which ``explain`` reads: how the model was trained."""
+    with replace_file(out / "model.json") as temporary_file:
         text = json.dumps({"eraser_hub": __version__, **facts}, indent=2, ensure_ascii=False)
-        beside.write_text(text + "\n", "utf-8")
+        temporary_file.write_text(text + "\n", "utf-8")

@@ -1,4 +1,4 @@
-"""Train every combination of a grid, and keep the best; one after the other, or side by side by Ray Tune."""
+"""Train every combination of a grid and keep the best, one after another or in parallel by Ray Tune."""
 
 from __future__ import annotations
 
@@ -15,99 +15,103 @@ from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError, get_first_line
 from eraser_hub.records.extras import need
 
-from .data import Training, silent
+from .data import Training, say_nothing
 from .folder import CHECKPOINT
-from .hyper import grid_of
-from .recipe import Say
+from .hyper import parse_grid
+from .train_config import Say
 
-# what Ray Tune would print and write besides, and its warning about processors without a graphics one
+# turn off further output of Ray Tune, and its warning about machines without a GPU
 SETTINGS = {
     "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
     "RAY_AIR_NEW_OUTPUT": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
 }
-PLACE = "ray"  # folder of what Ray Tune writes, in a training's
+PLACE = "ray"  # folder of Ray Tune's files in a training's folder
 Result = TypeVar("Result")
 Train = Callable[[Training], Result]
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """How well a combination does on the validation split.
+class TrialScore:
+    """The validation result of one combination.
 
     Attributes:
-        score: the greatest is the best, of equal ones the first.
-        figures: name -> what is told of it, the one that decides first.
+        score: The greatest is the best; of equal scores the first wins.
+        figures: Names and values to report; the first one decides.
     """
 
     score: tuple[float, float]
     figures: Mapping[str, float]
 
 
-def best_of_grid(
-    training: Training, train: Train[Result], judge: Callable[[Result], Judged]
+def train_grid(
+    training: Training, train: Train[Result], judge: Callable[[Result], TrialScore]
 ) -> tuple[Result, list[dict[str, object]]]:
-    """Train every combination of a grid's values; without a grid the one there is, unjudged.
+    """Train every combination of a grid's values; without a grid, train once and do not judge.
 
-    With ``workers`` above 1 so many are trained side by side. Each combination has a folder in the training's, and what
-    is done of one is not done again.
+    With ``workers`` above 1, that many are trained in parallel. Each combination has a folder in the training's folder;
+    finished combinations are not trained again.
 
     Args:
-        train: trains a recipe in a folder, from which it goes on where it was stopped there.
+        training: The training, with the grid in its config.
+        train: Trains one config, resuming in its folder.
+        judge: Returns the validation result of a trained combination.
 
     Returns:
-        What ``train`` gives of the best by the validation split, and of each combination its settings and figures.
+        The result of ``train`` for the best combination, and the settings and figures of each combination.
 
     Raises:
-        DataError: no validation split to choose by; what ``train`` raises; see `side_by_side`.
+        DataError: No validation split to choose by, or an error of ``train`` or `run_in_parallel`.
     """
-    recipe, folder, say = training.recipe, training.folder, training.say
-    trials = grid_of(recipe.grid)
-    recipes = [replace(recipe, hyper=(*recipe.hyper, *trial), grid=()) for trial in trials]
+    config, folder, say = training.config, training.folder, training.say
+    trials = parse_grid(config.grid)
+    configs = [replace(config, hyper=(*config.hyper, *trial), grid=()) for trial in trials]
     if len(trials) == 1:
-        return train(replace(training, recipe=recipes[0])), []
+        return train(replace(training, config=configs[0])), []
     if not training.data.validation[0]:
         words = "expected a validation split with labels to choose by; `eval_split` names one"
         raise DataError(words, rule="option-missing", argument="grid")
     places = [folder / f"trial-{number}" for number in range(1, len(trials) + 1)]
     for place in places:
         place.mkdir(exist_ok=True)
-    several = [replace(training, recipe=one, folder=place) for one, place in zip(recipes, places, strict=True)]
-    if recipe.workers > 1:
-        atomic_write(folder / CHECKPOINT, b"")  # what is done of the grid is worth going on with
+    several = [replace(training, config=one, folder=place) for one, place in zip(configs, places, strict=True)]
+    if config.workers > 1:
+        atomic_write(folder / CHECKPOINT, b"")  # a stopped grid search resumes from here
         # silent: the progress of trainings side by side would mix
-        jobs = [partial(train, replace(one, folder=one.folder.resolve(), say=silent)) for one in several]
-        side_by_side(jobs, recipe.workers, folder, say)
+        jobs = [partial(train, replace(one, folder=one.folder.resolve(), say=say_nothing)) for one in several]
+        run_in_parallel(jobs, config.workers, folder, say)
     best, rows = None, list[dict[str, object]]()
     for number, (trial, one) in enumerate(zip(trials, several, strict=True), 1):
         settings = ", ".join(trial)
         say(f"`grid`: {number} of {len(trials)}: {settings}")
         result = train(one)
-        judged = judge(result)
-        figures = ", ".join(f"{name} {value:.4f}" for name, value in judged.figures.items())
+        trial_score = judge(result)
+        figures = ", ".join(f"{name} {value:.4f}" for name, value in trial_score.figures.items())
         say(f"`grid`: {settings}: validation {figures}")
-        rows.append({"settings": list(trial), **judged.figures})
+        rows.append({"settings": list(trial), **trial_score.figures})
         atomic_write(folder / CHECKPOINT, b"")
-        if best is None or judged.score > best[1].score:
-            best = result, judged, settings
+        if best is None or trial_score.score > best[1].score:
+            best = result, trial_score, settings
     assert best is not None
     name, value = next(iter(best[1].figures.items()))
     say(f"`grid`: {best[2]} is the best by {name}: {value:.4f}")
     return best[0], rows
 
 
-def side_by_side(jobs: Sequence[Callable[[], object]], workers: int, folder: Path, say: Say) -> None:
-    """Run every job in a process of Ray's, at most ``workers`` of them at a time, each on a processor of its own.
+def run_in_parallel(jobs: Sequence[Callable[[], object]], workers: int, folder: Path, say: Say) -> None:
+    """Run every job in a Ray process, at most ``workers`` at a time, each on its own processor.
 
-    Each leaves in its folder what a training leaves that was stopped behind its last step. So the loop finds there what
-    it would have trained itself, to the byte.
+    Each job leaves in its folder the files of a training that was stopped after its last step. The loop then finds
+    there the bytes that it would have produced itself.
 
     Args:
-        jobs: trainings that keep what they do in folders of their own.
-        folder: on a file system that all workers see.
+        jobs: Trainings that write to their own folders.
+        workers: Largest number of jobs at a time.
+        folder: A folder on a file system that all workers see.
+        say: Receives lines of progress.
 
     Raises:
-        DataError: Ray is not installed; a job's own error, in its words.
+        DataError: Ray is not installed, or a job failed.
     """
     need("ray")
     os.environ.update({name: os.environ.get(name, value) for name, value in SETTINGS.items()})
@@ -119,9 +123,9 @@ def side_by_side(jobs: Sequence[Callable[[], object]], workers: int, folder: Pat
         ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
     try:
         say(f"`workers`: {len(jobs)} trainings, at most {workers} side by side by Ray Tune")
-        run = tune.with_parameters(_run, jobs=jobs, threads=threads_here(), place=os.getcwd())
+        run = tune.with_parameters(_run_trial, jobs=jobs, threads=threads_here(), place=os.getcwd())
         tuner = tune.Tuner(
-            tune.with_resources(run, {"cpu": 1, "gpu": _share_of_gpu(workers)}),
+            tune.with_resources(run, {"cpu": 1, "gpu": _get_gpu_share(workers)}),
             param_space={"number": tune.grid_search(list(range(len(jobs))))},
             tune_config=tune.TuneConfig(max_concurrent_trials=workers),
             run_config=tune.RunConfig(storage_path=str((folder / PLACE).resolve()), verbose=0),
@@ -131,28 +135,30 @@ def side_by_side(jobs: Sequence[Callable[[], object]], workers: int, folder: Pat
     finally:
         if starts:
             ray.shutdown()
-    for told, error in ends:
-        if told.get("error"):
-            raise DataError(told["error"], rule=told["rule"])
+    for outcome, error in ends:
+        if outcome.get("error"):
+            raise DataError(outcome["error"], rule=outcome["rule"])
         if error:
             raise DataError(f"a Ray worker failed: {get_first_line(error)}", rule="device")
 
 
-def _share_of_gpu(workers: int) -> float:
-    """What each of the workers gets of the graphics processors: one, or its part of one."""
+def _get_gpu_share(workers: int) -> float:
+    """Return the share of a GPU that each worker gets, at most 1."""
     import torch
 
     return min(1.0, torch.cuda.device_count() / workers)
 
 
-def _run(config: dict[str, Any], jobs: Sequence[Callable[[], object]], threads: int, place: str) -> dict[str, str]:
-    """One job, in Ray's process: with the driver's threads, since sums differ with their number, and in its folder."""
+def _run_trial(
+    config: dict[str, Any], jobs: Sequence[Callable[[], object]], threads: int, place: str
+) -> dict[str, str]:
+    """Run one job in Ray's process, in its folder and with the driver's number of threads: sums depend on it."""
     import torch
 
     torch.set_num_threads(threads)
     os.chdir(place)
     try:
         jobs[config["number"]]()
-    except DataError as error:  # told to the driver, which raises it
+    except DataError as error:  # the driver raises it
         return {"error": error.text({str(error.argument): f"`{error.argument}`"}), "rule": error.rule}
     return {"error": ""}

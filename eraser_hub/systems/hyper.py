@@ -1,4 +1,4 @@
-"""Hyper-parameters: how a system is trained, with the type and the range of each; nothing here needs PyTorch."""
+"""Hyper-parameters with their types and ranges; nothing here needs PyTorch."""
 
 from __future__ import annotations
 
@@ -20,22 +20,23 @@ Share = Annotated[float, Meta(ge=0, lt=1)]
 
 @dataclass(frozen=True, slots=True)
 class Hyper:
-    """How a system is trained; a system with further hyper-parameters extends it.
+    """Hyper-parameters of a training; a system with further hyper-parameters extends this class.
 
-    The type of a field says what values it takes: a number is at least 0, a ``Size`` at least 1, a ``Share`` below 1, a
-    ``Literal`` one of its values.
+    The type of a field gives its values: a number is at least 0, a ``Size`` at least 1, a ``Share`` below 1, a
+        ``Literal``
+    one of its values.
 
     Attributes:
-        epochs: at most so many.
-        max_steps: at most so many steps; 0: as many as ``epochs`` ask for.
-        batch_size: examples a step.
-        learning_rate: Adam's.
-        weight_decay: AdamW's, decoupled; 0 gives Adam.
-        warmup_steps: the learning rate grows over so many steps.
-        linear_decay: and falls in a line to 0 at the last.
-        patience: epochs without a better validation score after which training stops; 0: none stops it.
-        monitor: the validation score that chooses the best weights.
-        clip: largest norm of the gradient; 0: any.
+        epochs: Largest number of epochs.
+        max_steps: Largest number of steps; 0: as many as ``epochs`` needs.
+        batch_size: Examples in a step.
+        learning_rate: Learning rate of Adam.
+        weight_decay: Decoupled weight decay of AdamW; 0 gives Adam.
+        warmup_steps: Steps over which the learning rate grows.
+        linear_decay: Lower the learning rate linearly to 0 at the last step.
+        patience: Epochs without a better validation score before training stops; 0: never stop early.
+        monitor: The validation score that chooses the best weights.
+        clip: Largest norm of the gradient; 0: any.
     """
 
     epochs: float = 20.0
@@ -51,12 +52,12 @@ class Hyper:
 
     def __post_init__(self) -> None:
         for name, hint in get_type_hints(type(self), include_extras=True).items():
-            expected = _broken(hint, getattr(self, name))
+            expected = _describe_expected(hint, getattr(self, name))
             if expected:
                 raise DataError(f"{name}: expected {expected} found {show(getattr(self, name))}", rule="option-value")
 
-    def with_settings(self, settings: Sequence[str]) -> dict[str, Value]:
-        """Return hyper-parameters from ``NAME=VALUE``, each of its field's type.
+    def parse_settings(self, settings: Sequence[str]) -> dict[str, Value]:
+        """Parse hyper-parameters from ``NAME=VALUE``, each with its field's type.
 
         Raises:
             DataError: a name that is none of the fields (it lists these), a value of another type.
@@ -67,22 +68,22 @@ class Hyper:
             if name not in names:
                 words = f"expected NAME=VALUE with a name among {', '.join(names)}; found {show(setting)}"
                 raise DataError(words, rule="option-value", argument="hyper")
-            values[name] = _parsed(name, text, getattr(self, name))
+            values[name] = _parse_value(name, text, getattr(self, name))
         return values
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkHyper(Hyper):
-    """Of networks over words.
+    """Hyper-parameters of networks over words.
 
     Attributes:
-        embedding_size: width of learned embeddings; a file of embeddings and an encoder have widths of their own.
-        hidden_size: of the LSTM, in each direction.
-        dropout: share of values that are dropped in training.
-        lowercase: words are lower-cased before they are looked up.
-        min_count: words that occur less often in the training text are unknown words.
-        window: sub-words that go through an encoder together; a longer text begins anew there.
-        trained_layers: so many of the encoder's last layers are trained, the others stay as they are.
+        embedding_size: Width of learned embeddings; a file of embeddings and an encoder have their own widths.
+        hidden_size: Width of the LSTM, in each direction.
+        dropout: Share of values that are dropped in training.
+        lowercase: Lower-case words before they are looked up.
+        min_count: Words that occur less often in the training text become unknown words.
+        window: Sub-words that an encoder reads together; a longer text is cut into windows.
+        trained_layers: Number of the encoder's last layers that are trained; the others stay frozen.
     """
 
     embedding_size: Size = 300
@@ -94,8 +95,8 @@ class NetworkHyper(Hyper):
     trained_layers: int = 2
 
 
-def _broken(hint: Any, value: Any) -> str:
-    """Return what a field of that type expects, where the value is not that; else ""."""
+def _describe_expected(hint: Any, value: Any) -> str:
+    """Describe the values that a field accepts if the value is not among them; else return ""."""
     choices = get_args(hint)
     if isinstance(value, str):
         return "" if value in choices else f"one of {', '.join(choices)};"
@@ -107,8 +108,8 @@ def _broken(hint: Any, value: Any) -> str:
     return "" if 0 <= value <= LARGEST else f"a number from 0 to {LARGEST:g},"
 
 
-def _parsed(name: str, text: str, like: Value) -> Value:
-    """Return a hyper-parameter's value from its text, of the type of ``like``."""
+def _parse_value(name: str, text: str, like: Value) -> Value:
+    """Parse a hyper-parameter's value from text, with the type of ``like``."""
     try:
         if isinstance(like, bool):
             return {"true": True, "false": False}[text.lower()]
@@ -118,17 +119,17 @@ def _parsed(name: str, text: str, like: Value) -> Value:
         raise DataError(f"`hyper` {name}: expected {kind}, found {show(text)}", rule="option-value") from None
 
 
-def grid_of(grid: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return every combination of a grid's values as ``NAME=VALUE``, the last name changing fastest.
+def parse_grid(grid: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return every combination of a grid's values as ``NAME=VALUE``; the last name changes fastest.
 
-    >>> grid_of(["hidden_size=100,200", "clip=5"])
+    >>> parse_grid(["hidden_size=100,200", "clip=5"])
     [('hidden_size=100', 'clip=5'), ('hidden_size=200', 'clip=5')]
 
     Args:
-        grid: ``NAME=VALUE,VALUE,..`` each; of none there is one empty combination.
+        grid: Entries ``NAME=VALUE,VALUE,..``; an empty grid has one empty combination.
 
     Raises:
-        DataError: not of that form, a name or a value twice, more than :data:`MOST_TRIALS` combinations.
+        DataError: Another form, a name or a value twice, or more than :data:`MOST_TRIALS` combinations.
     """
     rows, names = list[list[str]](), set[str]()
     for one in grid:

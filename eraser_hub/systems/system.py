@@ -1,8 +1,8 @@
-"""The systems that ``train`` makes: what each is, what it takes and needs, and how it is trained.
+"""The systems that ``train`` makes: their options, their needs and their trainers.
 
-A system is a class in a module of its own in :mod:`eraser_hub.systems.models`, or a third party's entry point of the
-group ``eraser_hub.systems``. Such a module imports neither PyTorch nor scikit-learn: names and arguments are read
-without them. What a system is made of is named by its place, ``package.module:name``, and imported when needed.
+A system is a class in its own module in :mod:`eraser_hub.systems.models`, or an entry point of a third party in the
+group ``eraser_hub.systems``. Such a module imports neither PyTorch nor scikit-learn: the command line reads names and
+options without them. Networks and trainers are named as ``package.module:name`` and imported when needed.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from eraser_hub.records.errors import DataError
 from eraser_hub.records.extras import need
 from eraser_hub.records.registry import Registry
 
-from .hyper import Hyper, NetworkHyper, Value, grid_of
-from .recipe import ANSWERS, MULTIPLE_CHOICE, SUBSETS, Recipe, Say
+from .hyper import Hyper, NetworkHyper, Value, parse_grid
+from .train_config import ANSWERS, MULTIPLE_CHOICE, SUBSETS, Say, TrainConfig
 
 if TYPE_CHECKING:
     from .data import Data, Training
@@ -31,17 +31,17 @@ _OF_SOME = ("encoder", "embeddings", "hyper", "grid")  # arguments that not ever
 
 
 class TrainedSystem(ABC):
-    """One of the models that ``train`` makes; the first line of a subclass's docstring says what it is.
+    """A model that ``train`` makes; the first line of a subclass's docstring describes it.
 
     Attributes:
-        paper: where it stands.
-        packages: that its training needs.
-        takes: arguments of a recipe that it takes and others do not.
-        needs: what the data have to hold: ``rationales``, ``pairs`` (of a text and a query, or of two texts).
-        tasks: what it can learn beside classification.
-        selects: whether it comes with hard rationales of its own.
-        trainer: the place of the function that trains it: (system, :class:`Training`) -> the figures of the validation
-            split, or None where they were not found.
+        paper: Where the paper describes it.
+        packages: Packages that its training needs.
+        takes: Options of `TrainConfig` that it takes and others do not.
+        needs: What the data must hold: ``rationales``, ``pairs`` (of a text and a query, or of two texts).
+        tasks: What it can learn beside classification.
+        selects: True if it gives hard rationales of its own.
+        trainer: The place of the function that trains it: (system, :class:`Training`) -> the figures of the validation
+            split, or None if it has none.
     """
 
     paper: ClassVar[str] = ""
@@ -52,45 +52,45 @@ class TrainedSystem(ABC):
     selects: ClassVar[bool] = False
     trainer: ClassVar[str]
 
-    def check(self, recipe: Recipe) -> None:
-        """Refuse, before anything is read, what the system would not use.
+    def check(self, config: TrainConfig) -> None:
+        """Refuse, before any data are read, options that the system does not use.
 
         Raises:
-            DataError: says what.
+            DataError: An option that the system does not use.
         """
         for name in _OF_SOME:
-            if getattr(recipe, name) and name not in self.takes:
+            if getattr(config, name) and name not in self.takes:
                 takers = ", ".join(other for other in SYSTEMS if name in SYSTEMS[other].takes)
-                words = f"only {takers} take it, not {recipe.model}"
+                words = f"only {takers} take it, not {config.model}"
                 raise DataError(words, rule="unsupported", argument=name)
-        if recipe.task == MULTIPLE_CHOICE and MULTIPLE_CHOICE not in self.tasks:
-            words = f"`task` {MULTIPLE_CHOICE}: transformers models alone learn to choose, not {recipe.model}"
+        if config.task == MULTIPLE_CHOICE and MULTIPLE_CHOICE not in self.tasks:
+            words = f"`task` {MULTIPLE_CHOICE}: transformers models alone learn to choose, not {config.model}"
             raise DataError(words, rule="unsupported")
-        if recipe.tokenizer and not (recipe.paper == CARTON and "tokenizer" in self.takes):
+        if config.tokenizer and not (config.paper == CARTON and "tokenizer" in self.takes):
             words = f"only the baselines of `paper` {CARTON} count sub-words"
             raise DataError(words, rule="option-conflict", argument="tokenizer")
-        if recipe.train_on == SUBSETS and self.selects:
-            words = f"expected a model that reads all it is given, {recipe.model} selects for itself"
+        if config.train_on == SUBSETS and self.selects:
+            words = f"expected a model that reads all it is given, {config.model} selects for itself"
             raise DataError(f"`train_on` {SUBSETS}: {words}", rule="unsupported")
 
-    def validation_limit(self, recipe: Recipe) -> int | None:
-        """Return how many instances of the validation split its training looks at; None for all."""
+    def validation_limit(self, config: TrainConfig) -> int | None:
+        """Return how many instances of the validation split the training reads; None for all."""
         return 0
 
     def fit(self, training: Training) -> Evaluation | None:
-        """Train and save; give how well the model does on the validation split, where training found that out."""
+        """Train and save; return the figures of the validation split if the training computes them."""
         need(*self.packages)
         figures: Evaluation | None = resolve_name(self.trainer)(self, training)
         return figures
 
 
 class Baseline(TrainedSystem):
-    """A scikit-learn classifier over counted words, whose size is chosen from a grid.
+    """A scikit-learn classifier over word counts, whose size is chosen from a grid.
 
     Attributes:
-        size: the estimator's parameter that is chosen.
-        sizes: its values, the one of strongest regularisation first.
-        words: what lines of progress call it.
+        size: The parameter of the estimator that is chosen.
+        sizes: Its values, the strongest regularisation first.
+        words: Its name in lines of progress.
     """
 
     packages = ("sklearn", "skops")
@@ -102,32 +102,35 @@ class Baseline(TrainedSystem):
 
     @abstractmethod
     def estimator(self, size: float, seed: int, warm: bool = False) -> Any:
-        """Return an unfitted estimator; ``warm``: a further fit goes on from the one before."""
+        """Return an unfitted estimator; ``warm``: a further fit continues the one before."""
 
     @abstractmethod
     def paper_estimator(self, size: float, seed: int) -> Any:
-        """Return an unfitted estimator as the code of Carton et al. (2020) makes it."""
+        """Return an unfitted estimator with the settings of the code of Carton et al. (2020)."""
 
-    def check(self, recipe: Recipe) -> None:
-        super().check(recipe)
-        if recipe.train_on == SUBSETS and recipe.paper == CARTON:
+    def check(self, config: TrainConfig) -> None:
+        """Refuse options that a baseline does not use."""
+        super().check(config)
+        if config.train_on == SUBSETS and config.paper == CARTON:
             words = f"`train_on` {SUBSETS}: not with `paper` {CARTON}, which trains on whole texts"
             raise DataError(words, rule="option-conflict")
 
-    def validation_limit(self, recipe: Recipe) -> int | None:
-        return None if recipe.paper == CARTON else 0
+    def validation_limit(self, config: TrainConfig) -> int | None:
+        """Return how many instances of the validation split the training reads."""
+        return None if config.paper == CARTON else 0
 
 
 class NetworkSystem(TrainedSystem):
     """One of the papers' networks, or a pipeline of them.
 
     Attributes:
-        hyper: its hyper-parameters by the paper.
-        with_encoder: those that differ with an encoder.
-        encoder: whether it reads an encoder's states.
-        network, pointer: the places of the network's class, and of that which answers questions.
-        reads_apart: texts that come in twos are read as two segments.
-        stages: of a pipeline, the models that are trained one after the other; the last is the classifier.
+        hyper: The paper's hyper-parameters.
+        with_encoder: Hyper-parameters that differ with an encoder.
+        encoder: Use of an encoder: ``no``, ``optional`` or ``required``.
+        network: The place of the network's class.
+        pointer: The place of the network's class for answering questions.
+        reads_apart: True if texts in pairs are read as two segments.
+        stages: Of a pipeline, the models that are trained one after another; the last one is the classifier.
     """
 
     takes = _OF_SOME
@@ -140,45 +143,47 @@ class NetworkSystem(TrainedSystem):
     reads_apart: ClassVar[bool] = False
     stages: ClassVar[tuple[str, ...]] = ()
 
-    def hyper_of(self, recipe: Recipe) -> Hyper:
-        """Return the hyper-parameters: the paper's, with the recipe's in their place.
+    def make_hyper(self, config: TrainConfig) -> Hyper:
+        """Return the paper's hyper-parameters, overridden by those of the config.
 
         Raises:
-            DataError: a name that the system does not have (it lists those that it has), a value of another type or
-                range; an encoder that is missing, or that nothing would use.
+            DataError: A name that the system does not have (the message lists its names), a value of another type or
+                range, an encoder that is missing, or one that the system does not use.
         """
-        if self.encoder == "required" and not recipe.encoder:
-            words = f"{recipe.model} needs one, a transformers folder or Hub id; there is no default"
+        if self.encoder == "required" and not config.encoder:
+            words = f"{config.model} needs one, a transformers folder or Hub id; there is no default"
             raise DataError(words, rule="option-missing", argument="encoder")
-        if self.encoder == "no" and recipe.encoder:
-            words = f"{recipe.model} has none; it reads word embeddings (`embeddings`)"
+        if self.encoder == "no" and config.encoder:
+            words = f"{config.model} has none; it reads word embeddings (`embeddings`)"
             raise DataError(words, rule="option-conflict", argument="encoder")
-        hyper: Any = replace(self.hyper, **self.with_encoder if recipe.encoder else {})  # type: ignore[arg-type]
-        window = {} if recipe.window is None else {"window": recipe.window}
-        made: Hyper = replace(hyper, **{**recipe.options(), **window, **hyper.with_settings(recipe.hyper)})
+        hyper: Any = replace(self.hyper, **self.with_encoder if config.encoder else {})  # type: ignore[arg-type]
+        window = {} if config.window is None else {"window": config.window}
+        made: Hyper = replace(hyper, **{**config.options(), **window, **hyper.parse_settings(config.hyper)})
         return made
 
-    def check(self, recipe: Recipe) -> None:
-        for trial in grid_of(recipe.grid):
-            self.hyper_of(replace(recipe, hyper=(*recipe.hyper, *trial)))
-        if recipe.encoder and recipe.embeddings:
+    def check(self, config: TrainConfig) -> None:
+        """Refuse options that the network does not use."""
+        for trial in parse_grid(config.grid):
+            self.make_hyper(replace(config, hyper=(*config.hyper, *trial)))
+        if config.encoder and config.embeddings:
             words = "expected `embeddings` or `encoder`, found both"
             raise DataError(words, rule="option-conflict", argument="embeddings")
-        super().check(recipe)
+        super().check(config)
 
-    def check_data(self, recipe: Recipe, hyper: Any, data: Data, say: Say) -> None:
-        """Refuse data that lack what the system needs, and say what some of them lack.
+    def check_data(self, config: TrainConfig, hyper: Any, data: Data, say: Say) -> None:
+        """Refuse data that lack what the system needs, and report what some instances lack.
 
         Raises:
-            DataError: says what.
+            DataError: The data lack what the system needs.
         """
 
-    def validation_limit(self, recipe: Recipe) -> int | None:
-        return recipe.limit
+    def validation_limit(self, config: TrainConfig) -> int | None:
+        """Return how many instances of the validation split the training reads."""
+        return config.limit
 
 
 class FineTuning(TrainedSystem):
-    """A transformers encoder, fine-tuned as a classifier: what is trained where the model is no system's name."""
+    """A fine-tuned transformers encoder: the system for model names that are not registered."""
 
     paper = "Carton et al. (2020), appendix A"
     tasks = (MULTIPLE_CHOICE,)
@@ -187,9 +192,10 @@ class FineTuning(TrainedSystem):
     hyper = Hyper(epochs=3.0, learning_rate=2e-5, warmup_steps=50, linear_decay=True, patience=0, clip=1.0)
 
     def fit(self, training: Training) -> Evaluation | None:
+        """Fine-tune and save the encoder."""
         from eraser_hub.attribution.open import looks_like_a_path
 
-        model = training.recipe.model
+        model = training.config.model
         if looks_like_a_path(model) and not Path(model).is_dir():
             words = f"expected {', '.join(SYSTEMS)}, or a transformers folder or Hub id"
             raise DataError(words, rule="option-value", argument="model", file=model)
@@ -200,10 +206,10 @@ SYSTEMS: Registry[TrainedSystem] = Registry("eraser_hub.systems", "system", Trai
 
 
 def find_system(model: str) -> TrainedSystem:
-    """Return the system of that name; fine-tuning for other names, which are those of transformers models."""
+    """Return the system of that name; fine-tuning for other names, which are transformers models."""
     return SYSTEMS[model]() if model in SYSTEMS else FineTuning()
 
 
-def answering_systems() -> list[str]:
+def list_answering_systems() -> list[str]:
     """Return the names of the systems that learn to answer with words of the text."""
     return [name for name in SYSTEMS if ANSWERS in SYSTEMS[name].tasks]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 pytest.importorskip("rapidfuzz", reason="skipped: the extra llm is not installed")
 
 from benchmarks.mangling import NORMALISATIONS
-from eraser_hub.asking.alignment import Document, Quote, align, key_of
+from eraser_hub.asking.alignment import Document, Quote, align, make_key
 from eraser_hub.metrics.tokens import split_sentences, split_tokens
 from tests.raw_corpora import documents
 
@@ -40,18 +40,18 @@ def test_any_span_comes_back_to_its_offsets_however_it_is_written(kind, movies, 
     end = data.draw(st.integers(start + 1, min(len(tokens), start + 60)))
     # a token without a key, such as a lone control character, is as good as no token; a quote of marks alone is empty
     if (
-        not key_of(tokens[start])
-        or not key_of(tokens[end - 1])
+        not make_key(tokens[start])
+        or not make_key(tokens[end - 1])
         or not any(map(str.isalnum, "".join(tokens[start:end])))
     ):
         return
     # wrapped in marks where the text has marks itself, a quote may mean either
-    if kind == "wrapped" and "'" in key_of("".join(tokens[max(0, start - 2) : end + 2])):
+    if kind == "wrapped" and "'" in make_key("".join(tokens[max(0, start - 2) : end + 2])):
         return
     text = NORMALISATIONS[kind](" ".join(tokens[start:end]), random.Random(start))
     spans = [(quote.start_token, quote.end_token) for quote in align([text], [document], several="all")]
-    same = {key_of(" ".join(tokens[first:last])) for first, last in spans}
-    asked = key_of(" ".join(tokens[start:end]))
+    same = {make_key(" ".join(tokens[first:last])) for first, last in spans}
+    asked = make_key(" ".join(tokens[start:end]))
     if kind in ("wrapped", "trailing dots"):  # the marks may be those of another place in the text
         same, asked = {key.strip("'.") for key in same}, asked.strip("'.")
     assert (start, end) in spans or same == {asked}
@@ -62,7 +62,7 @@ def test_sentences_of_other_documents_are_not_found(movies, corpora):
     sentences = [" ".join(chance.choice(split_sentences(texts[one.docid]))) for one in movies for _ in range(10)]
     name = sorted(texts)[-1]
     document = Document(name, split_tokens(texts[name]))
-    strange = [text for text in sentences if len(key_of(text)) > 3 and key_of(text) not in document.key]
+    strange = [text for text in sentences if len(make_key(text)) > 3 and make_key(text) not in document.key]
     assert [quote for quote in align(strange, [document]) if quote.docid] == []
 
 

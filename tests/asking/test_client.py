@@ -15,7 +15,7 @@ pytest.importorskip("rapidfuzz", reason="skipped: the extra llm is not installed
 
 from eraser_hub.asking.cache import NAME
 from eraser_hub.asking.run import ask, dry_run
-from eraser_hub.asking.settings import AskArguments, AskJob, AskSettings
+from eraser_hub.asking.settings import AskArguments, AskConfig, AskSettings
 
 from ..refusals import refused
 from .scripted_server import Reply, Script, ScriptedServer, answer, completion, error
@@ -201,14 +201,14 @@ def test_the_documents_stand_in_the_prompt_word_for_word(asking, hub):
 
 
 def test_a_dry_run_shows_two_prompts(hub):
-    *prompts, counted, _ = dry_run(AskJob(str(hub), "movies", "test"), AskSettings("scripted"))
+    *prompts, counted, _ = dry_run(AskConfig(str(hub), "movies", "test"), AskSettings("scripted"))
     assert sum(part.startswith("===") for part in prompts) == 2
     assert "nothing was asked" in counted
 
 
 def test_examples_are_drawn_from_train_by_the_seed(hub):
     def shots(seed: int) -> str:
-        return "".join(dry_run(AskJob(str(hub), "movies", "test", 1), AskSettings("scripted", shots=2, seed=seed)))
+        return "".join(dry_run(AskConfig(str(hub), "movies", "test", 1), AskSettings("scripted", shots=2, seed=seed)))
 
     assert shots(1) == shots(1)
     assert shots(1).count("--- assistant") == 2

@@ -12,11 +12,11 @@ pytest.importorskip("openai", reason="skipped: the extra llm is not installed")
 pytest.importorskip("rapidfuzz", reason="skipped: the extra llm is not installed")
 
 from eraser_hub.asking.alignment import Quote
-from eraser_hub.asking.answers import ANSWERED, FORMATS, Answer, read_answer, schema
-from eraser_hub.asking.formats import gold_answer, located
+from eraser_hub.asking.answers import ANSWERED, FORMATS, Answer, make_schema, read_answer
+from eraser_hub.asking.formats import locate_quotes, make_gold_answer
 from eraser_hub.asking.prompts import open_prompt
-from eraser_hub.asking.questions import Question, examples
-from eraser_hub.asking.run import AskJob, dry_run
+from eraser_hub.asking.questions import Question, draw_examples
+from eraser_hub.asking.run import AskConfig, dry_run
 from eraser_hub.asking.settings import AskSettings
 from eraser_hub.attribution.dataset import open_split
 from eraser_hub.attribution.instances import Instance
@@ -35,7 +35,7 @@ def asking(hub, tmp_path) -> Asking:
 
 
 def placed(form: str, *places: tuple[int, int, int]) -> list[Quote]:
-    return located(Answer(ANSWERED, "A", places=places), ONE, AskSettings("m", answer=form))
+    return locate_quotes(Answer(ANSWERED, "A", places=places), ONE, AskSettings("m", answer=form))
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_tokens():
 
 
 def highlighted(*copies: str) -> list[tuple]:
-    quotes = located(Answer(ANSWERED, "A", copies), ONE, AskSettings("m", answer="highlighted"))
+    quotes = locate_quotes(Answer(ANSWERED, "A", copies), ONE, AskSettings("m", answer="highlighted"))
     return [(quote.status, quote.docid, quote.start_token, quote.end_token) for quote in quotes]
 
 
@@ -127,19 +127,19 @@ def test_what_is_asked_for():
             assert config == "senti_ch" or words in system["content"]
             assert ("[1]film" in user["content"]) == (form == "tokens")
             assert form == "tokens" or TEXTS[0] in user["content"]
-    assert schema(["A"], "tokens")["properties"]["spans"]["items"]["required"] == ["text", "start", "end"]
+    assert make_schema(["A"], "tokens")["properties"]["spans"]["items"]["required"] == ["text", "start", "end"]
 
 
 @pytest.mark.parametrize("config", ["movies", "esnli", "fever"])
 @pytest.mark.parametrize("form", FORMATS)
 def test_the_gold_answer_of_each_format_is_read_back(hub, config, form):
     split = open_split(str(hub), config, "train")
-    for question in examples(split, 2, seed=3):
-        choice = {"message": {"content": json.dumps(gold_answer(question, form))}, "finish_reason": "stop"}
+    for question in draw_examples(split, 2, seed=3):
+        choice = {"message": {"content": json.dumps(make_gold_answer(question, form))}, "finish_reason": "stop"}
         answer = read_answer(choice, split.label_names, form)
         assert (answer.outcome, answer.label) == ("answered", question.instance.label)
         places = [(question.instance.names[at], start, end) for at, start, end in question.gold_runs()]
-        quotes = located(answer, question, AskSettings("m", answer=form))
+        quotes = locate_quotes(answer, question, AskSettings("m", answer=form))
         if form != "quotes":  # a quote does not say which of several places it means
             assert [(quote.docid, quote.start_token, quote.end_token) for quote in quotes] == places
             assert {quote.status for quote in quotes} == {"exact"}
@@ -151,8 +151,8 @@ def test_any_marks_are_read_back(flags, form, blank):
     tokens = ("a", "b\u3000c", "d\xa0e", ".", "f", "g", "h", "i")  # blanks that part no tokens
     instance = Instance("7", (), ("d",), (tokens,), "A", (tuple(flags),))
     question = Question(instance, (blank.join(tokens),), "", blank)
-    choice = {"message": {"content": json.dumps(gold_answer(question, form))}, "finish_reason": "stop"}
-    quotes = located(read_answer(choice, ["A"], form), question, AskSettings("m", answer=form))
+    choice = {"message": {"content": json.dumps(make_gold_answer(question, form))}, "finish_reason": "stop"}
+    quotes = locate_quotes(read_answer(choice, ["A"], form), question, AskSettings("m", answer=form))
     covered = [any(quote.start_token <= at < quote.end_token for quote in quotes) for at in range(len(tokens))]
     assert covered == flags
 
@@ -160,7 +160,7 @@ def test_any_marks_are_read_back(flags, form, blank):
 def test_examples_answer_in_the_format_that_is_asked_for(hub):
     for form, words in (("offsets", '"spans":[{'), ("tokens", '"spans":[{'), ("highlighted", "<r>")):
         settings = AskSettings("scripted", shots=2, seed=1, answer=form)
-        whole = "".join(dry_run(AskJob(str(hub), "movies", "test", 1), settings))
+        whole = "".join(dry_run(AskConfig(str(hub), "movies", "test", 1), settings))
         replies = [part.split("--- user")[0] for part in whole.split("--- assistant")[1:]]
         assert len(replies) == 2 and all(words in reply for reply in replies)
 

@@ -11,9 +11,9 @@ pytest.importorskip("openai", reason="skipped: the extra llm is not installed")
 pytest.importorskip("rapidfuzz", reason="skipped: the extra llm is not installed")
 
 from eraser_hub.asking.answers import QUOTED
-from eraser_hub.asking.formats import gold_answer
+from eraser_hub.asking.formats import make_gold_answer
 from eraser_hub.asking.harnesses import SCORES, answer_scores, inspect_task, lm_eval_task
-from eraser_hub.asking.run import AskJob, plan_of
+from eraser_hub.asking.run import AskConfig, make_plan
 from eraser_hub.asking.settings import AskSettings
 
 from ..refusals import refused
@@ -23,13 +23,13 @@ SETTINGS = AskSettings("any")
 
 def said(question, label: str) -> str:
     return json.dumps(
-        {"label": label, "quotes": [*gold_answer(question, QUOTED)["quotes"][:1], "never said anywhere here"]}
+        {"label": label, "quotes": [*make_gold_answer(question, QUOTED)["quotes"][:1], "never said anywhere here"]}
     )
 
 
 @pytest.mark.parametrize("config", ["movies", "esnli", "fever"])
 def test_an_answer_has_scores(hub, config):
-    plan = plan_of(AskJob(str(hub), config, "test"), SETTINGS)
+    plan = make_plan(AskConfig(str(hub), config, "test"), SETTINGS)
     question = next(one for one in plan.questions() if one.gold_runs())
     scores = answer_scores(question, said(question, question.instance.label), plan.settings, plan.split.label_names)
     assert (scores["right"], scores["answered"], scores["in_text"], scores["invented"]) == (1, 1, 0.5, 0.5)
@@ -50,7 +50,7 @@ def test_a_harness_that_is_not_installed_is_named(hub, monkeypatch):
 
 @pytest.fixture
 def questions(hub):
-    plan = plan_of(AskJob(str(hub), "movies", "test"), SETTINGS)
+    plan = make_plan(AskConfig(str(hub), "movies", "test"), SETTINGS)
     return [one for one in plan.questions() if one.instance.label is not None]
 
 

@@ -16,9 +16,9 @@ pytest.importorskip("rapidfuzz", reason="skipped: the extra llm is not installed
 from benchmarks.asking import Gold, verdict
 from benchmarks.mangling import NORMALISATIONS
 from eraser_hub.__main__ import _register, app
-from eraser_hub.asking.alignment import Quote, key_of
+from eraser_hub.asking.alignment import Quote, make_key
 from eraser_hub.asking.questions import Question
-from eraser_hub.asking.run import AskJob, AskPlan, ask, plan_of
+from eraser_hub.asking.run import AskConfig, AskPlan, ask, make_plan
 from eraser_hub.asking.settings import AskArguments, AskSettings
 from eraser_hub.conversion import HUB_DATASETS
 
@@ -43,7 +43,7 @@ def spans_of(question: Question, chance: random.Random) -> Iterator[Gold]:
             if flag and start is None:
                 start = place
             elif not flag and start is not None:
-                if len(key_of(question.blank.join(tokens[start:place]))) > 3:
+                if len(make_key(question.blank.join(tokens[start:place]))) > 3:
                     yield docid, start, place
                 start = None
 
@@ -83,8 +83,8 @@ def test_gold_quotes_of_real_corpora_come_back(corpora, tmp_path, config):
     source = corpora if config in ERASER else corpora / "luge"
     HUB_DATASETS[name].build([config], out=tmp_path, source=source)
     split, out = ("validation" if config in ERASER else "test"), tmp_path / "quotes.jsonl"
-    job = AskJob(str(tmp_path / name), config, split, 100 if config in ERASER else None)
-    server = GoldServer(plan_of(job, SETTINGS))
+    job = AskConfig(str(tmp_path / name), config, split, 100 if config in ERASER else None)
+    server = GoldServer(make_plan(job, SETTINGS))
     with ScriptedServer(server) as served:
         where = {"endpoint": served.endpoint, "out": out, "cache": tmp_path / "cache"}
         report = ask(

@@ -87,11 +87,11 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def linear(hub: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model folder of ``eraser-hub train --model logistic-regression``."""
-    from eraser_hub.systems.recipe import Recipe
+    from eraser_hub.systems.train_config import TrainConfig
     from eraser_hub.systems.training import train_model
 
     out = tmp_path_factory.mktemp("linear") / "model"
-    recipe = Recipe(dataset=str(hub), config="movies", eval_split="", model="logistic-regression")
+    recipe = TrainConfig(dataset=str(hub), config="movies", eval_split="", model="logistic-regression")
     list(train_model(recipe, out, say=lambda words: None))
     return out
 

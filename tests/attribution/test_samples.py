@@ -15,7 +15,7 @@ from eraser_hub.attribution.job import Job
 from eraser_hub.attribution.run import explain
 from eraser_hub.attribution.settings import ExplainSettings, settings_for
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.systems.recipe import Recipe
+from eraser_hub.systems.train_config import TrainConfig
 from eraser_hub.systems.training import train_model
 
 from ..refusals import refused
@@ -37,7 +37,7 @@ def explained(
 ) -> list[dict]:
     model = out.with_name(f"{config}-model")
     features = "characters" if config.endswith("_ch") else "words"
-    recipe = Recipe(
+    recipe = TrainConfig(
         dataset=str(built / dataset),
         config=config,
         split=train,

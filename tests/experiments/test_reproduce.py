@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from eraser_hub.__main__ import _register, app
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.experiments.plans import ReproducePlan
-from eraser_hub.experiments.rows import FAST, HUMAN, TABLES, PrintedRows, Row
+from eraser_hub.experiments.configs import ReproduceConfig
+from eraser_hub.experiments.rows import FAST, HUMAN, TABLES, PrintedRows, TableRow
 from eraser_hub.reports.board_lines import read_score_file
 from eraser_hub.samples.plant import plant
 
@@ -24,9 +24,9 @@ pytestmark = needs("torch")
 
 @pytest.fixture(autouse=True, scope="module")
 def _late_imports() -> None:
-    global measured, answer, file_name, with_interval, reproduce
+    global measured, make_answer_row, make_file_name, get_with_interval, reproduce
     from eraser_hub.experiments import reproduce as measured
-    from eraser_hub.experiments.reproduce import answer, file_name, reproduce, with_interval
+    from eraser_hub.experiments.reproduce import get_with_interval, make_answer_row, make_file_name, reproduce
 
 
 TINY = ("embedding_size=6", "hidden_size=6", "learning_rate=0.02")
@@ -48,8 +48,8 @@ def hub(tmp_path_factory) -> Path:
 def tiny(monkeypatch):
     """Sizes that take seconds."""
     models = ("lei", "lei-unsupervised", "lehman", "glove-lstm", "bilstm")
-    recipes = {model: {"epochs": 1.0, "hyper": TINY} for model in models}
-    monkeypatch.setattr(measured, "FAST", replace(FAST, recipes=recipes, sample=8))
+    train_options = {model: {"epochs": 1.0, "hyper": TINY} for model in models}
+    monkeypatch.setattr(measured, "FAST", replace(FAST, train_options=train_options, sample=8))
 
 
 @pytest.fixture
@@ -63,29 +63,29 @@ def only(monkeypatch):
     return leave
 
 
-def plan(hub, table, **more):
-    return ReproducePlan(table=table, dataset=str(hub / "hub" / "eraser"), config=CONFIG, fast=True, **more)
+def options(hub, table, **more):
+    return ReproduceConfig(table=table, dataset=str(hub / "hub" / "eraser"), config=CONFIG, fast=True, **more)
 
 
 def test_printed_figures_stand_where_the_papers_have_them():
     table = TABLES["eraser-3"]
     lei, unsupervised, lehman, _ = table.rows
-    assert table.print_of(lei, "movies") == {"macro_f1": "0.914", "iou_macro_f1": "0.124", "token_macro_f1": "0.285"}
-    assert table.print_of(lehman, "movies")["macro_f1"] == "0.750"  # ACL 2020; .738 in the first version
-    assert table.print_of(unsupervised, "movies")["token_macro_f1"] == "0.322"  # the first version alone
-    assert table.print_of(lei, CONFIG) == {}
-    cell = table.cell(lehman, "movies", "macro_f1", (0.7004, 0.65, 0.75))
+    assert table.get_printed(lei, "movies") == {"macro_f1": "0.914", "iou_macro_f1": "0.124", "token_macro_f1": "0.285"}
+    assert table.get_printed(lehman, "movies")["macro_f1"] == "0.750"  # ACL 2020; .738 in the first version
+    assert table.get_printed(unsupervised, "movies")["token_macro_f1"] == "0.322"  # the first version alone
+    assert table.get_printed(lei, CONFIG) == {}
+    cell = table.make_cell(lehman, "movies", "macro_f1", (0.7004, 0.65, 0.75))
     assert str(cell) == "0.700 [0.650, 0.750] (0.750, -0.050)"
-    soft = {row.system: TABLES["eraser-4"].print_of(row, "movies") for row in TABLES["eraser-4"].rows}
+    soft = {row.system: TABLES["eraser-4"].get_printed(row, "movies") for row in TABLES["eraser-4"].rows}
     assert soft["BERT + LSTM - Attention"]["auprc"] == "0.467" and soft["GloVe + LSTM - Attention"] == {}
     (people,) = TABLES["eraser-2"].rows
-    assert TABLES["eraser-2"].print_of(people, "movies")["f1"] == "0.799 ± 0.138"
+    assert TABLES["eraser-2"].get_printed(people, "movies")["f1"] == "0.799 ± 0.138"
 
 
 def test_rows_run_and_those_that_cannot_say_why(hub, tmp_path, only):
     only("eraser-3", "lehman", "bert-to-bert")
     said: list[str] = []
-    tables = reproduce(replace(plan(hub, "eraser-3"), out=tmp_path / "out"), said.append)
+    tables = reproduce(replace(options(hub, "eraser-3"), out=tmp_path / "out"), said.append)
     (table,) = tables.tables
     assert table.columns == ("macro_f1", "iou_macro_f1", "token_macro_f1")
     rows = {left[0]: cells for left, cells in table.rows}
@@ -116,11 +116,11 @@ def test_a_run_goes_on_where_it_stopped(hub, tmp_path, only, monkeypatch):
 
     monkeypatch.setattr(measured, "explain_runs", stopping)
     with pytest.raises(KeyboardInterrupt):
-        reproduce(replace(plan(hub, "eraser-4"), out=tmp_path / "out"), lambda words: None)
+        reproduce(replace(options(hub, "eraser-4"), out=tmp_path / "out"), lambda words: None)
     monkeypatch.setattr(measured, "explain_runs", real)
     weights = tmp_path / "out" / "models" / "glove-lstm" / "weights.safetensors"
     before, said = weights.stat().st_mtime_ns, list[str]()
-    (table,) = reproduce(replace(plan(hub, "eraser-4"), out=tmp_path / "out"), said.append).tables
+    (table,) = reproduce(replace(options(hub, "eraser-4"), out=tmp_path / "out"), said.append).tables
     assert weights.stat().st_mtime_ns == before and any(line.endswith("glove-lstm: trained before") for line in said)
     assert all(cells["auprc"].value is not None for _, cells in table.rows)
     random = dict(zip((left[0] for left, _ in table.rows), (cells for _, cells in table.rows), strict=True))
@@ -129,31 +129,31 @@ def test_a_run_goes_on_where_it_stopped(hub, tmp_path, only, monkeypatch):
     assert len(list((tmp_path / "out").glob("glove-lstm-random.predictions.draw-*.jsonl"))) == 2
     assert read_score_file(tmp_path / "out" / "glove-lstm-random.draw-01.scores.json").scores["auprc"] is not None
     monkeypatch.setattr("eraser_hub.experiments.folder.train_model", None)  # all is done: nothing is trained again
-    (again,) = reproduce(replace(plan(hub, "eraser-4"), out=tmp_path / "out"), said.append).tables
+    (again,) = reproduce(replace(options(hub, "eraser-4"), out=tmp_path / "out"), said.append).tables
     assert again.rows == table.rows
 
 
 def test_another_run_or_another_folder_is_refused(hub, tmp_path, only):
     only("eraser-3")
     out = tmp_path / "out"
-    reproduce(replace(plan(hub, "eraser-3"), out=out), print)
+    reproduce(replace(options(hub, "eraser-3"), out=out), print)
     with refused("resume", "seed was 1, now 2", file=out, argument="out"):
-        reproduce(replace(plan(hub, "eraser-3", seed=2), out=out), print)
+        reproduce(replace(options(hub, "eraser-3", seed=2), out=out), print)
     (out / "reproduce.json").write_text("{")
     with refused("syntax", file="reproduce.json", line=1):
-        reproduce(replace(plan(hub, "eraser-3"), out=out), print)
+        reproduce(replace(options(hub, "eraser-3"), out=out), print)
     (out / "reproduce.json").unlink()
     (out / "thesis.txt").write_text("mine")
     with refused("file-exists", "`reproduce`", file=out, argument="out"):
-        reproduce(replace(plan(hub, "eraser-3"), out=out), print)
+        reproduce(replace(options(hub, "eraser-3"), out=out), print)
     with refused("option-value", "table", "eraser-2, eraser-3", "'eraser-5'"):
-        reproduce(replace(plan(hub, "eraser-5"), out=tmp_path / "new"), print)
+        reproduce(replace(options(hub, "eraser-5"), out=tmp_path / "new"), print)
     assert not (tmp_path / "new").exists()
 
 
 def test_without_a_train_split_each_row_says_so(hub, tmp_path, only):
     only("eraser-3", "lehman")
-    own = replace(plan(hub, "eraser-3"), dataset=str(hub / "untrained" / "eraser"))
+    own = replace(options(hub, "eraser-3"), dataset=str(hub / "untrained" / "eraser"))
     (table,) = reproduce(replace(own, out=tmp_path / "out"), print).tables
     (note,) = [note for note in table.notes if "not run" in note]
     assert note.startswith("Lehman et al. (2019): ") and " test;" in note and "'train'" in note
@@ -162,7 +162,7 @@ def test_without_a_train_split_each_row_says_so(hub, tmp_path, only):
 @pytest.mark.slow
 def test_three_regimes(hub, tmp_path, only):
     only("carton2020-3", "logistic-regression")
-    (table,) = reproduce(replace(plan(hub, "carton2020-3"), out=tmp_path / "out"), lambda words: None).tables
+    (table,) = reproduce(replace(options(hub, "carton2020-3"), out=tmp_path / "out"), lambda words: None).tables
     ((left, cells),) = table.rows
     assert left == ("Logistic regression",) and list(cells) == list(TABLES["carton2020-3"].columns)
     # one word decides, and nothing else stands in a rationale
@@ -177,7 +177,7 @@ def test_three_regimes(hub, tmp_path, only):
 @pytest.mark.slow
 def test_human_rationales_under_models(hub, tmp_path, only):
     only("carton2020-figure-2", "logistic-regression", "encoder")
-    (table,) = reproduce(replace(plan(hub, "carton2020-figure-2"), out=tmp_path / "out"), lambda words: None).tables
+    (table,) = reproduce(replace(options(hub, "carton2020-figure-2"), out=tmp_path / "out"), lambda words: None).tables
     (_, cells), (_, missing) = table.rows
     assert cells["sufficiency"].value > 0.9  # 1 minus a small difference
     assert (
@@ -189,7 +189,7 @@ def test_human_rationales_under_models(hub, tmp_path, only):
 
 def test_annotators_of_the_release(samples, tmp_path):
     HUB_DATASETS["eraser"].build(["movies"], source=samples / "eraser", out=tmp_path / "hub")
-    own = ReproducePlan(
+    own = ReproduceConfig(
         table="eraser-2", dataset=str(tmp_path / "hub" / "eraser"), config="movies", source=str(samples / "eraser")
     )
     (table,) = reproduce(replace(own, out=tmp_path / "out"), print).tables
@@ -212,9 +212,9 @@ def test_the_command_prints_the_table(hub, tmp_path, only):
 
 
 def test_small_parts():
-    assert with_interval({"a": 1.0, "a_ci": [0.5, 1.0]}, "a") == (1.0, 0.5, 1.0)
-    assert with_interval({"a": 1.0}, "a") == 1.0 and with_interval({}, "a") is None
+    assert get_with_interval({"a": 1.0, "a_ci": [0.5, 1.0]}, "a") == (1.0, 0.5, 1.0)
+    assert get_with_interval({"a": 1.0}, "a") == 1.0 and get_with_interval({}, "a") is None
     row = {"annotation_id": "x", "s": {"NEG": 0.4, "POS": 0.6}}
-    assert answer(row, "s")["classification"] == "POS"
-    assert file_name("GloVe + LSTM - Lime") == "glove-lstm-lime"
-    assert PrintedRows("t", "eraser", (), ()).print_of(Row("r", "m", HUMAN), "movies") == {}
+    assert make_answer_row(row, "s")["classification"] == "POS"
+    assert make_file_name("GloVe + LSTM - Lime") == "glove-lstm-lime"
+    assert PrintedRows("t", "eraser", (), ()).get_printed(TableRow("r", "m", HUMAN), "movies") == {}

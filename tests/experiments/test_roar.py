@@ -12,7 +12,7 @@ pytest.importorskip("sklearn")
 
 from eraser_hub.attribution.dataset import open_split
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.experiments.roar import RoarPlan, reduced, roar, roar_tables, without_top
+from eraser_hub.experiments.roar import RoarConfig, make_roar_tables, remove_top_tokens, roar, write_dataset
 from eraser_hub.samples.plant import planted
 
 from ..refusals import refused
@@ -31,19 +31,19 @@ def texts(split: str, size: int) -> list[Instance]:
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
     folder = tmp_path_factory.mktemp("planted") / "planted"
-    reduced(folder, {"train": texts("train", 60), "test": texts("test", 24)}, NAMES)
+    write_dataset(folder, {"train": texts("train", 60), "test": texts("test", 24)}, NAMES)
     return folder
 
 
 @pytest.fixture(scope="module")
-def plan(corpus, tmp_path_factory):
+def options(corpus, tmp_path_factory):
     out = tmp_path_factory.mktemp("roar") / "out"
-    return RoarPlan(dataset=str(corpus), model="logistic-regression", method="coefficients", out=out, bins=(0.1,))
+    return RoarConfig(dataset=str(corpus), model="logistic-regression", method="coefficients", out=out, bins=(0.1,))
 
 
 @pytest.fixture(scope="module")
-def done(plan):
-    return plan.out, roar(plan)
+def done(options):
+    return options.out, roar(options)
 
 
 def test_the_words_that_decide_are_missed(done):
@@ -56,23 +56,23 @@ def test_the_words_that_decide_are_missed(done):
     assert tenth["coefficients"]["accuracy"] <= 0.5 + 4 * np.sqrt(0.25 / texts_of)
     low, high = tenth["coefficients"]["ci"]
     assert low <= tenth["coefficients"]["accuracy"] <= high
-    table = roar_tables(result).written("text")
+    table = make_roar_tables(result).written("text")
     assert "10%" in table and "coefficients" in table
 
 
-def test_what_is_done_is_not_done_again(done, plan, monkeypatch):
+def test_what_is_done_is_not_done_again(done, options, monkeypatch):
     out, result = done
     monkeypatch.setattr("eraser_hub.experiments.folder.train_model", lambda *words: pytest.fail("trained again"))
-    assert roar(plan) == result
+    assert roar(options) == result
     assert json.dumps(result)
     with refused("resume", "method was 'coefficients', now 'occlusion'", file=out, argument="out"):
-        roar(replace(plan, method="occlusion"))
+        roar(replace(options, method="occlusion"))
     with refused("resume", "seed was 1, now 2", file=out, argument="out"):
-        roar(replace(plan, seed=2))
+        roar(replace(options, seed=2))
     (out.parent / "mine").mkdir()
     (out.parent / "mine" / "notes.txt").write_text("mine")
     with refused("file-exists", "`roar`", file=out.parent / "mine", argument="out"):
-        roar(replace(plan, out=out.parent / "mine"))
+        roar(replace(options, out=out.parent / "mine"))
 
 
 def test_what_is_removed_is_gone_from_both_splits(done, corpus):
@@ -90,9 +90,9 @@ def test_what_is_removed_is_gone_from_both_splits(done, corpus):
 
 def test_the_top_of_two_documents():
     one = Instance("x", ("q",), ("a", "b"), (("u", "v"), ("w", "x")), "POS", scores=((0.1, 0.9), (0.5, 0.7)))
-    rest = without_top(one, 0.5, "occlusion", 1)
+    rest = remove_top_tokens(one, 0.5, "occlusion", 1)
     assert rest.documents == (("u",), ("w",)) and (rest.names, rest.query, rest.label) == (("a", "b"), ("q",), "POS")
-    assert without_top(one, 0.5, "random", 1) == without_top(replace(one, scores=None), 0.5, "random", 1)
+    assert remove_top_tokens(one, 0.5, "random", 1) == remove_top_tokens(replace(one, scores=None), 0.5, "random", 1)
 
 
 @pytest.mark.parametrize(
@@ -104,6 +104,6 @@ def test_the_top_of_two_documents():
         ({"method": "attention"}, "unsupported", ("`method` attention",)),
     ],
 )
-def test_what_is_refused(plan, tmp_path, more, rule, mentions):
+def test_what_is_refused(options, tmp_path, more, rule, mentions):
     with refused(rule, *mentions):
-        roar(replace(plan, out=tmp_path / "out", **more))
+        roar(replace(options, out=tmp_path / "out", **more))

@@ -21,14 +21,14 @@ from eraser_hub.experiments.planted import (
     PADDING,
     PERTURBED,
     SYSTEM,
-    Learned,
     PlantedModel,
-    deciding_of,
-    learned,
-    planted_instances,
-    planted_rows,
-    said_of,
-    sensitivity,
+    PlantedNetwork,
+    compute_sensitivity,
+    describe_network,
+    find_deciding_tokens,
+    make_planted_instances,
+    make_planted_rows,
+    train_planted_network,
     true,
 )
 from eraser_hub.experiments.score_benchmark import (
@@ -37,20 +37,20 @@ from eraser_hub.experiments.score_benchmark import (
     TIES,
     TRAINED,
     benchmark,
-    benchmark_tables,
-    closed_form,
-    clusters_of,
-    shares,
-    verdict,
+    compute_shares,
+    decide_verdict,
+    find_clusters,
+    make_benchmark_tables,
+    make_closed_form_model,
 )
 from eraser_hub.samples.plant import KINDS, LABELS
-from eraser_hub.systems.evaluation import hits_of
+from eraser_hub.systems.evaluation import find_hits
 
 from ..refusals import refused
 
 TINY = replace(FAST, kinds=("word", "conjunction"), size=4, soft_draws=2, perturbations=3, n_resamples=200)
 SURE = 1 / (1 + np.exp(-LOGIT))
-TEXTS = {kind: planted_instances(planted_rows(kind, "test", 12, 1)) for kind in KINDS}
+TEXTS = {kind: make_planted_instances(make_planted_rows(kind, "test", 12, 1)) for kind in KINDS}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -59,7 +59,7 @@ def test_models_are_right_and_know_nothing_without_a_deciding_word(kind):
     for one in TEXTS[kind]:
         p = model.predict_proba([one.tokens])[0]
         assert p[LABELS.index(one.label)] == pytest.approx(SURE)
-        for place in np.flatnonzero(deciding_of(one)):
+        for place in np.flatnonzero(find_deciding_tokens(one)):
             masked = [model.mask_token if at == place else token for at, token in enumerate(one.tokens)]
             assert model.predict_proba([masked])[0].tolist() == [0.5, 0.5]
 
@@ -69,7 +69,7 @@ def test_models_are_right_and_know_nothing_without_a_deciding_word(kind):
 def test_models_look_at_the_planted_words_alone(kind, number, seed, share):
     """Whatever else is masked, p stays: any set of other words but full stops, by which a last sentence is known."""
     one, model = TEXTS[kind][number], PlantedModel(kind)
-    gone = (np.random.default_rng(seed).random(len(one.tokens)) < share) & ~deciding_of(one)
+    gone = (np.random.default_rng(seed).random(len(one.tokens)) < share) & ~find_deciding_tokens(one)
     gone &= np.array([token != "." for token in one.tokens])
     masked = [model.mask_token if away else token for away, token in zip(gone, one.tokens, strict=True)]
     assert model.predict_proba([masked]).tolist() == model.predict_proba([one.tokens]).tolist()
@@ -78,7 +78,7 @@ def test_models_look_at_the_planted_words_alone(kind, number, seed, share):
 @pytest.mark.parametrize("kind", KINDS)
 def test_explanations_are_what_they_are_called(kind):
     for one in TEXTS[kind]:
-        deciding, random = deciding_of(one), np.random.default_rng(1)
+        deciding, random = find_deciding_tokens(one), np.random.default_rng(1)
         count = int(deciding.sum())
 
         def top(name, size, deciding=deciding, random=random, label=one.label):
@@ -95,28 +95,30 @@ def test_explanations_are_what_they_are_called(kind):
 
 
 def test_texts_of_one_filler_are_one_cluster():
-    assert np.bincount(clusters_of(TEXTS["conjunction"])).tolist() == [4, 4, 4]
+    assert np.bincount(find_clusters(TEXTS["conjunction"])).tolist() == [4, 4, 4]
 
 
 def test_shares_and_verdicts():
     clusters = np.array([0, 0, 1, 1, 2])
     best, other = np.array([1.0, 0.5, 1.0, np.nan, np.nan]), np.array([0.0, 0.5, 2.0, 0.0, 0.0])
-    assert shares(best, other, True, clusters, 1e-9).tolist() == pytest.approx([0.75, 0.0, np.nan], nan_ok=True)
-    assert shares(best, other, False, clusters, 1e-9).tolist() == pytest.approx([0.25, 1.0, np.nan], nan_ok=True)
+    assert compute_shares(best, other, True, clusters, 1e-9).tolist() == pytest.approx([0.75, 0.0, np.nan], nan_ok=True)
+    assert compute_shares(best, other, False, clusters, 1e-9).tolist() == pytest.approx(
+        [0.25, 1.0, np.nan], nan_ok=True
+    )
     near = np.array([0.5 + 1e-6, 0.5])
-    assert shares(near, near[::-1], True, np.zeros(2, dtype=int), 1e-5).tolist() == [0.5]
-    assert shares(near, near[::-1], True, np.array([0, 1]), 1e-9).tolist() == [1.0, 0.0]
+    assert compute_shares(near, near[::-1], True, np.zeros(2, dtype=int), 1e-5).tolist() == [0.5]
+    assert compute_shares(near, near[::-1], True, np.array([0, 1]), 1e-9).tolist() == [1.0, 0.0]
     judgements = [([0.6, 0.9], "better"), ([0.1, 0.4], "worse"), ([0.4, 0.7], "tie")]
-    assert [verdict({"auc": 0.5, "auc_ci": ends}) for ends, _ in judgements] == [word for _, word in judgements]
-    assert verdict({"auc": None, "auc_ci": None}) == "undefined"
+    assert [decide_verdict({"auc": 0.5, "auc_ci": ends}) for ends, _ in judgements] == [word for _, word in judgements]
+    assert decide_verdict({"auc": None, "auc_ci": None}) == "undefined"
 
 
 # --- the largest sensitivity --------------------------------------------------------------------------------------
 
 
 def moved(maker, one, draws=5):
-    scores = maker(deciding_of(one), one.label, np.random.default_rng(0))
-    return sensitivity(maker, one, one.label, scores, draws, lambda purpose: generator(1, one.id, purpose))
+    scores = maker(find_deciding_tokens(one), one.label, np.random.default_rng(0))
+    return compute_sensitivity(maker, one, one.label, scores, draws, lambda purpose: generator(1, one.id, purpose))
 
 
 def test_a_way_that_marks_what_decides_moves_by_its_noise_alone():
@@ -148,9 +150,9 @@ def test_every_way_is_asked_about_the_same_erased_inputs():
             return random.random(len(deciding))
 
         scores = np.zeros(len(one.tokens))
-        random_of = partial(score_benchmark._random, 1, one.id, name)
-        sensitivity(maker, one, one.label, scores, 20, random_of)
-        assert random_of("x").random() != score_benchmark._random(1, one.id, f"{name}!", "x").random()
+        get_random = partial(score_benchmark._make_generator, 1, one.id, name)
+        compute_sensitivity(maker, one, one.label, scores, 20, get_random)
+        assert get_random("x").random() != score_benchmark._make_generator(1, one.id, f"{name}!", "x").random()
     gone = len(one.tokens) - np.array(list(map(len, seen["a"])))
     assert seen["a"] == seen["b"] and set(gone) == {int(np.ceil(len(one.tokens) / 10))}
     assert PERTURBED == "perturbed"  # the purpose by which `explain` draws them
@@ -185,8 +187,8 @@ def test_the_judgement_of_every_score():
             assert min(parts) - 1e-12 <= one["auc"] <= max(parts) + 1e-12 and 0 <= one["auc"] <= 1
     assert scores["sensitivity_max"]["explanations"]["random"]["auc"] == 1.0
     for form in ("text", "markdown", "latex", "csv"):
-        assert "comprehensiveness" in benchmark_tables(result).written(form)
-    assert "sensitivity_max judges how explanations are made" in benchmark_tables(result).written("text")
+        assert "comprehensiveness" in make_benchmark_tables(result).written(form)
+    assert "sensitivity_max judges how explanations are made" in make_benchmark_tables(result).written("text")
 
 
 @pytest.mark.slow
@@ -210,24 +212,26 @@ def test_the_command_prints_json(monkeypatch):
 
 def stand_in(kind, seed, accuracy=1.0):
     """The rule itself in a trained model's place, of the accuracy that is asked for."""
-    return Learned(closed_form(kind), accuracy, 100)
+    return PlantedNetwork(make_closed_form_model(kind), accuracy, 100)
 
 
 def test_accuracy_of_the_rule_and_of_another():
-    assert all(hits_of(closed_form("word"), TEXTS["word"]))
+    assert all(find_hits(make_closed_form_model("word"), TEXTS["word"]))
     # of a conjunction the rule of a word knows nothing, and says the first label: half of the texts
-    assert np.mean(hits_of(closed_form("word"), TEXTS["conjunction"])) == 0.5
+    assert np.mean(find_hits(make_closed_form_model("word"), TEXTS["conjunction"])) == 0.5
 
 
 def test_a_network_that_did_not_learn_does_not_judge(monkeypatch):
     lines, tiny = [], replace(TINY, kinds=("word", "conjunction"), models=(TRAINED,), size=2)
     accuracies = {"word": LEARNED, "conjunction": np.nextafter(LEARNED, 0)}
-    monkeypatch.setattr(score_benchmark, "learned", lambda kind, seed: stand_in(kind, seed, accuracies[kind]))
+    monkeypatch.setattr(
+        score_benchmark, "train_planted_network", lambda kind, seed: stand_in(kind, seed, accuracies[kind])
+    )
     result = benchmark(tiny, lines.append)
     assert set(result["kinds"]) == {"word"} and all(set(one["kinds"]) == {"word"} for one in result["scores"])
     assert [result["trained"][kind]["judges"] for kind in tiny.kinds] == [True, False]
-    text = benchmark_tables(result).written("text")
-    assert "it did not learn the rule, and does not judge" in lines[1] and lines[1] in text and lines[0] in text
+    text = make_benchmark_tables(result).written("text")
+    assert "it did not learn the rule and does not judge" in lines[1] and lines[1] in text and lines[0] in text
     assert "All kinds, 2 texts, trained models" in text
     accuracies["word"] = 0.5
     with refused("model", "98%", "(word: 0.500; conjunction: 0.980)"):
@@ -236,7 +240,7 @@ def test_a_network_that_did_not_learn_does_not_judge(monkeypatch):
 
 @pytest.mark.slow
 def test_both_kinds_of_models_side_by_side(monkeypatch):
-    monkeypatch.setattr(score_benchmark, "learned", stand_in)
+    monkeypatch.setattr(score_benchmark, "train_planted_network", stand_in)
     both = benchmark(replace(TINY, models=(CLOSED, TRAINED)))
     alone = {one["name"]: one for one in benchmark(TINY)["scores"]}
     for one in both["scores"]:
@@ -245,7 +249,7 @@ def test_both_kinds_of_models_side_by_side(monkeypatch):
         # the same rule judges the same, but for the width of a tie
         assert beside == {key: one[key] for key in beside} and beside.keys() == one.keys() - {"name", "better"}
     assert "|models:closed-form,trained|" in both["signature"]
-    with_tables = benchmark_tables(benchmark(replace(TINY, models=(CLOSED, TRAINED))))
+    with_tables = make_benchmark_tables(benchmark(replace(TINY, models=(CLOSED, TRAINED))))
     assert [table.name for table in with_tables.tables] == ["scores", "kinds", "trained_scores", "trained_kinds"]
 
 
@@ -254,26 +258,28 @@ def test_both_kinds_of_models_side_by_side(monkeypatch):
 def test_networks_learn_every_rule(kind):
     """On texts that none of them has seen; and by the words that decide: without these they are a coin."""
     pytest.importorskip("torch", reason="skipped: no extra explain")
-    network = learned(kind, 1)
-    assert network.judges and network.texts >= 400, said_of(network.facts)
+    network = train_planted_network(kind, 1)
+    assert network.judges and network.texts >= 400, describe_network(network.facts)
     assert network.facts["model"] == SYSTEM
-    unseen = planted_instances(planted_rows(kind, "more", 200, 1))
+    unseen = make_planted_instances(make_planted_rows(kind, "more", 200, 1))
     blind = [
         replace(
             one,
             documents=(
-                tuple("[UNK]" if flag else word for flag, word in zip(deciding_of(one), one.tokens, strict=True)),
+                tuple(
+                    "[UNK]" if flag else word for flag, word in zip(find_deciding_tokens(one), one.tokens, strict=True)
+                ),
             ),
         )
         for one in unseen
     ]
-    assert np.mean(hits_of(network.adapter, blind)) == 0.5
+    assert np.mean(find_hits(network.adapter, blind)) == 0.5
 
 
 @pytest.mark.slow
 def test_too_few_texts_teach_no_conjunction():
     pytest.importorskip("torch", reason="skipped: no extra explain")
-    network = learned("conjunction", 1, texts=16, epochs=2)
+    network = train_planted_network("conjunction", 1, texts=16, epochs=2)
     assert not network.judges and 0.3 < network.accuracy < 0.8
 
 
@@ -281,7 +287,7 @@ def test_too_few_texts_teach_no_conjunction():
 def test_a_tie_is_wider_than_the_rounding_of_batches():
     """The same input in batches of other sizes: float32 differs by less than a tie of trained models: no win."""
     pytest.importorskip("torch", reason="skipped: no extra explain")
-    adapter = learned("word", 1, texts=64, epochs=1).adapter
+    adapter = train_planted_network("word", 1, texts=64, epochs=1).adapter
     views = [(adapter.encode(one).view(np.ones(len(one.tokens), dtype=bool), "mask"), 0) for one in TEXTS["word"]]
     together = adapter.forward(views)
     alone = np.concatenate([adapter.forward([view]) for view in views])

@@ -13,7 +13,7 @@ from eraser_hub.metrics.eraser_agreement import EraserAgreement
 from eraser_hub.metrics.eraser_faithfulness import EraserFaithfulness
 from eraser_hub.metrics.perturbation_map import PerturbationMap
 from eraser_hub.metrics.rationale_set_agreement import RationaleSetAgreement
-from eraser_hub.publishing.spaces import metric_names
+from eraser_hub.publishing.spaces import list_metric_names
 from eraser_hub.schema.instance import LIST_FIELDS, NUMBER_FIELDS, SCORE_FIELDS, SOFT_FIELDS
 
 
@@ -34,7 +34,7 @@ def fits(value: Any, feature: Any) -> bool:
     return isinstance(value, dict) and all(isinstance(part, int | float) for part in value.values())
 
 
-@pytest.mark.parametrize("name", metric_names())
+@pytest.mark.parametrize("name", list_metric_names())
 def test_a_module_says_what_it_takes_whose_code_and_under_which_licence(name, tmp_path):
     from eraser_hub.publishing.spaces import build_metrics
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from eraser_hub.publishing.spaces import build_metrics, metric_names, metrics_folder
+from eraser_hub.publishing.spaces import build_metrics, get_metrics_folder, list_metric_names
 from eraser_hub.records.errors import DataError
 from tools.browser import VIEWS, open_page, running_apps, submit, text_of, view_as, wait_for
 
@@ -22,7 +22,7 @@ gradio = pytest.importorskip("gradio", reason="skipped: gradio is not installed"
 
 @pytest.fixture(scope="module")
 def app():
-    spec = importlib.util.spec_from_file_location("metric_app", metrics_folder() / "app.py")
+    spec = importlib.util.spec_from_file_location("metric_app", get_metrics_folder() / "app.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules["metric_app"] = module
     spec.loader.exec_module(module)
@@ -32,7 +32,7 @@ def app():
 # -- parts ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", metric_names())
+@pytest.mark.parametrize("name", list_metric_names())
 def test_each_metric_has_an_example_that_scores_and_is_drawn(app, name, tmp_path):
     import evaluate
 
@@ -195,7 +195,7 @@ def held(browser, box: str) -> str:
 
 @pytest.mark.browser
 @pytest.mark.slow
-@pytest.mark.parametrize("name", metric_names())
+@pytest.mark.parametrize("name", list_metric_names())
 def test_the_page_scores_its_example_draws_and_refuses(browser, app, addresses, name):
     predictions, references, _, _ = app.read_example(Path(app.__file__).parent, name)
     url = addresses[name]
@@ -246,7 +246,7 @@ def test_files_fill_the_boxes_and_a_box_stays_small(browser, app, addresses, tmp
 
 @pytest.mark.browser
 @pytest.mark.slow
-@pytest.mark.parametrize("name", metric_names())
+@pytest.mark.parametrize("name", list_metric_names())
 def test_a_space_has_no_serious_finding(browser, addresses, serious_findings, name):
     try:
         for width, scheme in (VIEWS[0], VIEWS[-1]):  # wide and light, narrow and dark
@@ -281,10 +281,10 @@ def submitted(browser, condition, what: str):
     return wait_for(browser, press, what)
 
 
-@pytest.mark.parametrize("name", metric_names())
+@pytest.mark.parametrize("name", list_metric_names())
 def test_each_card_shows_a_small_picture(name):
-    picture = metrics_folder() / "cards" / f"{name}.png"
-    card = Path(metrics_folder() / "cards" / f"{name}.md").read_text(encoding="utf-8")
+    picture = get_metrics_folder() / "cards" / f"{name}.png"
+    card = Path(get_metrics_folder() / "cards" / f"{name}.md").read_text(encoding="utf-8")
     assert f"({name}.png)" in card
     assert picture.read_bytes().startswith(b"\x89PNG") and picture.stat().st_size < 100_000
 

@@ -413,12 +413,12 @@ def test_a_commit_that_did_not_arrive_whole_is_not_called_published(publish_toy,
 
 
 def test_tokens_never_come_out():
-    from eraser_hub.publishing.hub_errors import explained, redacted
+    from eraser_hub.publishing.hub_errors import explain_error, redact
 
-    text = redacted(f"Authorization: Bearer {TOKEN} at https://me:{TOKEN}@hub/ and {TOKEN}", TOKEN)
+    text = redact(f"Authorization: Bearer {TOKEN} at https://me:{TOKEN}@hub/ and {TOKEN}", TOKEN)
     assert TOKEN not in text and "me:" not in text
     other = "hf_" + "abcdefgh12345678"
-    assert other not in str(explained(RuntimeError(f"bad {other}"), "create", "http://hub", None))
+    assert other not in str(explain_error(RuntimeError(f"bad {other}"), "create", "http://hub", None))
 
 
 # -- the command ------------------------------------------------------------------------------------------------------

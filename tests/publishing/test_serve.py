@@ -20,7 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eraser_hub.publishing.serve import HubServer, _span, serve_folder
+from eraser_hub.publishing.serve import HubServer, _parse_range, serve_folder
 
 from ..refusals import refused
 
@@ -80,7 +80,7 @@ def test_files_come_whole_and_by_range(served, toy_hub):
 @settings(derandomize=True, max_examples=200)
 @given(st.integers(0, 50), st.integers(0, 60), st.integers(0, 60))
 def test_a_range_is_the_slice_it_names(size, start, end):
-    span = _span(f"bytes={start}-{end}", size)
+    span = _parse_range(f"bytes={start}-{end}", size)
     whole = bytes(range(size))
     if end < start:
         assert span == (0, size, False)
@@ -364,7 +364,7 @@ def raw(server: HubServer, request: bytes, seconds: float = 10) -> bytes:
 def test_a_hostile_range_costs_no_time(served, header):
     """A pattern with two runs of blanks took quadratic time, and with it the lock that all other threads wait for."""
     start = time.monotonic()
-    assert _span(header, 10) == (0, 10, False)
+    assert _parse_range(header, 10) == (0, 10, False)
     assert time.monotonic() - start < 1
     assert ask(served, README, Range=header)[0].status == 200
 

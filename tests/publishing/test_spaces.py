@@ -7,7 +7,13 @@ import os
 import pytest
 
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.publishing.spaces import build_metrics, metric_names, metrics_folder, space_card, space_code
+from eraser_hub.publishing.spaces import (
+    build_metrics,
+    get_metrics_folder,
+    list_metric_names,
+    read_space_card,
+    space_code,
+)
 from eraser_hub.records.errors import BusyError
 from eraser_hub.records.locks import hold_lock
 
@@ -190,7 +196,7 @@ def test_a_picture_that_the_card_shows_comes_along(metric_source, tmp_path):
 # -- the project's own metrics ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", metric_names())
+@pytest.mark.parametrize("name", list_metric_names())
 def test_each_metric_of_the_project_makes_a_space(name, tmp_path):
     import evaluate
 
@@ -201,20 +207,20 @@ def test_each_metric_of_the_project_makes_a_space(name, tmp_path):
     assert space_code(folder / f"{name}.py").keys() == {path.name for path in folder.glob("*.py")} - {"app.py"}
 
 
-@pytest.mark.parametrize("name", metric_names())
+@pytest.mark.parametrize("name", list_metric_names())
 def test_each_card_is_a_space_readme_that_says_what_users_ask(name):
-    path = metrics_folder() / "cards" / f"{name}.md"
+    path = get_metrics_folder() / "cards" / f"{name}.md"
     text = path.read_text(encoding="utf-8")
-    assert space_card(path)[0]["title"]
-    assert 0 < len(space_card(path)[0]["short_description"]) <= 60, "what the Hub shows below a Space's name"
-    assert set(space_card(path)[0]["datasets"]) <= set(HUB_DATASETS), "`publish` puts the namespace before them"
+    assert read_space_card(path)[0]["title"]
+    assert 0 < len(read_space_card(path)[0]["short_description"]) <= 60, "what the Hub shows below a Space's name"
+    assert set(read_space_card(path)[0]["datasets"]) <= set(HUB_DATASETS), "`publish` puts the namespace before them"
     prose = text.lower()
     for word in ("input", "output", "limitation", "citation", "example"):
         assert word in prose, f"{path.name} says nothing of {word}"
 
 
 def test_requirements_are_pinned():
-    lines = (metrics_folder() / "requirements.txt").read_text().splitlines()
+    lines = (get_metrics_folder() / "requirements.txt").read_text().splitlines()
     assert all("==" in line for line in lines if line and not line.startswith("#"))
 
 

@@ -14,7 +14,13 @@ from conftest import write_toy_dataset
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eraser_hub.publishing.viewer import CELL_BYTES, FIRST_BYTES, fitting_rows, histogram, viewer_report
+from eraser_hub.publishing.viewer import (
+    CELL_BYTES,
+    FIRST_BYTES,
+    compute_histogram,
+    count_fitting_rows,
+    make_viewer_report,
+)
 from eraser_hub.version import __version__
 
 from ..refusals import refused
@@ -27,7 +33,7 @@ def toy(tmp_path: Path) -> Path:
 
 
 def findings(folder: Path, config: str = "movies", split: str = "train") -> dict[str, list]:
-    report = viewer_report(folder).report
+    report = make_viewer_report(folder).report
     found: dict[str, list] = {}
     for entry in report.splits:
         if (entry.config, entry.split) in ((config, split), ("all", "all")):
@@ -45,7 +51,7 @@ def train(folder: Path) -> pa.Table:
 
 
 def test_a_sound_folder_has_no_violation_and_shows_its_picture(toy):
-    seen = viewer_report(toy)
+    seen = make_viewer_report(toy)
     report = seen.report
     assert report.violations == 0 and seen.problems == []
     assert [(entry.config, entry.split, entry.rows) for entry in report.splits][:2] == [
@@ -66,7 +72,7 @@ def test_an_integer_column_that_breaks_the_statistics_is_noted(toy, bounds, note
     rewrite(toy, table.set_column(at, "num_tokens", pa.array(list(bounds) * 20, pa.int32())))
     noted_columns = {finding.examples[0].split(":")[0] for finding in findings(toy)["statistics"]}
     assert ("num_tokens" in noted_columns) == noted
-    assert viewer_report(toy).report.violations == 0  # the values are the data's own
+    assert make_viewer_report(toy).report.violations == 0  # the values are the data's own
 
 
 def test_lists_of_one_or_two_are_noted(toy):
@@ -109,23 +115,23 @@ def rows_of(size: int, count: int) -> list[dict[str, str]]:
 def test_rows_fit_to_the_last_byte():
     budget = FIRST_BYTES - 1500
     # brackets, and a comma behind each row: the sum has to stay below the budget
-    assert fitting_rows(rows_of((budget - 3) // 10 - 1, 10), 1500) == (10, 0)
+    assert count_fitting_rows(rows_of((budget - 3) // 10 - 1, 10), 1500) == (10, 0)
     exact = [*rows_of(1000, 9), *rows_of(budget - 2 - 9 * 1001, 1)]
-    assert fitting_rows(exact, 1500) == (10, 1), "ten rows are the budget itself: the last one is cut"
+    assert count_fitting_rows(exact, 1500) == (10, 1), "ten rows are the budget itself: the last one is cut"
     shorter = [*exact[:9], {"text": exact[9]["text"][1:]}]
-    assert fitting_rows(shorter, 1500) == (10, 0)
-    assert fitting_rows([*shorter, {"text": ""}], 1500) == (10, 0), "no room for another one"
-    assert fitting_rows(rows_of(200, 100), 1500) == (100, 0)
+    assert count_fitting_rows(shorter, 1500) == (10, 0)
+    assert count_fitting_rows([*shorter, {"text": ""}], 1500) == (10, 0), "no room for another one"
+    assert count_fitting_rows(rows_of(200, 100), 1500) == (100, 0)
     eleven = [*rows_of(1000, 10), {"text": "x" * budget}]
-    assert fitting_rows(eleven, 1500) == (10, 0), "one beyond the tenth is left out, none is cut for it"
-    assert fitting_rows(rows_of(budget, 3), 1500) == (3, 3)
+    assert count_fitting_rows(eleven, 1500) == (10, 0), "one beyond the tenth is left out, none is cut for it"
+    assert count_fitting_rows(rows_of(budget, 3), 1500) == (3, 3)
 
 
 @settings(derandomize=True, max_examples=50)
 @given(st.lists(st.integers(0, 60_000), min_size=1, max_size=40))
 def test_what_is_shown_is_below_the_budget_and_what_is_not_would_exceed_it(lengths):
     rows = [{"text": "x" * length} for length in lengths]
-    shown, cut = fitting_rows(rows, 1500)
+    shown, cut = count_fitting_rows(rows, 1500)
     sizes = [
         len(f'{{"row_idx":{at},"row":{{"text":"{row["text"]}"}},"truncated_cells":[]}}') for at, row in enumerate(rows)
     ]
@@ -162,7 +168,7 @@ def test_first_rows_of_the_real_validation_splits(corpora, tmp_path):
     }
     there = [name for name in expected if (corpora / name / "val.jsonl").is_file()]
     folder = HUB_DATASETS["eraser"].build(there, out=tmp_path, source=corpora).folder
-    words = "\n".join(viewer_report(folder).pictures)
+    words = "\n".join(make_viewer_report(folder).pictures)
     for name in there:
         rows, cut = expected[name]
         counts = re.search(rf"^{name} / validation: .*\n  first rows: (\d+) shown, (\d+) of them", words, re.MULTILINE)
@@ -188,27 +194,27 @@ def test_a_script_and_missing_defaults_are_violations(toy):
     card["configs"][0].pop("default")
     (toy / "README.md").write_text(f"---\n{yaml.safe_dump(card)}---\n{prose}")
     found = findings(toy)
-    assert len(viewer_report(toy).problems) == 2
+    assert len(make_viewer_report(toy).problems) == 2
     assert found["script"][0].level == found["default config"][0].level == "violation"
 
 
 def test_an_unknown_config_a_lost_file_and_a_broken_one(toy):
     with refused("option-value", "movies, boolq", "'fever'", file=toy):
-        viewer_report(toy, ["fever"])
+        make_viewer_report(toy, ["fever"])
     path = toy / "movies" / "train-00000-of-00001.parquet"
     path.write_bytes(path.read_bytes()[:-100])
     with refused("syntax", "Parquet", file=path):
-        viewer_report(toy)
+        make_viewer_report(toy)
     path.unlink()
     with refused("file-missing", "movies/train-*.parquet", file=toy):
-        viewer_report(toy)
+        make_viewer_report(toy)
 
 
 @settings(derandomize=True, max_examples=200)
 @given(st.lists(st.integers(-1000, 1000), min_size=1, max_size=60))
 def test_a_histogram_loses_nothing(values):
     for whole in (True, False):
-        counts = histogram(Counter(values), whole)
+        counts = compute_histogram(Counter(values), whole)
         assert sum(counts) == len(values) and 1 <= len(counts) <= 10
 
 
@@ -269,7 +275,7 @@ def test_what_the_viewer_does_wrong_is_a_quirk_with_its_cause_and_the_splits_it_
     assert {finding.level for finding in found["statistics"]} == {"quirk"}
     assert "annotation_id: string length from 4 to 5; a fault of the viewer's own" in found["statistics"][0].why
     assert found["dates"][0].why.startswith("annotation_id: every value is a number")
-    seen = viewer_report(toy)
+    seen = make_viewer_report(toy)
     assert seen.problems == [] and "movies/train" in seen.without_statistics
     lines = list(seen.lines())
     assert any(line.startswith("viewer: without histograms in a browser: movies/train") for line in lines)
@@ -282,4 +288,4 @@ def test_up_to_a_thousand_strings_are_counted_by_value(toy):
     at = table.schema.get_field_index("annotation_id")
     many = pa.concat_tables([table] * 10)
     rewrite(toy, many.set_column(at, "annotation_id", pa.array([f"{n % 40}" for n in range(400)])))
-    assert "annotation_id: 40 values" in "\n".join(viewer_report(toy).lines())
+    assert "annotation_id: 40 values" in "\n".join(make_viewer_report(toy).lines())

@@ -13,8 +13,8 @@ from eraser_hub.attribution.dataset import open_split
 from eraser_hub.attribution.erasure import full
 from eraser_hub.attribution.open import open_model
 from eraser_hub.attribution.runner import Runner
-from eraser_hub.systems.recipe import Recipe
 from eraser_hub.systems.system import SYSTEMS, Baseline, NetworkSystem
+from eraser_hub.systems.train_config import TrainConfig
 from eraser_hub.systems.training import train_model
 
 from ..needs import needs
@@ -31,10 +31,10 @@ def encoder(network, tokenizer, tmp_path) -> str:
     return str(tmp_path / "encoder")
 
 
-def recipe_of(name: str, hub: Path, encoder: str) -> Recipe:
+def recipe_of(name: str, hub: Path, encoder: str) -> TrainConfig:
     """Two small steps of a system, with all that it needs."""
     system = SYSTEMS[name]
-    recipe = Recipe(dataset=str(hub), config="movies", model=name, query="pairs" in system.needs or None)
+    recipe = TrainConfig(dataset=str(hub), config="movies", model=name, query="pairs" in system.needs or None)
     if not issubclass(system, NetworkSystem):
         return recipe
     sizes = [field.name for field in fields(system.hyper) if field.name in SMALL]

@@ -10,7 +10,7 @@ from eraser_hub.attribution.job import Job
 from eraser_hub.attribution.open import open_model
 from eraser_hub.attribution.run import explain
 from eraser_hub.attribution.settings import ExplainSettings
-from eraser_hub.systems.recipe import Recipe
+from eraser_hub.systems.train_config import TrainConfig
 from eraser_hub.systems.training import train_model
 
 from ..needs import needs
@@ -24,7 +24,7 @@ def test_a_finetuned_model_is_explained(hub, network, tokenizer, tmp_path, train
     base = tmp_path / "base"
     network("BertModel").save_pretrained(base)
     tokenizer.save_pretrained(base)
-    recipe = Recipe(
+    recipe = TrainConfig(
         dataset=str(hub),
         config="movies",
         split="train",
@@ -104,7 +104,7 @@ def test_multiple_choice_is_trained_and_explained(network, tokenizer, tmp_path, 
     base = tmp_path / "base"
     network("BertModel").save_pretrained(base)
     tokenizer.save_pretrained(base)
-    recipe = Recipe(
+    recipe = TrainConfig(
         dataset=str(hub),
         config="cose",
         split="train",
@@ -134,7 +134,7 @@ def test_a_config_whose_queries_hold_no_answers_is_classified(network, tokenizer
     base = tmp_path / "base"
     network("BertModel").save_pretrained(base)
     tokenizer.save_pretrained(base)
-    recipe = Recipe(
+    recipe = TrainConfig(
         dataset=str(hub), config="cose", split="train", eval_split="", model=str(base), max_steps=1, batch_size=2
     )
     list(train_model(recipe, tmp_path / "m", say=lambda words: None))

@@ -14,11 +14,11 @@ from eraser_hub.attribution.dataset import open_split
 from eraser_hub.attribution.open import open_model
 from eraser_hub.records.errors import BusyError, DataError
 from eraser_hub.systems.evaluation import evaluate_on
-from eraser_hub.systems.folder import saving, unfinished
-from eraser_hub.systems.grid import side_by_side
+from eraser_hub.systems.folder import checkpoint_dir, mark_saving
+from eraser_hub.systems.grid import run_in_parallel
 from eraser_hub.systems.hyper import Hyper
-from eraser_hub.systems.recipe import Recipe
 from eraser_hub.systems.system import SYSTEMS
+from eraser_hub.systems.train_config import TrainConfig
 from eraser_hub.systems.training import train_model
 from tests.attribution.conftest import told
 
@@ -30,11 +30,11 @@ pytestmark = needs("torch")
 
 @pytest.fixture(autouse=True, scope="module")
 def _late_imports() -> None:
-    global torch, fitting, training, Line, by_length, fit, in_words, rate_at
+    global torch, fitting, training, Line, batch_by_length, fit, format_duration, compute_rate
     import torch
 
     from eraser_hub.systems import fitting, training
-    from eraser_hub.systems.fitting import by_length, fit, in_words, rate_at
+    from eraser_hub.systems.fitting import batch_by_length, compute_rate, fit, format_duration
 
     from .line import Line
 
@@ -111,17 +111,17 @@ def test_steps_end_where_they_are_asked_to(tmp_path):
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.integers(0, 50), max_size=300), st.integers(1, 9), st.integers(0, 5))
 def test_every_example_is_in_one_batch(sizes, batch_size, seed):
-    batches = by_length(sizes, batch_size, np.random.default_rng(seed))
+    batches = batch_by_length(sizes, batch_size, np.random.default_rng(seed))
     assert sorted(number for batch in batches for number in batch) == list(range(len(sizes)))
     assert all(0 < len(batch) <= batch_size for batch in batches)
-    assert batches == by_length(sizes, batch_size, np.random.default_rng(seed))
+    assert batches == batch_by_length(sizes, batch_size, np.random.default_rng(seed))
 
 
 def test_the_learning_rate_warms_up_and_decays():
     hyper = Hyper(warmup_steps=4, linear_decay=True)
-    assert [rate_at(step, 10, hyper) for step in (0, 2, 4, 7, 9)] == [0, 0.5, 1, 0.5, 1 / 6]
-    assert rate_at(9, 10, Hyper()) == 1
-    assert [in_words(seconds) for seconds in (0, 59.4, 61, 7500)] == ["0 s", "59 s", "1 min 1 s", "2 h 5 min"]
+    assert [compute_rate(step, 10, hyper) for step in (0, 2, 4, 7, 9)] == [0, 0.5, 1, 0.5, 1 / 6]
+    assert compute_rate(9, 10, Hyper()) == 1
+    assert [format_duration(seconds) for seconds in (0, 59.4, 61, 7500)] == ["0 s", "59 s", "1 min 1 s", "2 h 5 min"]
 
 
 # --- the folder of a training ------------------------------------------------------------------------------------
@@ -129,37 +129,37 @@ def test_the_learning_rate_warms_up_and_decays():
 
 def test_what_a_stopped_training_leaves_is_gone_on_with_or_begun_anew(tmp_path):
     out, words = tmp_path / "m", []
-    with pytest.raises(KeyboardInterrupt), unfinished(out, {"seed": 1}, False, quiet) as folder:
+    with pytest.raises(KeyboardInterrupt), checkpoint_dir(out, {"seed": 1}, False, quiet) as folder:
         (folder / "checkpoint.pt").write_bytes(b"half")
         raise KeyboardInterrupt
     with refused("resume", "seed", "1", "2", argument="resume"):
-        with unfinished(out, {"seed": 2}, True, quiet):
+        with checkpoint_dir(out, {"seed": 2}, True, quiet):
             pass
-    with unfinished(out, {"seed": 1}, True, words.append) as folder:
+    with checkpoint_dir(out, {"seed": 1}, True, words.append) as folder:
         assert (folder / "checkpoint.pt").read_bytes() == b"half"
-        with pytest.raises(BusyError), unfinished(out, {"seed": 1}, True, quiet):
+        with pytest.raises(BusyError), checkpoint_dir(out, {"seed": 1}, True, quiet):
             pass
     assert not out.exists() or not list(out.iterdir())
-    with pytest.raises(KeyboardInterrupt), unfinished(out, {"seed": 1}, False, quiet) as folder:
+    with pytest.raises(KeyboardInterrupt), checkpoint_dir(out, {"seed": 1}, False, quiet) as folder:
         (folder / "checkpoint.pt").write_bytes(b"half")
         raise KeyboardInterrupt
-    with unfinished(out, {"seed": 2}, False, words.append) as folder:
+    with checkpoint_dir(out, {"seed": 2}, False, words.append) as folder:
         assert not (folder / "checkpoint.pt").exists()
-    assert len(words) == 2 and "goes on" in words[0] and told(words[1:], out, "anew", "`resume`")
+    assert len(words) == 2 and "continuing" in words[0] and told(words[1:], out, "anew", "`resume`")
 
 
 def test_a_failure_before_the_first_checkpoint_leaves_nothing(tmp_path):
-    with pytest.raises(ValueError, match="wrong"), unfinished(tmp_path / "m", {}, False, quiet):
+    with pytest.raises(ValueError, match="wrong"), checkpoint_dir(tmp_path / "m", {}, False, quiet):
         raise ValueError("wrong")
     assert not (tmp_path / "m").exists()
     words = []
-    with unfinished(tmp_path / "m", {}, True, words.append):
+    with checkpoint_dir(tmp_path / "m", {}, True, words.append):
         pass
     assert len(words) == 1 and told(words, "`resume`", "no stopped training")
 
 
 def recipe(hub, model, **more):
-    return Recipe(dataset=str(hub), config="movies", model=model, **more)
+    return TrainConfig(dataset=str(hub), config="movies", model=model, **more)
 
 
 NETWORK = ("embedding_size=4", "hidden_size=4")
@@ -209,7 +209,11 @@ def test_a_killed_training_is_resumed_to_the_same_model(hub, network, tokenizer,
 
 def test_a_model_that_was_half_written_is_refused_and_trained_again(hub, tmp_path):
     job = recipe(hub, "glove-lstm", hyper=NETWORK, max_steps=1)
-    with pytest.raises(OSError, match="full"), unfinished(tmp_path / "m", {}, False, quiet), saving(tmp_path / "m"):
+    with (
+        pytest.raises(OSError, match="full"),
+        checkpoint_dir(tmp_path / "m", {}, False, quiet),
+        mark_saving(tmp_path / "m"),
+    ):
         (tmp_path / "m" / "weights.safetensors").write_bytes(b"half")
         raise OSError("the disk is full")
     with refused("model", file=tmp_path / "m"):
@@ -298,7 +302,7 @@ def test_options_that_fit_no_system_are_refused(hub, tmp_path, more, rule, menti
 
 def test_defaults_are_the_papers():
     lei, with_encoder = (
-        SYSTEMS["lei"]().hyper_of(Recipe(dataset="d", model="lei", encoder=encoder)) for encoder in ("", "bert")
+        SYSTEMS["lei"]().make_hyper(TrainConfig(dataset="d", model="lei", encoder=encoder)) for encoder in ("", "bert")
     )
     assert (lei.sparsity, lei.contiguity, lei.hidden_size, lei.dropout, lei.epochs, lei.patience) == (
         0.01,
@@ -386,7 +390,7 @@ def test_what_stops_a_combination_is_told_in_its_own_words(tmp_path, one_ray):
         raise DataError("step 3: expected a finite loss, found nan", rule="model-output")
 
     with refused("model-output") as caught:
-        side_by_side([stop, tmp_path.resolve], 2, tmp_path, quiet)
+        run_in_parallel([stop, tmp_path.resolve], 2, tmp_path, quiet)
     assert str(caught.error) == "step 3: expected a finite loss, found nan"
 
 

@@ -14,9 +14,9 @@ pytest.importorskip("sklearn")
 from eraser_hub.attribution.adapters.plain import PlainModel
 from eraser_hub.attribution.open import open_model
 from eraser_hub.systems.baselines import fit_baseline
-from eraser_hub.systems.data import SUBSETS_EACH, in_turn, subsets_of
-from eraser_hub.systems.recipe import Recipe
+from eraser_hub.systems.data import SUBSETS_EACH, draw_subsets, rotate_copies
 from eraser_hub.systems.system import SYSTEMS
+from eraser_hub.systems.train_config import TrainConfig
 from eraser_hub.systems.training import train_model
 from tests.attribution.conftest import instance, told
 
@@ -25,26 +25,26 @@ from ..refusals import refused
 
 def test_subsets_hang_on_seed_and_id_alone():
     one, other = instance("a b c d e f g h", "one"), instance("q r s t u v w x", "one")
-    first = subsets_of([one, instance("", "empty")], 1)
+    first = draw_subsets([one, instance("", "empty")], 1)
     assert len(first) == 2 * SUBSETS_EACH and [x.id for x in first[:2]] == ["one", "empty"]
     places = [[one.tokens.index(token) for token in x.tokens] for x in first[::2]]
-    assert places == [[other.tokens.index(token) for token in x.tokens] for x in subsets_of([other], 1)]
+    assert places == [[other.tokens.index(token) for token in x.tokens] for x in draw_subsets([other], 1)]
     assert all(places) and len({tuple(x) for x in places}) > 1
-    assert places != [[one.tokens.index(token) for token in x.tokens] for x in subsets_of([one], 2)]
+    assert places != [[one.tokens.index(token) for token in x.tokens] for x in draw_subsets([one], 2)]
     assert all(not x.tokens for x in first[1::2])
 
 
 def test_shares_are_uniform():
     """Of 500 texts of 200 tokens: the shares kept have mean 1/2 and variance 1/12, in 5 standard errors (n 5000)."""
     texts = [instance(" ".join(["w"] * 200), str(number)) for number in range(500)]
-    shares = np.array([len(one.tokens) / 200 for one in subsets_of(texts, 1)])
+    shares = np.array([len(one.tokens) / 200 for one in draw_subsets(texts, 1)])
     assert abs(shares.mean() - 0.5) <= 5 * np.sqrt(1 / 12 / 5000) + 0.001
     assert abs(shares.var() - 1 / 12) <= 5 * np.sqrt(1 / 180 / 5000) + 0.002
 
 
 def test_an_epoch_sees_each_text_once():
-    assert in_turn(5, 1) is None
-    draw = in_turn(3, 4)
+    assert rotate_copies(5, 1) is None
+    draw = rotate_copies(3, 4)
     assert draw is not None
     assert [draw(epoch).tolist() for epoch in (0, 1, 4)] == [[0, 1, 2], [3, 4, 5], [0, 1, 2]]
 
@@ -59,18 +59,18 @@ def test_copies_of_a_text_are_in_one_fold(monkeypatch):
         seen.extend(folds)
         return real(system, counts, labels, folds, seed)
 
-    monkeypatch.setattr(baselines, "accuracies_of", watched)
+    monkeypatch.setattr(baselines, "compute_accuracies", watched)
     texts = [instance(f"w{number} {'good' if number % 2 else 'bad'}", str(number)) for number in range(20)]
     labels = ["NEG", "POS"] * 10
-    fit_baseline(SYSTEMS["logistic-regression"](), subsets_of(texts, 1), labels * SUBSETS_EACH, copies=SUBSETS_EACH)
+    fit_baseline(SYSTEMS["logistic-regression"](), draw_subsets(texts, 1), labels * SUBSETS_EACH, copies=SUBSETS_EACH)
     assert seen
     for train, test in seen:
         assert not {*(train % 20)} & {*(test % 20)} and len(train) + len(test) == 20 * SUBSETS_EACH
 
 
-def recipe_of(hub: Path, **more) -> Recipe:
+def recipe_of(hub: Path, **more) -> TrainConfig:
     return replace(
-        Recipe(
+        TrainConfig(
             dataset=str(hub),
             config="movies",
             split="train",

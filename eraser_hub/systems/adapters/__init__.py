@@ -1,1 +1,1 @@
-"""How the papers' systems are opened, one kind a module."""
+"""Openers of the papers' systems, one kind per module."""

@@ -1,4 +1,4 @@
-"""Paper 000's LSTM over an encoder's states."""
+"""The LSTM of DeYoung et al. (2020) over an encoder's states."""
 
 from eraser_hub.systems.hyper import NetworkHyper
 from eraser_hub.systems.system import NetworkSystem

@@ -1,4 +1,4 @@
-"""Paper 000's BERT-to-BERT."""
+"""The BERT-to-BERT of DeYoung et al. (2020)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from eraser_hub.systems.system import NetworkSystem
 
 @dataclass(frozen=True, slots=True)
 class BertToBertHyper(Hyper):
-    """Of both stages of DeYoung et al. (2020)'s BERT-to-BERT.
+    """Hyper-parameters of both stages of BERT-to-BERT (DeYoung et al., 2020).
 
     Attributes:
-        window: sub-words that go through the encoder together.
-        sentences: so many are selected.
-        negatives: other sentences for each evidence sentence in an epoch of the identifier's training.
+        window: Sub-words that the encoder reads together.
+        sentences: Number of sentences that are selected.
+        negatives: Other sentences per evidence sentence in an epoch of the identifier's training.
     """
 
     window: Size = 512

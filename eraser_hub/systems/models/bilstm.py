@@ -1,4 +1,4 @@
-"""Paper 004's LSTM."""
+"""The LSTM of Carton et al. (2020)."""
 
 from eraser_hub.systems.hyper import NetworkHyper
 from eraser_hub.systems.system import NetworkSystem

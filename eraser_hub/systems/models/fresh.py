@@ -1,4 +1,4 @@
-"""Jain et al. (2020)."""
+"""The system of Jain et al. (2020)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from eraser_hub.systems.system import NetworkSystem
 
 @dataclass(frozen=True, slots=True)
 class FreshHyper(Hyper):
-    """Of explainer and classifier of Jain et al. (2020).
+    """Hyper-parameters of the explainer and the classifier of Jain et al. (2020).
 
     Attributes:
-        window: sub-words that go through the encoder together.
-        share: of a text's tokens that are extracted; 0: the config's average rationale length.
+        window: Sub-words that the encoder reads together.
+        share: Share of a text's tokens that are extracted; 0: the config's average rationale length.
         extractor: ``top-k`` (single tokens) or ``contiguous`` (neighbours).
     """
 

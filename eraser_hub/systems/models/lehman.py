@@ -1,4 +1,4 @@
-"""Lehman et al. (2019), as DeYoung et al. (2020) trains it."""
+"""The system of Lehman et al. (2019), as DeYoung et al. (2020) train it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from eraser_hub.systems.system import NetworkSystem
 
 @dataclass(frozen=True, slots=True)
 class LehmanHyper(NetworkHyper):
-    """Of both stages of Lehman et al. (2019) as DeYoung et al. (2020) trains them.
+    """Hyper-parameters of both stages of Lehman et al. (2019), as DeYoung et al. (2020) train them.
 
     Attributes:
-        cell: of the recurrent layers.
-        sentences: so many are selected.
-        negatives: other sentences for each evidence sentence in an epoch of the identifier's training.
+        cell: Kind of the recurrent layers.
+        sentences: Number of sentences that are selected.
+        negatives: Other sentences per evidence sentence in an epoch of the identifier's training.
     """
 
     cell: Literal["gru", "lstm"] = "gru"

@@ -1,4 +1,4 @@
-"""Lei et al. (2016), as DeYoung et al. (2020) trains it."""
+"""The system of Lei et al. (2016), as DeYoung et al. (2020) train it."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from eraser_hub.records.errors import DataError
-from eraser_hub.systems.data import Data, is_marked
+from eraser_hub.systems.data import Data, has_rationale
 from eraser_hub.systems.hyper import NetworkHyper, Size
-from eraser_hub.systems.recipe import Recipe, Say
 from eraser_hub.systems.system import NetworkSystem
+from eraser_hub.systems.train_config import Say, TrainConfig
 
 
 @dataclass(frozen=True, slots=True)
 class LeiHyper(NetworkHyper):
-    """Of Lei et al. (2016) as DeYoung et al. (2020) trains it.
+    """Hyper-parameters of Lei et al. (2016), as DeYoung et al. (2020) train it.
 
     Attributes:
-        sparsity: weight of the share of tokens that are selected.
-        contiguity: weight, in multiples of ``sparsity``, of the share of neighbours of which one is selected.
-        draws: selections that are drawn of each text in a step; with several, each is judged by the text's others,
-            which makes the estimate less noisy.
-        free_epochs: so many epochs at the start without ``sparsity`` and ``contiguity``: a generator that learns to
-            select nothing before the encoder has learned anything never gets out of it. With ``random_selections`` the
-            generator waits that long.
-        entropy: weight of the selection's entropy, a mean over tokens (Williams and Peng, 1991): a generator that is
-            certain draws nothing else any more, and learns nothing more.
-        reinforce: weight of the generator's REINFORCE loss.
-        supervision: weight of the generator's cross entropy against the human rationale; 0: unsupervised.
-        random_selections: the encoder learns from selections that are drawn blindly (Jethani et al., 2021), not from
-            the generator's: that of a text nothing is selected then says nothing of its label.
-        generator_layers: as ``trained_layers``, of the generator's own encoder.
+        sparsity: Weight of the share of tokens that are selected.
+        contiguity: Weight, in multiples of ``sparsity``, of the share of neighbours of which only one is selected.
+        draws: Selections that are drawn of each text in a step. With several, each one is compared with the text's
+            other draws, which makes the estimate less noisy.
+        free_epochs: Epochs at the start without ``sparsity`` and ``contiguity``: a generator that learns to select
+            nothing before the encoder has learned anything never recovers. With ``random_selections`` the generator
+            waits that long.
+        entropy: Weight of the selection's entropy, a mean over tokens (Williams and Peng, 1991): a generator that is
+            certain draws nothing else any more and stops learning.
+        reinforce: Weight of the generator's REINFORCE loss.
+        supervision: Weight of the generator's cross entropy against the human rationale; 0: unsupervised.
+        random_selections: Train the encoder on random selections (Jethani et al., 2021) instead of the generator's: an
+            empty selection then carries no information on the label.
+        generator_layers: Number of trained layers of the generator's own encoder.
     """
 
     sparsity: float = 0.01
@@ -46,7 +46,7 @@ class LeiHyper(NetworkHyper):
 
 
 class LeiSystem(NetworkSystem):
-    """A generator of masks that human rationales train too, and an encoder of what it keeps."""
+    """A generator of masks, trained by human rationales too, and an encoder of the selected tokens."""
 
     paper = "DeYoung et al. (2020), Table 3, after Lei et al. (2016)"
     hyper = LeiHyper()
@@ -56,11 +56,12 @@ class LeiSystem(NetworkSystem):
     needs: ClassVar[tuple[str, ...]] = ("rationales",)
     selects = True
 
-    def check_data(self, recipe: Recipe, hyper: Any, data: Data, say: Say) -> None:
+    def check_data(self, config: TrainConfig, hyper: Any, data: Data, say: Say) -> None:
+        """Refuse data without human rationales if the system learns from them."""
         instances = data.train[0]
-        without = len(instances) - sum(map(is_marked, instances)) if hyper.supervision else 0
+        without = len(instances) - sum(map(has_rationale, instances)) if hyper.supervision else 0
         if without == len(instances):
             words = f"found none in {without} instances; lei-unsupervised needs none"
-            raise DataError(f"{recipe.model} learns from human rationales, {words}", rule="span-missing")
+            raise DataError(f"{config.model} learns from human rationales, {words}", rule="span-missing")
         if without:
             say(f"{without} of {len(instances)} instances have no human rationale: they train by their labels alone")

@@ -1,10 +1,10 @@
-"""Lei et al. (2016), as DeYoung et al. (2020) trains it without rationales."""
+"""The system of Lei et al. (2016), as DeYoung et al. (2020) train it without rationales."""
 
 from eraser_hub.systems.models.lei import LeiHyper, LeiSystem
 
 
 class UnsupervisedLeiSystem(LeiSystem):
-    """A generator of masks and an encoder of what it keeps, trained by labels alone."""
+    """A generator of masks and an encoder of the selected tokens, trained by labels alone."""
 
     paper = "DeYoung et al. (2020), Table 3 (u), after Lei et al. (2016)"
     hyper = LeiHyper(supervision=0.0)

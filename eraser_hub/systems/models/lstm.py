@@ -1,4 +1,4 @@
-"""Paper 002's LSTM."""
+"""The LSTM of Wang et al. (2022)."""
 
 from eraser_hub.systems.hyper import NetworkHyper
 from eraser_hub.systems.system import NetworkSystem

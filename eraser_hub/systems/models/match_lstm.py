@@ -1,4 +1,4 @@
-"""Paper 002's match-LSTM."""
+"""The match-LSTM of Wang et al. (2022)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 from eraser_hub.records.errors import DataError
 from eraser_hub.systems.data import Data
 from eraser_hub.systems.hyper import NetworkHyper
-from eraser_hub.systems.recipe import ANSWERS, Recipe, Say
 from eraser_hub.systems.system import NetworkSystem
+from eraser_hub.systems.train_config import ANSWERS, Say, TrainConfig
 
 
 class MatchLstmSystem(NetworkSystem):
-    """Each word of the text matched with the question by attention, read by an LSTM; it may learn to answer."""
+    """A text read word by word, matched with the question by attention; it may learn to answer."""
 
     paper = "Wang et al. (2022), after Wang and Jiang (2016)"
     hyper = NetworkHyper(hidden_size=150, dropout=0.0, batch_size=32, epochs=10, patience=3, clip=5.0)
@@ -22,8 +22,9 @@ class MatchLstmSystem(NetworkSystem):
     needs = ("pairs",)
     tasks = (ANSWERS,)
 
-    def check_data(self, recipe: Recipe, hyper: Any, data: Data, say: Say) -> None:
-        if not data.in_pairs:
+    def check_data(self, config: TrainConfig, hyper: Any, data: Data, say: Say) -> None:
+        """Refuse data without pairs of texts."""
+        if not data.has_pairs:
             words = (
                 "match-lstm matches a text with a question: expected a query (`query`) or pairs of texts, found neither"
             )

@@ -1,1 +1,1 @@
-"""The papers' own networks: what they are (:mod:`systems`), how they read texts, and as models of ``explain``."""
+"""The papers' networks, their inputs, and the models of ``explain`` over them."""

@@ -1,7 +1,7 @@
-"""What every network over words does, the layers that they share, and the LSTM classifiers.
+"""The base class of networks over words, their shared layers, and the LSTM classifiers.
 
-The classifiers are those of papers 000, 002 and 004, and the sentence reader of Lehman et al. (2019). No layer sees
-padding.
+The classifiers are those of DeYoung et al. (2020), Wang et al. (2022) and Carton et al. (2020), and the sentence reader
+of Lehman et al. (2019). No layer sees padding.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from .readings import PaddedReadings, Reading, SelectedPlaces
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What the data decide of a network.
+    """Properties of a network that the data decide.
 
     Attributes:
-        labels: how many there are.
-        apart: instances are read as two segments (:mod:`readings`).
-        answers: it answers with words of the text, and has no labels.
+        labels: Number of labels.
+        apart: True if instances are read as two segments (:mod:`readings`).
+        answers: True if the network answers with words of the text and has no labels.
     """
 
     labels: int
@@ -41,12 +41,13 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class TaughtReading:
-    """A reading and what it teaches.
+    """A reading with its training targets.
 
     Attributes:
-        label: its number.
-        rationale: the human one at each place; None where there is none.
-        span: of an answer: the numbers of its first and last word, counted from 1; (0, 0) for none.
+        reading: The reading.
+        label: The number of the label.
+        rationale: The human rationale at each place; None if there is none.
+        span: The first and last word of the answer, counted from 1; (0, 0) for none.
     """
 
     reading: Reading
@@ -59,9 +60,9 @@ class TokenNetwork(nn.Module, ABC):
     """A classifier of texts over word vectors.
 
     Attributes:
-        attends: whether :meth:`attention` gives weights.
-        selects: whether :meth:`selected` gives a rationale of its own.
-        epoch: of the training, which sets it.
+        attends: True if :meth:`attention` returns weights.
+        selects: True if :meth:`selected` returns a rationale of its own.
+        epoch: The current epoch of the training, which sets it.
     """
 
     attends = False
@@ -73,47 +74,48 @@ class TokenNetwork(nn.Module, ABC):
         self.embedder, self.hyper, self.shape = embedder, hyper, shape
 
     @classmethod
-    def made(cls, new_embedder: Callable[[int], Embedder], hyper: Any, shape: Shape) -> TokenNetwork:
-        """Return an untrained network; ``new_embedder`` takes the number of an encoder's layers to train."""
+    def build(cls, new_embedder: Callable[[int], Embedder], hyper: Any, shape: Shape) -> TokenNetwork:
+        """Build an untrained network; ``new_embedder`` takes the number of an encoder's layers to train."""
         return cls(new_embedder(hyper.trained_layers), hyper, shape)
 
     @abstractmethod
     def logits(self, vectors: Tensor, batch: PaddedReadings) -> Tensor:
-        """Logits of shape (rows, labels) from word vectors of shape (rows, places, width)."""
+        """Return logits of shape (rows, labels) from word vectors of shape (rows, places, width)."""
 
     def attention(self, vectors: Tensor, batch: PaddedReadings) -> Tensor:
-        """The weight of each place, shape (rows, places)."""
+        """Return the weight of each place, shape (rows, places)."""
         raise TypeError(f"{type(self).__name__} has no attention")
 
     def selected(self, batch: PaddedReadings) -> Tensor:
-        """True at the tokens of the network's own rationale, shape (rows, places)."""
+        """Return True at the tokens of the network's own rationale, shape (rows, places)."""
         raise TypeError(f"{type(self).__name__} selects no tokens")
 
     def forward(self, batch: PaddedReadings) -> Tensor:
-        """Logits of shape (rows, labels)."""
+        """Return logits of shape (rows, labels)."""
         return self.logits(self.embedder(batch), batch)
 
     def penalty(self, batch: PaddedReadings) -> Tensor:
-        """What training makes small beside the loss of the labels, shape (rows,)."""
+        """Return the loss beside the loss of the labels, shape (rows,)."""
         return torch.zeros(len(batch.words), device=batch.words.device)
 
     def loss(self, batch: PaddedReadings, examples: Sequence[TaughtReading]) -> Tensor:
-        """What training makes small: the mean over the batch's examples."""
+        """Return the mean loss over the batch's examples."""
         labels = torch.tensor([one.label for one in examples], device=batch.words.device)
         return functional.cross_entropy(self(batch), labels)
 
 
 class Recurrent(nn.Module):
-    """One layer of an LSTM or a GRU over rows of unlike length.
+    """One layer of an LSTM or a GRU over rows of different lengths.
 
-    Each direction reads the padded rows from their start, the second one the rows turned round; what it reads behind a
-    row's end is dropped. (Packed sequences give the same; but on a processor their gradients take time that grows with
-    the square of the length, for texts of 900 words a hundred times that of padded ones.)
+    Each direction reads the padded rows from their start; the second direction reads them reversed. States behind a
+    row's end are dropped. (Packed sequences give the same result, but on a CPU their gradients take time that grows
+    with the square of the length: a hundred times as long for texts of 900 words.)
 
     Args:
-        size: of a state, in each direction.
-        both: read from both ends.
-        gated: a GRU in the LSTM's place.
+        width: Width of the input vectors.
+        size: Width of a state, in each direction.
+        both: Read from both ends.
+        gated: Use a GRU instead of an LSTM.
     """
 
     def __init__(self, width: int, size: int, both: bool = True, gated: bool = False) -> None:
@@ -123,10 +125,17 @@ class Recurrent(nn.Module):
         self.width = size * len(self.cells)
 
     def forward(self, vectors: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """States of every place, shape (rows, places, width), zeros behind a row's end; and the last ones, shape (rows,
-        width): of each direction the one that has read all.
+        """Return the states of all places and the last state of each row.
 
         A row of length 0 reads one place, which is a zero vector.
+
+        Args:
+            vectors: Input, shape (rows, places, width).
+            lengths: Number of places in each row, shape (rows,).
+
+        Returns:
+            The states, shape (rows, places, width), zero behind a row's end; and the last state of each direction,
+            joined, shape (rows, width).
         """
         lengths = lengths.clamp(min=1).to(vectors.device)[:, None]
         places = torch.arange(vectors.shape[1], device=vectors.device)[None]
@@ -142,10 +151,11 @@ class Recurrent(nn.Module):
 
 
 class AdditiveAttention(nn.Module):
-    """Weights softmax over t of v . tanh(q W + h_t U) (Bahdanau et al., 2014), q a learned vector, or each row's own.
+    """Weights softmax over t of v . tanh(q W + h_t U) (Bahdanau et al., 2014), q learned or given by each row.
 
     Args:
-        asked: rows bring a query each; nothing is learned in its place.
+        width: Width of the states.
+        asked: True if each row comes with a query; q is not learned then.
     """
 
     def __init__(self, width: int, asked: bool = False) -> None:
@@ -158,25 +168,27 @@ class AdditiveAttention(nn.Module):
             nn.init.xavier_uniform_(weights)
 
     def forward(self, states: Tensor, visible: Tensor, queries: Tensor | None = None) -> Tensor:
-        """Weights of shape (rows, places); they sum to 1 over the visible places, and are 0 elsewhere.
+        """Return weights of shape (rows, places); they sum to 1 over the visible places and are 0 elsewhere.
 
         Args:
-            queries: q of each row, shape (rows, width), where rows bring one; None for the learned one.
+            states: The states h_t, shape (rows, places, width).
+            visible: True at visible places, shape (rows, places).
+            queries: The vector q of each row, shape (rows, width); None for the learned vector.
         """
         asked = self.query if queries is None else queries[:, None]
-        assert asked is not None  # whoever reads rows with queries brings them
+        assert asked is not None  # callers with `asked` pass queries
         scores = torch.tanh(asked @ self.of_query + states @ self.of_states) @ self.vector
-        return masked_softmax(scores[..., 0], visible)
+        return compute_masked_softmax(scores[..., 0], visible)
 
 
-def masked_softmax(scores: Tensor, visible: Tensor) -> Tensor:
-    """Softmax over the last axis's visible places; 0 at the others, and everywhere where none is visible."""
+def compute_masked_softmax(scores: Tensor, visible: Tensor) -> Tensor:
+    """Return the softmax over the last axis's visible places; 0 elsewhere, and if no place is visible."""
     hidden = scores.masked_fill(~visible, torch.finfo(scores.dtype).min)
     return torch.softmax(hidden, dim=-1) * visible
 
 
-def pooled(states: Tensor, weights: Tensor) -> Tensor:
-    """The weighted sum of states over places, shape (rows, width)."""
+def pool_states(states: Tensor, weights: Tensor) -> Tensor:
+    """Return the weighted sum of states over places, shape (rows, width)."""
     return (states * weights[..., None]).sum(dim=1)
 
 
@@ -194,11 +206,13 @@ class AdditiveClassifier(TokenNetwork):
         self.head = nn.Sequential(first, nn.ReLU(), nn.Dropout(hyper.dropout), last)
 
     def logits(self, vectors: Tensor, batch: PaddedReadings) -> Tensor:
+        """Return logits of shape (rows, labels)."""
         states, _ = self.reader(vectors, batch.lengths)
         states = self.dropout(states)
-        return self.head(pooled(states, self.weights(states, batch.visible)))  # type: ignore[no-any-return]
+        return self.head(pool_states(states, self.weights(states, batch.visible)))  # type: ignore[no-any-return]
 
     def attention(self, vectors: Tensor, batch: PaddedReadings) -> Tensor:
+        """Return the weight of each place, shape (rows, places)."""
         states, _ = self.reader(vectors, batch.lengths)
         return self.weights(states, batch.visible)  # type: ignore[no-any-return]
 
@@ -213,15 +227,16 @@ class LastStateClassifier(TokenNetwork):
         self.head = nn.Linear(self.reader.width, shape.labels)
 
     def logits(self, vectors: Tensor, batch: PaddedReadings) -> Tensor:
+        """Return logits of shape (rows, labels)."""
         _, last = self.reader(vectors, batch.lengths)
         return self.head(self.dropout(last))  # type: ignore[no-any-return]
 
 
 class LstmClassifier(TokenNetwork):
-    """An LSTM for each text, a layer of tanh over its last states, logits (Wang 2022, appendix B.2 and Figure 2).
+    """An LSTM for each text, a layer of tanh over its last states, logits (Wang et al., 2022, B.2 and Figure 2).
 
-    The attention of a word is the product of its state with that layer's output, divided by the sum over its text. Such
-    products have signs, and so may the sum: weights may be negative, and a negative sum turns a text's ranking round.
+    The attention of a word is the product of its state with that layer's output, divided by the sum over its text.
+    Products and sums may be negative: weights may be negative, and a negative sum reverses a text's ranking.
     """
 
     attends = True
@@ -238,7 +253,7 @@ class LstmClassifier(TokenNetwork):
         self.head = nn.Linear(hyper.hidden_size, shape.labels)
 
     def _read(self, vectors: Tensor, batch: PaddedReadings) -> tuple[Tensor, Tensor]:
-        """States of all places, each by its own text's LSTM, and the joined representation."""
+        """Return the states of all places, each by its own text's LSTM, and the joined representation."""
         states = vectors.new_zeros((*vectors.shape[:2], self.hyper.hidden_size))
         ends = []
         for number, reader in enumerate(self.readers):
@@ -249,9 +264,11 @@ class LstmClassifier(TokenNetwork):
         return states, self.joined(torch.cat(ends, dim=1))
 
     def logits(self, vectors: Tensor, batch: PaddedReadings) -> Tensor:
+        """Return logits of shape (rows, labels)."""
         return self.head(self._read(vectors, batch)[1])  # type: ignore[no-any-return]
 
     def attention(self, vectors: Tensor, batch: PaddedReadings) -> Tensor:
+        """Return the weight of each place, shape (rows, places)."""
         states, joined = self._read(vectors, batch)
         products = (states @ joined[..., None])[..., 0] * (batch.visible)
         weights = torch.zeros_like(products)
@@ -265,8 +282,8 @@ class LstmClassifier(TokenNetwork):
 class SentenceReader(TokenNetwork):
     """A bidirectional GRU or LSTM over the text, additive attention, a layer of ReLU, logits.
 
-    Where there is a query, another of its kind reads it: its last states stand beside every word of the text, ask in
-    the attention, and go into the classification beside what was attended to.
+    If there is a query, another layer of the same kind reads it. Its last states are appended to every word of the
+    text, are the query of the attention, and enter the classification.
     """
 
     attends = True
@@ -283,7 +300,7 @@ class SentenceReader(TokenNetwork):
         self.head = nn.Sequential(self.dropout, first, nn.ReLU(), self.dropout, last)
 
     def _read(self, vectors: Tensor, batch: PaddedReadings) -> tuple[SelectedPlaces, Tensor, Tensor, Tensor | None]:
-        """The text's part, its states, the weight of each, and the query's last states."""
+        """Return the text's places, their states, the weight of each, and the query's last states."""
         part, dropped = SelectedPlaces(batch.inside & (batch.segment == 0)), self.dropout(vectors)
         words, asked = part.gather(dropped), None
         if self.query is not None:
@@ -295,11 +312,13 @@ class SentenceReader(TokenNetwork):
         return part, states, self.weights(states, part.within & part.gather(batch.visible), asked), asked
 
     def logits(self, vectors: Tensor, batch: PaddedReadings) -> Tensor:
+        """Return logits of shape (rows, labels)."""
         _, states, weights, asked = self._read(vectors, batch)
-        summary = pooled(states, weights)
+        summary = pool_states(states, weights)
         logits: Tensor = self.head(summary if asked is None else torch.cat([asked, summary], dim=-1))
         return logits
 
     def attention(self, vectors: Tensor, batch: PaddedReadings) -> Tensor:
+        """Return the weight of each place, shape (rows, places)."""
         part, _, weights, _ = self._read(vectors, batch)
         return part.scatter(weights[..., None], vectors.shape[1])[..., 0]

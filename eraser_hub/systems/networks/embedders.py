@@ -1,4 +1,4 @@
-"""A vector for each word of a batch: from a table, learned or of a file, or from an encoder's states."""
+"""Embed the words of a batch: by a table, learned or from a file, or by an encoder's states."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ CHUNKS = 64  # stretches of full length that go through an encoder together
 SPREAD = 0.1  # standard deviation of the vectors of words that a file does not have, near that of GloVe's elements
 
 
-def embeddings_for(path: Path, vocabulary: Vocabulary, seed: int, say: Callable[[str], None]) -> NDArray[np.float32]:
-    """A vector for each word of the vocabulary, shape (words, width): the file's, random by seed for what it lacks.
+def read_embeddings(path: Path, vocabulary: Vocabulary, seed: int, say: Callable[[str], None]) -> NDArray[np.float32]:
+    """Return vectors of shape (words, width): from the file, random by seed for words that it lacks.
 
     Raises:
         DataError: no such file, another format, a damaged line, none of the words.
@@ -35,7 +35,7 @@ def embeddings_for(path: Path, vocabulary: Vocabulary, seed: int, say: Callable[
     if not path.is_file():
         raise DataError("no such file", rule="file-missing", file=path, argument="embeddings")
     wanted = {word.encode() for word in vocabulary.words[len(SPECIAL) :]}
-    vectors = keyed_vectors(path, wanted) if path.suffix == ".kv" else text_vectors(path, wanted)
+    vectors = read_keyed_vectors(path, wanted) if path.suffix == ".kv" else read_text_vectors(path, wanted)
     if not vectors:
         words = f"expected words of the corpus, found none of {len(wanted)}"
         raise DataError(words, rule="model", file=path, argument="embeddings")
@@ -51,13 +51,14 @@ def embeddings_for(path: Path, vocabulary: Vocabulary, seed: int, say: Callable[
     return table
 
 
-def text_vectors(path: Path, wanted: set[bytes]) -> dict[str, NDArray[np.float32]]:
-    """The wanted words of a text file: a word and its numbers in each line, word2vec's with a line of two counts first.
+def read_text_vectors(path: Path, wanted: set[bytes]) -> dict[str, NDArray[np.float32]]:
+    """Read the vectors of the wanted words from a text file: one word and its numbers per line.
 
-    The file is memory-mapped, and only lines of wanted words are read as numbers; the first of equal words counts.
+    The word2vec format starts with a line of two counts. The file is memory-mapped, and only the lines of wanted words
+    are parsed; the first of equal words counts.
 
     Raises:
-        DataError: an empty file, numbers that are none, or another number of them than in the first line; binary
+        DataError: An empty file, values that are not numbers, a line of another width than the first, or binary
             word2vec.
     """
     vectors: dict[str, NDArray[np.float32]] = {}
@@ -78,14 +79,14 @@ def text_vectors(path: Path, wanted: set[bytes]) -> dict[str, NDArray[np.float32
             number += 1
             word = line.partition(b" ")[0]
             if word in wanted and word.decode() not in vectors:
-                vector = _numbers(line.rstrip().split(b" ")[1:], width, path, number)
+                vector = _parse_vector(line.rstrip().split(b" ")[1:], width, path, number)
                 if vector is not None:
                     vectors[word.decode()] = vector
     return vectors
 
 
-def _numbers(parts: list[bytes], width: int, path: Path, line: int) -> NDArray[np.float32] | None:
-    """A line's vector; None for a word with blanks in it, of which the first part is another word."""
+def _parse_vector(parts: list[bytes], width: int, path: Path, line: int) -> NDArray[np.float32] | None:
+    """Return a line's vector; None for a word with blanks, whose first part is another word."""
     if len(parts) > width:
         return None
     try:
@@ -100,19 +101,20 @@ def _numbers(parts: list[bytes], width: int, path: Path, line: int) -> NDArray[n
     return vector
 
 
-class _Stored:
-    """In place of gensim's classes: it only keeps what was stored of an object."""
+class _StoredObject:
+    """A stand-in for gensim's classes: it only keeps the stored state of an object."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
 
 
 class _Reader(pickle.Unpickler):
-    """Reads what a ``.kv`` file holds, and runs none of its code: gensim's classes become :class:`_Stored`."""
+    """A reader of ``.kv`` files that runs none of their code: gensim's classes become :class:`_StoredObject`."""
 
     def find_class(self, module: str, name: str) -> Any:
+        """Return the stand-in of a gensim class."""
         if module.split(".")[0] == "gensim":
-            return _Stored
+            return _StoredObject
         if module.split(".")[0] == "numpy" and name in ("_reconstruct", "ndarray", "dtype", "scalar"):
             return super().find_class(module, name)
         if f"{module}.{name}" in ("builtins.dict", "builtins.list", "builtins.set", "collections.OrderedDict"):
@@ -120,11 +122,13 @@ class _Reader(pickle.Unpickler):
         raise pickle.UnpicklingError(f"it asks for {module}.{name}")
 
 
-def keyed_vectors(path: Path, wanted: set[bytes]) -> dict[str, NDArray[np.float32]]:
-    """The wanted words of gensim's ``KeyedVectors.save``; an array beside it (``.kv.vectors.npy``) is memory-mapped.
+def read_keyed_vectors(path: Path, wanted: set[bytes]) -> dict[str, NDArray[np.float32]]:
+    """Read the vectors of the wanted words from gensim's ``KeyedVectors.save``.
+
+    An array beside the file (``.kv.vectors.npy``) is memory-mapped.
 
     Raises:
-        DataError: no such file of gensim's, or without words or vectors.
+        DataError: Not a file of gensim, or one without words or vectors.
     """
     try:
         stored = _Reader(io.BytesIO(path.read_bytes())).load()
@@ -144,11 +148,11 @@ def keyed_vectors(path: Path, wanted: set[bytes]) -> dict[str, NDArray[np.float3
 
 
 class Embedder(nn.Module):
-    """Words of a batch to vectors of shape (rows, places, width), zeros outside a row and at invisible places.
+    """Embedder of a batch's words as vectors of shape (rows, places, width), zero at padding and at invisible places.
 
     Attributes:
-        width: of a vector.
-        lexicon: the numbers of words.
+        width: Width of a vector.
+        lexicon: The numbers of words.
     """
 
     width: int
@@ -159,7 +163,9 @@ class WordEmbedder(Embedder):
     """A table of vectors, trained with the network.
 
     Args:
-        vectors: what it starts from, shape (words, width); None for small random ones.
+        lexicon: The numbers of words.
+        width: Width of a vector.
+        vectors: Initial vectors, shape (words, width); None for small random ones.
     """
 
     def __init__(self, lexicon: Vocabulary, width: int, vectors: NDArray[np.float32] | None = None) -> None:
@@ -172,21 +178,24 @@ class WordEmbedder(Embedder):
                 self.table.weight[PAD] = 0
 
     def forward(self, batch: PaddedReadings) -> Tensor:
+        """Return vectors of shape (rows, places, width)."""
         return self.table(batch.words)  # type: ignore[no-any-return]
 
 
 class EncoderEmbedder(Embedder):
     """The last states of a transformers encoder at each word's first sub-word.
 
-    A text longer than the window goes in as stretches of whole words one after the other, each with its own special
-    tokens and positions from the start: the LSTM behind it sees them as one text (DeYoung et al. (2020), section 6.2).
+    A text longer than the window is cut into windows of whole words, each with its own special tokens and positions
+    from the start. The LSTM behind the encoder sees them as one text (DeYoung et al., 2020, section 6.2).
 
     Args:
-        window: sub-words in a stretch, special tokens included.
-        trained_layers: so many of its last layers are trained.
+        encoder: The encoder.
+        lexicon: The numbers and sub-words of words.
+        window: Sub-words in a window, special tokens included.
+        trained_layers: Number of its last layers that are trained.
 
     Attributes:
-        half_type: the type to compute in where that is faster; None for float32.
+        half_type: The type to compute in if that is faster; None for float32.
     """
 
     half_type: torch.dtype | None = None
@@ -200,13 +209,13 @@ class EncoderEmbedder(Embedder):
         self.trained_layers = trained_layers
         for weights in encoder.parameters():
             weights.requires_grad = False
-        layers = layers_of(encoder)
+        layers = find_layers(encoder)
         for layer in layers[len(layers) - min(trained_layers, len(layers)) :]:
             for weights in layer.parameters():
                 weights.requires_grad = True
 
-    def stretches(self, words: Sequence[int]) -> Iterator[tuple[list[int], list[tuple[int, int]]]]:
-        """Stretches of a row: its sub-words, and (place in the row, place among the sub-words) of each word."""
+    def cut_windows(self, words: Sequence[int]) -> Iterator[tuple[list[int], list[tuple[int, int]]]]:
+        """Yield the windows of a row: its sub-words, and (place in row, place in window) of each word."""
         room = self.window - self.template.size
         ids: list[int] = []
         firsts: list[tuple[int, int]] = []
@@ -221,8 +230,9 @@ class EncoderEmbedder(Embedder):
         yield ids, firsts
 
     def forward(self, batch: PaddedReadings) -> Tensor:
+        """Return vectors of shape (rows, places, width)."""
         rows = enumerate(batch.words.where(batch.visible, PAD).tolist())
-        parts = [(row, *part) for row, words in rows for part in self.stretches(words) if part[0]]
+        parts = [(row, *part) for row, words in rows for part in self.cut_windows(words) if part[0]]
         vectors = torch.zeros((*batch.words.shape, self.width), device=batch.words.device, dtype=self.encoder.dtype)
         if not parts:
             return vectors
@@ -250,7 +260,7 @@ class EncoderEmbedder(Embedder):
         return states.to(self.encoder.dtype)  # type: ignore[no-any-return]
 
 
-def layers_of(encoder: nn.Module) -> list[nn.Module]:
-    """An encoder's layers, first to last: the longest list of modules that it holds."""
+def find_layers(encoder: nn.Module) -> list[nn.Module]:
+    """Return an encoder's layers, first to last: the longest list of modules that it holds."""
     lists = [list(module) for module in encoder.modules() if isinstance(module, nn.ModuleList)]
     return max(lists, key=len, default=[])

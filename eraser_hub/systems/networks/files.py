@@ -25,11 +25,11 @@ from eraser_hub.attribution.transformers.words import CutWords, load_tokenizer, 
 from eraser_hub.records.atomic import replace_file
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.systems.hyper import Hyper, NetworkHyper
-from eraser_hub.systems.recipe import Recipe, Say
 from eraser_hub.systems.system import SYSTEMS
+from eraser_hub.systems.train_config import Say, TrainConfig
 
 from .classifiers import Shape, TokenNetwork
-from .embedders import Embedder, EncoderEmbedder, WordEmbedder, embeddings_for
+from .embedders import Embedder, EncoderEmbedder, WordEmbedder, read_embeddings
 from .network_model import AnswerNetwork, NetworkModel
 from .readings import SPECIAL, SubwordLexicon, Vocabulary
 
@@ -37,46 +37,50 @@ WEIGHTS, VOCABULARY, ENCODER, CONFIG = "weights.safetensors", "vocabulary.json",
 NewEmbedder = Callable[[int], Embedder]  # takes the number of layers to train
 
 
-def network_of(name: str, hyper: Hyper, shape: Shape, new_embedder: NewEmbedder) -> TokenNetwork:
-    """Return an untrained network of the system of that name."""
+def build_network(name: str, hyper: Hyper, shape: Shape, new_embedder: NewEmbedder) -> TokenNetwork:
+    """Build an untrained network of the system of that name."""
     system: Any = SYSTEMS[name]
     kind: type[TokenNetwork] = resolve_name(system.pointer if shape.answers else system.network)
-    return kind.made(new_embedder, hyper, shape)
+    return kind.build(new_embedder, hyper, shape)
 
 
-def embedders_from(recipe: Recipe, hyper: NetworkHyper, instances: Sequence[Instance], say: Say) -> NewEmbedder:
-    """Return what makes embedders for the words of training instances.
+def make_embedder_factory(
+    config: TrainConfig, hyper: NetworkHyper, instances: Sequence[Instance], say: Say
+) -> NewEmbedder:
+    """Return a factory of embedders for the words of the training instances.
 
     Raises:
         DataError: an encoder that cannot be opened, embeddings that cannot be read.
     """
-    if recipe.encoder:
+    if config.encoder:
         import transformers
 
         silence()
         load: Any = transformers.AutoModel.from_pretrained
-        encoder = partial(load, recipe.encoder, trust_remote_code=recipe.trust_remote_code)
+        encoder = partial(load, config.encoder, trust_remote_code=config.trust_remote_code)
         try:
-            lexicon = SubwordLexicon(CutWords(load_tokenizer(recipe.encoder, recipe.trust_remote_code)))
+            lexicon = SubwordLexicon(CutWords(load_tokenizer(config.encoder, config.trust_remote_code)))
             encoder()  # tells before the training what is wrong with it
         except DataError:
             raise
         except Exception as error:  # transformers raises many kinds
-            raise not_opened(error, recipe.encoder) from error
+            raise not_opened(error, config.encoder) from error
         return lambda layers: EncoderEmbedder(encoder(), lexicon, hyper.window, layers)
     texts = [words for one in instances for words in (one.query, *one.documents)]
-    vocabulary = Vocabulary.of(texts, hyper.lowercase, hyper.min_count)
-    file = Path(recipe.embeddings) if recipe.embeddings else None
-    vectors = None if file is None else embeddings_for(file, vocabulary, recipe.seed, say)
+    vocabulary = Vocabulary.build(texts, hyper.lowercase, hyper.min_count)
+    file = Path(config.embeddings) if config.embeddings else None
+    vectors = None if file is None else read_embeddings(file, vocabulary, config.seed, say)
     width = hyper.embedding_size if vectors is None else vectors.shape[1]
     return lambda layers: WordEmbedder(vocabulary, width, vectors)
 
 
 def save_network(network: TokenNetwork, config: dict[str, Any], out: Path) -> None:
-    """Write the network into its folder.
+    """Write a network into its folder.
 
     Args:
-        config: what ``config.json`` holds beside the hyper-parameters: ``system``, ``label_names``, ``uses_query``.
+        network: The network.
+        config: Content of ``config.json`` beside the hyper-parameters: ``system``, ``label_names``, ``uses_query``.
+        out: The folder.
     """
     out.mkdir(parents=True, exist_ok=True)
     embedder = network.embedder
@@ -86,11 +90,11 @@ def save_network(network: TokenNetwork, config: dict[str, Any], out: Path) -> No
     elif isinstance(embedder.lexicon, Vocabulary):
         words = embedder.lexicon.words[len(SPECIAL) :]
         (out / VOCABULARY).write_text(json.dumps(words, ensure_ascii=False, indent=0) + "\n", "utf-8")
-    with replace_file(out / WEIGHTS) as beside:
-        save_model(network, str(beside))
+    with replace_file(out / WEIGHTS) as temporary_file:
+        save_model(network, str(temporary_file))
     whole = {**config, "hyper": asdict(network.hyper), "shape": asdict(network.shape), "width": embedder.width}
-    with replace_file(out / CONFIG) as beside:
-        beside.write_text(json.dumps(whole, ensure_ascii=False, indent=2) + "\n", "utf-8")
+    with replace_file(out / CONFIG) as temporary_file:
+        temporary_file.write_text(json.dumps(whole, ensure_ascii=False, indent=2) + "\n", "utf-8")
 
 
 def open_network(opening: Opening) -> NetworkModel:
@@ -99,28 +103,28 @@ def open_network(opening: Opening) -> NetworkModel:
     Raises:
         DataError: a file that is missing or damaged, or was written by another version.
     """
-    folder, window, asks = Path(opening.model), opening.window, opening.uses_query
-    config = _config(folder)
+    folder, window, uses_query = Path(opening.model), opening.window, opening.uses_query
+    config = _read_config(folder)
     try:
         name = config["system"]
         system: Any = SYSTEMS[name]
-        hyper = _hyper(system.hyper, {**config["hyper"], **({} if window is None else {"window": window})})
+        hyper = _make_hyper(system.hyper, {**config["hyper"], **({} if window is None else {"window": window})})
         shape, labels = Shape(**config["shape"]), config["label_names"]
-        new_embedder = _empty_embedders(folder, hyper, config["width"], opening.trust_remote_code)
-        network = network_of(name, hyper, shape, new_embedder)
+        new_embedder = _make_empty_embedders(folder, hyper, config["width"], opening.trust_remote_code)
+        network = build_network(name, hyper, shape, new_embedder)
         load_model(network, str(folder / WEIGHTS))
     except DataError as error:
         raise error if error.file else error.at(file=folder / CONFIG) from error
     except (KeyError, TypeError, ValueError, OSError, RuntimeError, SafetensorError) as error:
         words = f"cannot be opened as a network of `train`: {show(str(error))}"
         raise DataError(words, rule="model", file=folder) from error
-    asks = config.get("uses_query", False) if asks is None else asks
+    uses_query = config.get("uses_query", False) if uses_query is None else uses_query
     kind = AnswerNetwork if shape.answers else NetworkModel
-    how: dict[str, Any] = {"device": opening.device, "precision": opening.precision}
-    return kind(network, labels, uses_query=asks, description=f"{name} {folder.name}", **how)
+    options: dict[str, Any] = {"device": opening.device, "precision": opening.precision}
+    return kind(network, labels, uses_query=uses_query, description=f"{name} {folder.name}", **options)
 
 
-def _config(folder: Path) -> dict[str, Any]:
+def _read_config(folder: Path) -> dict[str, Any]:
     try:
         config: dict[str, Any] = json.loads((folder / CONFIG).read_text("utf-8"))
         return config
@@ -128,7 +132,7 @@ def _config(folder: Path) -> dict[str, Any]:
         raise DataError(f"expected a network's config.json: {error}", rule="model", file=folder / CONFIG) from error
 
 
-def _hyper(like: Hyper, values: dict[str, Any]) -> NetworkHyper:
+def _make_hyper(like: Hyper, values: dict[str, Any]) -> NetworkHyper:
     names = [field.name for field in fields(like)]
     strange = [name for name in values if name not in names]
     if strange:
@@ -137,8 +141,8 @@ def _hyper(like: Hyper, values: dict[str, Any]) -> NetworkHyper:
     return type(like)(**values)  # type: ignore[return-value]
 
 
-def _empty_embedders(folder: Path, hyper: NetworkHyper, width: int, trust_remote_code: bool) -> NewEmbedder:
-    """Embedders whose weights are yet to be read."""
+def _make_empty_embedders(folder: Path, hyper: NetworkHyper, width: int, trust_remote_code: bool) -> NewEmbedder:
+    """Return a factory of embedders whose weights are yet to be read."""
     if not (folder / ENCODER).is_dir():
         words = json.loads((folder / VOCABULARY).read_text("utf-8"))
         vocabulary = Vocabulary(words, hyper.lowercase)

@@ -1,15 +1,15 @@
-"""Lei et al. (2016), Rationalizing neural predictions, as DeYoung builds and trains it (section 6.1, appendix C.1).
+"""The networks of Lei et al. (2016), Rationalizing neural predictions, as DeYoung et al. (2020) build and train them.
 
-A generator gives each token a probability to be selected; an encoder (DeYoung 2020 says decoder) classifies what is
-selected, and sees nothing else: the other tokens are cut out of its input. In training the selection is a draw, and the
-generator learns by REINFORCE: the draw's log-probability is weighed by the encoder's loss, the share of tokens that it
-selects and the share of neighbours of which one is selected. In use a token is selected whose probability is above one
-half.
+See section 6.1 and appendix C.1. A generator gives each token a probability to be selected. An encoder (called decoder
+by DeYoung et al.) classifies the selected tokens and sees nothing else: the other tokens are cut out of its input. In
+training the selection is a draw, and the generator learns by REINFORCE: the draw's log-probability is weighted by the
+encoder's loss, the share of selected tokens and the share of neighbours of which only one is selected. In use, tokens
+with a probability above one half are selected.
 
-Labels alone leave a way out: of two labels only one need be marked, since the encoder learns that nothing means the
-other. ``random_selections`` closes it, as Jethani et al. (2021), Have we learned to explain?, do: the encoder learns
-from selections that are drawn blindly, so that it knows what tokens tell and what their absence does not, and the
-generator must do with that.
+Labels alone allow a shortcut: of two labels only one needs a selection, since the encoder learns that an empty
+    selection
+means the other label. ``random_selections`` prevents it as Jethani et al. (2021), Have we learned to explain?, do: the
+encoder learns from random selections, so it learns what tokens say and that their absence says nothing.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class Generator(nn.Module):
         self.head = nn.Linear(self.reader.width, 1)
 
     def forward(self, batch: PaddedReadings) -> Tensor:
-        """Logits that a place is selected, shape (rows, places)."""
+        """Return logits that a place is selected, shape (rows, places)."""
         states, _ = self.reader(self.embedder(batch), batch.lengths)
         return self.head(self.dropout(states))[..., 0]  # type: ignore[no-any-return]
 
 
 class Lei(AdditiveClassifier):
-    """The encoder, which is :class:`AdditiveClassifier`, and its generator; each has an embedder of its own.
+    """The encoder, an :class:`AdditiveClassifier`, and its generator; each has its own embedder.
 
     Separators and the query are always selected.
     """
@@ -60,91 +60,100 @@ class Lei(AdditiveClassifier):
         self.generator = Generator(generators, hyper)
 
     @classmethod
-    def made(cls, new_embedder: Callable[[int], Embedder], hyper: Any, shape: Shape) -> Lei:
+    def build(cls, new_embedder: Callable[[int], Embedder], hyper: Any, shape: Shape) -> Lei:
+        """Build an untrained network."""
         return cls(new_embedder(hyper.trained_layers), hyper, shape, new_embedder(hyper.generator_layers))
 
     def selected(self, batch: PaddedReadings) -> Tensor:
+        """Return True at the selected tokens, shape (rows, places)."""
         logits: Tensor = self.generator(batch)
         return (logits > 0) & batch.erasable & batch.visible
 
     def forward(self, batch: PaddedReadings) -> Tensor:
-        return self.of_selection(batch, self.selected(batch))
+        """Return logits of shape (rows, labels)."""
+        return self.classify_selection(batch, self.selected(batch))
 
-    def of_selection(self, batch: PaddedReadings, selected: Tensor) -> Tensor:
-        """Logits of the encoder, to which only the selected tokens are shown."""
+    def classify_selection(self, batch: PaddedReadings, selected: Tensor) -> Tensor:
+        """Return the logits of the encoder, which sees only the selected tokens."""
         kept = batch.only(selected | ~batch.erasable)
         return self.logits(self.embedder(kept), kept)
 
     def loss(self, batch: PaddedReadings, examples: Sequence[TaughtReading]) -> Tensor:
+        """Return the loss of encoder and generator."""
         hyper, logits, many = self.hyper, self.generator(batch), batch.repeat(self.hyper.draws)
         labels = torch.tensor([one.label for one in examples] * hyper.draws, device=logits.device)
         loss: Tensor = logits.new_zeros(())
         if hyper.supervision:
-            loss = hyper.supervision * rationale_loss(logits, batch, examples)
+            loss = hyper.supervision * compute_rationale_loss(logits, batch, examples)
         if hyper.random_selections:
-            loss = loss + functional.cross_entropy(self.of_selection(many, drawn_blindly(many)), labels)
+            loss = loss + functional.cross_entropy(self.classify_selection(many, draw_random_selections(many)), labels)
             if self.epoch < hyper.free_epochs:  # the generator waits until there is something to learn from
                 return loss
         drawn = logits.repeat(hyper.draws, 1)
         chosen = torch.bernoulli(torch.sigmoid(drawn.detach())).bool() & many.erasable
-        losses = functional.cross_entropy(self.of_selection(many, chosen), labels, reduction="none")
+        losses = functional.cross_entropy(self.classify_selection(many, chosen), labels, reduction="none")
         cost = losses.detach()
         if not hyper.random_selections:
             loss = loss + losses.mean()
         if self.epoch >= hyper.free_epochs:
-            cost = cost + hyper.sparsity * self.regulariser(many, chosen)
-        surprise = functional.binary_cross_entropy_with_logits(drawn, chosen.to(drawn.dtype), reduction="none")
-        advantage = cost - others_mean(cost.view(hyper.draws, -1)).flatten()
-        loss = loss - hyper.reinforce * (advantage * share(surprise, many.erasable)).mean()
-        return loss - hyper.entropy * share(entropy(logits), batch.erasable).mean() if hyper.entropy else loss
+            cost = cost + hyper.sparsity * self.compute_regulariser(many, chosen)
+        neg_log_prob = functional.binary_cross_entropy_with_logits(drawn, chosen.to(drawn.dtype), reduction="none")
+        advantage = cost - compute_others_mean(cost.view(hyper.draws, -1)).flatten()
+        loss = loss - hyper.reinforce * (advantage * compute_share(neg_log_prob, many.erasable)).mean()
+        return (
+            loss - hyper.entropy * compute_share(compute_entropy(logits), batch.erasable).mean()
+            if hyper.entropy
+            else loss
+        )
 
     def penalty(self, batch: PaddedReadings) -> Tensor:
-        return self.hyper.sparsity * self.regulariser(batch, self.selected(batch))
+        """Return the weighted regulariser of the selection, shape (rows,)."""
+        return self.hyper.sparsity * self.compute_regulariser(batch, self.selected(batch))
 
-    def regulariser(self, batch: PaddedReadings, chosen: Tensor) -> Tensor:
-        """The share of tokens that are chosen, plus ``contiguity`` times the share of neighbours of which one is."""
+    def compute_regulariser(self, batch: PaddedReadings, chosen: Tensor) -> Tensor:
+        """Return the share of selected tokens plus ``contiguity`` times the share of neighbours that differ."""
         neighbours = batch.erasable[:, 1:] & batch.erasable[:, :-1]
-        changes = share((chosen[:, 1:] != chosen[:, :-1]).float(), neighbours)
-        return share(chosen.float(), batch.erasable) + self.hyper.contiguity * changes
+        changes = compute_share((chosen[:, 1:] != chosen[:, :-1]).float(), neighbours)
+        return compute_share(chosen.float(), batch.erasable) + self.hyper.contiguity * changes
 
 
-def share(values: Tensor, among: Tensor) -> Tensor:
-    """The mean of each row's values at the places ``among``; 0 where there is none."""
+def compute_share(values: Tensor, among: Tensor) -> Tensor:
+    """Return the mean of each row's values at the places ``among``; 0 if there are none."""
     return (values * among).sum(dim=1) / among.sum(dim=1).clamp(min=1)
 
 
-def entropy(logits: Tensor) -> Tensor:
-    """Of the draw at each place, in nats: log 2 at a logit of 0, nearly 0 where the draw is all but certain."""
+def compute_entropy(logits: Tensor) -> Tensor:
+    """Return the entropy of the draw at each place in nats: log 2 at logit 0, near 0 for a certain draw."""
     return functional.binary_cross_entropy_with_logits(logits, torch.sigmoid(logits), reduction="none")
 
 
-def drawn_blindly(batch: PaddedReadings) -> Tensor:
-    """Selections that say nothing of a text: a share that is drawn for each row between 0 and 1, each token with that
-    probability. (Jethani et al. take one half; a generator that selects few tokens needs an encoder that has seen few.)
+def draw_random_selections(batch: PaddedReadings) -> Tensor:
+    """Draw selections that do not depend on the text: each token with the row's probability, drawn between 0 and 1.
+
+    Jethani et al. (2021) use one half. A generator that selects few tokens needs an encoder that has seen few.
     """
     shares = torch.rand(len(batch.words), 1, device=batch.words.device)
     return (torch.rand(batch.words.shape, device=batch.words.device) < shares) & batch.erasable
 
 
-def others_mean(costs: Tensor) -> Tensor:
-    """For each draw the mean cost of the same text's other draws; where it has one draw, of the batch's other texts.
+def compute_others_mean(costs: Tensor) -> Tensor:
+    """Return for each draw the mean cost of the text's other draws; with one draw, of the batch's other texts.
 
-    It does not depend on the draw itself: subtracted from the cost it leaves the expected gradient as it is, and makes
-    it vary less.
+    The mean does not depend on the draw itself: subtracting it keeps the expected gradient and lowers its variance.
 
     Args:
-        costs: shape (draws, texts).
+        costs: Costs, shape (draws, texts).
     """
     if len(costs) == 1:
         return (costs.sum() - costs) / max(costs.numel() - 1, 1)
     return (costs.sum(dim=0) - costs) / (len(costs) - 1)
 
 
-def rationale_loss(logits: Tensor, batch: PaddedReadings, examples: Sequence[TaughtReading]) -> Tensor:
-    """Binary cross entropy of selection and human rationale: the mean over tokens, then over rows that have one."""
+def compute_rationale_loss(logits: Tensor, batch: PaddedReadings, examples: Sequence[TaughtReading]) -> Tensor:
+    """Return the cross entropy of selection and human rationale, averaged over tokens, then rows with one."""
     gold, marked = torch.zeros_like(logits), [one.rationale is not None for one in examples]
     for row, one in zip(gold, examples, strict=True):
         if one.rationale is not None:
             row[: len(one.rationale)] = torch.from_numpy(one.rationale.astype(np.float32)).to(row)
-    losses = share(functional.binary_cross_entropy_with_logits(logits, gold, reduction="none"), batch.erasable)
+    losses = compute_share(functional.binary_cross_entropy_with_logits(logits, gold, reduction="none"), batch.erasable)
     return losses[torch.tensor(marked, device=losses.device)].sum() / max(sum(marked), 1)

@@ -1,7 +1,7 @@
-"""Networks over words as models of ``explain``: classifiers, and those that answer with words of the text.
+"""Networks over words as models of ``explain``: classifiers, and networks that answer with words of the text.
 
-As for :mod:`eraser_hub.attribution.transformers.question_answering`, what is explained of an answer is p(start) p(end)
-of the best one, and methods that erase are refused.
+As in :mod:`eraser_hub.attribution.transformers.question_answering`, explanations of an answer explain p(start) p(end)
+of the best answer, and methods that erase tokens are refused.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from eraser_hub.records.errors import DataError
 
 from .classifiers import TokenNetwork
 from .embedders import EncoderEmbedder
-from .readings import AnswerSpan, PaddedReadings, Reading, ReadInstance, batch_of, read
+from .readings import AnswerSpan, PaddedReadings, Reading, ReadInstance, pad_readings, read_instance
 
 Work = Callable[[Sequence[Encoded]], list[NDArray[np.float64]]]
 FULL_LENGTH = 512  # words; of shorter inputs more go through together
@@ -34,10 +34,10 @@ FULL_LENGTH = 512  # words; of shorter inputs more go through together
 class NetworkModel(Adapter):
     """One of the papers' networks.
 
-    A network that selects its rationale reads each input, erased ones too, as what it selects there. It has no token
-    scores of its own, and gradients of what it decides by end at the selection: such methods are refused.
+    A network that selects its rationale reads each input, erased ones included, through its selection. It has no token
+    scores of its own, and gradients end at the selection: methods that need them are refused.
 
-    On a GPU an encoder's forward passes run in bfloat16 where it has it; all else in float32.
+    On a GPU, an encoder's forward passes run in bfloat16 if the GPU supports it; everything else runs in float32.
     """
 
     def __init__(
@@ -64,53 +64,63 @@ class NetworkModel(Adapter):
             self.notes.say(half_words(half, self.device))
 
     def encode(self, instance: Instance) -> ReadInstance:
-        return read(instance, self.network.embedder.lexicon, self.uses_query, self.network.shape.apart)
+        """Return the instance as the network reads it."""
+        return read_instance(instance, self.network.embedder.lexicon, self.uses_query, self.network.shape.apart)
 
     def forward(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
+        """Return probabilities of shape (views, labels)."""
         return self.finish(self.start(units))
 
     def start(self, units: Sequence[tuple[View, int]]) -> Tensor:
+        """Start the computation of probabilities on the device."""
         with torch.inference_mode():
-            logits = self.network(batch_of([view.data for view, _ in units], self.device))
+            logits = self.network(pad_readings([view.data for view, _ in units], self.device))
             return torch.softmax(doubled(logits), dim=-1)
 
     def finish(self, outputs: Tensor) -> NDArray[np.float64]:
+        """Return the probabilities that :meth:`start` computed."""
         return outputs.cpu().numpy()
 
     def rows_for(self, size: int, batch_size: int) -> int:
+        """Return how many inputs of that length go through the network together."""
         return max(1, min(batch_size * FULL_LENGTH // max(size, 1), 32 * batch_size))
 
     @property
     def provides(self) -> frozenset[str]:  # type: ignore[override]  # the network decides
+        """Names of what the network gives to attribution methods."""
         gradients = [] if self.selects else ["gradients", "embeddings"]
         return frozenset(["probabilities", *gradients, *(["attention"] if self.network.attends else [])])
 
     def scores(
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
     ) -> list[NDArray[np.float64]]:
+        """Return token scores of each instance by attention or gradients."""
         columns = [self.column(target) for target in targets]
-        with self._exact():
+        with self._use_exact_arithmetic():
             if method == "attention":
-                return self._by_batch(encoded, self._attention)
+                return self._map_batches(encoded, self._compute_attention)
             if method == "integrated-gradients":  # the points of one integral fill a batch by themselves
                 pairs = zip(encoded, columns, strict=True)
-                return [self._gradients([one], [column], method, steps)[0] for one, column in pairs]
-            of = dict(zip(map(id, encoded), columns, strict=True))
-            return self._by_batch(encoded, lambda some: self._gradients(some, [of[id(x)] for x in some], method, steps))
+                return [self._compute_gradients([one], [column], method, steps)[0] for one, column in pairs]
+            column_of = dict(zip(map(id, encoded), columns, strict=True))
+            return self._map_batches(
+                encoded, lambda some: self._compute_gradients(some, [column_of[id(x)] for x in some], method, steps)
+            )
 
     def selections(self, encoded: Sequence[Encoded]) -> list[Selection]:
+        """Return the network's own rationale of each instance."""
         if not self.selects:
             return super().selections(encoded)
 
-        def selected(some: Sequence[Encoded]) -> list[NDArray[np.float64]]:
+        def select(some: Sequence[Encoded]) -> list[NDArray[np.float64]]:
             with torch.inference_mode():
-                return self._of_tokens(some, self.network.selected(self._batch(some)))
+                return self._to_token_scores(some, self.network.selected(self._make_batch(some)))
 
-        return [Selection(np.flatnonzero(row)) for row in self._by_batch(encoded, selected)]
+        return [Selection(np.flatnonzero(row)) for row in self._map_batches(encoded, select)]
 
     @contextmanager
-    def _exact(self) -> Iterator[None]:
-        """Encoders in float32; and no fused LSTM, which has no gradient outside of training."""
+    def _use_exact_arithmetic(self) -> Iterator[None]:
+        """Run encoders in float32, and no fused LSTM, which has no gradient outside of training."""
         halves = [(embedder, embedder.half_type) for embedder in self._encoders]
         try:
             for embedder, _ in halves:
@@ -121,44 +131,44 @@ class NetworkModel(Adapter):
             for embedder, half in halves:
                 embedder.half_type = half
 
-    def _by_batch(self, encoded: Sequence[Encoded], work: Work) -> list[NDArray[np.float64]]:
-        """``work`` on instances of like length together, in their order."""
+    def _map_batches(self, encoded: Sequence[Encoded], work: Work) -> list[NDArray[np.float64]]:
+        """Apply ``work`` to batches of instances of similar length; return the results in their order."""
         rows: dict[int, NDArray[np.float64]] = {}
-        for some in self.batches([len(reading_of(one).words) for one in encoded], FULL_LENGTH_ROWS):
+        for some in self.batches([len(get_reading(one).words) for one in encoded], FULL_LENGTH_ROWS):
             rows.update(zip(some, in_halves(work, [encoded[number] for number in some], self.notes), strict=True))
         return [rows[number] for number in range(len(encoded))]
 
-    def _batch(self, encoded: Sequence[Encoded]) -> PaddedReadings:
-        return batch_of([reading_of(one) for one in encoded], self.device)
+    def _make_batch(self, encoded: Sequence[Encoded]) -> PaddedReadings:
+        return pad_readings([get_reading(one) for one in encoded], self.device)
 
-    def _of_tokens(self, encoded: Sequence[Encoded], values: Tensor) -> list[NDArray[np.float64]]:
-        """The values of each instance's tokens, from those of a batch's places."""
+    def _to_token_scores(self, encoded: Sequence[Encoded], values: Tensor) -> list[NDArray[np.float64]]:
+        """Return the values of each instance's tokens from the values of a batch's places."""
         rows = []
         for one, row in zip(encoded, doubled(values).cpu().numpy(), strict=True):
-            token = reading_of(one).token
+            token = get_reading(one).token
             scores = np.zeros(one.instance.bounds[-1])
             scores[token[token >= 0]] = row[: len(token)][token >= 0]
             rows.append(scores)
         return rows
 
-    def _attention(self, encoded: Sequence[Encoded]) -> list[NDArray[np.float64]]:
-        batch = self._batch(encoded)
+    def _compute_attention(self, encoded: Sequence[Encoded]) -> list[NDArray[np.float64]]:
+        batch = self._make_batch(encoded)
         with torch.inference_mode():
-            return self._of_tokens(encoded, self.network.attention(self.network.embedder(batch), batch))
+            return self._to_token_scores(encoded, self.network.attention(self.network.embedder(batch), batch))
 
     def explained_places(self, encoded: Sequence[Encoded], columns: Sequence[int]) -> list[tuple[int, ...]]:
-        """Of each instance, what of the network's output is explained."""
+        """Return for each instance the outputs of the network to explain."""
         return [(column,) for column in columns]
 
     def explained_output(self, logits: Tensor, places: Tensor, method: str) -> Tensor:
-        """What gradients are taken of, (rows,), from logits and :meth:`explained_places`: a label's probability."""
+        """Return the values to differentiate, shape (rows,): a label's probability."""
         return torch.softmax(logits, dim=-1).gather(1, places)[:, 0]
 
-    def _gradients(
+    def _compute_gradients(
         self, encoded: Sequence[Encoded], columns: Sequence[int], method: str, steps: int
     ) -> list[NDArray[np.float64]]:
-        """Along the embedder's vectors: for an encoder its last states, as in the code of DeYoung et al. (2020)."""
-        batch = self._batch(encoded)
+        """Return scores by gradients of the embedder's vectors; for an encoder, of its last states."""
+        batch = self._make_batch(encoded)
         with torch.no_grad():
             vectors = self.network.embedder(batch)
 
@@ -169,20 +179,21 @@ class NetworkModel(Adapter):
         more = (explained, *(getattr(batch, field.name) for field in fields(batch)))
         rows = self.rows_for(vectors.shape[1], FULL_LENGTH_ROWS)
         values = embedding_scores(self, probability, vectors, method, steps, rows, more)
-        return self._of_tokens(encoded, torch.from_numpy(values))
+        return self._to_token_scores(encoded, torch.from_numpy(values))
 
 
-def reading_of(encoded: Encoded) -> Reading:
-    """What :meth:`NetworkModel.encode` gave."""
+def get_reading(encoded: Encoded) -> Reading:
+    """Return the reading in a result of :meth:`NetworkModel.encode`."""
     assert isinstance(encoded, ReadInstance)
     return encoded.reading
 
 
-def best_answer(start: NDArray[np.float64], end: NDArray[np.float64]) -> AnswerSpan:
-    """The answer of largest p(start) p(end), or none where that is larger.
+def find_best_answer(start: NDArray[np.float64], end: NDArray[np.float64]) -> AnswerSpan:
+    """Return the answer of largest p(start) p(end), or no answer if that is more probable.
 
     Args:
-        start, end: probabilities of no answer and of each word.
+        start: Start probabilities of no answer and of each word.
+        end: End probabilities of no answer and of each word.
     """
     none = float(start[0] * end[0])
     first, last, p = best_span(start[1:], end[1:])
@@ -191,32 +202,34 @@ def best_answer(start: NDArray[np.float64], end: NDArray[np.float64]) -> AnswerS
 
 
 class AnswerNetwork(NetworkModel):
-    """(question, text) in, the best answer out, which may be none."""
+    """A network that maps (question, text) to the best answer, which may be none."""
 
     has_labels = False
     gives_answers = True
 
     @property
     def provides(self) -> frozenset[str]:  # type: ignore[override]  # no probabilities of labels
+        """Names of what the network gives to attribution methods; no probabilities of labels."""
         return frozenset({"gradients", "embeddings", "attention"})
 
     def __init__(self, network: TokenNetwork, label_names: Sequence[str], **more: Any) -> None:
         super().__init__(network, (), **{**more, "uses_query": True})
 
     def start(self, units: Sequence[tuple[View, int]]) -> Tensor:
+        """Refuse: answers have no label probabilities."""
         raise no_probabilities(self.description)
 
     def answer(self, encoded: Encoded) -> AnswerSpan:
-        """The best answer, looked for once.
+        """Return the best answer, computed once.
 
         Raises:
-            DataError: the network gives what is not finite.
+            DataError: The network's output is not finite.
         """
         assert isinstance(encoded, ReadInstance)
         if encoded.best is None:
             with torch.inference_mode():
-                logits = self.network(batch_of([encoded.reading], self.device))
-                best = best_answer(*torch.softmax(doubled(logits[0]), dim=-1).cpu().numpy())
+                logits = self.network(pad_readings([encoded.reading], self.device))
+                best = find_best_answer(*torch.softmax(doubled(logits[0]), dim=-1).cpu().numpy())
             if not np.isfinite(best.p):
                 words = f"{self.description}: its output holds NaN or infinite values"
                 raise DataError(words, rule="model-output", instance=encoded.instance.id)
@@ -224,25 +237,27 @@ class AnswerNetwork(NetworkModel):
         return encoded.best
 
     def answer_text(self, encoded: Encoded) -> tuple[str, float]:
-        """The answer's words, blank between, "" for none; and its probability."""
+        """Return the answer's words, joined by blanks ("" for none), and its probability."""
         best = self.answer(encoded)
         return " ".join(encoded.instance.tokens[best.first - 1 : best.last] if best.first else ()), best.p
 
     def scores(
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
     ) -> list[NDArray[np.float64]]:
+        """Return token scores of each instance."""
         rows = super().scores(method, encoded, targets, steps)
         # with the sum's own sign, as in the code of Wang et al. (2022): a negative one reverses the ranking
-        return [row / (row.sum() or 1) for row in rows] if self._of_logits(method) else rows
+        return [row / (row.sum() or 1) for row in rows] if self._explains_logits(method) else rows
 
-    def _of_logits(self, method: str) -> bool:
+    def _explains_logits(self, method: str) -> bool:
         return method == "integrated-gradients" and self.choices.signed_sum
 
     def explained_places(self, encoded: Sequence[Encoded], columns: Sequence[int]) -> list[tuple[int, ...]]:
+        """Return the first and last word of each instance's best answer."""
         return [(best.first, best.last) for best in map(self.answer, encoded)]
 
     def explained_output(self, logits: Tensor, places: Tensor, method: str) -> Tensor:
-        """p(start) p(end), or by Wang et al. (2022)'s choice for integrated gradients the mean of both logits."""
-        if self._of_logits(method):
+        """Return p(start) p(end), or the mean of both logits as Wang et al. (2022) do."""
+        if self._explains_logits(method):
             return logits.gather(2, places[..., None])[..., 0].mean(dim=1)
         return torch.softmax(logits, dim=-1).gather(2, places[..., None])[..., 0].prod(dim=1)

@@ -1,8 +1,8 @@
-"""Words as numbers, instances as networks over words read them, and batches of these.
+"""Inputs of networks over words: word numbers, readings of instances, and batches of readings.
 
-A *place* holds one word: of a document, of the query, or a separator. Documents stand one after the other, the query
-behind them, each with a separator behind it (ERASER's "document [SEP] query [SEP]"). Networks that read two texts apart
-(premise and hypothesis, question and passage) tell them by their *segment*.
+A *place* holds one word: of a document, of the query, or a separator. The documents come first, then the query, each
+followed by a separator (ERASER's "document [SEP] query [SEP]"). Networks that read two texts apart (premise and
+hypothesis, question and passage) distinguish them by their *segment*.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ SPECIAL = ("[PAD]", "[UNK]", "[SEP]")
 
 
 class Vocabulary:
-    """A number for each word of the training text; others are :data:`UNKNOWN`.
+    """The numbers of the words of the training text; other words are :data:`UNKNOWN`.
 
     Args:
-        words: different words, those of :data:`SPECIAL` not among them.
-        lowercase: words are lower-cased before they are looked up.
+        words: Distinct words, without those of :data:`SPECIAL`.
+        lowercase: Lower-case words before they are looked up.
     """
 
     def __init__(self, words: Iterable[str], lowercase: bool) -> None:
@@ -40,35 +40,35 @@ class Vocabulary:
         self._numbers = {word: number for number, word in enumerate(self.words) if number >= len(SPECIAL)}
 
     def numbers(self, words: Sequence[str]) -> NDArray[np.int64]:
-        """The number of each word."""
+        """Return the number of each word."""
         known = (word.lower() if self.lowercase else word for word in words)
         return np.asarray([self._numbers.get(word, UNKNOWN) for word in known], dtype=np.int64)
 
     @classmethod
-    def of(cls, texts: Iterable[Sequence[str]], lowercase: bool, min_count: int) -> Vocabulary:
-        """The words that occur at least ``min_count`` times in texts, the most frequent first, ties by spelling."""
+    def build(cls, texts: Iterable[Sequence[str]], lowercase: bool, min_count: int) -> Vocabulary:
+        """Build a vocabulary of the words with at least ``min_count`` occurrences, most frequent first."""
         counts = Counter(word.lower() if lowercase else word for text in texts for word in text)
         words = [word for word, count in counts.items() if count >= min_count and word not in SPECIAL]
         return cls(sorted(words, key=lambda word: (-counts[word], word)), lowercase)
 
 
 class SubwordLexicon:
-    """A number for each word that an encoder's tokenizer cuts: the next one when it is first seen.
+    """The numbers of words that an encoder's tokenizer cuts, assigned in the order of their first use.
 
     Attributes:
-        pieces: the sub-words of each number; none for a word that the tokenizer drops, and for :data:`PAD`.
+        pieces: The sub-words of each number; empty for :data:`PAD` and for words that the tokenizer drops.
     """
 
     def __init__(self, words: CutWords) -> None:
         self.words = words
         tokenizer = words.tokenizer
         separator = [tokenizer.sep_token_id] if tokenizer.sep_token_id is not None else []
-        erased = words.mask if words.mask is not None else tokenizer.unk_token_id
-        self.pieces: list[tuple[int, ...]] = [(), () if erased is None else (erased,), tuple(separator)]
+        mask = words.mask if words.mask is not None else tokenizer.unk_token_id
+        self.pieces: list[tuple[int, ...]] = [(), () if mask is None else (mask,), tuple(separator)]
         self._numbers: dict[str, int] = {}
 
     def numbers(self, words: Sequence[str]) -> NDArray[np.int64]:
-        """The number of each word."""
+        """Return the number of each word."""
         for word in words:
             if word not in self._numbers:
                 self._numbers[word] = len(self.pieces)
@@ -81,13 +81,13 @@ Lexicon = Vocabulary | SubwordLexicon  # :data:`PAD`, :data:`UNKNOWN` and :data:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One text as a network reads it; all arrays have a value for each place.
+    """One text as a network reads it; all arrays have one value per place.
 
     Attributes:
-        words: the number of each place's word in the network's lexicon.
-        token: the number of the instance's token at each place; :data:`STAYS` for what cannot be erased.
-        segment: 0 or 1: which of two texts a place belongs to.
-        visible: False where a token was erased by padding: no attention falls there.
+        words: The number of each place's word in the network's lexicon.
+        token: The number of the instance's token at each place; :data:`STAYS` for places that cannot be erased.
+        segment: 0 or 1: the text that a place belongs to.
+        visible: False if a token was erased by padding; it gets no attention.
     """
 
     words: NDArray[np.int64]
@@ -97,18 +97,18 @@ class Reading:
 
     @property
     def key(self) -> bytes:
-        """Bytes that are equal exactly when a network's inputs are."""
+        """Bytes that are equal exactly if the inputs of a network are equal."""
         digest = hashlib.blake2b(self.words.tobytes(), digest_size=16)
         digest.update(self.segment.tobytes() + self.visible.tobytes())
         return digest.digest()
 
     def only(self, places: NDArray[np.bool_] | NDArray[np.int64]) -> Reading:
-        """The reading of some places alone."""
+        """Return the reading of some places alone."""
         return Reading(self.words[places], self.token[places], self.segment[places], self.visible[places])
 
 
 class AnswerSpan(NamedTuple):
-    """An answer: the numbers of its first and last word, from 1 (0 and 0: the text does not answer), and its p."""
+    """An answer: its first and last word, counted from 1 (0 and 0: no answer), and its probability."""
 
     first: int
     last: int
@@ -117,24 +117,27 @@ class AnswerSpan(NamedTuple):
 
 @dataclass(slots=True)
 class ReadInstance(Encoded):
-    """An instance with its reading, and the best answer once it was looked for; erased ones are cut from it."""
+    """An instance with its reading, and its best answer once computed; erased inputs are cut from the reading."""
 
     instance: Instance
     reading: Reading
     best: AnswerSpan | None = None
 
     def view(self, kept: NDArray[np.bool_], erase: str) -> View:
-        reading = erased(self.reading, kept, erase)
+        """Return the input without the tokens that are not kept."""
+        reading = erase_tokens(self.reading, kept, erase)
         return View((reading.key,), (len(reading.words),), reading)
 
 
-def read(instance: Instance, lexicon: Lexicon, uses_query: bool, apart: bool) -> ReadInstance:
-    """Read an instance.
+def read_instance(instance: Instance, lexicon: Lexicon, uses_query: bool, apart: bool) -> ReadInstance:
+    """Return an instance as a network reads it.
 
     Args:
-        uses_query: the query is read too.
-        apart: two segments and no separators: the documents and the query, or two documents where there is no query;
-            else one segment with separators.
+        instance: The instance.
+        lexicon: The numbers of words.
+        uses_query: Read the query too.
+        apart: Read two segments without separators: the documents and the query, or two documents without a query; else
+            one segment with separators.
     """
     parts, start = [], 0
     for document in instance.documents:
@@ -155,12 +158,14 @@ def read(instance: Instance, lexicon: Lexicon, uses_query: bool, apart: bool) ->
     return ReadInstance(instance, Reading(words, token, segment, np.ones(len(words), dtype=bool)))
 
 
-def erased(reading: Reading, kept: NDArray[np.bool_], erase: str) -> Reading:
-    """The reading with the tokens that are not ``kept`` removed, or in their places the unknown word (``mask``) or an
-    invisible nothing (``pad``).
+def erase_tokens(reading: Reading, kept: NDArray[np.bool_], erase: str) -> Reading:
+    """Return the reading without the tokens that are not kept.
 
     Args:
-        kept: flags of the instance's tokens, shape (tokens,).
+        reading: The reading.
+        kept: Flags of the instance's tokens, shape (tokens,).
+        erase: The operator: ``remove`` cuts tokens out, ``mask`` puts the unknown word in their places, ``pad`` an
+            invisible padding word.
     """
     stays = np.append(kept, True)[reading.token]  # STAYS is the last
     if erase == "remove":
@@ -171,12 +176,13 @@ def erased(reading: Reading, kept: NDArray[np.bool_], erase: str) -> Reading:
 
 @dataclass(frozen=True, slots=True)
 class PaddedReadings:
-    """Readings side by side, padded to the longest; shape (rows, places).
+    """A batch of readings, padded to the longest; tensors of shape (rows, places).
 
     Attributes:
-        words, segment: as in :class:`Reading`.
-        inside: True where a row has a place, False for padding.
-        visible: True where attention may fall; never outside.
+        words: As in :class:`Reading`.
+        segment: As in :class:`Reading`.
+        inside: True if a row has a place, False for padding.
+        visible: True if a place gets attention; False outside.
         erasable: True at the documents' tokens.
     """
 
@@ -188,25 +194,25 @@ class PaddedReadings:
 
     @property
     def lengths(self) -> Tensor:
-        """Places of each row, on the processor."""
+        """Number of places of each row, on the CPU."""
         return self.inside.sum(dim=1).cpu()
 
     def repeat(self, times: int) -> PaddedReadings:
-        """All rows, one time after the other."""
+        """Return the batch several times, one copy after another."""
         return PaddedReadings(*(getattr(self, field.name).repeat(times, 1) for field in fields(self)))
 
     def only(self, kept: Tensor) -> PaddedReadings:
-        """The batch with the places that are not ``kept`` cut out of each row: nothing of them is left."""
+        """Return the batch with the places that are not ``kept`` cut out of each row."""
         part = SelectedPlaces(kept & self.inside)
         return PaddedReadings(*(part.gather(getattr(self, field.name)) for field in fields(self)))
 
 
 class SelectedPlaces:
-    """Some places of each row, moved to the row's start in their order.
+    """Selected places of each row, moved to the row's start in their order.
 
     Attributes:
-        lengths: how many there are in each row, on the processor.
-        within: True at those places of the moved rows, shape (rows, the longest's length).
+        lengths: Number of places in each row, on the CPU.
+        within: True at those places of the moved rows, shape (rows, longest length).
     """
 
     def __init__(self, kept: Tensor) -> None:
@@ -216,13 +222,13 @@ class SelectedPlaces:
         self.within = (torch.arange(longest)[None] < self.lengths[:, None]).to(kept.device)
 
     def gather(self, values: Tensor) -> Tensor:
-        """Values of the places, shape (rows, places) or (rows, places, width), moved; zeros behind the end."""
+        """Move the values of the places, shape (rows, places[, width]), to the start; zeros follow."""
         if values.ndim == 2:
             return values.gather(1, self._order) * self.within
         return values.gather(1, self._wide(values)) * self.within[..., None]
 
     def scatter(self, values: Tensor, places: int) -> Tensor:
-        """Moved values, shape (rows, the longest's length, width), back at their places of so many; zeros elsewhere."""
+        """Move values back to their places, of which there are ``places`` per row; zeros elsewhere."""
         whole = values.new_zeros((len(values), places, values.shape[-1]))
         return whole.scatter(1, self._wide(values), values * self.within[..., None])
 
@@ -230,17 +236,17 @@ class SelectedPlaces:
         return self._order[..., None].expand(-1, -1, values.shape[-1])
 
 
-def batch_of(readings: Sequence[Reading], device: torch.device) -> PaddedReadings:
-    """Pad readings; a row without any place (everything is erased) gets one that is neither inside nor visible."""
+def pad_readings(readings: Sequence[Reading], device: torch.device) -> PaddedReadings:
+    """Pad readings to one batch; a row without any place gets one that is neither inside nor visible."""
     longest = max(1, max((len(one.words) for one in readings), default=1))
 
-    def padded(rows: list[NDArray[np.int64]] | list[NDArray[np.bool_]]) -> Tensor:
+    def pad(rows: list[NDArray[np.int64]] | list[NDArray[np.bool_]]) -> Tensor:
         whole = np.zeros((len(rows), longest), rows[0].dtype)  # of words: PAD
         for row, values in zip(whole, rows, strict=True):
             row[: len(values)] = values
         return torch.from_numpy(whole).to(device)
 
-    inside = padded([np.ones(len(one.words), dtype=bool) for one in readings])
-    words, segment = padded([one.words for one in readings]), padded([one.segment for one in readings])
-    visible, erasable = padded([one.visible for one in readings]), padded([one.token != STAYS for one in readings])
+    inside = pad([np.ones(len(one.words), dtype=bool) for one in readings])
+    words, segment = pad([one.words for one in readings]), pad([one.segment for one in readings])
+    visible, erasable = pad([one.visible for one in readings]), pad([one.token != STAYS for one in readings])
     return PaddedReadings(words, segment, inside, visible, erasable)

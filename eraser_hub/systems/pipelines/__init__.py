@@ -1,1 +1,1 @@
-"""Pipelines: a selector cuts an extract out of the text, a classifier reads the extract and nothing else."""
+"""Pipelines: a selector cuts an extract out of the text, and a classifier reads only the extract."""

@@ -1,7 +1,7 @@
-"""A selector and a classifier of what it selects, as one model of ``explain``; what the classifier may read.
+"""A selector and a classifier of its selection, as one model of ``explain``.
 
-A selector gives sentences that an identifier picks, or tokens that an explainer attends to. A pipeline's folder holds
-``config.json`` with every hyper-parameter, and a folder for each stage, a model of its own.
+A selector returns sentences that an identifier picks, or tokens that an explainer attends to. A pipeline's folder holds
+``config.json`` with every hyper-parameter, and a folder for each stage, which is a model of its own.
 """
 
 from __future__ import annotations
@@ -27,57 +27,57 @@ OTHER, EVIDENCE = SENTENCE_LABELS = ("other", "evidence")
 Labelled = tuple[list[Instance], list[str]]  # and their labels
 
 
-def sentence_bounds(instance: Instance) -> list[tuple[int, int]]:
-    """Where each sentence begins and ends, in flat token positions."""
+def find_sentence_bounds(instance: Instance) -> list[tuple[int, int]]:
+    """Return the start and end of each sentence, in flat token positions."""
     return list(pairwise(accumulate((size for sizes in instance.sentence_sizes for size in sizes), initial=0)))
 
 
-def sentences_as_instances(instance: Instance) -> list[Instance]:
-    """Each sentence as a text of one document, with the query."""
+def make_sentence_instances(instance: Instance) -> list[Instance]:
+    """Return each sentence as a text of one document, with the query."""
     tokens = instance.tokens
     return [
         Instance(f"{instance.id}[{start}:{end}]", instance.query, ("sentence",), (tuple(tokens[start:end]),))
-        for start, end in sentence_bounds(instance)
+        for start, end in find_sentence_bounds(instance)
     ]
 
 
-def evidence_sentences(instance: Instance) -> list[int]:
-    """Numbers of the sentences that hold a token of the human rationale, ascending."""
+def find_evidence_sentences(instance: Instance) -> list[int]:
+    """Return the ascending numbers of the sentences that hold a token of the human rationale."""
     flags = [flag for document in instance.rationale or () for flag in document]
-    return [number for number, (start, end) in enumerate(sentence_bounds(instance)) if any(flags[start:end])]
+    return [number for number, (start, end) in enumerate(find_sentence_bounds(instance)) if any(flags[start:end])]
 
 
-def to_identify(instances: Sequence[Instance]) -> Labelled:
-    """Every sentence of the instances that have a human rationale, labelled by whether it holds some of it."""
+def make_sentence_examples(instances: Sequence[Instance]) -> Labelled:
+    """Return the sentences of instances with a human rationale, labelled as evidence or other."""
     sentences, labels = list[Instance](), list[str]()
     for one in instances:
-        gold = set(evidence_sentences(one))
+        gold = set(find_evidence_sentences(one))
         if gold:
-            each = sentences_as_instances(one)
+            each = make_sentence_instances(one)
             sentences += each
             labels += [EVIDENCE if number in gold else OTHER for number in range(len(each))]
     return sentences, labels
 
 
-def to_classify(instances: Sequence[Instance], labels: Sequence[str], number: int) -> Labelled:
-    """The human rationale's sentences, ``number`` together, each with its instance's label (teacher forcing)."""
-    extracts, theirs = list[Instance](), list[str]()
+def make_extract_examples(instances: Sequence[Instance], labels: Sequence[str], number: int) -> Labelled:
+    """Return the human rationale's sentences in groups of ``number``, with the instance's label."""
+    extracts, extract_labels = list[Instance](), list[str]()
     for one, label in zip(instances, labels, strict=True):
-        bounds, gold = sentence_bounds(one), evidence_sentences(one)
+        bounds, gold = find_sentence_bounds(one), find_evidence_sentences(one)
         for start in range(0, len(gold), number):
             kept = np.zeros(one.bounds[-1], dtype=bool)
             for sentence in gold[start : start + number]:
                 kept[slice(*bounds[sentence])] = True
             extracts.append(one.only(kept))
-            theirs.append(label)
-    return extracts, theirs
+            extract_labels.append(label)
+    return extracts, extract_labels
 
 
-def sampled(labels: Sequence[str], negatives: float, seed: int) -> Callable[[int], NDArray[np.int64]]:
-    """What an epoch trains on: all evidence sentences, and ``negatives`` times as many others, drawn anew each time.
+def make_sampler(labels: Sequence[str], negatives: float, seed: int) -> Callable[[int], NDArray[np.int64]]:
+    """Return a function that samples an epoch: all evidence sentences, and ``negatives`` times as many others.
 
     Returns:
-        epoch -> ascending numbers among ``labels``.
+        epoch -> ascending numbers among ``labels``; the others are drawn anew in each epoch.
     """
     marked = np.array([label == EVIDENCE for label in labels], dtype=bool)
     evidence, others = np.flatnonzero(marked), np.flatnonzero(~marked)
@@ -90,28 +90,28 @@ def sampled(labels: Sequence[str], negatives: float, seed: int) -> Callable[[int
     return draw
 
 
-def by_document(instance: Instance, scores: Sequence[float]) -> tuple[tuple[float, ...], ...]:
-    """Scores of an instance's sentences, for each document."""
+def group_by_document(instance: Instance, scores: Sequence[float]) -> tuple[tuple[float, ...], ...]:
+    """Group the scores of an instance's sentences by document."""
     values: Iterator[float] = iter(scores)
     return tuple(tuple(next(values) for _ in sizes) for sizes in instance.sentence_sizes)
 
 
 class Selector(ABC):
-    """Decides which tokens of a text the classifier reads; ``model`` is the stage that it asks."""
+    """A selector of the tokens that the classifier reads; ``model`` is the stage that it runs."""
 
     model: Adapter
 
     @abstractmethod
     def select(self, instances: Sequence[Instance]) -> list[Selection]:
-        """The selection from each text; none from a text without tokens."""
+        """Return the selection from each text; an empty one from a text without tokens."""
 
 
 class SentenceSelector(Selector):
-    """The sentences that are most probably evidence (Lehman et al., 2019); of equal ones the first of the text.
+    """A selector of the sentences that are most probably evidence (Lehman et al., 2019); the first of equal ones wins.
 
     Args:
-        identifier: tells :data:`SENTENCE_LABELS` apart, one sentence at a time.
-        number: of sentences.
+        identifier: A classifier of single sentences by :data:`SENTENCE_LABELS`.
+        number: Number of sentences.
     """
 
     def __init__(self, identifier: Adapter, number: int) -> None:
@@ -119,44 +119,46 @@ class SentenceSelector(Selector):
         self._probabilities, self._column = TextProbabilities(identifier), identifier.label_names.index(EVIDENCE)
 
     def select(self, instances: Sequence[Instance]) -> list[Selection]:
-        sentences = [sentences_as_instances(one) for one in instances]
+        """Return the selected sentences of each text."""
+        sentences = [make_sentence_instances(one) for one in instances]
         flat = [sentence for each in sentences for sentence in each]
-        scores = self._probabilities.of(flat)[:, self._column] if flat else np.zeros(0)
+        scores = self._probabilities.compute(flat)[:, self._column] if flat else np.zeros(0)
         parts = np.split(scores, np.cumsum([len(each) for each in sentences])[:-1])
-        return [self._best(one, part) for one, part in zip(instances, parts, strict=True)]
+        return [self._select_best(one, part) for one, part in zip(instances, parts, strict=True)]
 
-    def _best(self, one: Instance, scores: NDArray[np.float64]) -> Selection:
-        bounds = sentence_bounds(one)
+    def _select_best(self, one: Instance, scores: NDArray[np.float64]) -> Selection:
+        bounds = find_sentence_bounds(one)
         chosen = [np.arange(*bounds[number]) for number in sorted(ranking(scores)[: self.number].tolist())]
-        return Selection(np.concatenate([NONE, *chosen]), by_document(one, scores.tolist()))
+        return Selection(np.concatenate([NONE, *chosen]), group_by_document(one, scores.tolist()))
 
 
 class AttentionSelector(Selector):
-    """The tokens that a classifier of the full text attends to most (Jain et al., 2020).
+    """A selector of the tokens that a classifier of the full text attends to most (Jain et al., 2020).
 
     Args:
-        explainer: the classifier.
-        share: of the text's tokens that are selected, counted by :func:`erasure.tokens_at`.
-        extractor: ``top-k`` for single tokens, ``contiguous`` for the neighbours whose attention sums up to most (of
-            equal ones the first).
+        explainer: The classifier.
+        share: Share of the text's tokens to select, counted by :func:`erasure.tokens_at`.
+        extractor: ``top-k`` for single tokens, ``contiguous`` for the neighbours of largest total attention (the first
+            of equal ones).
     """
 
     def __init__(self, explainer: Adapter, share: float, extractor: str) -> None:
         self.model, self.share, self.extractor = explainer, share, extractor
 
     def select(self, instances: Sequence[Instance]) -> list[Selection]:
+        """Return the selected tokens of each text."""
         encoded = [self.model.encode(one) for one in instances if one.bounds[-1]]
         rows = iter(self.model.scores("attention", encoded, [0] * len(encoded), 0)) if encoded else iter(())
-        return [Selection(self._best(next(rows)) if one.bounds[-1] else NONE) for one in instances]
+        return [Selection(self._select_best(next(rows)) if one.bounds[-1] else NONE) for one in instances]
 
-    def _best(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
-        return best_window(scores, self.share) if self.extractor == "contiguous" else top(scores, self.share)
+    def _select_best(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
+        return find_best_window(scores, self.share) if self.extractor == "contiguous" else top(scores, self.share)
 
 
-def best_window(scores: NDArray[np.float64], share: float) -> NDArray[np.int64]:
-    """The positions of ``share`` of the tokens, all in a row, whose scores sum up to most; the first of equal ones.
+def find_best_window(scores: NDArray[np.float64], share: float) -> NDArray[np.int64]:
+    """Return the positions of ``share`` of the tokens, in a row, of largest total score; the first of equals.
 
-    >>> best_window(np.array([0.0, 3.0, 1.0, 2.0, 1.0]), 0.6)
+    >>> find_best_window(np.array([0.0, 3.0, 1.0, 2.0, 1.0]), 0.6)
     array([1, 2, 3])
     """
     size = tokens_at(share, len(scores))
@@ -169,27 +171,29 @@ def best_window(scores: NDArray[np.float64], share: float) -> NDArray[np.int64]:
 
 
 @dataclass(slots=True)
-class Whole(Encoded):
-    """An instance; an erased one is the instance without the erased tokens, from which is selected anew."""
+class PipelineInstance(Encoded):
+    """An instance; an erased one lacks the erased tokens, and the selector selects anew."""
 
     instance: Instance
 
     def view(self, kept: NDArray[np.bool_], erase: str) -> View:
+        """Return the instance without the tokens that are not kept."""
         if erase != "remove":
             words = f"`erase` {erase}: a pipeline cuts its extract out of the text; use `erase` remove"
             raise DataError(words, rule="unsupported")
-        left = self.instance.only(kept)
-        digest = hashlib.blake2b(repr((left.query, left.documents, left.sentences)).encode(), digest_size=16).digest()
-        return View((digest,), (len(left.query) + left.bounds[-1],), left)
+        rest = self.instance.only(kept)
+        digest = hashlib.blake2b(repr((rest.query, rest.documents, rest.sentences)).encode(), digest_size=16).digest()
+        return View((digest,), (len(rest.query) + rest.bounds[-1],), rest)
 
 
 class RationalePipeline(Adapter):
-    """A pipeline: of every text, erased ones too, the classifier reads the extract alone.
+    """A pipeline whose classifier reads only the extract of every text, erased texts included.
 
     Args:
-        selector: decides what the extract is.
-        classifier: its labels are the pipeline's.
-        uses_query: whether any of the two sees the query.
+        selector: The selector of the extract.
+        classifier: The classifier; its labels are the pipeline's.
+        uses_query: True if any of the two sees the query.
+        description: The name of the model in messages.
     """
 
     selects = True
@@ -202,33 +206,38 @@ class RationalePipeline(Adapter):
         for stage in (selector.model, classifier):
             stage.notes = self.notes  # what happens in a stage happens in the pipeline
 
-    def encode(self, instance: Instance) -> Whole:
-        return Whole(instance)
+    def encode(self, instance: Instance) -> PipelineInstance:
+        """Return the instance as the pipeline reads it."""
+        return PipelineInstance(instance)
 
     def forward(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
+        """Return probabilities of shape (views, labels)."""
         instances = [view.data for view, _ in units]
-        extracts = map(extract, instances, self.selector.select(instances))
-        return self._classifier.of(list(extracts))
+        extracts = map(cut_extract, instances, self.selector.select(instances))
+        return self._classifier.compute(list(extracts))
 
     def selections(self, encoded: Sequence[Encoded]) -> list[Selection]:
+        """Return the extract of each instance."""
         return self.selector.select([one.instance for one in encoded])
 
 
-def extract(instance: Instance, selection: Selection) -> Instance:
-    """What the classifier reads: the selected tokens, and the query."""
+def cut_extract(instance: Instance, selection: Selection) -> Instance:
+    """Return what the classifier reads: the selected tokens and the query."""
     kept = np.zeros(instance.bounds[-1], dtype=bool)
     kept[selection.positions] = True
     return instance.only(kept)
 
 
-def pipeline_of(folder: Path, stages: Mapping[str, Adapter], uses_query: bool | None) -> RationalePipeline:
-    """A pipeline of opened stages, as the folder's ``config.json`` says.
+def open_pipeline(folder: Path, stages: Mapping[str, Adapter], uses_query: bool | None) -> RationalePipeline:
+    """Return the pipeline of opened stages that the folder's ``config.json`` describes.
 
     Args:
-        uses_query: None: as it was trained.
+        folder: The folder of the pipeline.
+        stages: The opened stages by name.
+        uses_query: Overrides the setting of the training; None keeps it.
 
     Raises:
-        DataError: a ``config.json`` that is missing or damaged, or of other stages.
+        DataError: ``config.json`` is missing, damaged, or of other stages.
     """
     path = folder / "config.json"
     try:
@@ -239,9 +248,9 @@ def pipeline_of(folder: Path, stages: Mapping[str, Adapter], uses_query: bool | 
             selector = SentenceSelector(stages["identifier"], hyper["sentences"])
         else:
             selector = AttentionSelector(stages["explainer"], hyper["share"], hyper["extractor"])
-        asks = config["uses_query"] if uses_query is None else uses_query
-        about = f"{config['system']} {folder.name}"
-        return RationalePipeline(selector, stages["classifier"], uses_query=asks, description=about)
+        sees_query = config["uses_query"] if uses_query is None else uses_query
+        description = f"{config['system']} {folder.name}"
+        return RationalePipeline(selector, stages["classifier"], uses_query=sees_query, description=description)
     except (OSError, ValueError, KeyError, TypeError) as error:
         words = f"expected a pipeline's config.json, found {show(str(error))}"
         raise DataError(words, rule="model", file=path) from error

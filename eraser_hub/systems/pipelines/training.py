@@ -1,4 +1,4 @@
-"""Train a pipeline: a selector and a classifier of what it selects, one after the other, no weights shared."""
+"""Train a pipeline: a selector, then a classifier of its selection; they share no weights."""
 
 from __future__ import annotations
 
@@ -17,16 +17,23 @@ from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.open import open_model
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError
-from eraser_hub.systems.data import Data, Labelled, Training, is_marked
-from eraser_hub.systems.evaluation import CHUNK, TextProbabilities, figures_of
+from eraser_hub.systems.data import Data, Labelled, Training, has_rationale
+from eraser_hub.systems.evaluation import CHUNK, TextProbabilities, compute_figures
 from eraser_hub.systems.finetuning import finetune
-from eraser_hub.systems.folder import CHECKPOINT, saving, unfinished, write_facts
-from eraser_hub.systems.grid import Judged, best_of_grid
+from eraser_hub.systems.folder import CHECKPOINT, checkpoint_dir, mark_saving, write_facts
+from eraser_hub.systems.grid import TrialScore, train_grid
 from eraser_hub.systems.networks.training import train_network
-from eraser_hub.systems.recipe import CLASSIFICATION
 from eraser_hub.systems.system import NetworkSystem
+from eraser_hub.systems.train_config import CLASSIFICATION
 
-from .pipeline import SENTENCE_LABELS, AttentionSelector, extract, sampled, to_classify, to_identify
+from .pipeline import (
+    SENTENCE_LABELS,
+    AttentionSelector,
+    cut_extract,
+    make_extract_examples,
+    make_sampler,
+    make_sentence_examples,
+)
 
 CONFIG = "config.json"
 LEAST = 1e-12  # of a probability whose logarithm is taken
@@ -34,135 +41,136 @@ Stages = Callable[[NetworkSystem, Training, Any], None]  # train all stages by t
 
 
 def train_sentence_pipeline(system: NetworkSystem, training: Training) -> None:
-    """Train and save an identifier of evidence sentences, and a classifier of what it identifies.
+    """Train and save an identifier of evidence sentences, and a classifier of these sentences.
 
     Raises:
-        DataError: no human rationales; what the training of a stage raises.
+        DataError: No human rationales, or the training of a stage fails.
     """
-    _train_pipeline(system, training, _sentence_stages)
+    _train_pipeline(system, training, _train_sentence_stages)
 
 
 def train_token_pipeline(system: NetworkSystem, training: Training) -> None:
-    """Train and save a classifier of full texts that explains them by attention, and a classifier of the extracts."""
-    _train_pipeline(system, training, _token_stages)
+    """Train and save a classifier of full texts that selects by attention, and a classifier of its extracts."""
+    _train_pipeline(system, training, _train_token_stages)
 
 
 def _train_pipeline(system: NetworkSystem, training: Training, stages: Stages) -> None:
     """Train and save a pipeline that ``explain`` opens."""
     # the whole pipeline is judged, which selects by itself: the classifier's own validation is on human rationales
-    judge = partial(_judged, data=training.data)
-    place, rows = best_of_grid(training, partial(_train_stages, system, stages), judge)
+    score_pipeline = partial(_judge, data=training.data)
+    place, rows = train_grid(training, partial(_train_stages, system, stages), score_pipeline)
     out = training.out
-    with saving(out):
+    with mark_saving(out):
         for name in system.stages:
             shutil.rmtree(out / name, ignore_errors=True)
             (place / name).replace(out / name)
         (place / CONFIG).replace(out / CONFIG)
-        write_facts({**_facts_of(system, training), **({"grid": rows} if rows else {})}, out)
+        write_facts({**_make_facts(system, training), **({"grid": rows} if rows else {})}, out)
 
 
-def _judged(folder: Path, data: Data) -> Judged:
-    """A whole pipeline on the validation split, by accuracy, then by cross entropy."""
+def _judge(folder: Path, data: Data) -> TrialScore:
+    """Evaluate a pipeline on the validation split, by accuracy, then by cross entropy."""
     model = open_model(folder, precision="float32")
     align_labels(model, data.label_names)
     instances, labels = data.validation
-    asked, numbers = TextProbabilities(model), [data.label_names.index(label) for label in labels]
-    parts = [asked.of(instances[start : start + CHUNK]) for start in range(0, len(instances), CHUNK)]
+    text_probabilities, numbers = TextProbabilities(model), [data.label_names.index(label) for label in labels]
+    parts = [text_probabilities.compute(instances[start : start + CHUNK]) for start in range(0, len(instances), CHUNK)]
     probabilities = np.concatenate(parts)
     right = probabilities[np.arange(len(numbers)), numbers]
-    accuracy = figures_of(numbers, probabilities.argmax(axis=1).tolist())["accuracy"]
+    accuracy = compute_figures(numbers, probabilities.argmax(axis=1).tolist())["accuracy"]
     loss = float(-np.log(np.maximum(right, LEAST)).mean())
-    return Judged((accuracy, -loss), {"accuracy": accuracy, "loss": loss})
+    return TrialScore((accuracy, -loss), {"accuracy": accuracy, "loss": loss})
 
 
 def _train_stages(system: NetworkSystem, stages: Stages, training: Training) -> Path:
-    """Train a pipeline's stages in the training's folder, make it a model's, and return it."""
+    """Train a pipeline's stages in the training's folder, complete it to a model, and return it."""
     folder = training.folder
-    hyper: Any = system.hyper_of(training.recipe)
+    hyper: Any = system.make_hyper(training.config)
     if getattr(hyper, "share", None) == 0:
         hyper = replace(hyper, share=training.share())
         words = "the average rationale's share; `hyper` share=SHARE takes another"
         training.say(f"extracts {hyper.share:g} of the tokens, {words}")
     stages(system, training, hyper)
-    config = {**training.config(stages=system.stages), "hyper": asdict(hyper)}
+    config = {**training.describe(stages=system.stages), "hyper": asdict(hyper)}
     atomic_write(folder / CONFIG, (json.dumps(config, ensure_ascii=False, indent=2) + "\n").encode())
-    write_facts(_facts_of(system, training), folder)
+    write_facts(_make_facts(system, training), folder)
     return folder
 
 
-def _facts_of(system: NetworkSystem, training: Training) -> dict[str, Any]:
-    recipe = training.recipe
-    return {**training.facts, "network": recipe.model, "stages": list(system.stages), "seed": recipe.seed}
+def _make_facts(system: NetworkSystem, training: Training) -> dict[str, Any]:
+    config = training.config
+    return {**training.facts, "network": config.model, "stages": list(system.stages), "seed": config.seed}
 
 
-def _stage(system: NetworkSystem, training: Training, hyper: Any, name: str, data: Callable[[], Data]) -> Path:
-    """Train a stage where that was not done before a stop; gives its folder.
+def _train_stage(system: NetworkSystem, training: Training, hyper: Any, name: str, data: Callable[[], Data]) -> Path:
+    """Train a stage unless it was trained before a stop; return its folder.
 
-    The names of the stages that are done stand in the training's checkpoint.
+    The training's checkpoint lists the names of finished stages.
     """
-    recipe, say = training.recipe, training.say
+    config, say = training.config, training.say
     place, path = training.folder / name, training.folder / CHECKPOINT
-    done = json.loads(path.read_text("utf-8")) if path.is_file() else []
-    if name in done:
+    finished = json.loads(path.read_text("utf-8")) if path.is_file() else []
+    if name in finished:
         say(f"{name}: trained before the stop")
         return place
-    atomic_write(path, json.dumps(done).encode())  # from here on there is something to go on with
-    what = data()
-    say(f"{name}: {len(what.train[0])} texts")
-    facts = {**training.facts, "uses_query": what.uses_query, "label_names": list(what.label_names), "stage": name}
-    with unfinished(place, {"stage": name}, recipe.resume and place.is_dir(), say) as folder:
-        stage = replace(training, data=what, out=place, folder=folder, facts=facts)
+    atomic_write(path, json.dumps(finished).encode())  # from here on there is something to go on with
+    stage_data = data()
+    say(f"{name}: {len(stage_data.train[0])} texts")
+    names = list(stage_data.label_names)
+    facts = {**training.facts, "uses_query": stage_data.uses_query, "label_names": names, "stage": name}
+    with checkpoint_dir(place, {"stage": name}, config.resume and place.is_dir(), say) as folder:
+        stage = replace(training, data=stage_data, out=place, folder=folder, facts=facts)
         if system.network:
             train_network(system, stage)
         else:
-            encoder = replace(recipe, model=recipe.encoder, encoder="", task=CLASSIFICATION, window=hyper.window)
-            finetune(replace(stage, recipe=encoder, facts={**facts, "task": CLASSIFICATION}), hyper)
-    atomic_write(path, json.dumps([*done, name]).encode())
+            encoder = replace(config, model=config.encoder, encoder="", task=CLASSIFICATION, window=hyper.window)
+            finetune(replace(stage, config=encoder, facts={**facts, "task": CLASSIFICATION}), hyper)
+    atomic_write(path, json.dumps([*finished, name]).encode())
     return place
 
 
-def _sentence_stages(system: NetworkSystem, training: Training, hyper: Any) -> None:
-    """An identifier of evidence sentences, and a classifier of the human rationale's (teacher forcing)."""
-    data, seed = training.data, training.recipe.seed
-    sentences, labels = to_identify(data.train[0])
+def _train_sentence_stages(system: NetworkSystem, training: Training, hyper: Any) -> None:
+    """Train an identifier of evidence sentences, and a classifier of human rationales (teacher forcing)."""
+    data, seed = training.data, training.config.seed
+    sentences, labels = make_sentence_examples(data.train[0])
     if not sentences:
-        words = f"{training.recipe.model} learns which sentences are evidence from human rationales, found none in "
+        words = f"{training.config.model} learns which sentences are evidence from human rationales, found none in "
         raise DataError(words + f"{len(data.train[0])} instances", rule="span-missing")
-    without = sum(not is_marked(one) for one in data.train[0])
+    without = sum(not has_rationale(one) for one in data.train[0])
     if without:
         training.say(f"{without} of {len(data.train[0])} instances have no human rationale: left out")
 
-    def identification() -> Data:
-        draw = sampled(labels, hyper.negatives, seed)
-        unseen = to_identify(data.validation[0])
-        if unseen[0]:
-            chosen = sampled(unseen[1], hyper.negatives, seed)(0)
-            unseen = [unseen[0][number] for number in chosen], [unseen[1][number] for number in chosen]
-        return Data((sentences, labels), unseen, SENTENCE_LABELS, data.uses_query, draw)
+    def make_identifier_data() -> Data:
+        draw = make_sampler(labels, hyper.negatives, seed)
+        validation = make_sentence_examples(data.validation[0])
+        if validation[0]:
+            chosen = make_sampler(validation[1], hyper.negatives, seed)(0)
+            validation = [validation[0][number] for number in chosen], [validation[1][number] for number in chosen]
+        return Data((sentences, labels), validation, SENTENCE_LABELS, data.uses_query, draw)
 
-    def classification() -> Data:
-        train, validation = (to_classify(*part, hyper.sentences) for part in (data.train, data.validation))
+    def make_classifier_data() -> Data:
+        train, validation = (make_extract_examples(*part, hyper.sentences) for part in (data.train, data.validation))
         return replace(data, train=train, validation=validation)
 
-    for name, stage in zip(system.stages, (identification, classification), strict=True):
-        _stage(system, training, hyper, name, stage)
+    for name, stage in zip(system.stages, (make_identifier_data, make_classifier_data), strict=True):
+        _train_stage(system, training, hyper, name, stage)
 
 
-def _token_stages(system: NetworkSystem, training: Training, hyper: Any) -> None:
-    """A classifier of full texts that explains them by attention, and a classifier of the extracts."""
+def _train_token_stages(system: NetworkSystem, training: Training, hyper: Any) -> None:
+    """Train a classifier of full texts that selects by attention, and a classifier of its extracts."""
     data, (explainer, classifier) = training.data, system.stages
-    place = _stage(system, training, hyper, explainer, lambda: data)
+    place = _train_stage(system, training, hyper, explainer, lambda: data)
 
-    def cut_out(part: Labelled) -> Labelled:
+    def cut_extracts(part: Labelled) -> Labelled:
         selector = AttentionSelector(open_model(place, precision="float32"), hyper.share, hyper.extractor)
         cut = list[Instance]()
         for start in range(0, len(part[0]), CHUNK):
             texts: Sequence[Instance] = part[0][start : start + CHUNK]
-            extracts = map(extract, texts, selector.select(texts))
+            extracts = map(cut_extract, texts, selector.select(texts))
             cut += [replace(one, rationale=None, evidence_documents=()) for one in extracts]
         return cut, part[1]
 
-    def classification() -> Data:
-        return replace(data, train=cut_out(data.train), validation=cut_out(data.validation))
+    def make_classifier_data() -> Data:
+        return replace(data, train=cut_extracts(data.train), validation=cut_extracts(data.validation))
 
-    _stage(system, training, hyper, classifier, classification)
+    _train_stage(system, training, hyper, classifier, make_classifier_data)

@@ -15,7 +15,7 @@ from eraser_hub.attribution.open import open_model
 from eraser_hub.attribution.runner import Runner
 from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.records.errors import DataError
-from eraser_hub.systems.baselines import pipeline_for
+from eraser_hub.systems.baselines import build_pipeline
 from eraser_hub.systems.system import SYSTEMS
 
 from ...refusals import refused
@@ -37,7 +37,7 @@ DOCUMENT = "Good film good unknown bad the \u200b plot"
 
 
 def fitted(features: str = "words", baseline: str = "logistic-regression", size: float = 1.0, labels=LABELS):
-    return pipeline_for(SYSTEMS[baseline](), features, size, 1).fit(TEXTS, labels)
+    return build_pipeline(SYSTEMS[baseline](), features, size, 1).fit(TEXTS, labels)
 
 
 def opened(pipeline, **more) -> PipelineModel:
@@ -206,7 +206,7 @@ def test_counting_from_ids_equals_the_pipeline(baseline, erase):
 
 def test_character_ngrams_of_chinese():
     texts = ["好电影", "真好", "坏电影", "真坏"]
-    pipeline = pipeline_for(SYSTEMS["logistic-regression"](), "characters", 1.0, 1).fit(texts, ["a", "a", "b", "b"])
+    pipeline = build_pipeline(SYSTEMS["logistic-regression"](), "characters", 1.0, 1).fit(texts, ["a", "a", "b", "b"])
     adapter = opened(pipeline, joiner="")
     one = Instance("x", (), ("s",), (("电", "影", "真", "好", "OK"),))
     found, coefficients = scores_of(adapter, one, "coefficients")
@@ -322,7 +322,7 @@ def test_full_input_of_ten_thousand_tokens():
 def test_bags_cut_in_word_order_are_the_pipelines_own_counts(erase, uses_query):
     from eraser_hub.attribution.adapters.scikit_learn import MASK, PAD, PipelineModel
 
-    fitted = pipeline_for(SYSTEMS["logistic-regression"](), "words", 1.0, 1).fit(
+    fitted = build_pipeline(SYSTEMS["logistic-regression"](), "words", 1.0, 1).fit(
         [f"the good film {MASK} {PAD}", "a bad bad film plot"], ["POS", "NEG"]
     )
     model = PipelineModel(fitted, uses_query=uses_query)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from eraser_hub.systems.networks.classifiers import AdditiveAttention, Shape, TokenNetwork, pooled
+from eraser_hub.systems.networks.classifiers import AdditiveAttention, Shape, TokenNetwork, pool_states
 from eraser_hub.systems.networks.embedders import WordEmbedder
 from eraser_hub.systems.networks.readings import Vocabulary
 from eraser_hub.systems.system import SYSTEMS
@@ -38,4 +38,4 @@ class GoldenNetwork(TokenNetwork):
         return self.weights(vectors, batch.visible)
 
     def logits(self, vectors, batch):
-        return self.head(pooled(vectors, self.attention(vectors, batch)))
+        return self.head(pool_states(vectors, self.attention(vectors, batch)))

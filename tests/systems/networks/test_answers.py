@@ -17,9 +17,9 @@ from eraser_hub.attribution.run import explain
 from eraser_hub.attribution.settings import ExplainSettings, settings_for
 from eraser_hub.attribution.transformers.question_answering import LONGEST_ANSWER
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.systems.data import Data, Training, span_of
-from eraser_hub.systems.recipe import ANSWERS, Recipe
+from eraser_hub.systems.data import Data, Training, find_answer_span
 from eraser_hub.systems.system import SYSTEMS
+from eraser_hub.systems.train_config import ANSWERS, TrainConfig
 from eraser_hub.systems.training import train_model
 from tests.attribution.conftest import told
 
@@ -31,7 +31,16 @@ pytestmark = needs("torch")
 
 @pytest.fixture(autouse=True, scope="module")
 def _late_imports() -> None:
-    global torch, AnswerNetwork, best_answer, WordEmbedder, AnswerPointer, batch_of, read, Shape, TaughtReading
+    global \
+        torch, \
+        AnswerNetwork, \
+        find_best_answer, \
+        WordEmbedder, \
+        AnswerPointer, \
+        pad_readings, \
+        read_instance, \
+        Shape, \
+        TaughtReading
     global train_network, RationaleSetAgreement, Vocabulary
     import torch
 
@@ -39,8 +48,8 @@ def _late_imports() -> None:
     from eraser_hub.systems.networks.classifiers import Shape, TaughtReading
     from eraser_hub.systems.networks.embedders import WordEmbedder
     from eraser_hub.systems.networks.matching import AnswerPointer
-    from eraser_hub.systems.networks.network_model import AnswerNetwork, best_answer
-    from eraser_hub.systems.networks.readings import Vocabulary, batch_of, read
+    from eraser_hub.systems.networks.network_model import AnswerNetwork, find_best_answer
+    from eraser_hub.systems.networks.readings import Vocabulary, pad_readings, read_instance
     from eraser_hub.systems.networks.training import train_network
 
 
@@ -77,13 +86,13 @@ def pointer(seed=0, size=4):
 
 
 def reading(network, one):
-    return read(one, network.embedder.lexicon, True, True).reading
+    return read_instance(one, network.embedder.lexicon, True, True).reading
 
 
 @pytest.mark.slow
 def test_it_learns_to_point_and_to_give_no_answer(tmp_path):
     train, (instances, answers) = data_of(range(300)), data_of(range(1000, 1100))
-    recipe = Recipe(
+    recipe = TrainConfig(
         dataset="made", model="match-lstm", hyper=(*SMALL, "epochs=12", "hidden_size=32", "learning_rate=0.01")
     )
     (tmp_path / "work").mkdir()
@@ -129,10 +138,10 @@ def test_probabilities_are_of_the_text_alone_and_batches_change_nothing():
     ]
     readings = [reading(network, one) for one in instances]
     with torch.no_grad():
-        together = torch.softmax(network(batch_of(readings, torch.device("cpu"))), dim=-1)
+        together = torch.softmax(network(pad_readings(readings, torch.device("cpu"))), dim=-1)
         for one, own, row in zip(instances, readings, together, strict=True):
             size = len(one.tokens) + 1
-            alone = torch.softmax(network(batch_of([own], torch.device("cpu"))), dim=-1)[0]
+            alone = torch.softmax(network(pad_readings([own], torch.device("cpu"))), dim=-1)[0]
             # the same sums of a few hundred products in another order
             np.testing.assert_allclose(row[:, :size], alone[:, :size], rtol=0, atol=2.0**-40)
             assert not row[:, size:].any() and row.sum(dim=1).tolist() == pytest.approx([1, 1], abs=2.0**-40)
@@ -142,7 +151,7 @@ def test_probabilities_are_of_the_text_alone_and_batches_change_nothing():
 def test_gradients_are_those_of_finite_differences():
     network = pointer(5)
     instances = [asked(number)[0] for number in (1, 4)]
-    batch = batch_of([reading(network, one) for one in instances], torch.device("cpu"))
+    batch = pad_readings([reading(network, one) for one in instances], torch.device("cpu"))
     examples = [
         TaughtReading(reading(network, one), span=span) for one, span in zip(instances, ((2, 3), (0, 0)), strict=True)
     ]
@@ -168,7 +177,7 @@ def test_gradients_are_those_of_finite_differences():
 def test_the_best_answer_is_the_best_of_all(size, seed):
     random = np.random.default_rng(seed)
     start, end = random.dirichlet(np.full(size + 1, 0.3), 2)
-    best = best_answer(start, end)
+    best = find_best_answer(start, end)
     spans = [(i, j) for i in range(1, size + 1) for j in range(i, min(i + LONGEST_ANSWER, size + 1))]
     assert best.p == max(start[i] * end[j] for i, j in [*spans, (0, 0)])
     assert (best.first, best.last) in [*spans, (0, 0)]
@@ -189,7 +198,7 @@ def test_the_best_answer_is_the_best_of_all(size, seed):
     ],
 )
 def test_where_an_answer_stands(tokens, answer, span):
-    assert span_of(tokens.split(), answer) == span
+    assert find_answer_span(tokens.split(), answer) == span
 
 
 @pytest.fixture(scope="module")
@@ -202,7 +211,7 @@ def built(samples, tmp_path_factory):
 
 
 def recipe_of(built, config, **more):
-    return Recipe(
+    return TrainConfig(
         dataset=str(built),
         config=config,
         split="test",

@@ -19,15 +19,15 @@ pytestmark = needs("torch")
 
 @pytest.fixture(autouse=True, scope="module")
 def _late_imports() -> None:
-    global embeddings_for, UNKNOWN, VOCABULARY
-    from eraser_hub.systems.networks.embedders import embeddings_for
+    global read_embeddings, UNKNOWN, VOCABULARY
+    from eraser_hub.systems.networks.embedders import read_embeddings
     from eraser_hub.systems.networks.readings import UNKNOWN, Vocabulary
 
     VOCABULARY = Vocabulary(["good", "film", "zebra", "plot"], lowercase=True)
 
 
 def table(path, words=None):
-    return embeddings_for(path, VOCABULARY, 1, (words if words is not None else []).append)
+    return read_embeddings(path, VOCABULARY, 1, (words if words is not None else []).append)
 
 
 @pytest.mark.parametrize("first", ["", "4 3\n"])

@@ -14,8 +14,8 @@ from eraser_hub.attribution.open import opener_of, opening_of
 from eraser_hub.attribution.run import explain
 from eraser_hub.attribution.settings import settings_for
 from eraser_hub.systems.data import Data, Training
-from eraser_hub.systems.recipe import Recipe
 from eraser_hub.systems.system import SYSTEMS
+from eraser_hub.systems.train_config import TrainConfig
 from eraser_hub.systems.training import train_model
 
 from ...needs import needs
@@ -63,7 +63,7 @@ def token_f1(instances, predictions):
 def trained(planted, folder, model, kind="word", query=False, **options):
     """The model after training, the predictions' instances, and what was said."""
     train, test = planted(kind, "train", 240, query), planted(kind, "test", 80, query)
-    recipe = Recipe(
+    recipe = TrainConfig(
         dataset="planted",
         config=None,
         split="train",
@@ -181,7 +181,7 @@ def test_a_model_that_selects_nothing_says_so(planted, tmp_path):
 
 
 def test_explain_erases_a_selector_s_own_rationale_unless_told_otherwise(hub, tmp_path):
-    job = Recipe(
+    job = TrainConfig(
         dataset=str(hub),
         config="movies",
         split="train",

@@ -23,8 +23,16 @@ pytestmark = needs("torch")
 
 @pytest.fixture(autouse=True, scope="module")
 def _late_imports() -> None:
-    global torch, AdditiveClassifier, WordEmbedder, network_of, NetworkModel, batch_of, erased, read
-    global AdditiveAttention, Recurrent, pooled, Shape, TaughtReading, TokenNetwork, GoldenNetwork, Vocabulary
+    global \
+        torch, \
+        AdditiveClassifier, \
+        WordEmbedder, \
+        build_network, \
+        NetworkModel, \
+        pad_readings, \
+        erase_tokens, \
+        read_instance
+    global AdditiveAttention, Recurrent, pool_states, Shape, TaughtReading, TokenNetwork, GoldenNetwork, Vocabulary
     import torch
 
     from eraser_hub.systems.networks.classifiers import (
@@ -34,12 +42,12 @@ def _late_imports() -> None:
         Shape,
         TaughtReading,
         TokenNetwork,
-        pooled,
+        pool_states,
     )
     from eraser_hub.systems.networks.embedders import WordEmbedder
-    from eraser_hub.systems.networks.files import network_of
+    from eraser_hub.systems.networks.files import build_network
     from eraser_hub.systems.networks.network_model import NetworkModel
-    from eraser_hub.systems.networks.readings import Vocabulary, batch_of, erased, read
+    from eraser_hub.systems.networks.readings import Vocabulary, erase_tokens, pad_readings, read_instance
 
     from .golden_network import GoldenNetwork
 
@@ -104,7 +112,7 @@ def small(name, apart=False, seed=0):
     torch.manual_seed(seed)
     hyper = replace(SYSTEMS[name].hyper, hidden_size=4, dropout=0.0)
     vocabulary = Vocabulary(WORDS, False)
-    network = network_of(name, hyper, Shape(2, apart), lambda layers: WordEmbedder(vocabulary, 3))
+    network = build_network(name, hyper, Shape(2, apart), lambda layers: WordEmbedder(vocabulary, 3))
     with torch.no_grad():
         for weights in network.parameters():
             weights.mul_(2)
@@ -115,8 +123,8 @@ def words_of(random, number):
     return tuple(random.choice(WORDS, number).tolist())
 
 
-def reading_of(network, one):
-    return read(one, network.embedder.lexicon, bool(one.query), network.shape.apart).reading
+def get_reading(network, one):
+    return read_instance(one, network.embedder.lexicon, bool(one.query), network.shape.apart).reading
 
 
 TEXTS = [(5, 3), (9, 1), (1, 4), (7, 2)]  # words of the document and of the query
@@ -133,12 +141,14 @@ def some_texts(seed=0):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_text_s_output_does_not_depend_on_those_beside_it(name):
     network = small(name, apart=SYSTEMS[name].reads_apart)
-    readings = [reading_of(network, one) for one in some_texts()]
-    together = network(batch_of(readings, torch.device("cpu")))
+    readings = [get_reading(network, one) for one in some_texts()]
+    together = network(pad_readings(readings, torch.device("cpu")))
     for reading, row in zip(readings, together, strict=True):
-        torch.testing.assert_close(network(batch_of([reading], torch.device("cpu")))[0], row, rtol=1e-12, atol=1e-12)
+        torch.testing.assert_close(
+            network(pad_readings([reading], torch.device("cpu")))[0], row, rtol=1e-12, atol=1e-12
+        )
     if network.attends:
-        batch = batch_of(readings, torch.device("cpu"))
+        batch = pad_readings(readings, torch.device("cpu"))
         weights = network.attention(network.embedder(batch), batch)
         assert not weights[~batch.visible].any()
 
@@ -146,7 +156,7 @@ def test_a_text_s_output_does_not_depend_on_those_beside_it(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_gradients_are_those_of_finite_differences(name):
     network = small(name, apart=SYSTEMS[name].reads_apart)
-    batch = batch_of([reading_of(network, one) for one in some_texts()], torch.device("cpu"))
+    batch = pad_readings([get_reading(network, one) for one in some_texts()], torch.device("cpu"))
     vectors = network.embedder(batch).detach().requires_grad_()
     (gradient,) = torch.autograd.grad(torch.softmax(network.logits(vectors, batch), dim=-1)[:, 0].sum(), vectors)
     random = np.random.default_rng(0)
@@ -166,8 +176,8 @@ def test_gradients_are_those_of_finite_differences(name):
 def test_weights_have_the_gradients_of_finite_differences(name):
     network = small(name, apart=SYSTEMS[name].reads_apart)
     instances = some_texts()
-    readings = [reading_of(network, one) for one in instances]
-    batch = batch_of(readings, torch.device("cpu"))
+    readings = [get_reading(network, one) for one in instances]
+    batch = pad_readings(readings, torch.device("cpu"))
 
     def loss():
         labels = torch.tensor([0, 1, 0, 1])
@@ -193,7 +203,7 @@ def test_weights_have_the_gradients_of_finite_differences(name):
 def test_a_sentence_reader_has_no_weights_that_nothing_trains(asked):
     """Where a query asks, no vector is learned to ask in its place."""
     network = small("lehman", apart=asked)
-    batch = batch_of([reading_of(network, one) for one in some_texts()], torch.device("cpu"))
+    batch = pad_readings([get_reading(network, one) for one in some_texts()], torch.device("cpu"))
     network(batch).sum().backward()
     assert [name for name, weights in network.named_parameters() if weights.grad is None] == []
     assert ("weights.query" in dict(network.named_parameters())) is not asked
@@ -232,7 +242,7 @@ def test_reinforce_has_the_gradient_of_the_expected_cost():
     """All 2^n selections of a short text: E[cost(z) grad log p(z)] against finite differences of E[cost(z)]."""
     network = small("lei-unsupervised")
     one = Instance("a", (), ("d",), (("w3", "w4", "w5", "w6"),))
-    batch = batch_of([reading_of(network, one)], torch.device("cpu"))
+    batch = pad_readings([get_reading(network, one)], torch.device("cpu"))
     choices = torch.tensor(np.array(np.meshgrid(*[[0, 1]] * 4)).reshape(4, -1).T).bool()
     label = torch.tensor([1])
 
@@ -240,8 +250,8 @@ def test_reinforce_has_the_gradient_of_the_expected_cost():
         rows = []
         for choice in choices:
             chosen = torch.cat([choice, torch.tensor([False])])[None]
-            cost = torch.nn.functional.cross_entropy(network.of_selection(batch, chosen), label, reduction="none")
-            rows.append((cost + network.hyper.sparsity * network.regulariser(batch, chosen)).detach())
+            cost = torch.nn.functional.cross_entropy(network.classify_selection(batch, chosen), label, reduction="none")
+            rows.append((cost + network.hyper.sparsity * network.compute_regulariser(batch, chosen)).detach())
         return torch.cat(rows)
 
     def log_probabilities():
@@ -274,15 +284,15 @@ def test_the_encoder_sees_nothing_that_was_not_selected(name):
         for place in np.flatnonzero(~chosen):
             if trial:
                 words[place] = str(random.choice(WORDS))
-        batch = batch_of([reading_of(network, replace(one, documents=(tuple(words),)))], torch.device("cpu"))
+        batch = pad_readings([get_reading(network, replace(one, documents=(tuple(words),)))], torch.device("cpu"))
         flags = torch.zeros_like(batch.erasable)
         flags[0, :12] = torch.from_numpy(chosen)
-        outputs.append(network.of_selection(batch, flags))
+        outputs.append(network.classify_selection(batch, flags))
     assert all(torch.equal(outputs[0], other) for other in outputs[1:])
     # neither does their number matter
     shorter = replace(one, documents=(tuple(np.asarray(one.documents[0])[chosen].tolist()),))
-    batch = batch_of([reading_of(network, shorter)], torch.device("cpu"))
-    torch.testing.assert_close(network.of_selection(batch, batch.erasable), outputs[0], rtol=1e-12, atol=1e-12)
+    batch = pad_readings([get_reading(network, shorter)], torch.device("cpu"))
+    torch.testing.assert_close(network.classify_selection(batch, batch.erasable), outputs[0], rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -298,8 +308,8 @@ def test_erased_words_do_not_matter(name, erase):
             str(random.choice(WORDS)) if trial and not stays else word
             for word, stays in zip(one.documents[0], kept, strict=True)
         ]
-        reading = erased(reading_of(network, replace(one, documents=(tuple(words),))), kept, erase)
-        outputs.append(network(batch_of([reading], torch.device("cpu"))))
+        reading = erase_tokens(get_reading(network, replace(one, documents=(tuple(words),))), kept, erase)
+        outputs.append(network(pad_readings([reading], torch.device("cpu"))))
     assert all(torch.equal(outputs[0], other) for other in outputs[1:])
 
 
@@ -316,22 +326,22 @@ def test_empty_texts_have_an_output(name):
 def test_lei_s_regulariser_counts_tokens_and_changes():
     network = small("lei")
     one = Instance("a", (), ("d",), (("w3", "w4", "w5", "w6"),))
-    batch = batch_of([reading_of(network, one)], torch.device("cpu"))
+    batch = pad_readings([get_reading(network, one)], torch.device("cpu"))
     chosen = torch.tensor([[True, False, False, True, False]])
     # two of four tokens, and two changes at three places between neighbours, of weight 2
-    assert float(network.regulariser(batch, chosen)[0]) == pytest.approx(0.5 + 2 * 2 / 3)
+    assert float(network.compute_regulariser(batch, chosen)[0]) == pytest.approx(0.5 + 2 * 2 / 3)
 
 
 def test_rationales_train_only_where_there_are_any():
     network = small("lei")
     one = Instance("a", (), ("d",), (("w3", "w4", "w5", "w6"),))
-    reading = reading_of(network, one)
-    batch = batch_of([reading, reading], torch.device("cpu"))
-    from eraser_hub.systems.networks.lei import rationale_loss
+    reading = get_reading(network, one)
+    batch = pad_readings([reading, reading], torch.device("cpu"))
+    from eraser_hub.systems.networks.lei import compute_rationale_loss
 
     gold = np.array([True, False, False, True, False])
     logits = torch.linspace(-1, 1, 10, dtype=torch.float64).view(2, 5)
-    both = rationale_loss(logits, batch, [TaughtReading(reading, 0, gold), TaughtReading(reading, 1)])
+    both = compute_rationale_loss(logits, batch, [TaughtReading(reading, 0, gold), TaughtReading(reading, 1)])
     p = torch.sigmoid(logits[0, :4])
     expected = -(torch.log(p[0]) + torch.log(1 - p[1]) + torch.log(1 - p[2]) + torch.log(p[3])) / 4
     assert float(both) == pytest.approx(float(expected), rel=1e-12)
@@ -340,7 +350,7 @@ def test_rationales_train_only_where_there_are_any():
 def test_the_additive_classifier_s_attention_is_a_distribution():
     network = small("glove-lstm")
     assert isinstance(network, AdditiveClassifier)
-    batch = batch_of([reading_of(network, one) for one in some_texts()], torch.device("cpu"))
+    batch = pad_readings([get_reading(network, one) for one in some_texts()], torch.device("cpu"))
     weights = network.attention(network.embedder(batch), batch)
     torch.testing.assert_close(weights.sum(dim=1), torch.ones(4, dtype=torch.float64), rtol=1e-12, atol=0)
 
@@ -348,7 +358,7 @@ def test_the_additive_classifier_s_attention_is_a_distribution():
 def test_the_lstm_s_attention_is_paper_002_s():
     network = small("lstm", apart=True)
     one = some_texts()[0]
-    batch = batch_of([reading_of(network, one)], torch.device("cpu"))
+    batch = pad_readings([get_reading(network, one)], torch.device("cpu"))
     weights = network.attention(network.embedder(batch), batch)[0].detach()
     vectors = network.embedder(batch)
     states = [
@@ -362,12 +372,12 @@ def test_the_lstm_s_attention_is_paper_002_s():
 
 
 def test_blind_selections_say_nothing_of_the_text_and_have_all_sizes():
-    from eraser_hub.systems.networks.lei import drawn_blindly
+    from eraser_hub.systems.networks.lei import draw_random_selections
 
     network = small("lei-unsupervised")
-    batch = batch_of([reading_of(network, one) for one in some_texts()], torch.device("cpu")).repeat(500)
+    batch = pad_readings([get_reading(network, one) for one in some_texts()], torch.device("cpu")).repeat(500)
     torch.manual_seed(0)
-    chosen = drawn_blindly(batch)
+    chosen = draw_random_selections(batch)
     assert not (chosen & ~batch.erasable).any()
     shares = (chosen.sum(dim=1) / batch.erasable.sum(dim=1))[2::4]  # of the text of one word and of the others
     assert set(shares.tolist()) == {0.0, 1.0}
@@ -380,9 +390,9 @@ def test_an_encoder_of_blind_selections_does_not_hear_the_generator(supervision)
     """Until the free epochs are over labels train the encoder alone; after them the generator learns from its loss."""
     network = small("lei")
     network.hyper = replace(network.hyper, random_selections=True, free_epochs=1, supervision=supervision)
-    readings = [reading_of(network, one) for one in some_texts()]
+    readings = [get_reading(network, one) for one in some_texts()]
     batch, examples = (
-        batch_of(readings, torch.device("cpu")),
+        pad_readings(readings, torch.device("cpu")),
         [TaughtReading(one, number % 2) for number, one in enumerate(readings)],
     )
     for network.epoch in (0, 1):
@@ -398,10 +408,10 @@ def test_an_encoder_of_blind_selections_does_not_hear_the_generator(supervision)
 
 def test_entropy_keeps_a_generator_from_certainty():
     """Its gradient leads a logit towards 0, by p (1 - p) times the logit; without it a certain generator stays."""
-    from eraser_hub.systems.networks.lei import entropy
+    from eraser_hub.systems.networks.lei import compute_entropy
 
     logits = torch.tensor([-6.0, -1.0, 0.0, 3.0], dtype=torch.float64, requires_grad=True)
-    values = entropy(logits)
+    values = compute_entropy(logits)
     p = torch.sigmoid(logits)
     torch.testing.assert_close(values, -p * p.log() - (1 - p) * (1 - p).log(), rtol=1e-9, atol=1e-12)
     (gradient,) = torch.autograd.grad(values.sum(), logits)
@@ -409,8 +419,12 @@ def test_entropy_keeps_a_generator_from_certainty():
 
 
 def test_a_draw_is_judged_by_the_others():
-    from eraser_hub.systems.networks.lei import others_mean
+    from eraser_hub.systems.networks.lei import compute_others_mean
 
-    assert others_mean(torch.tensor([[1.0, 2.0, 6.0]])).tolist() == [[4.0, 3.5, 1.5]]
-    assert others_mean(torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 9.0]])).tolist() == [[4, 6.5], [3, 5.5], [2, 3]]
-    assert others_mean(torch.tensor([[5.0]])).tolist() == [[0.0]]
+    assert compute_others_mean(torch.tensor([[1.0, 2.0, 6.0]])).tolist() == [[4.0, 3.5, 1.5]]
+    assert compute_others_mean(torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 9.0]])).tolist() == [
+        [4, 6.5],
+        [3, 5.5],
+        [2, 3],
+    ]
+    assert compute_others_mean(torch.tensor([[5.0]])).tolist() == [[0.0]]

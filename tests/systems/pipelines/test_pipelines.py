@@ -21,14 +21,14 @@ from eraser_hub.systems.pipelines.pipeline import (
     AttentionSelector,
     RationalePipeline,
     SentenceSelector,
-    best_window,
-    evidence_sentences,
-    extract,
-    sampled,
-    sentence_bounds,
-    sentences_as_instances,
-    to_classify,
-    to_identify,
+    cut_extract,
+    find_best_window,
+    find_evidence_sentences,
+    find_sentence_bounds,
+    make_extract_examples,
+    make_sampler,
+    make_sentence_examples,
+    make_sentence_instances,
 )
 
 from ...refusals import refused
@@ -94,12 +94,12 @@ def test_instances_know_their_sentences_and_keep_them_where_they_are_cut():
 
 def test_sentences_for_training():
     one, bare = text(), text(marked=(), name="bare")
-    assert [" ".join(each.tokens) for each in sentences_as_instances(one)] == TEXT.split("\n")
-    assert evidence_sentences(one) == [1] and evidence_sentences(bare) == []
-    sentences, labels = to_identify([one, bare])
+    assert [" ".join(each.tokens) for each in make_sentence_instances(one)] == TEXT.split("\n")
+    assert find_evidence_sentences(one) == [1] and find_evidence_sentences(bare) == []
+    sentences, labels = make_sentence_examples([one, bare])
     assert len(sentences) == 4 and [number for number, label in enumerate(labels) if label == EVIDENCE] == [1]
     two = text(marked=(0, 7, 12), name="two")
-    extracts, theirs = to_classify([two, bare], ["POS", "NEG"], 2)
+    extracts, theirs = make_extract_examples([two, bare], ["POS", "NEG"], 2)
     assert [" ".join(each.tokens) for each in extracts] == [
         "the film is long . it is splendid indeed .",
         "the river was wide .",
@@ -109,10 +109,10 @@ def test_sentences_for_training():
 
 def test_negatives_are_drawn_anew_in_each_epoch():
     labels = [EVIDENCE if number % 10 == 0 else "other" for number in range(200)]
-    draw = sampled(labels, 1.0, seed=3)
+    draw = make_sampler(labels, 1.0, seed=3)
     assert all(len(draw(epoch)) == 40 and sum(labels[n] == EVIDENCE for n in draw(epoch)) == 20 for epoch in range(5))
     assert draw(1).tolist() == draw(1).tolist() != draw(2).tolist()
-    assert len(sampled(labels, 100.0, seed=3)(0)) == 200
+    assert len(make_sampler(labels, 100.0, seed=3)(0)) == 200
 
 
 @pytest.mark.parametrize(("number", "words"), [(1, "it is splendid indeed ."), (9, TEXT.replace("\n", " "))])
@@ -162,10 +162,11 @@ def test_the_classifier_reads_the_selection_and_nothing_else(sizes, data):
         tokens = tuple(f"w{place}" if place in kept else f"{other}{place}" for place in range(total))
         return Instance("x", ("q",), ("d",), (tokens,), sentences=(tuple(filter(None, sizes)),))
 
-    one, two = (extract(instance(other), Selection(positions)) for other in ("a", "b"))
+    one, two = (cut_extract(instance(other), Selection(positions)) for other in ("a", "b"))
     assert one == two and one.tokens == [f"w{place}" for place in positions]
     assert (
-        sum(map(sum, one.sentence_sizes)) == len(positions) and sentence_bounds(one)[-1:] == sentence_bounds(two)[-1:]
+        sum(map(sum, one.sentence_sizes)) == len(positions)
+        and find_sentence_bounds(one)[-1:] == find_sentence_bounds(two)[-1:]
     )
 
 
@@ -196,7 +197,7 @@ def test_attention_selects_top_tokens_or_neighbours():
 @given(st.lists(st.floats(-5, 5), max_size=12), st.floats(0, 1))
 def test_the_best_window_has_the_largest_sum(scores, share):
     row = np.array(scores)
-    positions, size = best_window(row, share), tokens_at(share, len(scores))
+    positions, size = find_best_window(row, share), tokens_at(share, len(scores))
     assert len(positions) == size and (np.diff(positions) == 1).all()
     sums = [row[start : start + size].sum() for start in range(len(scores) - size + 1)]
     # sums of at most twelve numbers up to 5 differ by rounding: 12 * 60 * 2**-53 is far below

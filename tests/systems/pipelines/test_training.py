@@ -14,9 +14,9 @@ from eraser_hub.attribution.open import opener_of, opening_of
 from eraser_hub.attribution.settings import settings_for
 from eraser_hub.samples.plant import CUES, FILLER
 from eraser_hub.systems.data import Data, Training
-from eraser_hub.systems.pipelines.pipeline import sentence_bounds
-from eraser_hub.systems.recipe import Recipe
+from eraser_hub.systems.pipelines.pipeline import find_sentence_bounds
 from eraser_hub.systems.system import SYSTEMS
+from eraser_hub.systems.train_config import TrainConfig
 from tests.attribution.conftest import told, word_tokenizer
 
 from ...needs import needs
@@ -76,7 +76,7 @@ def data_of(planted, size=160):
 def train(planted, folder, model, **options):
     """Train on planted words; the opened model, the test instances, and what was said."""
     data, test = data_of(planted, options.pop("size", 160))
-    recipe = Recipe(
+    recipe = TrainConfig(
         dataset="planted",
         config=None,
         split="train",
@@ -113,7 +113,7 @@ def token_f1(instances, predictions, by_sentence):
         if by_sentence:
             truth = {
                 place
-                for start, end in sentence_bounds(one)
+                for start, end in find_sentence_bounds(one)
                 if truth & set(range(start, end))
                 for place in range(start, end)
             }
@@ -189,7 +189,9 @@ def test_the_best_of_a_grid_is_kept_by_the_whole_pipeline(planted, tmp_path, mon
             raise KeyboardInterrupt
 
     data, _ = data_of(planted, 80)
-    job = Recipe(dataset="planted", model="lehman", **{name: options[name] for name in ("epochs", "hyper", "grid")})
+    job = TrainConfig(
+        dataset="planted", model="lehman", **{name: options[name] for name in ("epochs", "hyper", "grid")}
+    )
     said = list[str]()
     for recipe, say in ((job, stop), (replace(job, resume=True), said.append)):
         (tmp_path / "b").mkdir(exist_ok=True)
@@ -204,7 +206,7 @@ def test_the_best_of_a_grid_is_kept_by_the_whole_pipeline(planted, tmp_path, mon
 def test_a_pipeline_s_grid_needs_something_to_choose_by(planted, tmp_path):
     data, _ = data_of(planted, 8)
     bare = Data(data.train, ([], []), LABELS, False)
-    recipe = Recipe(dataset="d", model="lehman", grid=("clip=1,2",))
+    recipe = TrainConfig(dataset="d", model="lehman", grid=("clip=1,2",))
     with refused("option-missing", "`eval_split`", argument="grid"):
         pipeline_of(recipe, bare, tmp_path / "m", tmp_path, print, 0.1)
 
@@ -212,15 +214,15 @@ def test_a_pipeline_s_grid_needs_something_to_choose_by(planted, tmp_path):
 def test_what_cannot_be_trained_is_refused(planted, tmp_path):
     for model in ("bert-to-bert", "fresh"):
         with refused("option-missing", model, argument="encoder"):
-            SYSTEMS[model]().hyper_of(Recipe(dataset="d", model=model))
+            SYSTEMS[model]().make_hyper(TrainConfig(dataset="d", model=model))
     with refused("option-value", "extractor", "top-k, contiguous", "'best'"):
-        SYSTEMS["fresh"]().hyper_of(Recipe(dataset="d", model="fresh", encoder="x", hyper=("extractor=best",)))
+        SYSTEMS["fresh"]().make_hyper(TrainConfig(dataset="d", model="fresh", encoder="x", hyper=("extractor=best",)))
     with refused("option-value", "sentences", "1", "0"):
-        SYSTEMS["lehman"]().hyper_of(Recipe(dataset="d", model="lehman", hyper=("sentences=0",)))
+        SYSTEMS["lehman"]().make_hyper(TrainConfig(dataset="d", model="lehman", hyper=("sentences=0",)))
     data, _ = data_of(planted, 8)
     bare = Data(([one.rationale_only() for one in data.train[0]], data.train[1]), ([], []), LABELS, False)
     with refused("span-missing", "lehman", "8"):
-        pipeline_of(Recipe(dataset="d", model="lehman"), bare, tmp_path / "m", tmp_path, print)
+        pipeline_of(TrainConfig(dataset="d", model="lehman"), bare, tmp_path / "m", tmp_path, print)
 
 
 def test_a_damaged_pipeline_is_said(planted, tmp_path):
@@ -237,7 +239,7 @@ def test_with_a_query_the_reader_asks(planted, tmp_path):
     data, _ = data_of(planted, 16)
     asked = [dataclasses.replace(one, query=("Is", "it", "?")) for one in data.train[0]]
     data = Data((asked, data.train[1]), ([], []), LABELS, True)
-    recipe = Recipe(dataset="planted", model="lehman", epochs=1.0, hyper=SMALL)
+    recipe = TrainConfig(dataset="planted", model="lehman", epochs=1.0, hyper=SMALL)
     (tmp_path / "w").mkdir()
     pipeline_of(recipe, data, tmp_path / "m", tmp_path / "w", lambda words: None, 0.1)
     model = open_model(tmp_path / "m", device="cpu")

@@ -1,7 +1,7 @@
-"""Asking again: answers without the quotes, with them alone, without random spans, and what another model reads there.
+"""Consistency: ask the same question without the quotes, with them alone, without random spans, and ask another model.
 
 Source: Madsen, Chandar and Reddy, "Are self-explanations from Large Language Models faithful?" (Findings of ACL 2024):
-an explanation is consistent with its model where the label changes as soon as what it names is redacted.
+an explanation is consistent with its model if the label changes as soon as the text that it names is redacted.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from eraser_hub.metrics.tokens import mask, split_sentences
 
 from .alignment import Quote
 from .answers import Answer
-from .lines import spans
+from .prediction_rows import merge_spans
 from .questions import Question
-from .settings import AGAIN
+from .settings import CONSISTENCY_CHECKS
 
 SIMULATED = "simulated"
 # of each language, in the place of a token
@@ -30,14 +30,14 @@ REMOVED, ALONE = "removed", "alone"
 Probabilities = Mapping[str, float]
 
 
-def flags_of(question: Question, quotes: Sequence[Quote]) -> list[list[bool]]:
-    """Of each document which tokens the quotes cover."""
+def flag_quotes(question: Question, quotes: Sequence[Quote]) -> list[list[bool]]:
+    """Return for each document True at the tokens that the quotes cover."""
     pairs = zip(question.instance.names, question.instance.documents, strict=True)
-    return [mask(spans(quotes, docid), len(tokens)) for docid, tokens in pairs]
+    return [mask(merge_spans(quotes, docid), len(tokens)) for docid, tokens in pairs]
 
 
-def random_flags(question: Question, flags: Sequence[Sequence[bool]], seed: int) -> list[list[bool]]:
-    """Spans of the same lengths elsewhere in the same documents: each document's are shifted by one random step."""
+def draw_random_flags(question: Question, flags: Sequence[Sequence[bool]], seed: int) -> list[list[bool]]:
+    """Return spans of the same lengths elsewhere: each document's spans are shifted by one random step."""
     bounds = question.instance.bounds
     flat = np.flatnonzero([flag for document in flags for flag in document])
     random = generator(seed, question.instance.id, "ask: random spans")
@@ -45,8 +45,11 @@ def random_flags(question: Question, flags: Sequence[Sequence[bool]], seed: int)
     return [[at in shifted for at in range(start, end)] for start, end in pairwise(bounds)]
 
 
-def changed(question: Question, flags: Sequence[Sequence[bool]], kind: str) -> Question:
-    """The question with the flagged tokens redacted (a mark each) or removed, or with them alone; lines stay lines."""
+def change_question(question: Question, flags: Sequence[Sequence[bool]], kind: str) -> Question:
+    """Return the question with the flagged tokens redacted or removed, or with them alone; lines stay lines.
+
+    A redacted token becomes a mark. ``kind`` is one of `CONSISTENCY_CHECKS`.
+    """
     texts = []
     for text, tokens, marked in zip(question.texts, question.instance.documents, flags, strict=True):
         lines, at = [], 0
@@ -63,32 +66,34 @@ def changed(question: Question, flags: Sequence[Sequence[bool]], kind: str) -> Q
     return replace(question, texts=tuple(texts))
 
 
-def with_quotes_alone(question: Question, quotes: Sequence[Quote]) -> Question:
-    """The question with the quotes, in the model's words and order, in place of the documents they lie in (of the
-    first, where they lie in none)."""
+def keep_quotes_alone(question: Question, quotes: Sequence[Quote]) -> Question:
+    """Return the question with the quotes, in the model's words and order, in place of their documents.
+
+    A quote that lies in no document goes to the first document.
+    """
     names = question.instance.names
     places = [quote.docid if quote.docid in names else names[0] for quote in quotes]
     texts = ("\n".join(q.text for q, place in zip(quotes, places, strict=True) if place == docid) for docid in names)
     return replace(question, texts=tuple(texts))
 
 
-def shares(counts: Counter[str], labels: Sequence[str]) -> dict[str, float]:
-    """The share of each label; all alike where none was counted."""
+def compute_shares(counts: Counter[str], labels: Sequence[str]) -> dict[str, float]:
+    """Return the share of each label; equal shares if none was counted."""
     total = counts.total()
     return {label: counts[label] / total if total else 1 / len(labels) for label in labels}
 
 
-def standard_error(samples: int) -> float:
-    """Of a share of so many samples, at most (where the probability is 1/2).
+def compute_standard_error(samples: int) -> float:
+    """Return the largest standard error of a share of so many samples (at probability 1/2).
 
-    >>> standard_error(25)
+    >>> compute_standard_error(25)
     0.1
     """
     return math.sqrt(0.25 / samples)
 
 
-def erased_fields(again: Mapping[str, Answer]) -> dict[str, Probabilities]:
-    """Which further answer says p without the rationale (removed, else redacted), and with it alone."""
-    known = {kind: one.probabilities for kind, one in again.items() if one.probabilities is not None}
-    without = known.get(REMOVED, known.get(AGAIN[0]))
+def find_erased_probabilities(answers: Mapping[str, Answer]) -> dict[str, Probabilities]:
+    """Return the probabilities without the rationale (removed, else redacted), and with it alone."""
+    known = {kind: one.probabilities for kind, one in answers.items() if one.probabilities is not None}
+    without = known.get(REMOVED, known.get(CONSISTENCY_CHECKS[0]))
     return {side: p for side, p in (("comprehensiveness", without), ("sufficiency", known.get(ALONE))) if p is not None}

@@ -11,9 +11,15 @@ import pytest
 pytest.importorskip("openai", reason="skipped: the extra llm is not installed")
 pytest.importorskip("rapidfuzz", reason="skipped: the extra llm is not installed")
 
-from eraser_hub.asking.again import changed, erased_fields, flags_of, random_flags, with_quotes_alone
 from eraser_hub.asking.alignment import Quote
-from eraser_hub.asking.answers import Answer, label_probabilities
+from eraser_hub.asking.answers import Answer, compute_label_probabilities
+from eraser_hub.asking.consistency import (
+    change_question,
+    draw_random_flags,
+    find_erased_probabilities,
+    flag_quotes,
+    keep_quotes_alone,
+)
 from eraser_hub.asking.questions import Question
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.metrics.eraser_faithfulness import EraserFaithfulness
@@ -42,27 +48,27 @@ def asking(hub, tmp_path) -> Asking:
     ],
 )
 def test_what_a_changed_question_says(kind, text):
-    assert changed(ONE, flags_of(ONE, QUOTES), kind).texts == (text,)
+    assert change_question(ONE, flag_quotes(ONE, QUOTES), kind).texts == (text,)
 
 
 def test_random_spans_are_as_long_and_elsewhere():
-    flags = flags_of(ONE, QUOTES)
+    flags = flag_quotes(ONE, QUOTES)
     seen = Counter[int]()
     for seed in range(200):
-        (marked,) = random_flags(ONE, flags, seed)
+        (marked,) = draw_random_flags(ONE, flags, seed)
         assert sum(marked) == 3 and [marked] != flags
         seen.update(at for at, flag in enumerate(marked) if flag)
     assert set(seen) == set(range(10))
-    assert random_flags(ONE, flags, 5) == random_flags(ONE, flags, 5)
+    assert draw_random_flags(ONE, flags, 5) == draw_random_flags(ONE, flags, 5)
 
 
 def test_a_second_model_reads_the_quotes_as_they_were_given():
-    assert with_quotes_alone(ONE, QUOTES).texts == ("film is FINE\na masterpiece",)
+    assert keep_quotes_alone(ONE, QUOTES).texts == ("film is FINE\na masterpiece",)
 
 
 def test_chinese_is_redacted_without_blanks():
     one = Question(Instance("1", (), ("d",), (("很", "好", "看"),)), ("很好看",), "", "")
-    assert changed(one, [[False, True, False]], "redacted").texts == ("很█看",)
+    assert change_question(one, [[False, True, False]], "redacted").texts == ("很█看",)
 
 
 # --- probabilities -----------------------------------------------------------------------------------------------
@@ -83,7 +89,7 @@ def logprobs(*steps: dict) -> dict:
 
 def test_probabilities_of_labels_that_one_token_tells_apart():
     choice = logprobs(step('{"label": '), step('"'), step("N", N=0.6, P=0.2, X=0.2), step("EG", EG=1.0), step('"}'))
-    assert label_probabilities(choice, ["NEG", "POS"]) == pytest.approx({"NEG": 0.75, "POS": 0.25})
+    assert compute_label_probabilities(choice, ["NEG", "POS"]) == pytest.approx({"NEG": 0.75, "POS": 0.25})
 
 
 def test_labels_that_begin_alike_are_told_apart_further_on():
@@ -96,14 +102,16 @@ def test_labels_that_begin_alike_are_told_apart_further_on():
     )
     # .8 x .5 stays with SUPP; what goes to SUIT is nobody's
     expected = {"SUPPORTS": 0.3, "SUPPRESSES": 0.1, "REFUTES": 0.1}
-    assert label_probabilities(choice, labels) == pytest.approx({label: p / 0.5 for label, p in expected.items()})
+    assert compute_label_probabilities(choice, labels) == pytest.approx(
+        {label: p / 0.5 for label, p in expected.items()}
+    )
 
 
 def test_a_label_that_begins_another():
     choice = logprobs(
         step('{"label": "'), step("not", **{"not": 0.9, "yes": 0.1}), step('"', **{'"': 0.5, " sure": 0.5})
     )
-    assert label_probabilities(choice, ["not", "not sure", "yes"]) == pytest.approx(
+    assert compute_label_probabilities(choice, ["not", "not sure", "yes"]) == pytest.approx(
         {"not": 0.45, "not sure": 0.45, "yes": 0.1}
     )
 
@@ -121,7 +129,7 @@ def test_a_label_that_begins_another():
     ],
 )
 def test_no_probabilities(choice):
-    assert label_probabilities(choice, ["NEG", "POS"]) is None
+    assert compute_label_probabilities(choice, ["NEG", "POS"]) is None
 
 
 # --- whole runs --------------------------------------------------------------------------------------------------
@@ -234,4 +242,4 @@ def test_removed_goes_before_redacted_for_comprehensiveness():
         "redacted": Answer("answered", "A", probabilities={"A": 0.0}),
         "removed": Answer("answered", "A", probabilities=p),
     }
-    assert erased_fields(again) == {"comprehensiveness": p}
+    assert find_erased_probabilities(again) == {"comprehensiveness": p}

@@ -1,4 +1,4 @@
-"""An answer as a line of a prediction file: quotes as hard rationales, their order as soft ones."""
+"""Convert an answer to a row of predictions: quotes as hard rationales, their order as soft ones."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Erased: TypeAlias = Mapping[str, Mapping[str, float]]
 PAIR_FIELDS = {"sufficiency": "rationale_pred_proba", "comprehensiveness": "non_rationale_pred_proba"}
 
 
-def token_scores(quotes: Sequence[Quote], docid: str, size: int) -> list[float]:
-    """Each token's score: (n - k + 1) / n of the k-th of n quotes, of the best where several cover it, else 0."""
+def compute_token_scores(quotes: Sequence[Quote], docid: str, size: int) -> list[float]:
+    """Return each token's score: (n - k + 1) / n for the k-th of n quotes, the best if several cover it."""
     scores = [0.0] * size
     for rank, quote in reversed(list(enumerate(quotes))):
         if quote.docid == docid and quote.start_token is not None and quote.end_token is not None:
@@ -29,11 +29,11 @@ def token_scores(quotes: Sequence[Quote], docid: str, size: int) -> list[float]:
     return scores
 
 
-def spans(quotes: Sequence[Quote], docid: str) -> list[tuple[int, int]]:
-    """The tokens of a document that quotes cover, as disjoint spans; quotes that overlap become one."""
+def merge_spans(quotes: Sequence[Quote], docid: str) -> list[tuple[int, int]]:
+    """Return the tokens of a document that quotes cover, as disjoint spans."""
     disjoint: list[tuple[int, int]] = []
-    found = [(q.start_token, q.end_token) for q in quotes if q.docid == docid]
-    for start, end in sorted((start, end) for start, end in found if start is not None and end):
+    token_spans = [(q.start_token, q.end_token) for q in quotes if q.docid == docid]
+    for start, end in sorted((start, end) for start, end in token_spans if start is not None and end):
         if disjoint and start < disjoint[-1][1]:
             first, last = disjoint.pop()
             start, end = first, max(end, last)
@@ -41,12 +41,12 @@ def spans(quotes: Sequence[Quote], docid: str) -> list[tuple[int, int]]:
     return disjoint
 
 
-def eraser_line(instance: Instance, answer: Answer, quotes: Sequence[Quote], erased: Erased) -> dict[str, Any]:
-    """An instance of ERASER's results format, with ``quotes`` and ``outcome``; `erased`: probabilities, by side."""
+def make_eraser_row(instance: Instance, answer: Answer, quotes: Sequence[Quote], erased: Erased) -> dict[str, Any]:
+    """Return a row of ERASER's results format, with ``quotes`` and ``outcome``; `erased`: probabilities by side."""
     rationales = []
     for docid, tokens in zip(instance.names, instance.documents, strict=True):
-        hard = [{"start_token": start, "end_token": end} for start, end in spans(quotes, docid)]
-        soft = token_scores(quotes, docid, len(tokens))
+        hard = [{"start_token": start, "end_token": end} for start, end in merge_spans(quotes, docid)]
+        soft = compute_token_scores(quotes, docid, len(tokens))
         rationales.append({"docid": docid, "hard_rationale_predictions": hard, "soft_rationale_predictions": soft})
     return {
         "annotation_id": instance.id,
@@ -59,14 +59,14 @@ def eraser_line(instance: Instance, answer: Answer, quotes: Sequence[Quote], era
     }
 
 
-def pair_line(
+def make_pair_row(
     instance: Instance, answer: Answer, quotes: Sequence[Quote], erased: Erased, label_names: Sequence[str]
 ) -> dict[str, Any]:
-    """A row of the perturbation benchmark's results, with ``quotes`` and ``outcome``; `erased` as in `eraser_line`."""
+    """Return a row of the perturbation benchmark's results, with ``quotes`` and ``outcome``."""
     sides = {"pred_proba": answer.probabilities} | {PAIR_FIELDS[side]: p for side, p in erased.items()}
     rationale, words = [], []
     for docid, tokens in zip(instance.names, instance.documents, strict=True):
-        scores = token_scores(quotes, docid, len(tokens))
+        scores = compute_token_scores(quotes, docid, len(tokens))
         rationale.append([at for at, score in enumerate(scores) if score])
         words.append([tokens[at] for at in ranking(np.array(scores)) if scores[at]])
     return {
