@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from eraser_hub.attribution.dataset import Split, open_split
-from eraser_hub.attribution.outputs import Partial, check_format, refuse_other, write_predictions
+from eraser_hub.attribution.outputs import PartialResult, check_format, refuse_other, write_predictions
 from eraser_hub.records.errors import MOST_SHOWN, DataError, shown
 from eraser_hub.records.run_record import write_run
 from eraser_hub.schema.instance import AGAIN_FIELD
@@ -128,7 +128,7 @@ def ask(arguments: AskArguments) -> AskReport:
     header = {"settings": plan.settings, "data": plan.split.header(arguments.limit)}
     if not arguments.force:
         refuse_other(out, header)
-    partial = Partial(out, header, arguments.resume)
+    partial = PartialResult(out, header, arguments.resume)
     try:
         failures = asyncio.run(_asked(Asker(plan, client, simulator), partial, arguments))
         if failures:
@@ -140,7 +140,7 @@ def ask(arguments: AskArguments) -> AskReport:
         partial.close(remove=not partial.places)
 
 
-async def _asked(asker: Asker, partial: Partial, arguments: AskArguments) -> list[str]:
+async def _asked(asker: Asker, partial: PartialResult, arguments: AskArguments) -> list[str]:
     """Ask what is not answered yet; why instances have no answer."""
     failures: list[str] = []
     waiting = ((number, one) for number, one in enumerate(asker.plan.questions()) if number not in partial.places)
@@ -246,7 +246,7 @@ def _failure_words(failures: Sequence[str], kept: int, out: Path) -> str:
     return "\n".join([f"{out}: not written: instances without an answer; {kept} are kept: `resume` goes on", *told])
 
 
-def _written(out: Path, partial: Partial, plan: AskPlan, client: Client, header: dict[str, Any]) -> AskReport:
+def _written(out: Path, partial: PartialResult, plan: AskPlan, client: Client, header: dict[str, Any]) -> AskReport:
     """Gather the answers into ``out``."""
     outcomes, statuses, reasons = Counter[str](), Counter[str](), Counter[str]()
     for record in partial.records():

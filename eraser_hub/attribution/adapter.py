@@ -41,7 +41,7 @@ class ProbabilityModel(Protocol):
         ...
 
 
-def array_of(numbers: Any) -> NDArray[np.float64]:
+def to_array(numbers: Any) -> NDArray[np.float64]:
     """Nested lists, any array, a data frame, or a torch tensor (which may carry a gradient or be bf16) as float64.
 
     Raises:
@@ -49,7 +49,7 @@ def array_of(numbers: Any) -> NDArray[np.float64]:
     """
     plain = numbers.detach().cpu().double().numpy() if callable(getattr(numbers, "detach", None)) else numbers
     if isinstance(plain, (list, tuple)) and any(callable(getattr(one, "detach", None)) for one in plain):
-        plain = [array_of(one) for one in plain]
+        plain = [to_array(one) for one in plain]
     values = np.asarray(plain)
     if values.dtype.kind not in "biufO" or not values.ndim:
         raise TypeError(f"expected an array of numbers, found {type(numbers).__name__}")
@@ -114,9 +114,9 @@ class Notes:
         for name, value in other.maxima.items():
             self.largest(name, value)
         for sentence in other.words:
-            self.say(sentence)
+            self.add_message(sentence)
 
-    def say(self, words: str) -> None:
+    def add_message(self, words: str) -> None:
         """Keep a sentence, once."""
         if words not in self.words:
             self.words.append(words)
@@ -317,7 +317,7 @@ def _order(adapter: Adapter, names: Sequence[str], dataset_names: Sequence[str])
     listing, in_order = ", ".join(dataset_names), np.arange(len(dataset_names))
     if not names:
         if adapter.has_labels:
-            adapter.notes.say(f"the model does not name its labels: taken in the dataset's order {listing}")
+            adapter.notes.add_message(f"the model does not name its labels: taken in the dataset's order {listing}")
         return in_order
     if len(names) != len(dataset_names):
         raise DataError(
@@ -329,12 +329,12 @@ def _order(adapter: Adapter, names: Sequence[str], dataset_names: Sequence[str])
     if sorted(columns) == sorted(name.casefold() for name in dataset_names):
         order = np.asarray([columns[name.casefold()] for name in dataset_names])
         if (order != in_order).any():
-            adapter.notes.say(
+            adapter.notes.add_message(
                 f"the model's labels stand in another order ({', '.join(names)}): matched by name to {listing}"
             )
         return order
     if all(name.upper() == f"LABEL_{column}" for column, name in enumerate(names)):
-        adapter.notes.say(
+        adapter.notes.add_message(
             f"the model names its labels {names[0]}, ..: taken in the dataset's order {listing}; "
             "say `labels` if it is another"
         )
@@ -346,7 +346,7 @@ def _order(adapter: Adapter, names: Sequence[str], dataset_names: Sequence[str])
     )
 
 
-def in_halves(
+def run_in_halves(
     work: Callable[[list[Item]], list[Result]], items: Sequence[Item], notes: Notes, all_of: bool = True
 ) -> list[Result]:
     """``work(items)``, in halves as often as memory runs out; says so in ``notes``.
@@ -361,19 +361,19 @@ def in_halves(
     try:
         return work(list(items))
     except (MemoryError, RuntimeError) as error:
-        if not out_of_memory(error):
+        if not is_out_of_memory(error):
             raise
         if len(items) == 1:
             words = "out of memory with a single input; a shorter `window` needs less"
             raise DataError(words, rule="device") from error
     half = len(items) // 2
-    notes.say(f"out of memory with {len(items)} inputs at a time: halved to {half}")
+    notes.add_message(f"out of memory with {len(items)} inputs at a time: halved to {half}")
     release_memory()
-    results = in_halves(work, items[:half], notes, all_of)
-    return [*results, *in_halves(work, items[half:], notes)] if all_of else results
+    results = run_in_halves(work, items[:half], notes, all_of)
+    return [*results, *run_in_halves(work, items[half:], notes)] if all_of else results
 
 
-def out_of_memory(error: BaseException) -> bool:
+def is_out_of_memory(error: BaseException) -> bool:
     """True for Python's MemoryError and for torch's out-of-memory errors on any device.
 
     torch.cuda.OutOfMemoryError, the processor's allocator, cuBLAS and oneDNN each have their own words.

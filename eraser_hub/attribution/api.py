@@ -16,11 +16,11 @@ from eraser_hub.records.options import shows
 
 from .adapter import Adapter, ProbabilityModel, align_labels
 from .engine import explain_instances
-from .given import with_scores
+from .external_rationales import attach_scores
 from .instances import Instance
 from .open import open_model
-from .settings import GIVEN, OWN, SPANS, ExplainSettings, settings_for
-from .work import infiller_of
+from .settings import GIVEN, OWN, SPANS, ExplainSettings, build_settings
+from .work import load_infiller
 
 Text = str | Sequence[str] | Instance
 
@@ -72,7 +72,7 @@ def explain_texts(
     _check(texts, queries, scores)
     adapter = open_model(model, uses_query=True if queries else None)
     settings["infill"] = Path(infill).name
-    checked = settings_for(paper, "", adapter.has_embeddings, adapter.selects, **settings).for_kind("eraser")
+    checked = build_settings(paper, "", adapter.has_embeddings, adapter.selects, **settings).for_kind("eraser")
     if not adapter.label_names and not label_names:
         words = f"{adapter.description} does not name its labels: give their names"
         raise DataError(words, rule="option-missing", field="label_names")
@@ -80,7 +80,7 @@ def explain_texts(
     pairs = zip(texts, queries or [()] * len(texts), strict=True)
     instances = [_instance(number, text, query) for number, (text, query) in enumerate(pairs)]
     if len(scores):
-        instances = [with_scores(one, [row]) for one, row in zip(instances, scores, strict=True)]
+        instances = [attach_scores(one, [row]) for one, row in zip(instances, scores, strict=True)]
     if any(one.scores is not None for one in instances):
         checked = replace(checked, method=GIVEN)
     checked = checked.for_kind("eraser")
@@ -90,7 +90,9 @@ def explain_texts(
     )
     if bare is not None:
         raise DataError("expected an Instance with a rationale, found none", rule="span-missing", instance=bare)
-    return list(explain_instances(adapter, instances, checked, "eraser", on_passes, infiller_of(infill, checked.seed)))
+    return list(
+        explain_instances(adapter, instances, checked, "eraser", on_passes, load_infiller(infill, checked.seed))
+    )
 
 
 def _check(texts: Sequence[Text], queries: Sequence[Any], scores: Sequence[Any] | NDArray[np.float64]) -> None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from eraser_hub.records.errors import DataError
 
 from .adapter import Adapter, Encoded
-from .erasure import Erased, full, generator
+from .erasure import Erased, full, make_generator
 from .instances import Instance
 from .runner import Runner
 
@@ -26,13 +26,13 @@ EXACT_UNITS = 10  # so many players at most have all their sets looked at, 2 to 
 INPUTS_AT_ONCE = 1 << 13  # sets of several games that go to the runner together
 
 Scores = NDArray[np.float64]
-Sets = NDArray[np.bool_]  # rows of units: True stands, False is erased
-Worths = NDArray[np.float64]
+Coalitions = NDArray[np.bool_]  # rows of units: True stands, False is erased
+CoalitionValues = NDArray[np.float64]
 Result = TypeVar("Result")
-Search = Generator[Sets, Worths, Result]
+CoalitionSearch = Generator[Coalitions, CoalitionValues, Result]
 
 
-def unit_bounds(one: Instance, units: str) -> NDArray[np.int64]:
+def compute_unit_bounds(one: Instance, units: str) -> NDArray[np.int64]:
     """Return the offsets of the units in the instance's tokens, the end included.
 
     Raises:
@@ -48,7 +48,7 @@ def unit_bounds(one: Instance, units: str) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True, slots=True)
-class Game:
+class TextUnits:
     """One instance as a game.
 
     Attributes:
@@ -68,21 +68,21 @@ class Game:
         """How many units there are."""
         return len(self.bounds) - 1
 
-    def of_units(self, scores: Scores) -> Scores:
+    def sum_to_units(self, scores: Scores) -> Scores:
         """Return scores of tokens summed to units."""
         return np.add.reduceat(scores, self.bounds[:-1]) if self.size else np.zeros(0)
 
-    def of_tokens(self, values: Scores) -> Scores:
+    def share_to_tokens(self, values: Scores) -> Scores:
         """Return values of units, each shared equally by its tokens: sums stay as they are."""
         sizes = np.diff(self.bounds)
         return np.repeat(values / sizes, sizes)
 
-    def erased(self, stands: Sets) -> list[Erased]:
+    def erased(self, coalitions: Coalitions) -> list[Erased]:
         """Return the inputs in which rows of units stand, each by what is fewer: the tokens kept or those erased."""
-        tokens = np.repeat(stands, np.diff(self.bounds), axis=1)
+        tokens = np.repeat(coalitions, np.diff(self.bounds), axis=1)
         keeps = 2 * tokens.sum(axis=1) < tokens.shape[1]
         rows, places = np.nonzero(tokens == keeps[:, None])
-        ends = np.searchsorted(rows, np.arange(len(stands) + 1)).tolist()
+        ends = np.searchsorted(rows, np.arange(len(coalitions) + 1)).tolist()
         parts = zip(pairwise(ends), keeps.tolist(), strict=True)
         return [Erased(self.number, places[start:end], keep) for (start, end), keep in parts]
 
@@ -140,59 +140,64 @@ class Chunk:
 
     def random(self, one: Instance, purpose: str) -> np.random.Generator:
         """Return random numbers of this instance and purpose."""
-        return generator(self.settings.seed, one.id, purpose)
+        return make_generator(self.settings.seed, one.id, purpose)
 
     def by(self, erase: str) -> Chunk:
         """Return the chunk with inputs erased in another way."""
         return replace(self, runner=self.runner.by(erase))
 
-    def anew(self, instances: Sequence[Instance], targets: Sequence[int]) -> Chunk:
+    def with_instances(self, instances: Sequence[Instance], targets: Sequence[int]) -> Chunk:
         """Return other instances as a chunk, whose scores for these labels are to be computed."""
         others = Chunk(self.runner, list(map(self.model.encode, instances)), self.settings, targets=list(targets))
         others.full = others.run(list(map(full, range(len(instances)))))
         return others.by(self.settings.scores_erase or self.settings.erase)
 
-    def games(self) -> list[Game]:
+    def to_text_units(self) -> list[TextUnits]:
         """Return the game of each instance, the probability of its explained label its worth."""
         rows = enumerate(zip(self.encoded, self.targets, self.probability, strict=True))
         return [
-            Game(number, unit_bounds(one.instance, self.settings.units), label, p) for number, (one, label, p) in rows
+            TextUnits(number, compute_unit_bounds(one.instance, self.settings.units), label, p)
+            for number, (one, label, p) in rows
         ]
 
-    def play(self, search: Callable[[Game, Scores, Instance], Search[Result]]) -> list[tuple[Game, Result]]:
+    def evaluate_coalitions(
+        self, search: Callable[[TextUnits, Scores, Instance], CoalitionSearch[Result]]
+    ) -> list[tuple[TextUnits, Result]]:
         """Return each instance's game, and the result of a search in it; in each turn all that still search ask.
 
         Args:
             search: begins a search from a game, the scores of its units ((0,) before there are scores) and its
                 instance.
         """
-        games = self.games()
-        units = [game.of_units(self.scores[game.number]) if self.scores else np.zeros(0) for game in games]
-        searches = list(map(search, games, units, self.instances))
+        all_units = self.to_text_units()
+        units = [game.sum_to_units(self.scores[game.number]) if self.scores else np.zeros(0) for game in all_units]
+        searches = list(map(search, all_units, units, self.instances))
         results: dict[int, Result] = {}
-        asked: dict[int, Sets] = {}
+        asked: dict[int, Coalitions] = {}
 
-        def go_on(place: int, worths: Worths | None) -> None:
+        def go_on(place: int, coalition_values: CoalitionValues | None) -> None:
             try:
-                asked[place] = next(searches[place]) if worths is None else searches[place].send(worths)
+                asked[place] = (
+                    next(searches[place]) if coalition_values is None else searches[place].send(coalition_values)
+                )
             except StopIteration as end:
                 results[place] = end.value
 
-        for place in range(len(games)):
+        for place in range(len(all_units)):
             go_on(place, None)
         while asked:
             turn, asked = asked, {}
             for places in _groups(turn):
-                values = self.run([one for place in places for one in games[place].erased(turn[place])])
+                values = self.run([one for place in places for one in all_units[place].erased(turn[place])])
                 start = 0
                 for place in places:
                     end = start + len(turn[place])
-                    go_on(place, values[start:end, games[place].label])
+                    go_on(place, values[start:end, all_units[place].label])
                     start = end
-        return [(game, results[game.number]) for game in games]
+        return [(game, results[game.number]) for game in all_units]
 
 
-def _groups(turn: dict[int, Sets]) -> list[list[int]]:
+def _groups(turn: dict[int, Coalitions]) -> list[list[int]]:
     """Return places whose sets go to the runner together."""
     groups: list[list[int]] = []
     room = 0
@@ -205,7 +210,7 @@ def _groups(turn: dict[int, Sets]) -> list[list[int]]:
     return groups
 
 
-def all_sets(size: int) -> Sets:
+def enumerate_coalitions(size: int) -> Coalitions:
     """Return every set of ``size`` units, shape (2 ** size, size); unit i stands in set s where bit i of s is 1."""
-    sets: Sets = (np.arange(1 << size)[:, None] >> np.arange(size)) & 1 == 1
+    sets: Coalitions = (np.arange(1 << size)[:, None] >> np.arange(size)) & 1 == 1
     return sets

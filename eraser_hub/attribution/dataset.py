@@ -24,8 +24,8 @@ from .instances import READERS, Instance
 
 T = TypeVar("T")
 
-PAPER_OF_KD = {"eraser": "eraser_first_version", "perturbation": "wang_2022"}
-LOOKED_AT = 2000  # rows after the first that are looked at for another query
+KD_PAPERS = {"eraser": "eraser_first_version", "perturbation": "wang_2022"}
+MAX_QUERY_ROWS = 2000  # rows after the first that are looked at for another query
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Split:
     Attributes:
         rows: the rows as ``datasets`` gives them, re-iterable.
         label_names: names of the ClassLabel, () where labels are strings or absent.
-        kind: ``"eraser"``, ``"perturbation"`` or ``"tokens"``, see :func:`kind_of`.
+        kind: ``"eraser"``, ``"perturbation"`` or ``"tokens"``, see :func:`find_kind`.
         size: number of rows, None when the dataset does not say.
         config: the config's name, which looks up kd.
         name: the dataset's folder or Hub id, for messages.
@@ -83,10 +83,10 @@ class Split:
                 ) from error
 
     def sample(self, size: int, seed: int) -> Split:
-        """So many of the rows, drawn by seed with each label's share (:func:`stratified`), in the dataset's order."""
+        """Draw ``size`` of the rows by seed, each label by its share, in the dataset's order."""
         labels = [str(one.label) for one in self.instances()]
         taken = range(len(labels)) if self.places is None else sorted(self.places)
-        chosen = frozenset(taken[place] for place in stratified(labels, size, seed))
+        chosen = frozenset(taken[place] for place in draw_stratified(labels, size, seed))
         return replace(self, places=chosen, size=len(chosen))
 
     def _refuse_damaged_file(self) -> None:
@@ -175,10 +175,10 @@ def open_split(dataset: str | Path, config: str | None, split: str) -> Split:
         raise DataError(f"expected names of labels, found {shown(odd[0])}", rule="type", file=name, field="class_label")
     info = (rows.info.splits or {}).get(dataset_split(split))
     size = info.num_examples if info is not None else None
-    return Split(rows, label_names, kind_of(features, name), size, config or rows.info.config_name or "", name)
+    return Split(rows, label_names, find_kind(features, name), size, config or rows.info.config_name or "", name)
 
 
-def kind_of(features: Mapping[str, Any], name: str = "dataset") -> str:
+def find_kind(features: Mapping[str, Any], name: str = "dataset") -> str:
     """Which reader a dataset's rows need, told by its columns.
 
     Returns:
@@ -201,7 +201,7 @@ def kind_of(features: Mapping[str, Any], name: str = "dataset") -> str:
     )
 
 
-def stratified(labels: Sequence[str], limit: int, seed: int) -> set[int]:
+def draw_stratified(labels: Sequence[str], limit: int, seed: int) -> set[int]:
     """Places of ``limit`` of the labels, drawn by seed, each label with its share of all.
 
     The shares are rounded by largest remainders, and no label goes out while there is room for each.
@@ -222,14 +222,14 @@ def stratified(labels: Sequence[str], limit: int, seed: int) -> set[int]:
     return {place for name in names for place in random.permutation(places[name])[: counts[name]].tolist()}
 
 
-def queries_differ(split: Split) -> bool:
+def has_different_queries(split: Split) -> bool:
     """True when the split's queries are not all the same: then a model needs to see them (movies asks one question)."""
     instances = split.instances()
     first = next(instances, None)
-    return first is not None and any(one.query != first.query for one in islice(instances, LOOKED_AT))
+    return first is not None and any(one.query != first.query for one in islice(instances, MAX_QUERY_ROWS))
 
 
-def kd_of(split: Split) -> float:
+def find_kd(split: Split) -> float:
     """The average rationale length of a config by the papers or its corpus.yaml, else that of the split's rationales.
 
     Papers: 000, Table 4; 002, Table 3.
@@ -240,8 +240,8 @@ def kd_of(split: Split) -> float:
     Raises:
         DataError: neither is known, or no token of the split is marked: kd must be given.
     """
-    printed = paper(PAPER_OF_KD[split.kind]).kd if split.kind in PAPER_OF_KD else {}
-    own = _own_config(split)
+    printed = paper(KD_PAPERS[split.kind]).kd if split.kind in KD_PAPERS else {}
+    own = _read_corpus_config(split)
     if own is not None:
         printed = {own.name: own.kd} if own.kd is not None else {}
     for name in (split.config, split.config.removesuffix("_simplified").removesuffix("_flat")):
@@ -259,7 +259,7 @@ def kd_of(split: Split) -> float:
     return round(float(np.mean(shares)), 4)
 
 
-def _own_config(split: Split) -> EraserConfig | None:
+def _read_corpus_config(split: Split) -> EraserConfig | None:
     """What the corpus.yaml of a corpus of one's own says, as the built dataset kept it; None for the others."""
     if split.kind != "eraser" or split.name is None or split.config in CONFIGS:
         return None

@@ -12,8 +12,8 @@ from .method import DescribedPart
 if TYPE_CHECKING:  # the command line lists measures without waiting for numpy
     from .adapter import Adapter
     from .chunk import Chunk
+    from .config import ExplainConfig
     from .instances import Instance
-    from .job import Job
 
 Fields = list[dict[str, Any]]
 
@@ -27,9 +27,9 @@ class Measure(DescribedPart, ABC):
         default: the value of ``asked`` where the measure is asked for by its name alone.
         fields: of a prediction, which it fills; numbers, where they are not of the record.
         ranks: whether it needs a score of every token.
-        by_units: whether it erases units, which ``units`` names.
-        by_way: whether it hangs on how tokens are erased.
-        scores_anew: whether it has the method score further inputs.
+        erases_units: whether it erases units, which ``units`` names.
+        per_operator: whether it hangs on how tokens are erased.
+        recomputes_scores: whether it has the method score further inputs.
         costly: whether it may take so many inputs that their number is said before a run.
     """
 
@@ -37,9 +37,9 @@ class Measure(DescribedPart, ABC):
     default: ClassVar[Any] = True
     fields: ClassVar[tuple[str, ...]]
     ranks: ClassVar[bool] = True
-    by_units: ClassVar[bool] = True
-    by_way: ClassVar[bool] = True
-    scores_anew: ClassVar[bool] = False
+    erases_units: ClassVar[bool] = True
+    per_operator: ClassVar[bool] = True
+    recomputes_scores: ClassVar[bool] = False
     costly: ClassVar[bool] = True
 
     @classmethod
@@ -50,7 +50,7 @@ class Measure(DescribedPart, ABC):
             DataError: such settings.
         """
 
-    def prepare(self, model: Adapter, job: Job, settings: Any) -> str:
+    def prepare(self, model: Adapter, config: ExplainConfig, settings: Any) -> str:
         """Make ready, once a run, what every chunk needs; return what a reader of the results must know, or ""."""
         return ""
 

@@ -74,7 +74,7 @@ class DescribedPart:
     source: ClassVar[str] = ""
     reads: ClassVar[tuple[str, ...]] = ()
     settings: ClassVar[Mapping[str, Setting]] = {}
-    said: ClassVar[str] = ""
+    signature_format: ClassVar[str] = ""
 
     @classmethod
     def summary(cls) -> str:
@@ -83,8 +83,10 @@ class DescribedPart:
 
     @classmethod
     def words(cls, settings: Any) -> list[str]:
-        """Return what a run's signature says of its settings, such as ``["steps:300"]``; by default `said`, its own."""
-        return [cls.said.format(settings)] * bool(cls.said) + [f"{name}:{settings.more[name]}" for name in cls.settings]
+        """Return the settings for a run's signature, ``["steps:300"]``; by default by :attr:`signature_format`."""
+        return [cls.signature_format.format(settings)] * bool(cls.signature_format) + [
+            f"{name}:{settings.more[name]}" for name in cls.settings
+        ]
 
 
 class Method(DescribedPart, ABC):
@@ -100,7 +102,7 @@ class Method(DescribedPart, ABC):
 
     needs: ClassVar[tuple[str, ...]] = ("probabilities",)
     erases: ClassVar[bool] = False
-    plays: ClassVar[bool] = False
+    erases_units: ClassVar[bool] = False
     normalised: ClassVar[bool] = False
     drawn: ClassVar[bool] = False
 

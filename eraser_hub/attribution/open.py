@@ -13,10 +13,10 @@ from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.registry import Registry
 
 from .adapter import Adapter, ProbabilityModel
-from .job import Task
+from .config import Task
 
 # a folder in a model's while it is trained, and a file there while it is written
-UNFINISHED, SAVING = ".training", "saving"
+CHECKPOINT_DIR, SAVING = ".training", "saving"
 TOKENIZER = "tokenizer"  # folder in a model's of `train`, where it counts sub-words
 
 
@@ -120,22 +120,22 @@ def open_model(
         raise DataError(words, rule="option-value", field="task")
     if isinstance(model, Adapter):
         return model
-    facts = opening_of(model).facts
+    facts = make_opening(model).facts
     asks = facts.get("uses_query") if uses_query is None else uses_query
     opening = Opening(model, facts, task, trust_pickle, trust_remote_code, asks, window, device, precision)
-    if opening.path is not None and (opening.path / UNFINISHED / SAVING).exists():
+    if opening.path is not None and (opening.path / CHECKPOINT_DIR / SAVING).exists():
         words = "expected a model, found one whose training was stopped while it was written: train again"
         raise DataError(words, rule="model", file=opening.path)
-    return opener_of(opening).open(opening)
+    return find_opener(opening).open(opening)
 
 
-def opening_of(model: Any) -> Opening:
+def make_opening(model: Any) -> Opening:
     """Return a model as openers look at it."""
-    facts = training_facts(Path(model)) if isinstance(model, (str, Path)) else {}
+    facts = read_training_facts(Path(model)) if isinstance(model, (str, Path)) else {}
     return Opening(model, facts)
 
 
-def opener_of(opening: Opening) -> type[Opener]:
+def find_opener(opening: Opening) -> type[Opener]:
     """Return the opener of a model; those of plug-ins are asked first.
 
     Raises:
@@ -148,7 +148,7 @@ def opener_of(opening: Opening) -> type[Opener]:
     raise DataError(f"expected a model, found {shown(opening.model)}", rule="model")
 
 
-def training_facts(model: Path) -> dict[str, Any]:
+def read_training_facts(model: Path) -> dict[str, Any]:
     """Return what ``train`` wrote beside a model; nothing where another wrote it."""
     path = model / "model.json" if model.is_dir() else model.with_name("model.json")
     if not path.is_file():
@@ -160,6 +160,6 @@ def training_facts(model: Path) -> dict[str, Any]:
         raise DataError(f"not JSON: {error}", rule="syntax", file=path) from error
 
 
-def looks_like_a_path(name: str) -> bool:
+def is_path_like(name: str) -> bool:
     """Return True for what cannot be a Hub id (``org/name`` or ``name``)."""
     return name.startswith((".", "/", "~")) or name.count("/") > 1 or name.endswith(("/", ".skops", ".joblib", ".pkl"))

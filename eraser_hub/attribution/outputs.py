@@ -36,7 +36,7 @@ PAIR_COLUMNS = (
 )
 
 
-def partial_path(out: Path) -> Path:
+def get_partial_path(out: Path) -> Path:
     """Where a run's finished chunks lie until it is complete."""
     return out.with_name(out.name + ".partial")
 
@@ -56,7 +56,7 @@ def check_format(out: Path, partial: Path | None = None) -> None:
         raise DataError(words, argument="out", rule="file-name")
     if out.is_dir():
         raise DataError("expected a file, found a folder", argument="out", rule="file-kind", file=out)
-    partial = partial or partial_path(out)
+    partial = partial or get_partial_path(out)
     if out.is_file() and out.stat().st_size and not run_path(out).exists() and not partial.exists():
         raise DataError(
             f"expected a new file or an earlier result, found a file without {run_path(out).name} beside it; delete "
@@ -76,13 +76,13 @@ def refuse_other(out: Path, header: dict[str, Any], partial: Path | None = None)
     Raises:
         DataError: says what differs.
     """
-    # a run that was stopped between result and record left its chunks, whose header `Partial` compares
-    if not out.is_file() or (not run_path(out).exists() and (partial or partial_path(out)).exists()):
+    # a run that was stopped between result and record left its chunks, whose header `PartialResult` compares
+    if not out.is_file() or (not run_path(out).exists() and (partial or get_partial_path(out)).exists()):
         return
     before = dict[str, Any]()
     with suppress(DataError):  # a damaged record says nothing, so all differs
         before = read_run(out)
-    words = differences({key: before.get(key) for key in header}, header)
+    words = describe_differences({key: before.get(key) for key in header}, header)
     if words:
         message = f"a result that was made otherwise lies here: {'; '.join(words)}; `force` replaces it"
         raise DataError(message, argument="out", rule="file-exists", file=out)
@@ -94,14 +94,14 @@ def refuse_stopped(out: Path) -> None:
     Raises:
         DataError: names the file.
     """
-    path = partial_path(out)
+    path = get_partial_path(out)
     if path.is_file():
         with open(path, "rb") as file:
             if file.readline().endswith(b"\n"):  # else it was stopped before anything was done
                 raise DataError(STOPPED, rule="resume", file=path)
 
 
-class Partial:
+class PartialResult:
     """The finished chunks of a run.
 
     Args:
@@ -115,7 +115,7 @@ class Partial:
     """
 
     def __init__(self, out: Path, header: dict[str, Any], resume: bool) -> None:
-        self.path = partial_path(out)
+        self.path = get_partial_path(out)
         self.places: dict[int, int] = {}
         self._resources = ExitStack()
         try:
@@ -141,7 +141,7 @@ class Partial:
             raise DataError(message, rule="resume", file=self.path, line=1)
         if not resume:
             raise DataError(STOPPED, rule="resume", file=self.path)
-        words = differences(before, header)
+        words = describe_differences(before, header)
         if words:
             message = f"the stopped run was made otherwise: {'; '.join(words)}"
             raise DataError(message, argument="resume", rule="resume", file=self.path)
@@ -199,7 +199,7 @@ def _parse(line: bytes) -> Any:
         return None
 
 
-def differences(before: dict[str, Any], header: dict[str, Any]) -> list[str]:
+def describe_differences(before: dict[str, Any], header: dict[str, Any]) -> list[str]:
     """What differs between a stopped run's header and this one's, in words."""
     now = orjson.loads(orjson.dumps(header))
     words = []
@@ -228,13 +228,13 @@ def write_predictions(out: Path, lines: Iterable[str], labels: Sequence[str], ki
         predictions = map(orjson.loads, lines)
         groups = iter(lambda: list(islice(predictions, ROW_GROUP)), [])
         first = next(groups)
-        schema = prediction_schema(labels, kind, first[0])
+        schema = make_prediction_schema(labels, kind, first[0])
         with pq.ParquetWriter(beside, schema) as writer:
             for group in chain([first], groups):
                 writer.write_table(pa.Table.from_pylist(group, schema=schema))
 
 
-def prediction_schema(labels: Sequence[str], kind: str, example: dict[str, Any]) -> pa.Schema:
+def make_prediction_schema(labels: Sequence[str], kind: str, example: dict[str, Any]) -> pa.Schema:
     """The Arrow schema of predictions: probabilities by label as a struct, only the fields that ``example`` has."""
     record, columns = (PERTURBATION_ROW, PAIR_COLUMNS) if kind == "perturbation" else (INSTANCE, INSTANCE_COLUMNS)
     inner = {"rationales": example["rationales"][0]} if "rationales" in example else {}

@@ -14,18 +14,18 @@ from numpy.typing import NDArray
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.operators import INFILL
 
-from .adapter import Adapter, Encoded, Notes, View, array_of, in_halves, out_of_memory, release_memory
+from .adapter import Adapter, Encoded, Notes, View, is_out_of_memory, release_memory, run_in_halves, to_array
 from .erasure import Erased, full
 from .instances import Instance
 
-KEPT_SIZE = 500_000  # tokens of inputs that are kept between finding equal ones and running them
-MOST_OFF = 1e-3  # by which the sum of a row of probabilities may differ from 1 (half precision)
+MAX_KEPT_TOKENS = 500_000  # tokens of inputs that are kept between finding equal ones and running them
+SUM_TOLERANCE = 1e-3  # by which the sum of a row of probabilities may differ from 1 (half precision)
 
 
 INFILLED = "forward passes of the masked language model"
 
 
-class Fills(Protocol):
+class InfillModel(Protocol):
     """What puts words in the places of erased ones."""
 
     passes: int
@@ -57,10 +57,10 @@ class _Unit:
 class Runner:
     """Sends erased inputs of a chunk of instances through a model.
 
-    Equal units (inputs, or windows of long ones) run once: results are kept by the unit's content until :meth:`forget`,
-    so the rationale at 100 % is the full input's very result, and of a long text with one token masked the windows
-    without that token are not computed again. Beside the batch at hand, inputs of :data:`KEPT_SIZE` tokens in all wait
-    ready made; what else waits is token positions.
+    Equal units (inputs, or windows of long ones) run once: :attr:`results` keeps them by the unit's content until
+    :meth:`forget`. So the rationale at 100 % is the full input's very result, and the windows of a long text that do
+    not hold a masked token are not computed again. Views of :data:`MAX_KEPT_TOKENS` tokens in all are kept ready; the
+    others are made again from token positions.
 
     Args:
         model: the adapter.
@@ -76,7 +76,7 @@ class Runner:
         erase: str,
         batch_size: int,
         on_passes: Callable[[int], None] | None = None,
-        infiller: Fills | None = None,
+        infiller: InfillModel | None = None,
     ) -> None:
         self.model, self.erase, self.batch_size, self.infiller = model, erase, batch_size, infiller
         self.counts = Counts()
@@ -105,7 +105,7 @@ class Runner:
         if self.erase == INFILL:
             return self._run_infilled(encoded, erased)
         if filler:
-            encoded, erased = self._filled(encoded, erased, filler)
+            encoded, erased = self._insert_fillers(encoded, erased, filler)
         return self._run_cut(encoded, erased)
 
     def states(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> NDArray[np.float64]:
@@ -115,12 +115,12 @@ class Runner:
             DataError: a model that has none; out of memory with a single input.
         """
         if self.erase == INFILL:
-            encoded, erased = self._infilled(encoded, erased)
-        views = dict(self._views(encoded, erased))
+            encoded, erased = self._make_infilled(encoded, erased)
+        views = dict(self._make_views(encoded, erased))
         units = [(views[number], unit) for number in range(len(erased)) for unit in range(len(views[number].keys))]
         rows: dict[int, NDArray[np.float64]] = {}
         for batch in self.model.batches([view.sizes[unit] for view, unit in units], self.batch_size):
-            values = in_halves(
+            values = run_in_halves(
                 lambda some: list(self.model.states(some)), [units[at] for at in batch], self.model.notes
             )
             rows.update(zip(batch, values, strict=True))
@@ -136,15 +136,17 @@ class Runner:
             some, size = [erased[start]], encoded[erased[start].instance].instance.bounds[-1]
             for one in erased[start + 1 :]:
                 size += encoded[one.instance].instance.bounds[-1]
-                if size > KEPT_SIZE:
+                if size > MAX_KEPT_TOKENS:
                     break
                 some.append(one)
-            rows.append(self._run_cut(*self._infilled(encoded, some)))
+            rows.append(self._run_cut(*self._make_infilled(encoded, some)))
             start += len(some)
         self.counts.inputs = inputs + len(erased)
         return np.concatenate(rows)
 
-    def _infilled(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> tuple[list[Encoded], list[Erased]]:
+    def _make_infilled(
+        self, encoded: Sequence[Encoded], erased: Sequence[Erased]
+    ) -> tuple[list[Encoded], list[Erased]]:
         """Erased inputs as instances of their own, equal ones once; whole ones stay what they are."""
         if self.infiller is None:
             words = f"`erase` {INFILL}: expected a masked language model (`infill`), found none"
@@ -184,10 +186,10 @@ class Runner:
         keys: list[tuple[bytes, ...]] = [()] * len(different)
         units: dict[bytes, _Unit] = {}
         size_so_far = 0
-        for number, view in self._views(encoded, different):
+        for number, view in self._make_views(encoded, different):
             keys[number] = view.keys
             size_so_far += sum(view.sizes)
-            kept = view if size_so_far <= KEPT_SIZE else None
+            kept = view if size_so_far <= MAX_KEPT_TOKENS else None
             for place_of_unit, (key, size) in enumerate(zip(view.keys, view.sizes, strict=True)):
                 if key not in self.results and key not in units:
                     units[key] = _Unit(key, different[number], place_of_unit, size, kept)
@@ -200,7 +202,7 @@ class Runner:
         ]
         return np.stack(values)[numbers] if values else np.zeros((0, len(self.model.label_names)))
 
-    def _filled(
+    def _insert_fillers(
         self, encoded: Sequence[Encoded], erased: Sequence[Erased], filler: str
     ) -> tuple[list[Encoded], list[Erased]]:
         """Erased inputs of which a document is empty as instances of their own, with the filler there."""
@@ -213,7 +215,7 @@ class Runner:
                 whole.append(self.model.encode(instance.left(kept, filler)))
         return whole, inputs
 
-    def _views(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> Iterator[tuple[int, View]]:
+    def _make_views(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> Iterator[tuple[int, View]]:
         """Numbers and views of erased inputs, those of one instance together."""
         erase = "remove" if self.erase == INFILL else self.erase  # nothing is left to erase of infilled texts
         of: dict[int, list[int]] = {}
@@ -232,11 +234,13 @@ class Runner:
             if not self.model.pads:
                 batch = [unit for unit in batch if unit.size == batch[0].size]
             ids = [encoded[unit.erased.instance].instance.id for unit in batch]
-            fits, outputs = self._start(self._ready(encoded, batch), ids)
+            fits, outputs = self._start(self._prepare_batch(encoded, batch), ids)
             if not fits:
                 # a share and no number of rows: what was too long in eights may be short enough in hundreds
                 self._share = len(batch) // 2 / most
-                self.model.notes.say(f"out of memory with {len(batch)} inputs at a time: halved to {len(batch) // 2}")
+                self.model.notes.add_message(
+                    f"out of memory with {len(batch)} inputs at a time: halved to {len(batch) // 2}"
+                )
                 release_memory()
                 continue
             # a GPU works on this batch while the one before is read and the one after is made ready
@@ -247,11 +251,11 @@ class Runner:
         if before is not None:
             self._keep(self.model.finish(before[0]), *before[1:])
 
-    def _ready(self, encoded: Sequence[Encoded], batch: Sequence[_Unit]) -> list[tuple[View, int]]:
+    def _prepare_batch(self, encoded: Sequence[Encoded], batch: Sequence[_Unit]) -> list[tuple[View, int]]:
         """A batch as the model takes it; views that were not kept are made again, each once."""
         again = {id(unit.erased): unit.erased for unit in batch if unit.view is None}
         places = list(again)
-        views = {places[number]: view for number, view in self._views(encoded, list(again.values()))}
+        views = {places[number]: view for number, view in self._make_views(encoded, list(again.values()))}
         return [(unit.view or views[id(unit.erased)], unit.number) for unit in batch]
 
     def _start(self, batch: list[tuple[View, int]], ids: Sequence[str]) -> tuple[bool, Any]:
@@ -259,7 +263,7 @@ class Runner:
         try:
             return True, self.model.start(batch)
         except (MemoryError, RuntimeError) as error:
-            if not out_of_memory(error):
+            if not is_out_of_memory(error):
                 raise
             if len(batch) == 1:
                 raise DataError(
@@ -304,7 +308,7 @@ def check_probabilities(output: object, ids: Sequence[str], classes: int, whose:
             that do not sum to 1.
     """
     try:
-        values, rows = array_of(output), len(ids)
+        values, rows = to_array(output), len(ids)
     except (TypeError, ValueError):
         words = f"{whose}: expected an array of numbers (inputs, labels), found {type(output).__name__}"
         raise DataError(words, rule="model-output", instance=ids[0]) from None
@@ -322,7 +326,7 @@ def check_probabilities(output: object, ids: Sequence[str], classes: int, whose:
             instance=ids[int(finite.argmin())],
         )
     sums, least = values.sum(axis=1), values.min(axis=1, initial=0)
-    bad = (least < 0) | (np.abs(sums - 1) > MOST_OFF)
+    bad = (least < 0) | (np.abs(sums - 1) > SUM_TOLERANCE)
     if bad.any():
         row = int(bad.argmax())
         words = f"{least[row]:.4g}" if least[row] < 0 else f"a row that sums to {sums[row]:.4g}"

@@ -142,7 +142,7 @@ class ExplainSettings:
     more: Annotated[Mapping[str, Any], Option(python_only=True)] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        preset_of(self.paper)
+        find_preset(self.paper)
         if self.method not in (GIVEN, SPANS):
             METHODS.find(self.method, argument="method")
         for name, option in options_of(ExplainSettings).items():
@@ -151,22 +151,22 @@ class ExplainSettings:
         for name, good, expected, value in self._rules():
             if not good:
                 raise DataError(f"expected {expected}, found {shown(value)}", argument=name, rule="option-value")
-        if self.units != "tokens" and not self.plays:
-            methods = " or ".join(name for name, one in METHODS.items() if one.plays)
-            measures = sorted((one for one in MEASURES.values() if one.by_units), key=_place)
+        if self.units != "tokens" and not self.erases_units:
+            methods = " or ".join(name for name, one in METHODS.items() if one.erases_units)
+            measures = sorted((one for one in MEASURES.values() if one.erases_units), key=_find_measure_place)
             options = ", ".join([f"`method` {methods}", *(f"`{measure.asked}`" for measure in measures)])
             words = f"`units` {self.units}: expected beside one of {options}; all else goes by tokens"
             raise DataError(words, rule="option-conflict")
-        object.__setattr__(self, "more", dict(self._more()))
+        object.__setattr__(self, "more", dict(self._complete_settings()))
 
     def _rules(self) -> Iterator[tuple[str, bool, str, object]]:
         """Yield what has to hold of several settings, or of all values of one: name, whether it does, words, value."""
-        ways, rates, infill = self.operators, self.fidelity_rates, self.infill
-        for way in ways:
-            yield "erase", way in ERASE_MODES, f"one of {', '.join(ERASE_MODES)}", way
-        yield "erase", len(set(ways)) == len(ways), "each way once", ways
-        yield "infill", bool(infill) or INFILL not in ways, "a masked language model to infill with", infill
-        filled = INFILL in (*ways, self.scores_erase)
+        operators, rates, infill = self.operators, self.fidelity_rates, self.infill
+        for operator in operators:
+            yield "erase", operator in ERASE_MODES, f"one of {', '.join(ERASE_MODES)}", operator
+        yield "erase", len(set(operators)) == len(operators), "each way once", operators
+        yield "infill", bool(infill) or INFILL not in operators, "a masked language model to infill with", infill
+        filled = INFILL in (*operators, self.scores_erase)
         yield "infill", not infill or filled, "`erase` infill beside it", infill
         masked = self.soft_draws > 0 or self.soft_masks == "tokens"
         yield "soft_masks", masked, "`soft_draws` beside it", self.soft_masks
@@ -180,16 +180,16 @@ class ExplainSettings:
         asked = bool(rates) or not self.fidelity_trials
         yield "fidelity_rates", asked, "at least one rate for the trials asked for", rates
 
-    def _more(self) -> Iterator[tuple[str, Any]]:
+    def _complete_settings(self) -> Iterator[tuple[str, Any]]:
         """Yield the plug-ins' settings, those that were not said by their defaults.
 
         Raises:
             DataError: one that neither the method nor a measure has, or another type or range.
         """
-        asked: tuple[type[DescribedPart] | None, ...] = (self.own_method, *self.measures)
+        asked: tuple[type[DescribedPart] | None, ...] = (self.method_class, *self.measures)
         own = {name: setting for part in asked if part is not None for name, setting in part.settings.items()}
         for name in self.more:
-            if name not in own and name not in own_settings():
+            if name not in own and name not in find_declared_settings():
                 words = f"expected a setting of the method or of a measure, found {shown(name)}"
                 raise DataError(words, argument="more", rule="key-unknown")
         for name, setting in own.items():
@@ -202,35 +202,35 @@ class ExplainSettings:
         """The ways of erasing, each of which has a result."""
         return (self.erase, *self.also_erase)
 
-    def by_operator(self, operator: str) -> ExplainSettings:
+    def for_operator(self, operator: str) -> ExplainSettings:
         """Return the settings of one way's result: the scores are those of the first way."""
         if operator == self.erase:
             scores_erase = self.scores_erase
         else:
-            scores_erase = self.erase if self.scores_erased else ""
+            scores_erase = self.erase if self.scores_depend_on_operator else ""
         infill = self.infill if INFILL in (operator, scores_erase) else ""
         return replace(self, erase=operator, also_erase=(), scores_erase=scores_erase, infill=infill)
 
     @property
     def choices(self) -> Choices:
         """How scores and inputs are made where no attribute says it."""
-        return preset_of(self.paper).choices
+        return find_preset(self.paper).choices
 
     @property
-    def own_method(self) -> type[Method] | None:
+    def method_class(self) -> type[Method] | None:
         """The method; None where scores or rationales come with the instances."""
         return None if self.method in (GIVEN, SPANS) else METHODS[self.method]
 
     @property
-    def scores_erased(self) -> bool:
+    def scores_depend_on_operator(self) -> bool:
         """Whether the method's scores hang on how tokens are erased."""
-        return self.own_method is not None and self.own_method.erases
+        return self.method_class is not None and self.method_class.erases
 
     @property
     def measures(self) -> list[type[Measure]]:
         """The measures that are asked for, in the order of their fields."""
         asked = (one for one in MEASURES.values() if getattr(self, one.asked, None) or self.more.get(one.asked))
-        return sorted(asked, key=_place)
+        return sorted(asked, key=_find_measure_place)
 
     def record(self) -> dict[str, Any]:
         """Return the settings as a run's record holds them."""
@@ -239,9 +239,9 @@ class ExplainSettings:
 
     def signature(self, model: str = "") -> str:
         """Return every setting that decides the numbers, in one line (sacrebleu's manner)."""
-        spans, choices, method = self.method == SPANS, self.choices, self.own_method
+        spans, choices, method = self.method == SPANS, self.choices, self.method_class
         own = [] if method is None else method.words(self)
-        before = [one for one in self.measures if _place(one) < place_of(OCCLUDED_FIELD)]
+        before = [one for one in self.measures if _find_measure_place(one) < place_of(OCCLUDED_FIELD)]
         after = [one for one in self.measures if one not in before]
         parts = [f"paper:{self.paper}"] if self.paper else []
         parts += [f"rationales:{self.scores}"] if spans else [f"method:{self.method}"]
@@ -252,31 +252,31 @@ class ExplainSettings:
         parts += [f"scores-erase:{self.scores_erase}"] if self.scores_erase else []
         parts += [f"infill:{self.infill}"] if self.infill else []
         parts += ["bins:" + ",".join(f"{rate:g}" for rate in self.bins)] if self.bins else []
-        parts += [] if method is None or method.plays else own
+        parts += [] if method is None or method.erases_units else own
         parts += [f"scores:{self.scores}"] if self.scores and not spans else []
         parts += [f"random-draws:{self.random_draws},{self.random_kind}"] if self.random_draws else []
         parts += [words for one in before for words in one.words(self)]
         if self.fidelity_trials:
             parts.append(f"fidelity:{self.fidelity_trials}x{len(self.fidelity_rates)},{choices.occlusion}")
-        parts += [words for one in after if not one.by_units for words in one.words(self)]
-        parts += own if method is not None and method.plays else []
-        parts += [words for one in after if one.by_units for words in one.words(self)]
-        parts += [f"units:{self.units}"] if self.plays and self.units != "tokens" else []
+        parts += [words for one in after if not one.erases_units for words in one.words(self)]
+        parts += own if method is not None and method.erases_units else []
+        parts += [words for one in after if one.erases_units for words in one.words(self)]
+        parts += [f"units:{self.units}"] if self.erases_units and self.units != "tokens" else []
         parts += [f"filler:{choices.filler}"] if choices.filler else []
         parts += [f"model:{model}"] if model else []
         ties = "position" if choices.ties == "first" else "last-position"
         return "|".join([*parts, f"ties:{ties}", f"eraser-hub:{__version__}"])
 
     @property
-    def may_cost_much(self) -> bool:
+    def is_costly(self) -> bool:
         """Whether something is asked for that may take many inputs an instance."""
-        return self.plays or bool(self.infill or self.also_erase) or any(one.costly for one in self.measures)
+        return self.erases_units or bool(self.infill or self.also_erase) or any(one.costly for one in self.measures)
 
     @property
-    def plays(self) -> bool:
+    def erases_units(self) -> bool:
         """Whether sets of units are erased: what ``units`` is for."""
-        parts = [one.by_units for one in self.measures]
-        return any(parts if self.own_method is None else [self.own_method.plays, *parts])
+        parts = [one.erases_units for one in self.measures]
+        return any(parts if self.method_class is None else [self.method_class.erases_units, *parts])
 
     def for_kind(self, kind: str) -> ExplainSettings:
         """Return the settings for a kind of dataset, without what its results have no place for.
@@ -290,45 +290,45 @@ class ExplainSettings:
         if self.method == SPANS:
             for measure in self.measures:
                 if measure.ranks:
-                    raise _conflict(measure.asked, "given rationales rank no tokens")
+                    raise _make_conflict(measure.asked, "given rationales rank no tokens")
             if self.target != "predicted":
-                raise _conflict("target", "given rationales explain no label")
+                raise _make_conflict("target", "given rationales explain no label")
             self = replace(self, bins=())
         for measure in self.measures:
-            if self.method == GIVEN and measure.scores_anew:
-                raise _conflict(measure.asked, "given scores cannot be computed anew for other inputs")
+            if self.method == GIVEN and measure.recomputes_scores:
+                raise _make_conflict(measure.asked, "given scores cannot be computed anew for other inputs")
         if kind != "perturbation":
             return self
         for name in (*(one.asked for one in self.measures), "random_draws", "fidelity_trials"):
             value = getattr(self, name, None) or self.more.get(name)
-            if value and value != preset_of(self.paper).settings.get(name):
+            if value and value != find_preset(self.paper).settings.get(name):
                 words = "the perturbation benchmark's results have no place for it"
                 raise DataError(words, argument=name, rule="unsupported")
         return replace(self, bins=(), fidelity_trials=0)
 
 
-def _conflict(name: str, words: str) -> DataError:
+def _make_conflict(name: str, words: str) -> DataError:
     return DataError(words, argument=name, rule="option-conflict")
 
 
-def _place(measure: type[Measure]) -> int:
+def _find_measure_place(measure: type[Measure]) -> int:
     """Return the place of a measure's first field among a prediction's."""
     return place_of(measure.fields[0])
 
 
-def own_settings() -> dict[str, Setting]:
+def find_declared_settings() -> dict[str, Setting]:
     """Return the settings of all methods and measures that there is no field for."""
     parts: list[type[DescribedPart]] = [*METHODS.values(), *MEASURES.values()]
     return {name: setting for part in parts for name, setting in part.settings.items()}
 
 
-def parsed_settings(pairs: Iterable[str]) -> dict[str, Any]:
+def parse_settings(pairs: Iterable[str]) -> dict[str, Any]:
     """Return the settings that plug-ins declare, from ``NAME=VALUE`` each.
 
     Raises:
         UsageError: no such pair, or a name that none of them has.
     """
-    declared, values = own_settings() if pairs else {}, {}
+    declared, values = find_declared_settings() if pairs else {}, {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals or name not in declared:
@@ -338,7 +338,7 @@ def parsed_settings(pairs: Iterable[str]) -> dict[str, Any]:
     return values
 
 
-def preset_of(paper: str) -> Preset:
+def find_preset(paper: str) -> Preset:
     """Return :func:`papers.presets.preset`, for a name that may be none.
 
     Raises:
@@ -352,7 +352,7 @@ def preset_of(paper: str) -> Preset:
     return preset(paper)
 
 
-def settings_for(paper: str, config: str, embeddings: bool, selects: bool = False, **options: Any) -> ExplainSettings:
+def build_settings(paper: str, config: str, embeddings: bool, selects: bool = False, **options: Any) -> ExplainSettings:
     """Return settings by a paper's preset, with single options in place of its values.
 
     Args:
@@ -367,10 +367,10 @@ def settings_for(paper: str, config: str, embeddings: bool, selects: bool = Fals
     Raises:
         DataError: an unknown paper or option, values out of range.
     """
-    chosen = preset_of(paper)
+    chosen = find_preset(paper)
     names = ExplainSettings.__dataclass_fields__
     unknown = [name for name in options if name not in names]
-    declared = own_settings() if unknown else {}
+    declared = find_declared_settings() if unknown else {}
     for name in unknown:
         if name not in declared:
             words = f"expected settings among {', '.join(names)}; found {shown(name)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-from eraser_hub.attribution.job import ExplainArguments, Job
+from eraser_hub.attribution.config import ExplainArguments, ExplainConfig
 from eraser_hub.attribution.method import METHODS
 from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.records.options import Option
@@ -30,7 +30,7 @@ class ExplainOptions(ExplainArguments):
     quiet: bool = False
 
 
-@takes(ExplainOptions, Job, ExplainSettings)
+@takes(ExplainOptions, ExplainConfig, ExplainSettings)
 def explain(options: ExplainOptions, values: dict[str, Any]) -> None:
     """Explain a model's predictions, and write what `score` and the metric modules take as it is.
 
@@ -48,16 +48,16 @@ def explain(options: ExplainOptions, values: dict[str, Any]) -> None:
 
         eraser-hub explain --dataset hub/eraser --config movies --model model/ --paper eraser --out eraser.jsonl
     """
-    from eraser_hub.attribution.outputs import partial_path
-    from eraser_hub.attribution.run import explain_runs, planned_runs
+    from eraser_hub.attribution.outputs import get_partial_path
+    from eraser_hub.attribution.run import explain_runs, plan_runs
 
-    runs = planned_runs(options, values)
+    runs = plan_runs(options, values)
     bar, how = Bar(runs.total, options.quiet), chosen(options, "resume force engine workers max_inputs")
     try:
-        reports = explain_runs(runs.job, runs.runs, on_progress=bar.show, on_cost=say, spell=_spelled, **how)
+        reports = explain_runs(runs.config, runs.runs, on_progress=bar.show, on_cost=say, spell=_spelled, **how)
     except KeyboardInterrupt:
         bar.close()
-        kept = [path for _, path in runs.runs if path.is_file() or partial_path(path).is_file()]
+        kept = [path for _, path in runs.runs if path.is_file() or get_partial_path(path).is_file()]
         say("stopped" + (": what is done is kept; --resume goes on with it" if kept else ""))
         raise
     finally:

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.attribution.open import UNFINISHED
-from eraser_hub.attribution.outputs import differences
+from eraser_hub.attribution.open import CHECKPOINT_DIR
+from eraser_hub.attribution.outputs import describe_differences
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.json_lines import strict_object
@@ -25,7 +25,7 @@ def trained(folder: Path, recipe_of: Callable[[bool], Recipe], say: Say, figures
         recipe_of: gives the recipe, from whether a stopped training is gone on with.
         figures: say how well the model does.
     """
-    stopped = (folder / UNFINISHED).is_dir()
+    stopped = (folder / CHECKPOINT_DIR).is_dir()
     if (folder / "model.json").is_file() and not stopped:
         say(f"{folder}: trained before")
         return folder
@@ -54,7 +54,7 @@ def kept(out: Path, verb: str, settings: dict[str, Any]) -> Iterator[None]:
                 message = f"expected a new folder or one of `{verb}`, found other files"
                 raise DataError(message, rule="file-exists", file=out, argument="out")
             atomic_write(state, json.dumps(settings, indent=2).encode())
-        words = differences(strict_object(state.read_bytes(), file=state, number=1), settings)
+        words = describe_differences(strict_object(state.read_bytes(), file=state, number=1), settings)
         if words:
             message = f"another run lies here: {'; '.join(words)}; take another folder"
             raise DataError(message, rule="resume", file=out, argument="out")

@@ -25,9 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.attribution.adapter import Adapter, align_labels
-from eraser_hub.attribution.instances import Instance, instance_of_eraser
-from eraser_hub.attribution.measures.infidelity import perturbed_sets
-from eraser_hub.attribution.measures.sensitivity import sensitivity_max
+from eraser_hub.attribution.instances import Instance, read_eraser_row
+from eraser_hub.attribution.measures.infidelity import draw_perturbations
+from eraser_hub.attribution.measures.sensitivity import compute_max_sensitivity
 from eraser_hub.records.extras import need
 from eraser_hub.samples.plant import CUES, FIRST, LABELS, MODIFIERS, SECOND, planted
 from eraser_hub.systems.data import Data, Labelled, Training
@@ -83,7 +83,7 @@ def planted_rows(kind: str, split: str, size: int, seed: int) -> list[dict[str, 
 
 def planted_instances(rows: Sequence[Mapping[str, Any]]) -> list[Instance]:
     """Rows as instances, with their labels and the tokens that decide."""
-    return [instance_of_eraser(row, LABELS) for row in rows]
+    return [read_eraser_row(row, LABELS) for row in rows]
 
 
 class PlantedModel:
@@ -157,11 +157,11 @@ def sensitivity(
         random_of: the random numbers of a purpose; of :data:`PERTURBED` the same for every maker.
     """
     deciding, moved = deciding_of(one), list[Scores]()
-    for number, stands in enumerate(perturbed_sets(len(scores), perturbations, random_of(PERTURBED))):
+    for number, stands in enumerate(draw_perturbations(len(scores), perturbations, random_of(PERTURBED))):
         anew = scores.copy()
         anew[stands] = maker(deciding[stands], label, random_of(f"anew {number}"))
         moved.append(anew)
-    return sensitivity_max(scores, moved)
+    return compute_max_sensitivity(scores, moved)
 
 
 def deciding_of(one: Instance) -> NDArray[np.bool_]:

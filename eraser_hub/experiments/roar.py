@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 
 from eraser_hub.attribution.adapter import align_labels
-from eraser_hub.attribution.dataset import Split, open_split, queries_differ
-from eraser_hub.attribution.erasure import generator, top
-from eraser_hub.attribution.given import GivenScores
+from eraser_hub.attribution.config import ExplainConfig
+from eraser_hub.attribution.dataset import Split, has_different_queries, open_split
+from eraser_hub.attribution.erasure import make_generator, select_top
+from eraser_hub.attribution.external_rationales import ExternalScores
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.attribution.job import Job
 from eraser_hub.attribution.open import open_model
-from eraser_hub.attribution.run import explain, settings_for_job
+from eraser_hub.attribution.run import explain, find_run_settings
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError, shown
@@ -106,11 +106,11 @@ def without_top(one: Instance, share: float, ranking: str, seed: int) -> Instanc
     """The text without the share of its tokens that its scores, or random ones, rank first; all else stays."""
     tokens = one.bounds[-1]
     if ranking == RANDOM:
-        scores = generator(seed, one.id, "roar").random(tokens)
+        scores = make_generator(seed, one.id, "roar").random(tokens)
     else:
         scores = np.array([value for document in one.scores or () for value in document])
     kept = np.ones(tokens, dtype=bool)
-    kept[top(scores, share)] = False
+    kept[select_top(scores, share)] = False
     parts = zip(one.documents, pairwise(one.bounds), strict=True)
     documents = tuple(tuple(compress(words, kept[start:end])) for words, (start, end) in parts)
     return replace(_plain(one), documents=documents)
@@ -177,7 +177,7 @@ def _trained(plan: RoarPlan, folder: Path, say: Say) -> Path:
     """The model of a folder's training texts."""
 
     def recipe_of(stopped: bool) -> Recipe:
-        query = queries_differ(open_split(plan.dataset, plan.config, plan.train_split))
+        query = has_different_queries(open_split(plan.dataset, plan.config, plan.train_split))
         return replace(plan.recipe, dataset=str(folder), config=None, query=query, resume=stopped)
 
     return trained(folder / "model", recipe_of, say)
@@ -186,11 +186,11 @@ def _trained(plan: RoarPlan, folder: Path, say: Say) -> Path:
 def _scored(plan: RoarPlan, out: Path, model: Path, name: str) -> list[Instance]:
     """A split's texts with the method's scores for the whole texts' model."""
     path = out / f"{dataset_split(name)}.predictions.jsonl"
-    job = Job(dataset=str(out / "whole"), config=None, split=name, model=str(model))
-    settings, _ = settings_for_job(job, "", method=plan.method, kd=0.1, seed=plan.seed)
+    job = ExplainConfig(dataset=str(out / "whole"), config=None, split=name, model=str(model))
+    settings, _ = find_run_settings(job, "", method=plan.method, kd=0.1, seed=plan.seed)
     explain(job, replace(settings, bins=()), path, resume=True)  # the scores alone are read
     split = open_split(str(out / "whole"), None, name)
-    return list(map(GivenScores(path).put_on, split.instances()))
+    return list(map(ExternalScores(path).attach, split.instances()))
 
 
 def _hits(model: Path, folder: Path, plan: RoarPlan, names: Sequence[str]) -> list[bool]:

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from eraser_hub.attribution.adapter import Adapter, align_labels
 from eraser_hub.attribution.adapters.plain import PlainModel
 from eraser_hub.attribution.engine import explain_instances
-from eraser_hub.attribution.erasure import generator
-from eraser_hub.attribution.given import with_scores
+from eraser_hub.attribution.erasure import make_generator
+from eraser_hub.attribution.external_rationales import attach_scores
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.settings import GIVEN, ExplainSettings
 from eraser_hub.metrics.eraser_agreement import EraserAgreement
@@ -197,7 +197,7 @@ def explained(
     for one in instances:
         label, random_of = str(one.label), partial(_random, settings.seed, one.id, name)
         scores = maker(deciding_of(one), label, random_of(""))
-        given.append(with_scores(one, [scores]))
+        given.append(attach_scores(one, [scores]))
         moved.append(sensitivity(maker, one, label, scores, settings.perturbations, random_of))
     how = ExplainSettings(
         method=GIVEN,
@@ -218,7 +218,7 @@ def explained(
 
 def _random(seed: int, identity: str, name: str, purpose: str) -> np.random.Generator:
     """Random numbers of an explanation of a text; of what is erased the same for all explanations."""
-    return generator(seed, identity, purpose if purpose == PERTURBED else f"{name} {purpose}".strip())
+    return make_generator(seed, identity, purpose if purpose == PERTURBED else f"{name} {purpose}".strip())
 
 
 def per_text(predictions: Sequence[Row], rows: Sequence[Row]) -> Values:

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.attribution.open import SAVING, UNFINISHED
-from eraser_hub.attribution.outputs import differences
+from eraser_hub.attribution.open import CHECKPOINT_DIR, SAVING
+from eraser_hub.attribution.outputs import describe_differences
 from eraser_hub.records.atomic import atomic_write, replacing
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.locks import exclusive
@@ -42,7 +42,7 @@ def unfinished(out: Path, recipe: dict[str, Any], resume: bool, say: Say) -> Ite
         BusyError: another training is at work here.
         DataError: with ``resume``, the stopped training's recipe was another.
     """
-    new, folder = not out.exists(), out / UNFINISHED
+    new, folder = not out.exists(), out / CHECKPOINT_DIR
     try:
         with exclusive(out / LOCK, BUSY, out):
             _begin(folder, recipe, resume, out, say)
@@ -78,7 +78,7 @@ def _take_up(folder: Path, recipe: dict[str, Any], resume: bool, out: Path, say:
         say(f"{out}: a stopped training lies here and is begun anew; `resume` goes on with it")
         shutil.rmtree(folder)
         return
-    words = differences(before, recipe)
+    words = describe_differences(before, recipe)
     if words:
         message = f"the stopped training was another: {'; '.join(words)}"
         raise DataError(message, rule="resume", file=out, argument="resume")
@@ -88,7 +88,7 @@ def _take_up(folder: Path, recipe: dict[str, Any], resume: bool, out: Path, say:
 @contextmanager
 def saving(out: Path) -> Iterator[None]:
     """While the model's files are written: what is stopped in between is not taken for a model."""
-    mark = out / UNFINISHED / SAVING
+    mark = out / CHECKPOINT_DIR / SAVING
     mark.parent.mkdir(parents=True, exist_ok=True)
     mark.touch()
     yield

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from eraser_hub.attribution.work import threads_here
+from eraser_hub.attribution.work import count_threads
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError, first_line
 from eraser_hub.records.extras import need
@@ -119,7 +119,7 @@ def side_by_side(jobs: Sequence[Callable[[], object]], workers: int, folder: Pat
         ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
     try:
         say(f"`workers`: {len(jobs)} trainings, at most {workers} side by side by Ray Tune")
-        run = tune.with_parameters(_run, jobs=jobs, threads=threads_here(), place=os.getcwd())
+        run = tune.with_parameters(_run, jobs=jobs, threads=count_threads(), place=os.getcwd())
         tuner = tune.Tuner(
             tune.with_resources(run, {"cpu": 1, "gpu": _share_of_gpu(workers)}),
             param_space={"number": tune.grid_search(list(range(len(jobs))))},

@@ -187,10 +187,10 @@ class FineTuning(TrainedSystem):
     hyper = Hyper(epochs=3.0, learning_rate=2e-5, warmup_steps=50, linear_decay=True, patience=0, clip=1.0)
 
     def fit(self, training: Training) -> Evaluation | None:
-        from eraser_hub.attribution.open import looks_like_a_path
+        from eraser_hub.attribution.open import is_path_like
 
         model = training.recipe.model
-        if looks_like_a_path(model) and not Path(model).is_dir():
+        if is_path_like(model) and not Path(model).is_dir():
             words = f"expected {', '.join(SYSTEMS)}, or a transformers folder or Hub id"
             raise DataError(words, rule="option-value", argument="model", file=model)
         return super().fit(training)

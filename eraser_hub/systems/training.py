@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from eraser_hub.attribution.adapter import Adapter
-from eraser_hub.attribution.dataset import Split, kd_of, open_split, queries_differ, stratified
-from eraser_hub.attribution.instances import Instance, instance_of_perturbation
-from eraser_hub.attribution.open import UNFINISHED, open_model
-from eraser_hub.attribution.settings import preset_of
+from eraser_hub.attribution.dataset import Split, draw_stratified, find_kd, has_different_queries, open_split
+from eraser_hub.attribution.instances import Instance, read_perturbation_row
+from eraser_hub.attribution.open import CHECKPOINT_DIR, open_model
+from eraser_hub.attribution.settings import find_preset
 from eraser_hub.metrics.answer_f1 import answer_f1
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.extras import need
@@ -78,7 +78,7 @@ def has_answers(split: Split) -> bool:
 
 
 def _answered(row: Mapping[str, Any], label_names: Sequence[str]) -> tuple[Instance, str | None]:
-    one, answer = instance_of_perturbation(row, label_names), row.get("answer")
+    one, answer = read_perturbation_row(row, label_names), row.get("answer")
     if answer is not None and not isinstance(answer, str):
         raise DataError(f"expected a string, found {shown(answer)}", rule="type", instance=one.id, field="answer")
     return one, answer
@@ -99,7 +99,7 @@ def answered(split: Split, limit: int | None = None, seed: int = 1) -> Labelled:
         words = "expected questions with answers, found none"
         raise DataError(words, rule="label-missing", file=split.name, field="answer")
     if limit is not None:
-        chosen = stratified([str(bool(answer)) for _, answer in rows], limit, seed)
+        chosen = draw_stratified([str(bool(answer)) for _, answer in rows], limit, seed)
         rows = [row for place, row in enumerate(rows) if place in chosen]
     return [one for one, _ in rows], [answer for _, answer in rows]
 
@@ -151,7 +151,7 @@ def train_model(recipe: Recipe, out: Path, say: Say = silent, figures: bool = Tr
         """Figures of the validation split, where training had to find them out."""
         what = learns(recipe, data, evaluated, say)
         facts = _facts_of(recipe, data, what)
-        return system.fit(Training(recipe, what, out, folder, say, facts, share=lambda: kd_of(data)))
+        return system.fit(Training(recipe, what, out, folder, say, facts, share=lambda: find_kd(data)))
 
     with unfinished(out, {**identity, "train_on": recipe.train_on}, recipe.resume, say) as folder:
         known = trained(recipe, out, folder)
@@ -193,7 +193,7 @@ def _check_folder(recipe: Recipe, out: Path) -> None:
     if out.exists() and not out.is_dir():
         raise DataError("expected a folder, found a file", rule="file-kind", file=out, argument="out")
     others = [path.name for path in out.iterdir() if path.name[0] != "."] if out.is_dir() else []
-    if others and not (out / "model.json").is_file() and not (out / UNFINISHED).is_dir():
+    if others and not (out / "model.json").is_file() and not (out / CHECKPOINT_DIR).is_dir():
         words = f"expected a new folder, or a model's of `train`, found {shown(sorted(others)[0])} and no model.json"
         raise DataError(words, rule="file-exists", file=out, argument="out")
 
@@ -204,7 +204,7 @@ def check_recipe(recipe: Recipe, system: TrainedSystem) -> None:
     Raises:
         DataError: says which.
     """
-    preset_of(recipe.paper)  # it refuses an unknown one
+    find_preset(recipe.paper)  # it refuses an unknown one
     system.check(recipe)
     if recipe.workers > 1:
         if not recipe.grid:
@@ -260,7 +260,7 @@ def _figures(recipe: Recipe, model: Path, split: Split, known: Evaluation | None
 
 def _data(system: TrainedSystem, recipe: Recipe, split: Split, evaluated: Split | None, say: Say) -> Data:
     """The instances of the recipe's training text, and those to validate on, where the system does."""
-    query = queries_differ(split) if recipe.query is None else recipe.query
+    query = has_different_queries(split) if recipe.query is None else recipe.query
     rationale_only = recipe.train_on == "rationale"
     how: dict[str, Any] = {"rationale_only": rationale_only, "uses_query": query, "seed": recipe.seed}
     instances, labels = examples(split, limit=recipe.limit, **how)

@@ -8,7 +8,7 @@ import pytest
 from eraser_hub.attribution import explain_instances, open_model
 from eraser_hub.attribution.adapter import align_labels
 from eraser_hub.attribution.adapters.plain import PlainModel
-from eraser_hub.attribution.costs import inputs_of
+from eraser_hub.attribution.costs import count_inputs
 from eraser_hub.attribution.measure import MEASURES
 from eraser_hub.attribution.method import METHODS, supports
 from eraser_hub.attribution.runner import Runner
@@ -71,7 +71,7 @@ def test_a_method(name, linear, network, tokenizer):
             np.testing.assert_allclose(scores, others, rtol=0, atol=1e-4)
         runner = Runner(model, "remove", 32)
         list(explain_with(runner, settings))
-        assert runner.counts.inputs <= sum(inputs_of(one, settings, "eraser").total() for one in texts())
+        assert runner.counts.inputs <= sum(count_inputs(one, settings, "eraser").total() for one in texts())
     assert tried, "no model allows it"
     if part.needs:
         with refused("unsupported", name):
@@ -108,7 +108,7 @@ def test_a_measure(name):
         assert {field: row[field] for field in without} == without
     runner = Runner(model, "remove", 32)
     list(explain_with(runner, settings))
-    assert runner.counts.inputs <= sum(inputs_of(one, settings, "eraser").total() for one in texts())
+    assert runner.counts.inputs <= sum(count_inputs(one, settings, "eraser").total() for one in texts())
     if part.ranks:
         with refused("option-conflict", argument=part.asked):
             ExplainSettings(**settings_of(part, method="rationales", **asked)).for_kind("eraser")

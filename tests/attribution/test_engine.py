@@ -341,5 +341,5 @@ def test_tokens_to_flip_counts_the_evidence_documents_tokens_alone():
 def test_inputs_that_do_not_wait_ready_made_give_the_same(monkeypatch, lazy):
     model = CountingModel()
     whole = explained([instance(DOCUMENT)], method="lime")
-    monkeypatch.setattr("eraser_hub.attribution.runner.KEPT_SIZE", 0 if lazy else 25)
+    monkeypatch.setattr("eraser_hub.attribution.runner.MAX_KEPT_TOKENS", 0 if lazy else 25)
     assert explained([instance(DOCUMENT)], model, method="lime") == whole

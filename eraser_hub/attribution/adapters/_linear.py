@@ -19,7 +19,7 @@ from eraser_hub.records.errors import DataError
 
 from ..adapter import Notes
 from ..instances import Instance
-from ..methods.integrated_gradients import points_of
+from ..methods.integrated_gradients import make_path_points
 
 
 class LinearPipeline(Protocol):
@@ -37,7 +37,7 @@ class LinearPipeline(Protocol):
     notes: Notes
 
 
-def occurrences(vectoriser: Any, tokens: Sequence[str], joiner: str) -> Iterator[tuple[int, Sequence[int]]]:
+def find_occurrences(vectoriser: Any, tokens: Sequence[str], joiner: str) -> Iterator[tuple[int, Sequence[int]]]:
     """Each counted feature of the text with the token positions it covers.
 
     Args:
@@ -77,7 +77,7 @@ def occurrences(vectoriser: Any, tokens: Sequence[str], joiner: str) -> Iterator
                 yield feature, places[start : start + size]
 
 
-def weights_of(model: LinearPipeline, column: int) -> NDArray[np.float64]:
+def get_weights(model: LinearPipeline, column: int) -> NDArray[np.float64]:
     """w_c for an output column; a binary model keeps one row of coefficients, for its second class."""
     coefficients = np.asarray(model.steps[-1].coef_, dtype=np.float64)
     row: NDArray[np.float64] = coefficients[0 if len(coefficients) == 1 else column]
@@ -99,17 +99,17 @@ def token_scores(
     query = list(instance.query) if model.uses_query else []
     tokens = [*query, *instance.tokens]
     row, scores = model.steps[0].transform([model.joiner.join(tokens)]), np.zeros(len(tokens))
-    features = list(occurrences(model.steps[0], tokens, model.joiner))
+    features = list(find_occurrences(model.steps[0], tokens, model.joiner))
     change = None
     if method == "coefficients":
         for step in model.steps[1:-1]:
             row = step.transform(row)
-        weights, row = weights_of(model, column), row.tocsr()
+        weights, row = get_weights(model, column), row.tocsr()
         value = dict(zip(row.indices.tolist(), row.data.tolist(), strict=True))
         counts = Counter(feature for feature, _ in features)
         gains = {feature: weights[feature] * value.get(feature, 0.0) / count for feature, count in counts.items()}
     else:
-        slopes, change = slopes_of(model, row, column, method, steps)
+        slopes, change = compute_slopes(model, row, column, method, steps)
         gains = {feature: float(slopes[feature]) for feature, _ in features}
     for feature, places in features:
         for place in places:
@@ -120,12 +120,12 @@ def token_scores(
     return np.abs(scores) if method == "gradient" else scores
 
 
-def slopes_of(
+def compute_slopes(
     model: LinearPipeline, row: Any, column: int, method: str, steps: int
 ) -> tuple[NDArray[np.float64], float | None]:
     """Return d p_c / d x_f of each feature, averaged over the path for integrated gradients, and p's change on it."""
     estimator = model.steps[-1]
-    weights = np.stack([weights_of(model, c) for c in range(len(estimator.classes_))])
+    weights = np.stack([get_weights(model, c) for c in range(len(estimator.classes_))])
     raw = np.asarray(estimator.decision_function(row), dtype=np.float64).reshape(-1)
     bias = np.asarray(estimator.intercept_, dtype=np.float64).reshape(-1)
     if len(raw) == 1:  # one logit z for two classes: probabilities sigmoid(-z), sigmoid(z) = softmax(0, z)
@@ -138,7 +138,7 @@ def slopes_of(
         return np.asarray(exp / exp.sum(axis=1, keepdims=True))
 
     integrated = method == "integrated-gradients"
-    at, shares = points_of(steps, model.choices.integral) if integrated else (np.ones(1), np.ones(1))
+    at, shares = make_path_points(steps, model.choices.integral) if integrated else (np.ones(1), np.ones(1))
     p = probabilities(at)
     # d p_c / d z_j = p_c ([c = j] - p_j)
     slopes = shares @ (p[:, [column]] * ((np.arange(p.shape[1]) == column) - p)) @ weights

@@ -54,7 +54,7 @@ class Subwords:
         return [" ".join(self.tokenizer.convert_ids_to_tokens(row)) for row in rows]
 
 
-def subwords_of(tokenizer: str | Path, longest: int) -> Subwords:
+def open_subwords(tokenizer: str | Path, longest: int) -> Subwords:
     """Sub-words by the tokenizer of a folder or Hub id.
 
     Raises:
@@ -117,7 +117,7 @@ def load_pipeline(path: Path, trust_pickle: bool = False) -> Any:
     if not hasattr(model, "predict_proba"):
         words = f"expected a classifier with predict_proba, found {type(model).__name__}"
         raise DataError(words, rule="model", file=path)
-    for tree in trees_of(model):
+    for tree in find_trees(model):
         check_tree(tree, path)
     return model
 
@@ -144,7 +144,7 @@ def save_pipeline(model: Any, path: Path) -> None:
             after.writestr(ZipInfo(member), content)
 
 
-def trees_of(model: Any) -> Iterator[Any]:
+def find_trees(model: Any) -> Iterator[Any]:
     """The node arrays of every decision tree in a pipeline."""
     for step in [model, *(step for _, step in getattr(model, "steps", []))]:
         for estimator in [step, *np.ravel(getattr(step, "estimators_", []))]:
@@ -168,7 +168,7 @@ def check_tree(tree: Any, path: Path) -> None:
         raise DataError(words, rule="model", file=path)
 
 
-def wants_strings(model: Any) -> bool:
+def predicts_on_strings(model: Any) -> bool:
     """Whether an object of scikit-learn's (or with its interface) predicts on strings alone, not on token lists."""
     if not (callable(getattr(model, "get_params", None)) and hasattr(model, "classes_")):
         return False
@@ -302,7 +302,7 @@ class PipelineOpener(Opener):
     @classmethod
     def opens(cls, opening: Opening) -> bool:
         if opening.path is None:
-            return wants_strings(opening.model)
+            return predicts_on_strings(opening.model)
         return "network" not in opening.facts and ((opening.path / FILE).is_file() or opening.path.is_file())
 
     @classmethod
@@ -313,7 +313,7 @@ class PipelineOpener(Opener):
         need("sklearn", "skops")
         longest, file = facts.get("longest"), opening.path / FILE
         file = file if file.is_file() else opening.path
-        subwords = None if longest is None else subwords_of(file.parent / TOKENIZER, longest)
+        subwords = None if longest is None else open_subwords(file.parent / TOKENIZER, longest)
         pipeline = load_pipeline(file, opening.trust_pickle)
         return PipelineModel(pipeline, uses_query=asks, joiner=facts.get("joiner", " "), subwords=subwords)
 

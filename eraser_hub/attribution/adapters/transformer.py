@@ -6,7 +6,7 @@ from eraser_hub.records.errors import DataError
 from eraser_hub.records.extras import need
 
 from ..adapter import Adapter
-from ..open import Opener, Opening, looks_like_a_path
+from ..open import Opener, Opening, is_path_like
 from ..transformers.multiple_choice import ChoiceModel
 from ..transformers.question_answering import AnswerModel
 from ..transformers.sequence_model import SequenceModel
@@ -35,12 +35,12 @@ class TransformerOpener(Opener):
         if path is not None and path.is_dir() and not (path / "config.json").is_file():
             words = "expected model.skops (eraser-hub train) or config.json (transformers), found neither"
             raise DataError(words, rule="file-missing", file=path)
-        if path is not None and not path.is_dir() and looks_like_a_path(name):
+        if path is not None and not path.is_dir() and is_path_like(name):
             raise DataError("no such model file or folder", rule="file-missing", file=path)
         need("torch", "transformers")
         endings = [ending for ending, (task, _) in TASKS.items() if opening.task in ("auto", task)]
 
-        def class_of(architecture: str) -> str:
+        def find_class(architecture: str) -> str:
             ending = next((one for one in endings if opening.task != "auto" or architecture.endswith(one)), "")
             if not ending:
                 raise DataError(
@@ -50,8 +50,8 @@ class TransformerOpener(Opener):
                 )
             return f"AutoModel{ending}"
 
-        network, tokenizer, description = open_network(name, opening.trust_remote_code, class_of)
-        _, adapter = TASKS[class_of(description.split()[0]).removeprefix("AutoModel")]
+        network, tokenizer, description = open_network(name, opening.trust_remote_code, find_class)
+        _, adapter = TASKS[find_class(description.split()[0]).removeprefix("AutoModel")]
         return adapter(
             network,
             tokenizer,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..chunk import Chunk, Search, Sets
+from ..chunk import Chunk, Coalitions, CoalitionSearch
 from ..instances import Instance
 from ..measure import Fields, Measure
 
@@ -24,14 +24,14 @@ class Infidelity(Measure):
     source = "Yeh et al. 2019"
     default = 50
     asked, reads, fields = "infidelity_draws", ("units",), ("infidelity", "infidelity_normalized")
-    said = "infidelity:{0.infidelity_draws}"
+    signature_format = "infidelity:{0.infidelity_draws}"
 
     def measure(self, chunk: Chunk) -> Fields:
         """Return both for each instance."""
         draws = chunk.settings.infidelity_draws
-        played = chunk.play(
-            lambda game, scores, one: infidelity_of(
-                scores, game.full, perturbed_sets(game.size, draws, chunk.random(one, "perturbed"))
+        played = chunk.evaluate_coalitions(
+            lambda game, scores, one: evaluate_infidelity(
+                scores, game.full, draw_perturbations(game.size, draws, chunk.random(one, "perturbed"))
             )
         )
         return [dict(zip(self.fields, values, strict=True)) for _, values in played]
@@ -42,7 +42,7 @@ class Infidelity(Measure):
         return int(settings.infidelity_draws)
 
 
-def perturbed_sets(size: int, draws: int, random: np.random.Generator) -> Sets:
+def draw_perturbations(size: int, draws: int, random: np.random.Generator) -> Coalitions:
     """Return which units stand in each perturbed input, (draws, size): all but a random tenth, one unit at least."""
     gone = min(size, int(np.ceil(SHARE * size)))
     return random.random((draws, size)).argsort(axis=1).argsort(axis=1) >= gone
@@ -69,10 +69,14 @@ def infidelity(
     return float(np.mean((scale * products - drops) ** 2))
 
 
-def infidelity_of(scores: NDArray[np.float64], full: float, stands: Sets) -> Search[tuple[float, float]]:
+def evaluate_infidelity(
+    scores: NDArray[np.float64], full: float, coalitions: Coalitions
+) -> CoalitionSearch[tuple[float, float]]:
     """Infidelity, and infidelity of the scores at their best scale, over perturbed inputs."""
     if not len(scores):
         return 0.0, 0.0
-    worths = yield stands
-    gone = (~stands).astype(np.float64)
-    return infidelity(scores, gone, full - worths), infidelity(scores, gone, full - worths, normalise=True)
+    coalition_values = yield coalitions
+    gone = (~coalitions).astype(np.float64)
+    return infidelity(scores, gone, full - coalition_values), infidelity(
+        scores, gone, full - coalition_values, normalise=True
+    )

@@ -8,7 +8,7 @@ import numpy as np
 
 from eraser_hub.schema.instance import LEAVE_ONE_OUT
 
-from ..chunk import Chunk, Game, Scores, Search
+from ..chunk import Chunk, CoalitionSearch, Scores, TextUnits
 from ..instances import Instance
 from ..measure import Fields, Measure
 
@@ -18,18 +18,20 @@ class LeaveOneOut(Measure):
 
     source = "Li, Monroe and Jurafsky 2016; Jain and Wallace 2019, the correlation"
     asked, reads, fields = "leave_one_out", ("units",), (LEAVE_ONE_OUT,)
-    said = "leave-one-out"
+    signature_format = "leave-one-out"
 
     def measure(self, chunk: Chunk) -> Fields:
         """Return the value of each token."""
 
-        def search(game: Game, scores: Scores, one: Instance) -> Search[Scores]:
+        def search(game: TextUnits, scores: Scores, one: Instance) -> CoalitionSearch[Scores]:
             if not game.size:
                 return np.zeros(0)
-            worths = yield ~np.eye(game.size, dtype=bool)
-            return game.full - worths
+            coalition_values = yield ~np.eye(game.size, dtype=bool)
+            return game.full - coalition_values
 
-        return [{LEAVE_ONE_OUT: game.of_tokens(values).tolist()} for game, values in chunk.play(search)]
+        return [
+            {LEAVE_ONE_OUT: game.share_to_tokens(values).tolist()} for game, values in chunk.evaluate_coalitions(search)
+        ]
 
     @classmethod
     def most_inputs(cls, one: Instance, units: int, settings: Any) -> int:

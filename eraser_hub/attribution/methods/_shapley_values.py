@@ -13,51 +13,51 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..chunk import EXACT_UNITS, Chunk, Scores, Search, all_sets
+from ..chunk import EXACT_UNITS, Chunk, CoalitionSearch, Scores, enumerate_coalitions
 from ..instances import Instance
 from ..method import Method
 
 
-class Shapley(NamedTuple):
+class ShapleyEstimate(NamedTuple):
     """Values of the units, and the largest of their standard errors: 0 of exact ones, NaN where none is known."""
 
     values: NDArray[np.float64]
     standard_error: float
 
 
-def exact_shapley(size: int) -> Search[Shapley]:
+def compute_exact_shapley(size: int) -> CoalitionSearch[ShapleyEstimate]:
     """By the definition: the mean over sets S without i of v(S + i) - v(S), sets of each size weighing alike."""
     if not size:
-        return Shapley(np.zeros(0), 0.0)
-    stands = all_sets(size)
-    worths = yield stands
+        return ShapleyEstimate(np.zeros(0), 0.0)
+    coalitions = enumerate_coalitions(size)
+    coalition_values = yield coalitions
     weight = np.array([1 / (size * comb(size - 1, count)) for count in range(size)])
     values = np.empty(size)
     for unit in range(size):
-        without = np.flatnonzero(~stands[:, unit])
-        gains = worths[without | (1 << unit)] - worths[without]
-        values[unit] = weight[stands[without].sum(axis=1)] @ gains
-    return Shapley(values, 0.0)
+        without = np.flatnonzero(~coalitions[:, unit])
+        gains = coalition_values[without | (1 << unit)] - coalition_values[without]
+        values[unit] = weight[coalitions[without].sum(axis=1)] @ gains
+    return ShapleyEstimate(values, 0.0)
 
 
 class ShapleyMethod(Method):
     """Shapley values, each shared equally by its unit's tokens."""
 
-    erases = plays = True
+    erases = erases_units = True
 
     @abstractmethod
-    def search(self, size: int, settings: Any, random: np.random.Generator) -> Search[Shapley]:
+    def search(self, size: int, settings: Any, random: np.random.Generator) -> CoalitionSearch[ShapleyEstimate]:
         """Return the search for the values of so many units."""
 
     def scores(self, chunk: Chunk) -> Sequence[Scores]:
         """Return each unit's value, shared by its tokens."""
         rows = []
-        for game, result in chunk.play(
+        for game, result in chunk.evaluate_coalitions(
             lambda game, _, one: self.search(game.size, chunk.settings, chunk.random(one, chunk.settings.method))
         ):
             if result.standard_error > 0:
                 chunk.model.notes.largest("largest standard error of a Shapley value", result.standard_error)
-            rows.append(game.of_tokens(result.values))
+            rows.append(game.share_to_tokens(result.values))
         return rows
 
     @classmethod

@@ -18,7 +18,7 @@ UNLIMITED = 1 << 20  # transformers writes 10**30 where a tokenizer knows no lon
 DEFAULT_LENGTH = 512
 
 
-def instance_of_row(row: Mapping[str, Any]) -> Instance:
+def read_instance(row: Mapping[str, Any]) -> Instance:
     """The row, read as `explain` reads it, whichever dataset it is from; without its label, whose name a row may lack.
 
     Raises:
@@ -43,7 +43,7 @@ def tokens(row: Mapping[str, Any]) -> list[list[str]]:
     >>> tokens({"annotation_id": "a", "documents": [{"docid": "d", "text": "a fine film .\\nnothing more"}]})
     [['a', 'fine', 'film', '.', 'nothing', 'more']]
     """
-    return [list(document) for document in instance_of_row(row).documents]
+    return [list(document) for document in read_instance(row).documents]
 
 
 def mask(row: Mapping[str, Any]) -> list[list[bool]]:
@@ -62,7 +62,7 @@ def mask(row: Mapping[str, Any]) -> list[list[bool]]:
     ...       "evidences": [[{"docid": "d", "start_token": 1, "end_token": 3}]]})
     [[False, True, True]]
     """
-    instance = instance_of_row(row)
+    instance = read_instance(row)
     if instance.rationale is None:
         raise DataError("expected a human rationale, found none", rule="span-missing", instance=instance.id)
     return [list(flags) for flags in instance.rationale]
@@ -119,16 +119,16 @@ def align(row: Mapping[str, Any], tokenizer: Any, *, max_length: int | None = No
         DataError: a row that is not as it should be; a tokenizer that takes no words.
         ValueError: a length that leaves no room for text, or a stride that leaves no progress.
     """
-    from ..transformers.pieces import window_of
+    from ..transformers.pieces import make_window
     from ..transformers.words import CutWords
 
-    instance, words = instance_of_row(row), CutWords(tokenizer)
+    instance, words = read_instance(row), CutWords(tokenizer)
     places = [(number, at) for number, document in enumerate(instance.documents) for at in range(len(document))]
     cut = words.cut(instance.tokens)
     ids = [piece for pieces in cut for piece in pieces]
     query = [piece for pieces in words.cut(instance.query) for piece in pieces]
     template = words.pair if query else words.single
-    longest = _longest(tokenizer, max_length)
+    longest = _find_max_length(tokenizer, max_length)
     kept = query[: max(1, (longest - template.size) // 2)]
     room = longest - template.size - len(kept)
     if room < 1 or not 0 <= stride < room:
@@ -141,14 +141,14 @@ def align(row: Mapping[str, Any], tokenizer: Any, *, max_length: int | None = No
     windows = []
     for start in range(0, max(1, len(ids) - stride), room - stride):
         part = ids[start : start + room]
-        window = window_of(template, kept, np.full(len(kept), -1), part, np.arange(start, start + len(part)))
+        window = make_window(template, kept, np.full(len(kept), -1), part, np.arange(start, start + len(part)))
         columns = (window.ids, window.types, window.visible.astype(int), *facts[window.piece].T)
         windows.append(AlignedWindow(*(column.tolist() for column in columns)))
     lost = [place for place, pieces in zip(places, cut, strict=True) if not pieces]
     return Alignment(instance.id, windows, len(query) - len(kept), lost)
 
 
-def _longest(tokenizer: Any, max_length: int | None) -> int:
+def _find_max_length(tokenizer: Any, max_length: int | None) -> int:
     if max_length is not None:
         return max_length
     longest = getattr(tokenizer, "model_max_length", None)

@@ -11,14 +11,14 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from eraser_hub.attribution.adapter import array_of
-from eraser_hub.attribution.given import SOFT, with_scores
-from eraser_hub.attribution.other_libraries.alignment import instance_of_row
+from eraser_hub.attribution.adapter import to_array
+from eraser_hub.attribution.external_rationales import SOFT, attach_scores
+from eraser_hub.attribution.other_libraries.alignment import read_instance
 from eraser_hub.metrics.tokens import tokens_of
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError, shown
 
-from .matching import Span, places_of, places_of_pieces, summed
+from .matching import Span, find_result_paths, match_pieces, sum_to_tokens
 from .results import Label, read_result
 
 Words = str | Sequence[str] | Sequence[Sequence[str]]
@@ -60,7 +60,7 @@ def token_scores(
     >>> token_scores([("[CLS]", 0.0), ("play", 0.25), ("##s", 0.5), ("well", -1.0)], "plays well")
     [0.75, -1.0]
     """
-    before, tokens = _flat(query), _flat(text)
+    before, tokens = _flatten(query), _flatten(text)
     scored = read_result(result, label)
     if len(scored.values) != len(scored.pieces or scored.spans or scored.values):
         pieces = len(scored.pieces or scored.spans)
@@ -69,15 +69,15 @@ def token_scores(
         words = f"expected finite scores, found {np.count_nonzero(~np.isfinite(scored.values))} that are not"
         raise DataError(words, rule="range")
     if scored.raw:
-        spans, places = list[Span | None](scored.spans), places_of([*before, *tokens], scored.raw)
+        spans, places = list[Span | None](scored.spans), find_result_paths([*before, *tokens], scored.raw)
     elif tokenizer is not None and getattr(tokenizer, "is_fast", False):
-        spans, places = _cut_again(tokenizer, len(scored.values), before, tokens)
+        spans, places = _retokenize(tokenizer, len(scored.values), before, tokens)
     elif scored.pieces or not len(scored.values):
-        spans, places = places_of_pieces(scored.pieces, [*before, *tokens])
+        spans, places = match_pieces(scored.pieces, [*before, *tokens])
     else:
         words = f"expected a tokenizer to say what the {len(scored.values)} numbers stand for, found none"
         raise DataError(words, rule="option-missing")
-    scores, bare = summed(spans, scored.values.tolist(), places)
+    scores, bare = sum_to_tokens(spans, scored.values.tolist(), places)
     bare = [at - len(before) for at in bare if at >= len(before)]
     if bare and missing is None and not scored.whole:
         raise DataError(
@@ -91,7 +91,7 @@ def token_scores(
     return scores
 
 
-def _flat(text: Words) -> list[str]:
+def _flatten(text: Words) -> list[str]:
     if isinstance(text, str):
         return tokens_of(text)
     tokens = list[str]()
@@ -100,7 +100,9 @@ def _flat(text: Words) -> list[str]:
     return tokens
 
 
-def _cut_again(tokenizer: Any, size: int, before: list[str], tokens: list[str]) -> tuple[list[Span | None], list[Span]]:
+def _retokenize(
+    tokenizer: Any, size: int, before: list[str], tokens: list[str]
+) -> tuple[list[Span | None], list[Span]]:
     """Places of a tokenizer's sub-words; ``size`` says how it was asked (special tokens or none, cut or padded)."""
     texts = [" ".join(part) for part in (before, tokens) if part] or [""]
     shift = len(texts[0]) + 1 if len(texts) > 1 else 0
@@ -118,7 +120,7 @@ def _cut_again(tokenizer: Any, size: int, before: list[str], tokens: list[str]) 
         None if owner is None else (start + owner * shift, end + owner * shift)
         for (start, end), owner in zip(offsets, owners, strict=True)
     ]
-    return spans, places_of([*before, *tokens], " ".join(texts))
+    return spans, find_result_paths([*before, *tokens], " ".join(texts))
 
 
 def write_scores(
@@ -146,9 +148,9 @@ def write_scores(
     lines = list[bytes]()
     parts = iter(scores)
     for row in rows:
-        instance = instance_of_row(row)
+        instance = read_instance(row)
         try:
-            values = array_of(next(parts))
+            values = to_array(next(parts))
         except StopIteration:
             words = "expected scores for each row, found none"
             raise DataError(words, rule="score-missing", instance=instance.id) from None
@@ -158,7 +160,7 @@ def write_scores(
         if values.shape != (bounds[-1],):
             words = f"expected {bounds[-1]} scores, one a token, found shape {values.shape}"
             raise DataError(words, rule="length", instance=instance.id, field="scores")
-        one = with_scores(instance, [values[start:end] for start, end in pairwise(bounds)])
+        one = attach_scores(instance, [values[start:end] for start, end in pairwise(bounds)])
         rationales = [{"docid": name, SOFT: list(part)} for name, part in zip(one.names, one.scores or (), strict=True)]
         lines.append(orjson.dumps({"annotation_id": one.id, "rationales": rationales}) + b"\n")
     if next(parts, None) is not None:

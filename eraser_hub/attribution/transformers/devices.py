@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from eraser_hub.attribution.adapter import out_of_memory
-from eraser_hub.attribution.job import Precision
+from eraser_hub.attribution.adapter import is_out_of_memory
+from eraser_hub.attribution.config import Precision
 from eraser_hub.records.errors import DataError, first_line, shown
 
 PRECISIONS = get_args(Precision)
 
 
-def device_for(name: str | None) -> Any:
+def find_device(name: str | None) -> Any:
     """The torch device asked for, or cuda where there is one, else the processor.
 
     Raises:
@@ -30,7 +30,7 @@ def device_for(name: str | None) -> Any:
     return device
 
 
-def runs_bf16(device: Any) -> bool:
+def supports_bf16(device: Any) -> bool:
     """Whether the device itself computes in bf16: older GPUs only imitate it, slower than float32."""
     import torch
 
@@ -44,7 +44,9 @@ def runs_bf16(device: Any) -> bool:
 
 
 def half_type(precision: str, device: Any) -> Any:
-    """The torch type of forward passes in half precision (autocast), None in float32; ``auto``: see :func:`runs_bf16`.
+    """Return the torch type of forward passes in half precision (autocast); None for float32.
+
+    ``auto`` takes bfloat16 where :func:`supports_bf16`.
 
     Raises:
         DataError: an unknown precision.
@@ -55,11 +57,11 @@ def half_type(precision: str, device: Any) -> Any:
         words = f"expected one of {', '.join(PRECISIONS)}; found {shown(precision)}"
         raise DataError(words, argument="precision", rule="option-value")
     if precision == "auto":
-        return torch.bfloat16 if runs_bf16(device) else None
+        return torch.bfloat16 if supports_bf16(device) else None
     return {"bfloat16": torch.bfloat16, "float16": torch.float16}.get(precision)
 
 
-def half_words(half: Any, device: Any) -> str:
+def describe_half(half: Any, device: Any) -> str:
     """What a run says of its half precision."""
     return f"forward passes in {str(half).removeprefix('torch.')} on {device}; `precision` float32 for more digits"
 
@@ -71,12 +73,12 @@ def whole(values: Any) -> Any:
     return values if values.dtype == torch.float64 else values.float()
 
 
-def doubled(values: Any) -> Any:
+def to_float64(values: Any) -> Any:
     """A tensor's values in float64; on the processor where the device (mps) has no such numbers."""
     return (values.cpu() if values.device.type == "mps" else values).double()
 
 
-def placed(network: Any, device: Any) -> Any:
+def move_network(network: Any, device: Any) -> Any:
     """The network on the device, for evaluation, its weights in float32.
 
     A checkpoint may hold half-precision weights, which ``transformers`` keeps: gradients and the differences of
@@ -92,12 +94,12 @@ def placed(network: Any, device: Any) -> Any:
             network = network.float()
         return network.to(device).eval()
     except RuntimeError as error:
-        if not out_of_memory(error):
+        if not is_out_of_memory(error):
             raise
         raise DataError(f"`device` {device}: out of memory while the model was moved there", rule="device") from error
 
 
-def heads_in_float32(network: Any, kind: str) -> None:
+def keep_heads_in_float32(network: Any, kind: str) -> None:
     """Let everything behind the encoder (the classification head) compute in float32 under autocast.
 
     bf16 has eight binary digits: logits near 4 would be multiples of 1/64, and most occlusion scores ties; float16 has
@@ -108,10 +110,10 @@ def heads_in_float32(network: Any, kind: str) -> None:
         return
     for part in network.children():
         if part is not encoder:
-            _outside_autocast(part, kind)
+            _run_outside_autocast(part, kind)
 
 
-def _outside_autocast(part: Any, kind: str) -> None:
+def _run_outside_autocast(part: Any, kind: str) -> None:
     import torch
 
     inner = part.forward

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.attribution.adapter import Notes, in_halves, out_of_memory
-from eraser_hub.attribution.methods.integrated_gradients import points_of
+from eraser_hub.attribution.adapter import Notes, is_out_of_memory, run_in_halves
+from eraser_hub.attribution.methods.integrated_gradients import make_path_points
 from eraser_hub.papers.presets import Choices
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.extras import need
 
-from .devices import doubled, whole
+from .devices import to_float64, whole
 from .pieces import Explained
 
 if TYPE_CHECKING:
@@ -49,13 +49,13 @@ def batches(model: WindowModel, windows: Sequence[Window]) -> Iterator[list[int]
     return model.batches([len(window.code) for window in windows], FULL_LENGTH_ROWS)
 
 
-def whole_windows(encoded: Sequence[Pieces]) -> tuple[list[Window], list[int]]:
+def list_windows(encoded: Sequence[Pieces]) -> tuple[list[Window], list[int]]:
     """Every window of every text with nothing erased, and the number of the text that it belongs to."""
     pairs = [(window, number) for number, one in enumerate(encoded) for window in one.whole()]
     return [window for window, _ in pairs], [number for _, number in pairs]
 
 
-def embedding_scores(
+def compute_embedding_scores(
     model: Differentiable,
     probability: Callable[..., Any],
     embedded: Any,
@@ -81,7 +81,7 @@ def embedding_scores(
     embedded = embedded.detach().requires_grad_()
     if method == "integrated-gradients":
         # what is halved is the number of points in one batch
-        scores = in_halves(
+        scores = run_in_halves(
             lambda points: (
                 [integrated_gradients(model, probability, embedded, steps, len(points), more, baseline, ends)]
                 * len(points)
@@ -96,12 +96,12 @@ def embedding_scores(
         import torch
 
         (gradients,) = torch.autograd.grad(probability(embedded, *more).sum(), embedded)
-        scores = _of_gradients(method, gradients, embedded)
-    numbers: NDArray[np.float64] = doubled(scores.detach()).cpu().numpy()
+        scores = _score_gradients(method, gradients, embedded)
+    numbers: NDArray[np.float64] = to_float64(scores.detach()).cpu().numpy()
     return numbers
 
 
-def _of_gradients(method: str, gradients: Tensor, embedded: Tensor) -> Tensor:
+def _score_gradients(method: str, gradients: Tensor, embedded: Tensor) -> Tensor:
     """The scores of one of `PLAIN`, the width summed away."""
     if method == "gradient":
         norms: Tensor = gradients.norm(dim=-1)
@@ -110,7 +110,7 @@ def _of_gradients(method: str, gradients: Tensor, embedded: Tensor) -> Tensor:
     return products.abs() if method == "simple-gradient" else products
 
 
-def output_of(model: WindowModel, embedded: Any, inputs: dict[str, Any]) -> Any:
+def compute_output(model: WindowModel, embedded: Any, inputs: dict[str, Any]) -> Any:
     """The network's output with ``embedded`` in the place of its input embeddings.
 
     The ids go in as well, since a network may look at more in them than their embeddings: one that classifies at the
@@ -178,7 +178,7 @@ def integrated_gradients(
 
     start_at = torch.zeros_like(embedded) if baseline is None else baseline.detach().to(embedded)
     way = embedded.detach() - start_at
-    alphas, weights = (torch.from_numpy(one).to(embedded) for one in points_of(steps, model.choices.integral))
+    alphas, weights = (torch.from_numpy(one).to(embedded) for one in make_path_points(steps, model.choices.integral))
     shape = (-1, *(1 for _ in embedded.shape[1:]))
     sums = torch.zeros_like(embedded)
     for start in range(0, steps, rows):
@@ -228,7 +228,7 @@ def deeplift(model: Differentiable, logit: Callable[..., Any], embedded: Any, mo
                 embedded, torch.zeros_like(embedded), additional_forward_args=more, return_convergence_delta=True
             )
     except (AssertionError, RuntimeError) as error:
-        if out_of_memory(error):
+        if is_out_of_memory(error):
             raise
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         words = f"`method` deeplift: {model.description} does not allow it: {reason}"
@@ -237,7 +237,7 @@ def deeplift(model: Differentiable, logit: Callable[..., Any], embedded: Any, mo
     return products.sum(dim=-1)
 
 
-def baseline_of(model: WindowModel, ids: Any) -> Any:
+def make_baseline(model: WindowModel, ids: Any) -> Any:
     """Embeddings from which integrated gradients start, by the paper's choice; None for zeros.
 
     ``pads``: padding between the first and the last token (Wang 2022's code), with the model's own ids in place of the
@@ -253,7 +253,7 @@ def baseline_of(model: WindowModel, ids: Any) -> Any:
         return model.network.get_input_embeddings()(pads)
 
 
-def gradients_ahead(
+def compute_gradients_ahead(
     model: WindowModel, encoded: Sequence[Pieces], columns: Sequence[int | None], method: str
 ) -> tuple[dict[bytes, NDArray[np.float64]], Known]:
     """Probabilities of whole windows out of the passes that their gradients take, and these gradients' scores.
@@ -265,16 +265,16 @@ def gradients_ahead(
     Returns:
         the output of each window by its key; the scores of its places by key and explained column.
     """
-    windows, owner = whole_windows(encoded)
+    windows, owner = list_windows(encoded)
     wanted = [columns[number] for number in owner]
     inputs = [Explained(one, (-1 if at is None else at,)) for one, at in zip(windows, wanted, strict=True)]
     outputs, known = dict[bytes, NDArray[np.float64]](), Known()
-    for number, (values, p, column) in scores_of_places(model, inputs, method, 0, ahead=True):
+    for number, (values, p, column) in compute_place_scores(model, inputs, method, 0, ahead=True):
         outputs[windows[number].key], known[windows[number].key, column] = p, values
     return outputs, known
 
 
-def scores_of_places(
+def compute_place_scores(
     model: WindowModel, inputs: Sequence[Explained], method: str, steps: int, ahead: bool = False
 ) -> Iterator[tuple[int, PassScores]]:
     """Yield each input's number, the scores of each of its windows' places, its probabilities and the explained column.
@@ -296,11 +296,11 @@ def scores_of_places(
         def output(embedded: Any, places: Any, *values: Any) -> Any:
             # what is expanded shares its memory, which a network that flattens its input cannot
             more = {name: value.contiguous() for name, value in zip(tensors, values, strict=True)}
-            out = output_of(model, embedded, more)
+            out = compute_output(model, embedded, more)
             if ahead:
                 logits = whole(out.logits)
                 places = torch.where(places < 0, logits.argmax(dim=-1, keepdim=True), places)
-                p = torch.softmax(doubled(logits.detach()), dim=-1)
+                p = torch.softmax(to_float64(logits.detach()), dim=-1)
                 seen.extend(zip(p.cpu().numpy(), places[:, 0].tolist(), strict=True))
             return model.explained_output(out, places, method)
 
@@ -311,10 +311,10 @@ def scores_of_places(
         rows = model.rows_for(embedded.shape[-2], FULL_LENGTH_ROWS)
         start_at = ends = None
         if method == "integrated-gradients":
-            start_at = baseline_of(model, tensors["input_ids"])
+            start_at = make_baseline(model, tensors["input_ids"])
             p = partial(output, torch.zeros_like(embedded) if start_at is None else start_at, *more)
-            ends = ends_of(model, inputs[batch[0]], p, of_baselines)
-        scores = embedding_scores(model, output, embedded, method, steps, rows, more, start_at, ends)
+            ends = compute_ends(model, inputs[batch[0]], p, of_baselines)
+        scores = compute_embedding_scores(model, output, embedded, method, steps, rows, more, start_at, ends)
         rows_of = list[list[NDArray[np.float64]]]()
         for number, own in zip(batch, scores.reshape(len(batch), -1, scores.shape[-1]), strict=True):
             pairs = zip(inputs[number].windows, own, strict=True)
@@ -323,15 +323,15 @@ def scores_of_places(
 
     windows = [one.windows[0] for one in inputs]
     for batch in [[number] for number in range(len(inputs))] if single else batches(model, windows):
-        yield from zip(batch, values_of(batch) if single else in_halves(values_of, batch, model.notes), strict=True)
+        yield from zip(batch, values_of(batch) if single else run_in_halves(values_of, batch, model.notes), strict=True)
 
 
-def gradient_scores(
+def compute_gradient_scores(
     model: WindowModel, encoded: Sequence[Any], targets: Sequence[int], method: str, steps: int, known: Known
 ) -> list[NDArray[np.float64]]:
     """Scores for the probability of each instance's explained class.
 
-    ``known`` has what `gradients_ahead` found out; the rest is computed.
+    ``known`` has what `compute_gradients_ahead` found out; the rest is computed.
 
     ``gradient`` is the Euclidean norm of the gradient with respect to a sub-word's input embedding;
     ``input-x-gradient`` the inner product of both; ``simple-gradient`` its absolute value (ERASER's);
@@ -348,7 +348,7 @@ def gradient_scores(
     parts = np.bincount([one.owner for one in inputs], minlength=len(encoded))
     rows = [known.get((one.windows[0].key, one.places[0])) if known else None for one in inputs]
     missing = [number for number, row in enumerate(rows) if row is None]
-    for at, (row, _, _) in scores_of_places(model, [inputs[number] for number in missing], method, steps):
+    for at, (row, _, _) in compute_place_scores(model, [inputs[number] for number in missing], method, steps):
         rows[missing[at]] = row
     scores = [np.zeros(len(one.instance.tokens)) for one in encoded]
     for one, of_windows in zip(inputs, rows, strict=True):
@@ -357,7 +357,7 @@ def gradient_scores(
     return scores
 
 
-def ends_of(
+def compute_ends(
     model: WindowModel,
     one: Explained,
     p_of_baseline: Callable[[], Any],
@@ -381,7 +381,7 @@ def ends_of(
     return float(model.outputs[window.key][one.target]), of_baselines[key]
 
 
-def p_of_masked_elements(
+def compute_masked_probabilities(
     model: WindowModel,
     one: Pieces,
     column: int,
@@ -408,12 +408,12 @@ def p_of_masked_elements(
                 mask = np.ones(embedded.shape[1:], dtype=bool)
                 erasable = window.piece >= 0
                 mask[model.inside(window, len(mask))][erasable] = stays[window.piece[erasable]]
-                logits = output_of(model, embedded * torch.from_numpy(mask).to(embedded), inputs).logits
-                p[number, draw] = float(torch.softmax(doubled(logits), dim=-1)[0, column])
+                logits = compute_output(model, embedded * torch.from_numpy(mask).to(embedded), inputs).logits
+                p[number, draw] = float(torch.softmax(to_float64(logits), dim=-1)[0, column])
     return np.asarray(p.mean(axis=0))
 
 
-def attention_scores(model: WindowModel, encoded: Sequence[Pieces]) -> list[NDArray[np.float64]]:
+def compute_attention_scores(model: WindowModel, encoded: Sequence[Pieces]) -> list[NDArray[np.float64]]:
     """Attention of the last layer from the CLS token to each sub-word, the mean over heads, summed to words.
 
     A model without CLS token (one that classifies at the last token) gives the last token's attention. A sub-word in
@@ -421,11 +421,11 @@ def attention_scores(model: WindowModel, encoded: Sequence[Pieces]) -> list[NDAr
     """
     import torch
 
-    windows, owner = whole_windows(encoded)
+    windows, owner = list_windows(encoded)
     sums = [np.zeros(len(one.ids)) for one in encoded]  # of each sub-word over the windows that hold it
     times = [np.zeros(len(one.ids)) for one in encoded]
 
-    def weights_of(batch: list[int]) -> list[NDArray[np.float64]]:
+    def get_weights(batch: list[int]) -> list[NDArray[np.float64]]:
         inputs = model.tensors([windows[number] for number in batch])
         with torch.inference_mode():
             layers = getattr(model.network(**inputs, output_attentions=True), "attentions", None)
@@ -433,14 +433,14 @@ def attention_scores(model: WindowModel, encoded: Sequence[Pieces]) -> list[NDAr
         if not layers or layers[-1].ndim != 4 or tuple(layers[-1].shape[-2:]) != (places, places):
             words = f"`method` attention: {model.description} gives no attention weights of every place to every other"
             raise DataError(words, rule="unsupported")
-        heads = doubled(layers[-1].mean(dim=1)).cpu().numpy()
-        return [_attention_of(model, windows[number], matrix) for number, matrix in zip(batch, heads, strict=True)]
+        heads = to_float64(layers[-1].mean(dim=1)).cpu().numpy()
+        return [_select_attention(model, windows[number], matrix) for number, matrix in zip(batch, heads, strict=True)]
 
     before = model.network.config._attn_implementation
     model.network.set_attn_implementation("eager")  # the fused kernels do not give their weights
     try:
         for batch in batches(model, windows):
-            for number, row in zip(batch, in_halves(weights_of, batch, model.notes), strict=True):
+            for number, row in zip(batch, run_in_halves(get_weights, batch, model.notes), strict=True):
                 erasable = windows[number].piece >= 0
                 pieces = windows[number].piece[erasable]
                 sums[owner[number]][pieces] += row[erasable]
@@ -453,7 +453,7 @@ def attention_scores(model: WindowModel, encoded: Sequence[Pieces]) -> list[NDAr
     ]
 
 
-def _attention_of(model: WindowModel, window: Window, matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+def _select_attention(model: WindowModel, window: Window, matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     """The row of the CLS token, or of the last one, in a window's attention matrix, shape (places, places).
 
     By Wang 2022's choice in reading comprehension: the mean of the question's rows, as shares of the passage's columns.
@@ -462,13 +462,15 @@ def _attention_of(model: WindowModel, window: Window, matrix: NDArray[np.float64
     if model.gives_answers and model.choices.question_to_passage:
         passage, template = window.piece >= 0, model.words.pair
         question = slice(len(template.before), int(passage.argmax()) - len(template.between))
-        return from_question(matrix[inside, inside], question, passage)
+        return compute_question_attention(matrix[inside, inside], question, passage)
     asking = 0 if window.ids[0] == model.tokenizer.cls_token_id else len(window.code) - 1
     row: NDArray[np.float64] = matrix[inside, inside][asking]
     return row
 
 
-def from_question(matrix: NDArray[np.float64], question: slice, passage: NDArray[np.bool_]) -> NDArray[np.float64]:
+def compute_question_attention(
+    matrix: NDArray[np.float64], question: slice, passage: NDArray[np.bool_]
+) -> NDArray[np.float64]:
     """Attention from the question to each place, the passage's divided by their sum."""
     row = matrix[question].mean(axis=0) if question.stop > question.start else matrix[0]
     return np.asarray(row / row[passage].sum())

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.attribution.adapter import in_halves
-from eraser_hub.attribution.erasure import generator
+from eraser_hub.attribution.adapter import run_in_halves
+from eraser_hub.attribution.erasure import make_generator
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.errors import DataError
 
-from .devices import doubled
+from .devices import to_float64
 from .pieces import Pieces, Window
 from .sequence_model import SequenceModel
 from .words import open_network
@@ -90,11 +90,11 @@ class Infiller(SequenceModel):
         for number, (one, flags) in enumerate(zip(instances, kept, strict=True)):
             windows += self._masked(number, one, flags)
         words = [list(one.tokens) for one in instances]
-        numbers = {number: generator(self.seed, one.id, "infill") for number, one in enumerate(instances)}
+        numbers = {number: make_generator(self.seed, one.id, "infill") for number, one in enumerate(instances)}
         uniform = {number: random.random(len(words[number])) for number, random in numbers.items()}
         for numbers_of_batch in self.batches([len(window.code) for window, _ in windows], BATCH_SIZE):
             batch = [windows[number] for number in numbers_of_batch]
-            drawn = in_halves(lambda some: self._drawn(some, uniform), batch, self.notes)
+            drawn = run_in_halves(lambda some: self._drawn(some, uniform), batch, self.notes)
             self.passes += len(batch)
             for (_, places), row in zip(batch, drawn, strict=True):
                 for place, word in zip(places, row, strict=True):
@@ -131,7 +131,9 @@ class Infiller(SequenceModel):
         for (window, places), row in zip(batch, logits, strict=True):
             start = self.inside(window, len(row)).start
             at = self.torch.tensor([start + one.place for one in places], device=row.device)
-            shares = self.torch.softmax(doubled(row[at][:, self.torch.from_numpy(self.allowed).to(row.device)]), dim=-1)
+            shares = self.torch.softmax(
+                to_float64(row[at][:, self.torch.from_numpy(self.allowed).to(row.device)]), dim=-1
+            )
             sums = shares.cpu().numpy().cumsum(axis=1)
             rows.append(
                 [
@@ -161,11 +163,11 @@ def open_infiller(name: str, seed: int, *, trust_remote_code: bool = False, **ho
         DataError: it cannot be opened, or is no masked language model.
     """
 
-    def class_of(architecture: str) -> str:
+    def find_class(architecture: str) -> str:
         if not architecture.endswith(("ForMaskedLM", "ForPreTraining")):
             words = f"expected a masked language model, found {architecture}"
             raise DataError(words, argument="infill", rule="model", file=name)
         return "AutoModelForMaskedLM"
 
-    network, tokenizer, description = open_network(name, trust_remote_code, class_of)
+    network, tokenizer, description = open_network(name, trust_remote_code, find_class)
     return Infiller(network, tokenizer, seed, description=description, **how)

@@ -13,13 +13,13 @@ from eraser_hub.attribution.adapter import Encoded, View
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.errors import DataError
 
-from .pieces import Explained, Pieces, Window, blank_window, window_of
+from .pieces import Explained, Pieces, Window, make_blank_window, make_window
 from .sequence_model import SequenceModel
 
 SEPARATOR = "[sep]"
 
 
-def answers_of(instance: Instance) -> list[list[str]]:
+def split_answers(instance: Instance) -> list[list[str]]:
     """The answers in a query, which stand between ``[sep]`` tokens."""
     answers: list[list[str]] = [[]]
     for token in instance.query:
@@ -46,10 +46,10 @@ class CutChoices(Encoded):
         template = model.words.pair
         room = max(1, model.window - template.size - max(len(answer) for answer in self.answers))
         windows = [
-            window_of(template, ids[:room], places[:room], answer, np.full(len(answer), -1), hidden[:room])
+            make_window(template, ids[:room], places[:room], answer, np.full(len(answer), -1), hidden[:room])
             for answer in self.answers
         ]
-        return [window if len(window.code) else blank_window(model.words) for window in windows]
+        return [window if len(window.code) else make_blank_window(model.words) for window in windows]
 
     @property
     def owner(self) -> NDArray[np.int64]:
@@ -82,7 +82,7 @@ class ChoiceModel(SequenceModel):
         self.label_names = ()
 
     def encode(self, instance: Instance) -> CutChoices:  # type: ignore[override]
-        answers = answers_of(instance)
+        answers = split_answers(instance)
         if self.label_names and len(answers) != len(self.label_names):
             words = f"expected {len(self.label_names)} answers between {SEPARATOR}, found {len(answers)}"
             raise DataError(words, rule="length", instance=instance.id, field="query")

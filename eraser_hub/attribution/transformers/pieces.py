@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.attribution.adapter import Adapter, Encoded, View
-from eraser_hub.attribution.erasure import Erased, kept_rows
+from eraser_hub.attribution.erasure import Erased, compute_kept_flags
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.errors import DataError
 
@@ -30,7 +30,7 @@ SHORT = 32  # so many places are their own key, which is quicker than a digest
 TYPES = (1 << ID_SHIFT) - (1 << TYPE_SHIFT)
 
 
-def codes_of(ids: Any, types: Any, visible: Any) -> NDArray[np.int64]:
+def encode_places(ids: Any, types: Any, visible: Any) -> NDArray[np.int64]:
     """Id, token type (below 2 to the 15th) and attention flag of each place in one integer."""
     kinds = np.asarray(types, np.int64) << TYPE_SHIFT
     codes: NDArray[np.int64] = (np.asarray(ids, np.int64) << ID_SHIFT) | kinds | visible
@@ -42,7 +42,7 @@ class Window:
     """One model input.
 
     Attributes:
-        code: :func:`codes_of` each place; equal codes are equal inputs.
+        code: :func:`encode_places` each place; equal codes are equal inputs.
         piece: number of the erasable sub-word at each place, -1 for special tokens and the query.
     """
 
@@ -94,12 +94,12 @@ class Explained(NamedTuple):
         return self.unit if isinstance(self.unit, list) else [self.unit]
 
 
-def padded(
+def pad_windows(
     windows: Sequence[Window], pad: int, at_start: bool = False
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Ids, token types and attention masks of windows, each of shape (windows, the longest's length)."""
     sizes = np.asarray([len(window.code) for window in windows])
-    rows = np.full((len(windows), sizes.max(initial=0)), codes_of(pad, 0, 0))
+    rows = np.full((len(windows), sizes.max(initial=0)), encode_places(pad, 0, 0))
     places = np.arange(rows.shape[1])
     inside = places >= rows.shape[1] - sizes[:, None] if at_start else places < sizes[:, None]
     rows[inside] = np.concatenate([window.code for window in windows])
@@ -194,9 +194,9 @@ class Pieces(Encoded):
             head_pieces = np.full(len(query), -1) if len(query) else numbers[:split]
             last = self.model.query_last and len(query) > 0
             if last:
-                whole = window_of(template, self.ids, numbers, head, head_pieces)
+                whole = make_window(template, self.ids, numbers, head, head_pieces)
             else:
-                whole = window_of(template, head, head_pieces, self.ids[split:], numbers[split:])
+                whole = make_window(template, head, head_pieces, self.ids[split:], numbers[split:])
             text, tokens = whole.piece >= 0, self.bounds[-1]
             source, holds = np.full(len(text), tokens), np.zeros(len(text), dtype=bool)
             source[text], holds[text] = self.owner[whole.piece[text]], self.first[whole.piece[text]]
@@ -244,14 +244,14 @@ class Pieces(Encoded):
         if erase != "remove":
             gone = ~stays[texts, places]
             if gone.any():
-                code[gone] = (code[gone] & TYPES) | codes_of(self.substitute(erase), 0, erase == "mask")
+                code[gone] = (code[gone] & TYPES) | encode_places(self.substitute(erase), 0, erase == "mask")
         ends = np.cumsum(np.bincount(texts, minlength=len(kept))).tolist()
         # the query is cut already and does not count as a text of its own
         room = frame.lead - self.split + frame.most if self.split else frame.lead
         leads = np.count_nonzero(remains[:, : frame.lead], axis=1).tolist() if self.split else [room] * len(kept)
         for start, end, lead in zip([0, *ends[:-1]], ends, leads, strict=True):
             if end == start:
-                yield [blank_window(self.model.words)]
+                yield [make_blank_window(self.model.words)]
             elif end - start <= window and lead <= room:
                 yield [Window(code[start:end], piece[start:end])]
             else:
@@ -284,25 +284,25 @@ class Pieces(Encoded):
         return self.windows(np.ones(self.bounds[-1], dtype=bool), "remove", overlap)
 
     def view(self, kept: NDArray[np.bool_], erase: str) -> View:
-        return _view(self.windows(kept, erase))
+        return _make_view(self.windows(kept, erase))
 
     def views(self, erased: Sequence[Erased], erase: str) -> Iterator[View]:
         rows = max(1, BLOCK // max(1, len(self.frame().code)))
         for start in range(0, len(erased), rows):
-            for windows in self.cut(kept_rows(erased[start : start + rows], self.bounds[-1]), erase):
-                yield _view(windows)
+            for windows in self.cut(compute_kept_flags(erased[start : start + rows], self.bounds[-1]), erase):
+                yield _make_view(windows)
 
 
-def blank_window(words: CutWords) -> Window:
+def make_blank_window(words: CutWords) -> Window:
     """The input where nothing is left and the tokenizer adds no special token (GPT-2): one token that starts a text."""
-    return Window(codes_of([words.blank], 0, 1), np.full(1, -1))
+    return Window(encode_places([words.blank], 0, 1), np.full(1, -1))
 
 
-def _view(windows: list[Window]) -> View:
+def _make_view(windows: list[Window]) -> View:
     return View(tuple([window.key for window in windows]), tuple([len(window.code) for window in windows]), windows)
 
 
-def window_of(template: Template, head: Any, head_pieces: Any, ids: Any, pieces: Any, hidden: Any = None) -> Window:
+def make_window(template: Template, head: Any, head_pieces: Any, ids: Any, pieces: Any, hidden: Any = None) -> Window:
     """Special tokens, first text and second text in the template's order.
 
     Args:
@@ -326,6 +326,6 @@ def window_of(template: Template, head: Any, head_pieces: Any, ids: Any, pieces:
     if hidden is not None:
         visible[len(before) : len(before) + len(head)] = ~hidden
     return Window(
-        codes_of(sequence, types, visible),
+        encode_places(sequence, types, visible),
         np.concatenate([none[0], head_pieces, none[1], pieces, none[2]]).astype(np.int64),
     )

@@ -17,17 +17,17 @@ from eraser_hub.attribution.adapter import Encoded, View
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.errors import DataError
 
-from .devices import doubled, whole
+from .devices import to_float64, whole
 from .pieces import Explained, Pieces, Window
 from .sequence_model import SequenceModel
 
 LONGEST_ANSWER = 30
 
 
-def best_span(start: NDArray[np.float64], end: NDArray[np.float64]) -> tuple[int, int, float]:
+def find_best_span(start: NDArray[np.float64], end: NDArray[np.float64]) -> tuple[int, int, float]:
     """First and last place of the answer of largest p(start) p(end), at most :data:`LONGEST_ANSWER` places, and that p.
 
-    >>> best_span(np.array([0.1, 0.9]), np.array([0.6, 0.4]))
+    >>> find_best_span(np.array([0.1, 0.9]), np.array([0.6, 0.4]))
     (1, 1, 0.36000000000000004)
     """
     pairs = np.outer(start, end)
@@ -36,7 +36,7 @@ def best_span(start: NDArray[np.float64], end: NDArray[np.float64]) -> tuple[int
     return int(first), int(last), float(start[first] * end[last])
 
 
-def no_probabilities(description: str) -> DataError:
+def make_no_probabilities_error(description: str) -> DataError:
     """The error of asking for probabilities of labels."""
     return DataError(
         f"{description}: question answering gives spans, not label probabilities: rankings only "
@@ -52,7 +52,7 @@ class Passage(Pieces):
     best: tuple[Window, int, int, float] | None = None
 
 
-def passage_of(encoded: Encoded) -> Passage:
+def check_passage(encoded: Encoded) -> Passage:
     """What :meth:`AnswerModel.encode` gave."""
     assert isinstance(encoded, Passage)
     return encoded
@@ -70,7 +70,7 @@ class AnswerModel(SequenceModel):
         self.label_names = ()
 
     def start(self, units: Sequence[tuple[View, int]]) -> Any:
-        raise no_probabilities(self.description)
+        raise make_no_probabilities_error(self.description)
 
     def _first_output(self, windows: Sequence[Window]) -> Any:
         logits = self.network(**self.tensors(windows)).start_logits[0]
@@ -88,10 +88,10 @@ class AnswerModel(SequenceModel):
         for window in one.whole():
             with self.torch.inference_mode():
                 out = self.network(**self.tensors([window]))
-            start = self.torch.softmax(doubled(out.start_logits), dim=-1)[0].cpu().numpy()
-            end = self.torch.softmax(doubled(out.end_logits), dim=-1)[0].cpu().numpy()
+            start = self.torch.softmax(to_float64(out.start_logits), dim=-1)[0].cpu().numpy()
+            end = self.torch.softmax(to_float64(out.end_logits), dim=-1)[0].cpu().numpy()
             inside = window.piece >= 0
-            first, last, p = best_span(start * inside, end * inside)
+            first, last, p = find_best_span(start * inside, end * inside)
             if not np.isfinite(p):
                 words = f"{self.description}: its output holds NaN or infinite values"
                 raise DataError(words, rule="model-output", instance=one.instance.id)
@@ -104,7 +104,7 @@ class AnswerModel(SequenceModel):
 
     def answer_text(self, encoded: Encoded) -> tuple[str, float]:
         """The answer's words, blank between, and its probability."""
-        one = passage_of(encoded)
+        one = check_passage(encoded)
         window, first, last, p = self.answer(one)
         pieces = window.piece[first : last + 1]
         words = sorted({int(one.owner[piece]) for piece in pieces if piece >= 0})
@@ -121,7 +121,7 @@ class AnswerModel(SequenceModel):
         return method == "integrated-gradients" and self.choices.signed_sum
 
     def explained(self, encoded: Any, target: int) -> list[Explained]:
-        window, first, last, _ = self.answer(passage_of(encoded))
+        window, first, last, _ = self.answer(check_passage(encoded))
         return [Explained(window, (first, last))]
 
     def explained_output(self, out: Any, places: Any, method: str) -> Any:

@@ -17,9 +17,16 @@ from eraser_hub.attribution.adapter import Encoded, View
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.errors import DataError
 
-from .devices import device_for, doubled, half_type, half_words, heads_in_float32, placed, whole
-from .gradients import PLAIN, Known, attention_scores, gradient_scores, gradients_ahead, p_of_masked_elements
-from .pieces import Explained, Pieces, Window, WindowModel, padded, window_of
+from .devices import describe_half, find_device, half_type, keep_heads_in_float32, move_network, to_float64, whole
+from .gradients import (
+    PLAIN,
+    Known,
+    compute_attention_scores,
+    compute_gradient_scores,
+    compute_gradients_ahead,
+    compute_masked_probabilities,
+)
+from .pieces import Explained, Pieces, Window, WindowModel, make_window, pad_windows
 from .words import CutWords
 
 PADDING_SEEN = 1e-4  # relative difference of logits; rounding makes a hundredth of it
@@ -54,18 +61,18 @@ class SequenceModel(WindowModel):
 
         super().__init__()
         self.torch = torch
-        self.device = device_for(device)
+        self.device = find_device(device)
         self.half = half_type(precision, self.device)
-        self.network = placed(network, self.device)
+        self.network = move_network(network, self.device)
         if self.half:
-            heads_in_float32(self.network, self.device.type)
-            self.notes.say(half_words(self.half, self.device))
+            keep_heads_in_float32(self.network, self.device.type)
+            self.notes.add_message(describe_half(self.half, self.device))
         self.tokenizer, self.words, self.uses_query = tokenizer, CutWords(tokenizer), uses_query
         self.query_last = query_last
         self.description = description or type(network).__name__
         names = getattr(network.config, "id2label", None) or {}
         self.label_names = tuple(str(names[number]) for number in sorted(names, key=int))
-        longest = longest_input(network.config, tokenizer)
+        longest = find_longest_input(network.config, tokenizer)
         if window is not None and not self.words.pair.size + 2 <= window <= longest:
             words = f"expected {self.words.pair.size + 2} to {longest} sub-words, found {window}"
             raise DataError(words, argument="window", rule="option-value")
@@ -77,13 +84,13 @@ class SequenceModel(WindowModel):
         self._pads_at_start = getattr(network.config, "summary_type", None) == "last"
         self.pads = not self._sees_padding()
         if not self.pads:
-            self.notes.say(f"{self.description} sees its padding: only inputs of one length go together")
+            self.notes.add_message(f"{self.description} sees its padding: only inputs of one length go together")
 
     def _sees_padding(self) -> bool:
         """Whether an input's outputs change when a longer one stands beside it (convolutions and Fourier layers)."""
         (word,) = self.words.cut(["a"])
         short, long = (
-            window_of(self.words.single, (), (), word * times, np.arange(len(word) * times))
+            make_window(self.words.single, (), (), word * times, np.arange(len(word) * times))
             for times in (2, max(2, min(12, (self.window - self.words.single.size) // len(word))))
         )
         try:
@@ -125,7 +132,7 @@ class SequenceModel(WindowModel):
 
     def tensors(self, windows: Sequence[Any]) -> dict[str, Any]:
         """Padded model inputs on the device."""
-        ids, types, visible = padded(windows, self.words.pad, self._pads_at_start)
+        ids, types, visible = pad_windows(windows, self.words.pad, self._pads_at_start)
         arrays = {"input_ids": ids, "attention_mask": visible}
         if "token_type_ids" in self.tokenizer.model_input_names:
             arrays["token_type_ids"] = types
@@ -155,7 +162,7 @@ class SequenceModel(WindowModel):
 
     def start(self, units: Sequence[tuple[View, int]]) -> Any:
         logits = self.logits(self.tensors([view.data[number] for view, number in units]))
-        return self.torch.softmax(doubled(logits), dim=-1)
+        return self.torch.softmax(to_float64(logits), dim=-1)
 
     def finish(self, outputs: Any) -> NDArray[np.float64]:
         probabilities: NDArray[np.float64] = outputs.cpu().numpy()
@@ -170,9 +177,9 @@ class SequenceModel(WindowModel):
         if last.shape[:2] != inputs["attention_mask"].shape:
             words = f"{self.description} has no state for each place of its input"
             raise DataError(words, argument="distribution_texts", rule="unsupported")
-        weights = doubled(inputs["attention_mask"])[..., None]
+        weights = to_float64(inputs["attention_mask"])[..., None]
         # a text of which nothing is visible has no state of its own: zeros
-        means = (doubled(last) * weights).sum(dim=1).div(weights.sum(dim=1).clamp(min=1))
+        means = (to_float64(last) * weights).sum(dim=1).div(weights.sum(dim=1).clamp(min=1))
         states: NDArray[np.float64] = means.cpu().numpy()
         return states
 
@@ -180,9 +187,9 @@ class SequenceModel(WindowModel):
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
     ) -> list[NDArray[np.float64]]:
         if method == "attention":
-            return attention_scores(self, [one for one in encoded if isinstance(one, Pieces)])
+            return compute_attention_scores(self, [one for one in encoded if isinstance(one, Pieces)])
         known, self._known = self._known, {}
-        return gradient_scores(self, encoded, targets, method, steps, known)
+        return compute_gradient_scores(self, encoded, targets, method, steps, known)
 
     def explained(self, encoded: Any, target: int) -> list[Explained]:
         return [Explained(window, (self.column(target),), target=target) for window in encoded.whole()]
@@ -202,7 +209,7 @@ class SequenceModel(WindowModel):
             return {}
         pieces = [one for one in encoded if isinstance(one, Pieces)]
         columns = [None if target is None else self.column(target) for target in targets]
-        outputs, self._known = gradients_ahead(self, pieces, columns, method)
+        outputs, self._known = compute_gradients_ahead(self, pieces, columns, method)
         return outputs
 
     def masked_elements(
@@ -210,10 +217,10 @@ class SequenceModel(WindowModel):
     ) -> NDArray[np.float64]:
         if not isinstance(encoded, Pieces):
             return super().masked_elements(encoded, target, keep, draws, random)
-        return p_of_masked_elements(self, encoded, self.column(target), keep, draws, random)
+        return compute_masked_probabilities(self, encoded, self.column(target), keep, draws, random)
 
 
-def longest_input(config: Any, tokenizer: Any) -> int:
+def find_longest_input(config: Any, tokenizer: Any) -> int:
     """The longest input in sub-words that both the tokenizer and the position embeddings allow."""
     limits = [tokenizer.model_max_length] if tokenizer.model_max_length < 1_000_000 else []
     positions = getattr(config, "max_position_embeddings", None)

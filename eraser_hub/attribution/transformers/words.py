@@ -30,7 +30,7 @@ def load_tokenizer(name: str, trust_remote_code: bool = False) -> Any:
     return tokenizer
 
 
-def not_opened(error: Exception, name: str) -> DataError:
+def make_open_error(error: Exception, name: str) -> DataError:
     """What to say of a model that transformers did not open: its first line names what is missing."""
     if "trust_remote_code" in str(error):
         return DataError(
@@ -41,14 +41,14 @@ def not_opened(error: Exception, name: str) -> DataError:
     return DataError(f"cannot open the model: {first_line(error)}", rule="model", file=name)
 
 
-def open_network(name: str, trust_remote_code: bool, class_of: Callable[[str], str]) -> tuple[Any, Any, str]:
+def open_network(name: str, trust_remote_code: bool, find_class: Callable[[str], str]) -> tuple[Any, Any, str]:
     """A network from a local folder or Hub id, its tokenizer, and what to call it.
 
     Args:
-        class_of: from the architecture to the class of transformers that opens it.
+        find_class: from the architecture to the class of transformers that opens it.
 
     Raises:
-        DataError: it cannot be opened; what ``class_of`` refuses.
+        DataError: it cannot be opened; what ``find_class`` refuses.
     """
     import transformers
 
@@ -57,12 +57,12 @@ def open_network(name: str, trust_remote_code: bool, class_of: Callable[[str], s
         config = transformers.AutoConfig.from_pretrained(name, trust_remote_code=trust_remote_code)
         tokenizer = load_tokenizer(name, trust_remote_code)
         architecture = (config.architectures or ["an encoder without a task"])[0]
-        opens = getattr(transformers, class_of(architecture))
+        opens = getattr(transformers, find_class(architecture))
         network = opens.from_pretrained(name, trust_remote_code=trust_remote_code)
     except DataError:
         raise
     except Exception as error:  # transformers raises many kinds; its first line names what is missing
-        raise not_opened(error, name) from error
+        raise make_open_error(error, name) from error
     return network, tokenizer, f"{architecture} {Path(name).name}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eraser_hub.attribution.measures.soft_scores import importance, normalised, soft_scores
+from eraser_hub.attribution.measures.soft_scores import compute_importance, normalised, soft_scores
 
 from ..closed_form import EXACT, cases, full_of, result_of, worth_of
 
@@ -18,7 +18,7 @@ CASES = [case for case in cases("soft") if case["mask"] == "token"]
 def test_golden_values(case):
     """Expected values: golden/beyond/soft.json, "expected_normalized"."""
     expected, scores = case["expected"], np.array(case["scores"])
-    assert importance(scores) == pytest.approx(expected["importance"], abs=EXACT)
+    assert compute_importance(scores) == pytest.approx(expected["importance"], abs=EXACT)
     result, inputs = result_of(soft_scores(scores, full_of(case), 2, np.random.default_rng(0)), worth_of(case))
     assert inputs == 2 ** case["tokens"]
     for side in ("comprehensiveness", "sufficiency"):
@@ -30,8 +30,8 @@ def worth_of_elements(case):
     """p of masks over the numbers of a case's embeddings, token after token: its sum h bends by tanh and squares."""
     embeddings, a, b = (np.array(case[name]) for name in ("embeddings", "a", "b"))
 
-    def worth(stands):
-        h = (np.asarray(stands, dtype=np.float64).reshape(-1, *embeddings.shape) * embeddings).sum(axis=1)
+    def worth(coalitions):
+        h = (np.asarray(coalitions, dtype=np.float64).reshape(-1, *embeddings.shape) * embeddings).sum(axis=1)
         p = 1 / (1 + np.exp(-(case["bias"] + np.tanh(h) @ a + h**2 @ b)))
         return p if case["target"] == 1 else 1 - p
 

@@ -266,7 +266,7 @@ def test_integrated_gradients_are_captums(model, rows):
 @pytest.mark.parametrize("method", ["gradient", "simple-gradient", "input-x-gradient"])
 def test_gradients_are_captums_in_one_backward_pass_for_all_inputs(model, method):
     captum = pytest.importorskip("captum.attr")
-    from eraser_hub.attribution.transformers.gradients import embedding_scores
+    from eraser_hub.attribution.transformers.gradients import compute_embedding_scores
 
     ids = model.tokenizer(["good plays film", "a dull scene"], return_tensors="pt", padding=True)["input_ids"]
     embedded = model.network.get_input_embeddings()(ids).detach()
@@ -279,7 +279,7 @@ def test_gradients_are_captums_in_one_backward_pass_for_all_inputs(model, method
     else:
         expected = captum.InputXGradient(probability).attribute(embedded.clone()).sum(-1)
         expected = expected if method == "input-x-gradient" else expected.abs()
-    scores = embedding_scores(model, probability, embedded, method, 1, 1)
+    scores = compute_embedding_scores(model, probability, embedded, method, 1, 1)
     np.testing.assert_allclose(scores, expected.detach(), rtol=0, atol=CLOSE)
 
 
@@ -328,7 +328,7 @@ def test_the_ends_of_integrated_gradients_are_the_prediction_and_one_baseline_a_
     ours, rows = explained(model, texts, settings)
     delta = model.notes.maxima.pop("largest convergence delta")
     lengths = {len(window.code) for one in texts for window in model.encode(one).whole()}
-    monkeypatch.setattr("eraser_hub.attribution.transformers.gradients.ends_of", lambda *_: None)
+    monkeypatch.setattr("eraser_hub.attribution.transformers.gradients.compute_ends", lambda *_: None)
     theirs, more = explained(model, texts, settings)
     # in place of two passes a window, one a length for each of the two labels that were explained
     assert 0 < 2 * (windows - len(lengths)) <= more - rows <= 2 * windows - len(lengths)

@@ -16,7 +16,7 @@ Precision = Literal["auto", "float32", "bfloat16", "float16"]
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class ExplainConfig:
     """What is explained by what.
 
     Attributes:
@@ -77,7 +77,7 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainArguments(Options):
-    """What a run is told beside its :class:`Job` and its :class:`settings.ExplainSettings`.
+    """What a run is told beside its :class:`ExplainConfig` and its :class:`settings.ExplainSettings`.
 
     Attributes:
         model: Model folder of `eraser-hub train`, .skops file, or transformers id.

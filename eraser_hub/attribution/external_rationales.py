@@ -20,14 +20,14 @@ from eraser_hub.records.rules import Rule
 from eraser_hub.records.run_record import read_run, run_path
 from eraser_hub.schema.instance import AOPC_BOUNDS, HARD_FIELD, SOFT_FIELDS
 
-from .adapter import array_of
-from .instances import Instance, in_any
-from .outputs import FORMATS, differences
+from .adapter import to_array
+from .instances import Instance, flag_members
+from .outputs import FORMATS, describe_differences
 from .settings import HUMAN
 
 SOFT = SOFT_FIELDS["soft"].field
-DECIDES = ("settings", "data", "model")  # of a run's header, what bounds of AOPC are
-DECISIVE = ("beam", "erase", "paper", "target", "units")  # of these settings, those that do
+DECISIVE_PARTS = ("settings", "data", "model")  # of a run's header, what bounds of AOPC are
+DECISIVE_SETTINGS = ("beam", "erase", "paper", "target", "units")  # of these settings, those that do
 
 
 class GoldRationales:
@@ -35,21 +35,21 @@ class GoldRationales:
 
     digest = HUMAN
 
-    def put_on_all(self, instances: Iterable[Instance]) -> Iterator[Instance]:
+    def attach_all(self, instances: Iterable[Instance]) -> Iterator[Instance]:
         """Every instance that has a rationale."""
         return (one for one in instances if one.rationale is not None and any(map(any, one.rationale)))
 
     def check(self, instances: Iterable[Instance], partly: bool) -> str:
         """As :meth:`GivenFile.check`: how many instances have none."""
         every = list(instances)
-        size, marked = len(every), sum(1 for _ in self.put_on_all(every))
+        size, marked = len(every), sum(1 for _ in self.attach_all(every))
         if not marked:
             words = f"`rationales` human: none of {size} instances has a human rationale"
             raise DataError(words, rule="span-missing")
         return "" if marked == size else f"{size - marked} of {size} instances without a human rationale, left out"
 
 
-class GivenFile(ABC):
+class ExternalFile(ABC):
     """A field of a predictions file, held by id.
 
     Attributes:
@@ -116,7 +116,7 @@ class GivenFile(ABC):
         for one in instances:
             ids.add(one.id)
             try:
-                self.put_on(one)
+                self.attach(one)
             except DataError as error:
                 wrong += 1
                 errors = [*errors, error][:MOST_SHOWN]  # their number is told, only so many are shown
@@ -132,11 +132,11 @@ class GivenFile(ABC):
             raise errors[0] if total == 1 else DataErrors(errors, total)
         return ""
 
-    def put_on_all(self, instances: Iterable[Instance]) -> Iterator[Instance]:
+    def attach_all(self, instances: Iterable[Instance]) -> Iterator[Instance]:
         """Every instance that is explained, with what it is given."""
-        return map(self.put_on, instances)
+        return map(self.attach, instances)
 
-    def put_on(self, instance: Instance) -> Instance:
+    def attach(self, instance: Instance) -> Instance:
         """The instance with what the file has for it.
 
         Raises:
@@ -157,29 +157,29 @@ class GivenFile(ABC):
             if lacking is not None:
                 words = f"expected {self.field} for document {shown(lacking)}, found none"
                 raise DataError(words, rule="document-missing", instance=instance.id, field="rationales")
-            return self._fitted(instance, documents)
+            return self._attach_checked(instance, documents)
         except DataError as error:
             raise error.at(file=self.path, line=line) from None
 
     @abstractmethod
-    def _fitted(self, instance: Instance, documents: Mapping[str, Any]) -> Instance: ...
+    def _attach_checked(self, instance: Instance, documents: Mapping[str, Any]) -> Instance: ...
 
 
-class GivenScores(GivenFile):
+class ExternalScores(ExternalFile):
     """Soft rationales: a score for each token of every document that has tokens."""
 
     what, field, needs = "scores", SOFT, "tokens"
 
-    def _fitted(self, instance: Instance, documents: Mapping[str, Any]) -> Instance:
-        return with_scores(instance, [documents.get(name, ()) for name in instance.names])
+    def _attach_checked(self, instance: Instance, documents: Mapping[str, Any]) -> Instance:
+        return attach_scores(instance, [documents.get(name, ()) for name in instance.names])
 
 
-class GivenRationales(GivenFile):
+class ExternalSpans(ExternalFile):
     """Hard rationales: spans, of any number and length; a document without any has no rationale tokens."""
 
     what, field = "rationales", HARD_FIELD
 
-    def _fitted(self, instance: Instance, documents: Mapping[str, Any]) -> Instance:
+    def _attach_checked(self, instance: Instance, documents: Mapping[str, Any]) -> Instance:
         flags = []
         for name, tokens in zip(instance.names, instance.documents, strict=True):
             spans = sorted({(span.start_token, span.end_token) for span in documents.get(name, ())})
@@ -197,7 +197,7 @@ class GivenRationales(GivenFile):
         return replace(instance, rationale=tuple(flags))
 
 
-class GivenIndices(GivenFile):
+class ExternalIndices(ExternalFile):
     """Hard rationales of pairs, in the perturbation benchmark's form: indices of each sequence, in any order."""
 
     what, field, needs = "rationales", "rationale", "all"
@@ -213,10 +213,12 @@ class GivenIndices(GivenFile):
                 raise DataError(words, rule="type", file=path, line=number, instance=identity, field=self.field)
             yield number, str(identity), {f"sequence_{at}": indices for at, indices in enumerate(sequences)}
 
-    def _fitted(self, instance: Instance, documents: Mapping[str, Any]) -> Instance:
+    def _attach_checked(self, instance: Instance, documents: Mapping[str, Any]) -> Instance:
         pairs = enumerate(zip(instance.names, instance.documents, strict=True))
         field = self.field
-        flags = (in_any([documents[name]], len(tokens), instance.id, f"{field}[{at}]") for at, (name, tokens) in pairs)
+        flags = (
+            flag_members([documents[name]], len(tokens), instance.id, f"{field}[{at}]") for at, (name, tokens) in pairs
+        )
         return replace(instance, rationale=tuple(flags))
 
 
@@ -235,14 +237,14 @@ class KnownBounds:
         self.path = path
         record = read_run(path)
         try:
-            before = {key: dict(record[key]) for key in DECIDES}
+            before = {key: dict(record[key]) for key in DECISIVE_PARTS}
         except (KeyError, TypeError, ValueError) as error:
             words = f"expected a result of `explain` with its record, found {shown(str(error))}"
             raise DataError(words, argument="aopc_bounds_from", rule="key-missing", file=run_path(path)) from error
-        now = {key: header[key] for key in DECIDES}
+        now = {key: header[key] for key in DECISIVE_PARTS}
         for one in (before, now):
-            one["settings"] = {name: one["settings"].get(name) for name in DECISIVE}
-        if words := "; ".join(differences(before, now)):
+            one["settings"] = {name: one["settings"].get(name) for name in DECISIVE_SETTINGS}
+        if words := "; ".join(describe_differences(before, now)):
             message = f"expected bounds of the same inputs: {words}"
             raise DataError(message, argument="aopc_bounds_from", rule="constant", file=path)
         self._bounds: dict[str, tuple[float, float]] = {}
@@ -253,7 +255,7 @@ class KnownBounds:
                 raise DataError(message, rule="score-missing", file=path, line=line, instance=str(row.annotation_id))
             self._bounds[str(row.annotation_id)] = bounds.lower, bounds.upper
 
-    def put_on(self, instance: Instance) -> Instance:
+    def attach(self, instance: Instance) -> Instance:
         """The instance with its bounds.
 
         Raises:
@@ -265,17 +267,17 @@ class KnownBounds:
         return replace(instance, aopc_bounds=self._bounds[instance.id])
 
 
-Given = GoldRationales | GivenFile
+ExternalRationales = GoldRationales | ExternalFile
 
 
-def given_rationales(whose: str, kind: str) -> Given:
+def read_external_rationales(whose: str, kind: str) -> ExternalRationales:
     """Rationales by what ``rationales`` says, ``human`` or a predictions file, for a dataset of that kind."""
     if whose == HUMAN:
         return GoldRationales()
-    return GivenIndices(Path(whose)) if kind == "perturbation" else GivenRationales(Path(whose))
+    return ExternalIndices(Path(whose)) if kind == "perturbation" else ExternalSpans(Path(whose))
 
 
-def with_scores(instance: Instance, scores: Sequence[Sequence[float] | NDArray[np.float64]]) -> Instance:
+def attach_scores(instance: Instance, scores: Sequence[Sequence[float] | NDArray[np.float64]]) -> Instance:
     """The instance with one score a token of each document.
 
     Raises:
@@ -284,7 +286,7 @@ def with_scores(instance: Instance, scores: Sequence[Sequence[float] | NDArray[n
     rows = []
     for name, tokens, values in zip(instance.names, instance.documents, scores, strict=True):
         try:
-            row = tuple(array_of(values).tolist()) if len(values) else ()
+            row = tuple(to_array(values).tolist()) if len(values) else ()
         except (TypeError, ValueError):
             words = f"expected numbers, found {shown(values)}"
             raise DataError(words, rule="type", instance=instance.id, field="scores") from None
