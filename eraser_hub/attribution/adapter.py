@@ -1,4 +1,4 @@
-"""What a model is here: the interface that every kind of model is put behind.
+"""The interface that every kind of model is put behind.
 
 An adapter says how an instance is encoded once and how its erased variants are cut from that encoding, so that a
 thousand erased inputs of one document cost a thousand forward passes and nothing beside. Which adapter a model gets:
@@ -37,12 +37,12 @@ class ProbabilityModel(Protocol):
     """The least a model must do."""
 
     def predict_proba(self, token_lists: list[list[str]]) -> NDArray[np.float64]:
-        """Probabilities, shape (number of token lists, number of classes), each row summing to 1."""
+        """Return probabilities, shape (token lists, classes), each row summing to 1."""
         ...
 
 
 def to_array(numbers: Any) -> NDArray[np.float64]:
-    """Nested lists, any array, a data frame, or a torch tensor (which may carry a gradient or be bf16) as float64.
+    """Convert nested lists, an array, a data frame or a torch tensor (on any device, of any type) to float64.
 
     Raises:
         TypeError, ValueError: no array of numbers.
@@ -87,11 +87,11 @@ class Selection:
 
 @dataclass(slots=True)
 class Notes:
-    """What happened on the way that a reader of the results must know; counted, printed, written beside the results."""
+    """Counters, maxima and messages for the reader of the results; printed, and written beside the results."""
 
     counts: dict[str, int] = field(default_factory=dict)
     maxima: dict[str, float] = field(default_factory=dict)
-    words: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
 
     def count(self, name: str, number: int = 1) -> None:
         """Add to a counter."""
@@ -102,9 +102,9 @@ class Notes:
         self.maxima[name] = max(value, self.maxima.get(name, value))
 
     def take(self) -> Notes:
-        """What has gathered since the last call, and start anew (each chunk carries its own)."""
-        notes = Notes(self.counts, self.maxima, self.words)
-        self.counts, self.maxima, self.words = {}, {}, []
+        """Return the notes since the last call and start anew: each chunk carries its own."""
+        notes = Notes(self.counts, self.maxima, self.messages)
+        self.counts, self.maxima, self.messages = {}, {}, []
         return notes
 
     def add(self, other: Notes) -> None:
@@ -113,13 +113,15 @@ class Notes:
             self.count(name, number)
         for name, value in other.maxima.items():
             self.largest(name, value)
-        for sentence in other.words:
-            self.add_message(sentence)
+        for message in other.messages:
+            self.add_message(message)
 
-    def add_message(self, words: str) -> None:
-        """Keep a sentence, once."""
-        if words not in self.words:
-            self.words.append(words)
+    def add_message(self, message: str) -> None:
+        """Keep a message, once."""
+        if message not in self.messages:
+            self.messages.append(message)
+
+    say = add_message  # the name before 3.0, for adapters of plug-ins
 
 
 class Encoded(ABC):
@@ -128,7 +130,7 @@ class Encoded(ABC):
     instance: Instance
 
     def alike(self, positions: NDArray[np.int64]) -> bytes:
-        """Bytes that are equal only for token positions whose erasure (or keeping) gives the same input.
+        """Return bytes that are equal only for token positions whose erasure (or keeping) gives the same input.
 
         Cheaper than :meth:`view`, which is made once for each. By default the positions themselves.
         """
@@ -136,10 +138,10 @@ class Encoded(ABC):
 
     @abstractmethod
     def view(self, kept: NDArray[np.bool_], erase: str) -> View:
-        """The input with the tokens that are not ``kept`` erased as ``erase`` says (remove, mask or pad)."""
+        """Return the input with the tokens that are not ``kept`` erased by the operator (remove, mask or pad)."""
 
     def views(self, erased: Sequence[Erased], erase: str) -> Iterator[View]:
-        """A view of each of several erased inputs of this instance, in order."""
+        """Yield a view of each of several erased inputs of this instance, in order."""
         tokens = self.instance.bounds[-1]
         return (self.view(one.kept(tokens), erase) for one in erased)
 
@@ -174,7 +176,7 @@ class Adapter(ABC):
     has_labels = True  # False: answers, which are the dataset's own, stand in the labels' place
     gives_answers = False
     has_embeddings = False  # of its tokens, along which gradients are taken
-    has_states = False  # pooled ones, whose distance from training texts can be told
+    has_states = False  # pooled ones, whose distance from training texts can be measured
     selects = False
     choices = Choices()
     outputs: Mapping[bytes, NDArray[np.float64]] = {}
@@ -184,11 +186,11 @@ class Adapter(ABC):
         self.notes = Notes()
 
     def seen(self, instance: Instance) -> Instance:
-        """The instance as the model sees it: without the query where it does not read one."""
+        """Return the instance as the model sees it: without the query if the model does not read one."""
         return instance if self.uses_query else replace(instance, query=())
 
     def batches(self, sizes: Sequence[int], batch_size: int) -> Iterator[list[int]]:
-        """Numbers of units of these sizes in batches of like length, longest first; of one if the model does not pad.
+        """Yield the numbers of units in batches of similar length, longest first.
 
         Args:
             batch_size: of units of full length.
@@ -208,19 +210,19 @@ class Adapter(ABC):
 
     @abstractmethod
     def forward(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
-        """Probabilities of (view, number of its unit), shape (len(units), classes), in the model's own order."""
+        """Return probabilities of (view, number of its unit), shape (len(units), classes), in the model's own order."""
 
     def start(self, units: Sequence[tuple[View, int]]) -> Any:
         """Begin :meth:`forward` and give what :meth:`finish` takes; on a GPU the next batch is made ready meanwhile."""
         return self.forward(units)
 
     def finish(self, outputs: Any) -> NDArray[np.float64]:
-        """The probabilities of a batch, from what :meth:`start` gave."""
+        """Return the probabilities of a batch from the result of :meth:`start`."""
         probabilities: NDArray[np.float64] = outputs
         return probabilities
 
     def rows_for(self, size: int, batch_size: int) -> int:
-        """How many units whose longest has ``size`` go through together."""
+        """Return the number of units in a batch whose longest unit has ``size``."""
         return batch_size
 
     def supports(self, method: str) -> bool:
@@ -230,7 +232,7 @@ class Adapter(ABC):
     def scores(
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
     ) -> list[NDArray[np.float64]]:
-        """Token scores of a method that looks inside the model (gradients, attention, coefficients).
+        """Compute token scores by a method that looks inside the model (gradients, attention, coefficients).
 
         Args:
             targets: the class to explain, as an index into ``label_names``.
@@ -241,7 +243,7 @@ class Adapter(ABC):
     def ahead(
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int | None]
     ) -> dict[bytes, NDArray[np.float64]]:
-        """Outputs of whole inputs that come of the passes of :meth:`scores`, which is asked next, by their view's keys.
+        """Return the outputs of whole inputs that the passes of the next :meth:`scores` give, by their view's keys.
 
         Args:
             targets: the class to explain; None for the predicted one.
@@ -252,17 +254,17 @@ class Adapter(ABC):
         return {}
 
     def states(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
-        """The pooled states of views' units by a model of :attr:`has_states`, float64 (len(units), width)."""
+        """Return the pooled states of views' units by a model of :attr:`has_states`, float64 (len(units), width)."""
         raise DataError(f"{self.description} has no pooled state", argument="distribution_texts", rule="unsupported")
 
     def selections(self, encoded: Sequence[Encoded]) -> list[Selection]:
-        """The rationale of each instance by a model of :attr:`selects`."""
+        """Return the rationale of each instance by a model of :attr:`selects`."""
         raise DataError(f"`rationales` model: {self.description} selects no tokens", rule="unsupported")
 
     def masked_elements(
         self, encoded: Encoded, target: int, keep: NDArray[np.float64], draws: int, random: np.random.Generator
     ) -> NDArray[np.float64]:
-        """p of a label where each number of a token's embedding stays by chance, shape (draws,).
+        """Return p of a label with elements of token embeddings masked at random, shape (draws,).
 
         Args:
             keep: for each token the probability that a number of its embedding stays; the others are 0.
@@ -271,11 +273,11 @@ class Adapter(ABC):
         raise DataError(words, rule="unsupported")
 
     def answer_text(self, encoded: Encoded) -> tuple[str, float]:
-        """The words that a model of :attr:`gives_answers` answers with, and their probability."""
+        """Return the answer of a model of :attr:`gives_answers`, and its probability."""
         raise DataError(f"{self.description} gives labels, no answers", rule="unsupported")
 
     def column(self, target: int) -> int:
-        """The model's own output column of a label."""
+        """Return the model's own output column of a label."""
         return int(self.order[target]) if self.order is not None else target
 
 
@@ -313,7 +315,7 @@ def align_labels(adapter: Adapter, dataset_names: Sequence[str], stated: Sequenc
 
 
 def _order(adapter: Adapter, names: Sequence[str], dataset_names: Sequence[str]) -> NDArray[np.int64]:
-    """The output column of each of the dataset's labels."""
+    """Return the output column of each of the dataset's labels."""
     listing, in_order = ", ".join(dataset_names), np.arange(len(dataset_names))
     if not names:
         if adapter.has_labels:
@@ -349,7 +351,7 @@ def _order(adapter: Adapter, names: Sequence[str], dataset_names: Sequence[str])
 def run_in_halves(
     work: Callable[[list[Item]], list[Result]], items: Sequence[Item], notes: Notes, all_of: bool = True
 ) -> list[Result]:
-    """``work(items)``, in halves as often as memory runs out; says so in ``notes``.
+    """Return ``work(items)``; where memory runs out, work in halves and note it.
 
     Args:
         all_of: the halves' results one after the other; False: the first half's alone, for work whose result does not

@@ -19,7 +19,7 @@ from .engine import explain_instances
 from .external_rationales import attach_scores
 from .instances import Instance
 from .open import open_model
-from .settings import GIVEN, OWN, SPANS, ExplainSettings, build_settings
+from .settings import ExplainSettings, RationaleSource, build_settings
 from .work import load_infiller
 
 Text = str | Sequence[str] | Instance
@@ -38,7 +38,7 @@ def explain_texts(
     on_passes: Callable[[int], None] | None = None,
     **settings: Any,
 ) -> list[dict[str, Any]]:
-    """Predictions with rationales for texts in memory, in the ERASER results format.
+    """Return predictions with rationales for texts in memory, in the ERASER results format.
 
     Args:
         model: an object with ``predict_proba(list of token lists)``, a fitted scikit-learn pipeline over strings, an
@@ -82,10 +82,16 @@ def explain_texts(
     if len(scores):
         instances = [attach_scores(one, [row]) for one, row in zip(instances, scores, strict=True)]
     if any(one.scores is not None for one in instances):
-        checked = replace(checked, method=GIVEN)
+        checked = replace(checked, method=RationaleSource.SCORES)
     checked = checked.for_kind("eraser")
     bare = next(
-        (one.id for one in instances if checked.method == SPANS and checked.scores != OWN and one.rationale is None),
+        (
+            one.id
+            for one in instances
+            if checked.method == RationaleSource.SPANS
+            and checked.scores != RationaleSource.MODEL
+            and one.rationale is None
+        ),
         None,
     )
     if bare is not None:

@@ -1,4 +1,4 @@
-"""What a run costs, said before it begins: how many inputs at most, and how long they take at the rate of the model."""
+"""Cost of a run before it begins: the largest number of inputs, and the time that they take."""
 
 from __future__ import annotations
 
@@ -31,28 +31,30 @@ def count_inputs(one: Instance, settings: ExplainSettings, kind: str) -> Counter
     own = settings.method_class
     method = 0 if own is None else own.most_inputs(one, units, settings)
     counts = Counter({f"`method` {settings.method}": method})
-    ways, erased = len(settings.operators), 3
+    operators, erased = len(settings.operators), 3
     if kind != "perturbation":
         erased += 2 * (len(settings.bins) + settings.random_draws)
-    counts["erasure"] = ways * (erased + 2 * settings.fidelity_trials * len(settings.fidelity_rates))
-    filled, anew = counts["erasure"] // ways, 0
+    counts["erasure"] = operators * (erased + 2 * settings.fidelity_trials * len(settings.fidelity_rates))
+    filled, recomputed = counts["erasure"] // operators, 0
     for measure in sorted(settings.measures, key=lambda one: (not one.per_operator, not one.ranks)):
         inputs = measure.most_inputs(one, units, settings)
-        counts[f"`{measure.asked}`" if measure.costly else "erasure"] += inputs * (ways if measure.per_operator else 1)
+        counts[f"`{measure.enabled_by}`" if measure.costly else "erasure"] += inputs * (
+            operators if measure.per_operator else 1
+        )
         filled += measure.most_infilled(one, units, settings) if measure.per_operator else 0
-        anew += 0 if measure.per_operator else inputs
+        recomputed += 0 if measure.per_operator else inputs
     counts["erasure"] += 1  # the whole input
     if INFILL in settings.operators:
         counts[INFILL_COST] += filled
     if settings.scores_depend_on_operator and (settings.scores_erase or settings.erase) == INFILL:
-        counts[INFILL_COST] += method + anew
+        counts[INFILL_COST] += method + recomputed
     return +counts
 
 
 def measure_seconds(counts: Counter[str], runner: Runner, instances: Sequence[Instance]) -> float:
-    """How long so many inputs take, told by a few texts; erased ones are shorter, and go faster."""
+    """Estimate the seconds for so many inputs from a few whole texts; erased ones are shorter and faster."""
     model = runner.model
-    notes, model.notes = model.notes, Notes()  # what is told of these texts is told again in the run
+    notes, model.notes = model.notes, Notes()  # the run counts these texts again
     encoded = [model.encode(model.seen(one)) for one in instances]
     each = _measure_seconds_each(
         lambda: runner.run(encoded, [full(number) for number in range(len(encoded))]), runner, len(encoded)
@@ -67,7 +69,7 @@ def measure_seconds(counts: Counter[str], runner: Runner, instances: Sequence[In
 
 
 def _measure_seconds_each(work: Callable[[], object], runner: Runner, texts: int) -> float:
-    """Seconds for each of so many texts: the first time warms up, the second counts."""
+    """Measure the seconds for each of so many texts; the first pass warms up, the second counts."""
     seconds = 0.0
     for _ in range(2):
         runner.forget()
@@ -78,7 +80,7 @@ def _measure_seconds_each(work: Callable[[], object], runner: Runner, texts: int
 
 
 def describe_cost(counts: Counter[str], seconds: float | None, most: int | None) -> str:
-    """One line on what a run costs.
+    """Describe the cost of a run in one line.
 
     Args:
         seconds: how long they take; None where no model is at hand to measure it.

@@ -51,11 +51,11 @@ class Split:
     places: frozenset[int] | None = None
 
     def instances(self) -> Iterator[Instance]:
-        """Instances in the dataset's order; errors as of `read`."""
+        """Yield instances in the dataset's order; errors as of `read`."""
         return self.read(READERS[self.kind])
 
     def read(self, reader: Callable[[dict[str, Any], tuple[str, ...]], T]) -> Iterator[T]:
-        """What a reader makes of each row and the label names, in the dataset's order.
+        """Yield the result of a reader for each row, in the dataset's order.
 
         Raises:
             DataError: a row that is not of its dataset's schema; a data file that cannot be read.
@@ -99,7 +99,7 @@ class Split:
             pass
 
     def header(self, limit: int | None = None, *, labels: bool = False, rationales: bool = False) -> dict[str, Any]:
-        """What a run's record holds of its data; see `fingerprint`."""
+        """Return the data's part of a run's record; see `fingerprint`."""
         return {
             "dataset": Path(self.name or "").name,
             "config": self.config,
@@ -109,7 +109,7 @@ class Split:
         }
 
     def fingerprint(self, limit: int | None = None, *, labels: bool = False, rationales: bool = False) -> str:
-        """Digest of all that decides predictions: two runs that agree in it read the same data.
+        """Return a digest of the data that decide predictions: equal digests mean equal data.
 
         Ids, queries, documents and their names, the documents that hold evidence, and the order of the labels; not the
         gold labels and spans, which predictions do not depend on, unless gold ``labels`` are explained or human
@@ -179,7 +179,7 @@ def open_split(dataset: str | Path, config: str | None, split: str) -> Split:
 
 
 def find_kind(features: Mapping[str, Any], name: str = "dataset") -> str:
-    """Which reader a dataset's rows need, told by its columns.
+    """Return the kind of reader that a dataset's rows need, by its columns.
 
     Returns:
         ``"eraser"`` for rows with documents, ``"perturbation"`` for rows with several token sequences
@@ -202,7 +202,7 @@ def find_kind(features: Mapping[str, Any], name: str = "dataset") -> str:
 
 
 def draw_stratified(labels: Sequence[str], limit: int, seed: int) -> set[int]:
-    """Places of ``limit`` of the labels, drawn by seed, each label with its share of all.
+    """Draw the places of ``limit`` labels by seed, each label by its share.
 
     The shares are rounded by largest remainders, and no label goes out while there is room for each.
 
@@ -230,7 +230,7 @@ def has_different_queries(split: Split) -> bool:
 
 
 def find_kd(split: Split) -> float:
-    """The average rationale length of a config by the papers or its corpus.yaml, else that of the split's rationales.
+    """Return the average rationale length of a config by the papers, its corpus.yaml, or the split's rationales.
 
     Papers: 000, Table 4; 002, Table 3.
 
@@ -260,7 +260,7 @@ def find_kd(split: Split) -> float:
 
 
 def _read_corpus_config(split: Split) -> EraserConfig | None:
-    """What the corpus.yaml of a corpus of one's own says, as the built dataset kept it; None for the others."""
+    """Return the config of a corpus.yaml, as the built dataset keeps it; None for other datasets."""
     if split.kind != "eraser" or split.name is None or split.config in CONFIGS:
         return None
     try:

@@ -26,7 +26,7 @@ from .instances import Instance, split_into_chunks
 from .measure import Fields, Measure
 from .method import METHODS, supports
 from .runner import InfillModel, Runner
-from .settings import GIVEN, OWN, SPANS, TARGETS, THRESHOLDED, ExplainSettings, place_of
+from .settings import TARGETS, THRESHOLDED, ExplainSettings, RationaleSource, place_of
 
 ERASED_PAIR = ("comprehensiveness_classification_scores", "sufficiency_classification_scores")
 DIGITS = 9  # significant digits of a written token score; rankings are made from what is written
@@ -44,7 +44,7 @@ def explain_instances(
     """Yield predictions for instances in memory, one at a time (the work of a run without its files).
 
     Raises:
-        DataError: several ways of erasing; whatever the model's outputs give cause for.
+        DataError: several operators; outputs of the model that are no probabilities.
     """
     if settings.also_erase:
         words = f"expected one way, found {', '.join(settings.operators)}: ask for one after the other"
@@ -61,16 +61,16 @@ def explain_chunk(
     kind: str = "eraser",
     measures: Sequence[Measure] | None = None,
 ) -> list[dict[str, Any]]:
-    """Return predictions for a chunk of instances, in order; those of each further way of erasing follow.
+    """Return predictions for a chunk of instances, in order, one operator after the other.
 
     Args:
         kind: ``"perturbation"`` for the results format of the perturbation benchmark; any other gives ERASER's.
         measures: those that are asked for, made ready; None: without.
 
     Raises:
-        DataError: several ways of erasing, or infilling, for a model that answers with words.
+        DataError: several operators, or infilling, for a model that answers with words.
     """
-    runner = runner.by(settings.scores_erase or settings.erase)
+    runner = runner.with_operator(settings.scores_erase or settings.erase)
     runner.forget()
     encoded = [runner.model.encode(one) for one in instances]
     chunk = Chunk(runner, encoded, settings, pairs=kind == "perturbation")
@@ -84,17 +84,17 @@ def explain_chunk(
 def _score(chunk: Chunk) -> None:
     """Ask the model for the chunk as it is: labels, token scores, rationales."""
     settings, model, instances = chunk.settings, chunk.model, chunk.instances
-    if settings.method != SPANS:
+    if settings.method != RationaleSource.SPANS:
         known = settings.target != "predicted"
         wanted = [find_target(one, 0, settings.target, model) if known else None for one in instances]
         chunk.runner.take(model.ahead(settings.method, chunk.encoded, wanted))
     chunk.full = chunk.run(list(map(erasure.full, range(len(instances)))))
     chunk.predicted = chunk.full.argmax(axis=1).tolist()
-    if settings.method == SPANS and settings.scores == OWN:
+    if settings.method == RationaleSource.SPANS and settings.scores == RationaleSource.MODEL:
         selections = model.selections(chunk.encoded)
         chunk.hard = [one.positions for one in selections]
         chunk.sentences = [one.sentences for one in selections]
-    elif settings.method == SPANS:
+    elif settings.method == RationaleSource.SPANS:
         flags = ([flag for document in one.rationale or () for flag in document] for one in instances)
         chunk.hard = list(map(np.flatnonzero, flags))
     else:
@@ -128,7 +128,7 @@ def _compute_token_scores(chunk: Chunk) -> list[NDArray[np.float64]]:
     Raises:
         DataError: an instance without scores where they come from elsewhere; what the method refuses.
     """
-    if chunk.settings.method != GIVEN:
+    if chunk.settings.method != RationaleSource.SCORES:
         return list(map(round_scores, attribute(chunk)))
     rows = []
     for one in chunk.instances:
@@ -210,14 +210,14 @@ def find_kd_shares(one: Instance, settings: ExplainSettings) -> tuple[float, ...
 
 
 def _make_predictions(chunk: Chunk, measures: Sequence[Measure]) -> list[dict[str, Any]]:
-    """Return the predictions by each way of erasing, one way after the other."""
+    """Return the predictions by each operator, one after the other."""
     predictions: list[dict[str, Any]] = []
     write = _make_pair_predictions if chunk.pairs else _make_eraser_predictions
     for operator in chunk.settings.operators:
         first = predictions[: len(chunk.encoded)]
         some = [one for one in measures if one.per_operator or not first]
         fixed = [name for one in measures if one not in some for name in one.fields]
-        more = write(chunk.by(operator), some)
+        more = write(chunk.with_operator(operator), some)
         for one, same in zip(more, first, strict=False):
             one |= {name: same[name] for name in fixed}
         predictions += more
@@ -268,7 +268,7 @@ def _draw_erased_sets(number: int, chunk: Chunk) -> list[tuple[str, dict[str, An
         for rate in settings.bins
     ]
     if settings.random_draws:
-        random = chunk.random(one, f"against chance: {settings.random_kind}")
+        random = chunk.make_generator(one, f"against chance: {settings.random_kind}")
         for _ in range(settings.random_draws):
             if settings.random_kind == "spans":
                 drawn = erasure.draw_shifted_rationale(random, hard, one.bounds)
@@ -276,7 +276,7 @@ def _draw_erased_sets(number: int, chunk: Chunk) -> list[tuple[str, dict[str, An
                 drawn = erasure.draw_random_rationale(random, one.bounds[-1], len(hard))
             sets.append(("random_rationales", {}, drawn))
     if settings.fidelity_trials:
-        random, each = chunk.random(one, "fidelity"), settings.choices.occlusion == "each"
+        random, each = chunk.make_generator(one, "fidelity"), settings.choices.occlusion == "each"
         for rate, trial in product(settings.fidelity_rates, range(settings.fidelity_trials)):
             kept_tokens = erasure.draw_occluded_rationale(random, hard, rate, each)
             sets.append((OCCLUDED_FIELD, {"occlusion_rate": rate, "trial": trial}, kept_tokens))
@@ -356,8 +356,8 @@ def _make_answers(chunk: Chunk) -> list[dict[str, Any]]:
     if settings.operators != ("remove",):
         words = f"expected remove alone, since {model.description} answers to what is left"
         raise DataError(f"`erase` {','.join(settings.operators)}: {words}", rule="unsupported")
-    if settings.target != "predicted" or settings.method == SPANS:
-        option = "`rationales`" if settings.method == SPANS else f"`target` {settings.target}"
+    if settings.target != "predicted" or settings.method == RationaleSource.SPANS:
+        option = "`rationales`" if settings.method == RationaleSource.SPANS else f"`target` {settings.target}"
         words = f"{option}: {model.description} answers with words, and has no labels' probabilities"
         raise DataError(words, rule="unsupported")
     chunk.targets = [0] * len(chunk.encoded)

@@ -44,14 +44,14 @@ class Erased:
     keep: bool
 
     def kept(self, tokens: int) -> NDArray[np.bool_]:
-        """Flags of the tokens that stay, shape (tokens,)."""
+        """Return flags of the tokens that stay, shape (tokens,)."""
         flags = np.full(tokens, not self.keep)
         flags[self.positions] = self.keep
         return flags
 
 
 def compute_kept_flags(erased: Sequence[Erased], tokens: int) -> NDArray[np.bool_]:
-    """Flags of the tokens that stay in each of several erased inputs of one instance, shape (inputs, tokens)."""
+    """Return flags of the tokens that stay in each of several erased inputs of one instance, shape (inputs, tokens)."""
     keep = np.asarray([one.keep for one in erased], dtype=bool)
     sizes = [len(one.positions) for one in erased]
     flags = np.repeat(~keep[:, None], tokens, axis=1)
@@ -62,27 +62,27 @@ def compute_kept_flags(erased: Sequence[Erased], tokens: int) -> NDArray[np.bool
 
 
 def full(instance: int) -> Erased:
-    """The input as it is."""
+    """Return the input with nothing erased."""
     return Erased(instance, NO_POSITIONS, keep=False)
 
 
 def empty(instance: int) -> Erased:
-    """The input with every token erased (Carton et al. (2020), equation 3: the null difference's second term)."""
+    """Return the input with every token erased (Carton et al. (2020), equation 3: the null difference)."""
     return Erased(instance, NO_POSITIONS, keep=True)
 
 
 def without(instance: int, positions: Sequence[int] | NDArray[np.int64]) -> Erased:
-    """The input without ``positions`` (comprehensiveness)."""
+    """Return the input without ``positions`` (comprehensiveness)."""
     return Erased(instance, np.sort(np.asarray(positions, dtype=np.int64)), keep=False)
 
 
 def only(instance: int, positions: Sequence[int] | NDArray[np.int64]) -> Erased:
-    """The input reduced to ``positions`` (sufficiency)."""
+    """Return the input reduced to ``positions`` (sufficiency)."""
     return Erased(instance, np.sort(np.asarray(positions, dtype=np.int64)), keep=True)
 
 
 def rank_tokens(scores: NDArray[np.float64], ties: str = "first") -> NDArray[np.int64]:
-    """Positions by falling score; of equal scores the first of the text leads, or the last (``ties``)."""
+    """Return positions by falling score; of equal scores the first of the text leads, or the last (``ties``)."""
     if ties == "last":
         return np.argsort(np.asarray(scores, dtype=np.float64), kind="stable")[::-1]
     return np.argsort(-np.asarray(scores, dtype=np.float64), kind="stable")
@@ -98,12 +98,12 @@ def count_tokens_at(rate: float, tokens: int) -> int:
 
 
 def select_top(scores: NDArray[np.float64], rate: float, ties: str = "first") -> NDArray[np.int64]:
-    """Ascending positions of the highest-scored ``rate`` of the tokens."""
+    """Return ascending positions of the highest-scored ``rate`` of the tokens."""
     return np.sort(rank_tokens(scores, ties)[: count_tokens_at(rate, len(scores))])
 
 
 def to_spans(positions: Iterable[int], bounds: Sequence[int]) -> list[list[tuple[int, int]]]:
-    """Flat positions as spans per document; neighbours within one document are merged.
+    """Convert flat positions to spans per document; neighbours within one document are merged.
 
     Args:
         positions: ascending flat positions.
@@ -121,20 +121,20 @@ def to_spans(positions: Iterable[int], bounds: Sequence[int]) -> list[list[tuple
 
 
 def make_generator(seed: int, identity: str, purpose: str) -> np.random.Generator:
-    """Random numbers that depend on the seed, the instance's id and the purpose alone, not on the order of work."""
+    """Return a random generator that depends on the seed, the instance's id and the purpose alone."""
     key = hashlib.blake2b(f"{purpose}\x1f{identity}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
     return np.random.default_rng([seed, int.from_bytes(key, "little")])
 
 
 def draw_random_rationale(random: np.random.Generator, tokens: int, size: int) -> NDArray[np.int64]:
-    """``size`` of ``tokens`` positions, every set equally likely; ascending."""
+    """Draw ``size`` of ``tokens`` positions, every set equally likely; ascending."""
     return np.sort(random.choice(tokens, size=size, replace=False)).astype(np.int64)
 
 
 def draw_shifted_rationale(
     random: np.random.Generator, positions: NDArray[np.int64], bounds: Sequence[int]
 ) -> NDArray[np.int64]:
-    """The rationale's own spans moved along their document by one random distance, around its end.
+    """Move the rationale's spans along their document by one random distance, around its end.
 
     Number and (but for a span that meets the document's end) lengths of the spans stay as they are, so the draw
     differs from the rationale in place alone.
@@ -151,7 +151,7 @@ def draw_shifted_rationale(
 def draw_occluded_rationale(
     random: np.random.Generator, positions: NDArray[np.int64], rate: float, each: bool = False
 ) -> NDArray[np.int64]:
-    """The rationale with a random ``rate`` of its tokens taken out (Carton et al. (2020), section 5.2); ascending.
+    """Take a random ``rate`` of the tokens out of a rationale (Carton et al. (2020), section 5.2); ascending.
 
     Args:
         each: every token goes with that probability, by itself, as in the authors' code.

@@ -1,4 +1,4 @@
-"""Token scores or rationales from elsewhere: erased and scored as our own would be."""
+"""Rationales and token scores from files, which are erased and scored as computed ones are."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from eraser_hub.schema.instance import AOPC_BOUNDS, HARD_FIELD, SOFT_FIELDS
 from .adapter import to_array
 from .instances import Instance, flag_members
 from .outputs import FORMATS, describe_differences
-from .settings import HUMAN
+from .settings import RationaleSource
 
 SOFT = SOFT_FIELDS["soft"].field
 DECISIVE_PARTS = ("settings", "data", "model")  # of a run's header, what bounds of AOPC are
@@ -33,14 +33,14 @@ DECISIVE_SETTINGS = ("beam", "erase", "paper", "target", "units")  # of these se
 class GoldRationales:
     """The instances' own: the union of the gold evidence. Instances without any are left out, and counted."""
 
-    digest = HUMAN
+    digest = RationaleSource.HUMAN
 
     def attach_all(self, instances: Iterable[Instance]) -> Iterator[Instance]:
-        """Every instance that has a rationale."""
+        """Yield every instance with its rationale or scores."""
         return (one for one in instances if one.rationale is not None and any(map(any, one.rationale)))
 
     def check(self, instances: Iterable[Instance], partly: bool) -> str:
-        """As :meth:`GivenFile.check`: how many instances have none."""
+        """Refuse missing rationales before the run begins."""
         every = list(instances)
         size, marked = len(every), sum(1 for _ in self.attach_all(every))
         if not marked:
@@ -83,7 +83,7 @@ class ExternalFile(ABC):
             self._documents[identity] = number, documents
 
     def _rows(self, path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
-        """Line, id, and the field's values by document."""
+        """Yield the line, the id, and the field's values by document."""
         for number, prediction in instances(path):
             identity, documents = str(prediction.annotation_id), dict[str, Any]()
             where: dict[str, Any] = {"file": path, "line": number, "instance": identity}
@@ -101,13 +101,13 @@ class ExternalFile(ABC):
             yield number, identity, documents
 
     def check(self, instances: Iterable[Instance], partly: bool) -> str:
-        """Say what is missing now and not after hours.
+        """Refuse missing rationales before the run begins.
 
         Args:
             partly: whether there may be something for other instances besides (a ``limit``).
 
         Returns:
-            What a reader of the results must know; "" for nothing.
+            A message for the reader of the results; "" for none.
 
         Raises:
             DataError: at most ten instances for which something is missing or does not fit, and their number.
@@ -119,7 +119,7 @@ class ExternalFile(ABC):
                 self.attach(one)
             except DataError as error:
                 wrong += 1
-                errors = [*errors, error][:MOST_SHOWN]  # their number is told, only so many are shown
+                errors = [*errors, error][:MOST_SHOWN]  # all are counted, only so many are shown
         if ids.isdisjoint(self._documents):
             words = "expected the split's instances, none of its ids occur: another corpus or split?"
             raise DataError(words, rule="id-unknown", file=self.path)
@@ -133,11 +133,11 @@ class ExternalFile(ABC):
         return ""
 
     def attach_all(self, instances: Iterable[Instance]) -> Iterator[Instance]:
-        """Every instance that is explained, with what it is given."""
+        """Yield every instance with its rationale or scores."""
         return map(self.attach, instances)
 
     def attach(self, instance: Instance) -> Instance:
-        """The instance with what the file has for it.
+        """Return the instance with the file's values for it.
 
         Raises:
             DataError: the file has nothing for it, or for one of its documents; something that does not fit its tokens.
@@ -256,7 +256,7 @@ class KnownBounds:
             self._bounds[str(row.annotation_id)] = bounds.lower, bounds.upper
 
     def attach(self, instance: Instance) -> Instance:
-        """The instance with its bounds.
+        """Return the instance with the file's values for it.
 
         Raises:
             DataError: the file has none for it.
@@ -271,14 +271,14 @@ ExternalRationales = GoldRationales | ExternalFile
 
 
 def read_external_rationales(whose: str, kind: str) -> ExternalRationales:
-    """Rationales by what ``rationales`` says, ``human`` or a predictions file, for a dataset of that kind."""
-    if whose == HUMAN:
+    """Return the source of rationales that ``rationales`` names: ``human``, or a predictions file."""
+    if whose == RationaleSource.HUMAN:
         return GoldRationales()
     return ExternalIndices(Path(whose)) if kind == "perturbation" else ExternalSpans(Path(whose))
 
 
 def attach_scores(instance: Instance, scores: Sequence[Sequence[float] | NDArray[np.float64]]) -> Instance:
-    """The instance with one score a token of each document.
+    """Return the instance with one score for each token of each document.
 
     Raises:
         DataError: another number of scores than tokens, or scores that are not finite.

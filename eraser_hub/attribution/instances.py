@@ -68,11 +68,11 @@ class Instance:
 
     @property
     def sentence_sizes(self) -> tuple[tuple[int, ...], ...]:
-        """Per document the number of tokens of each of its sentences."""
+        """Number of tokens of each sentence, per document."""
         return self.sentences or tuple((len(document),) if document else () for document in self.documents)
 
     def only(self, kept: Sequence[bool] | NDArray[np.bool_]) -> Instance:
-        """The instance reduced to some tokens; a sentence of which none stays is none.
+        """Return the instance reduced to some tokens; a sentence without kept tokens is dropped.
 
         Args:
             kept: a flag for each of :attr:`tokens`.
@@ -96,7 +96,7 @@ class Instance:
         )
 
     def left(self, kept: Sequence[bool] | NDArray[np.bool_], filler: str) -> Instance:
-        """What is left to read where some tokens stay, without what was known of the documents' tokens.
+        """Return the tokens that remain to be read, without rationale, scores and sentences.
 
         Args:
             kept: a flag for each of :attr:`tokens`.
@@ -106,7 +106,7 @@ class Instance:
         return replace(self, documents=documents, rationale=None, scores=None, sentences=())
 
     def rationale_only(self) -> Instance:
-        """The documents reduced to the human rationale's tokens (Carton et al. (2020), "rationale-only text").
+        """Return the documents reduced to the human rationale's tokens (Carton et al. (2020), "rationale-only text").
 
         Raises:
             DataError: the instance carries no rationale.
@@ -119,13 +119,13 @@ class Instance:
 
 
 def split_into_chunks(instances: Iterable[Instance], size: int) -> Iterator[tuple[int, list[Instance]]]:
-    """Numbered chunks of neighbouring instances."""
+    """Yield numbered chunks of neighbouring instances."""
     rest = iter(instances)
     yield from enumerate(iter(lambda: list(islice(rest, size)), []))
 
 
 def _check_type(value: Any, what: str, instance: str | None, field: str, words: str = "") -> Any:
-    """A value of one of :data:`TYPES`.
+    """Return a value of one of :data:`TYPES`, or refuse it.
 
     Args:
         words: for the error, where ``what`` does not say enough.
@@ -141,12 +141,12 @@ def _read_words(value: object, instance: str, field: str) -> tuple[str, ...]:
 
 
 def _read_query(value: object, instance: str, field: str) -> tuple[str, ...]:
-    """Tokens of a query, () where there is none."""
+    """Return the tokens of a query; () if there is none."""
     return () if value is None else tuple(tokens_of(_check_type(value, STRING, instance, field)))
 
 
 def _read_documents(row: Mapping[str, Any], instance: str) -> tuple[tuple[str, ...], list[list[list[str]]]]:
-    """Names of a row's documents, and the tokens of each of their sentences."""
+    """Return names of a row's documents, and the tokens of each of their sentences."""
     names: list[str] = []
     documents: list[list[list[str]]] = []
     for number, document in enumerate(_check_type(row["documents"], LIST, instance, "documents")):
@@ -165,7 +165,7 @@ def _read_documents(row: Mapping[str, Any], instance: str) -> tuple[tuple[str, .
 
 
 def _to_rationale(groups: object, names: Sequence[str], documents: Sequence[Sequence[str]], instance: str) -> Rationale:
-    """The union of groups of evidences as flags."""
+    """Return the union of groups of evidences as flags."""
     sizes = dict(zip(names, map(len, documents), strict=True))
     spans: dict[str, list[tuple[int, int]]] = {name: [] for name in names}
     for number, group in enumerate(_check_type(groups, LIST, instance, "evidences")):
@@ -187,7 +187,7 @@ def _to_rationale(groups: object, names: Sequence[str], documents: Sequence[Sequ
 
 
 def flag_members(sets: object, size: int, instance: str, field: str) -> tuple[bool, ...]:
-    """Flags of the tokens that any gold set of a sequence holds."""
+    """Return flags of the tokens that any gold set of a sequence holds."""
     flags = [False] * size
     for number, members in enumerate(_check_type(sets, LIST, instance, field)):
         for place in _check_type(members, LIST, instance, f"{field}[{number}]"):
@@ -199,7 +199,7 @@ def flag_members(sets: object, size: int, instance: str, field: str) -> tuple[bo
 
 
 def read_eraser_row(row: Mapping[str, Any], label_names: Sequence[str] = ()) -> Instance:
-    """An instance from a row of ``eraser``.
+    """Read an instance from a row of ``eraser``.
 
     The human rationale is the union of its evidences.
 
@@ -221,7 +221,7 @@ def read_eraser_row(row: Mapping[str, Any], label_names: Sequence[str] = ()) -> 
 
 
 def read_perturbation_row(row: Mapping[str, Any], label_names: Sequence[str] = ()) -> Instance:
-    """An instance from a row of ``bilingual_perturbation``: each token sequence is a document of its own.
+    """Read an instance from a row of ``bilingual_perturbation``; each token sequence is a document.
 
     For reading comprehension the question is the query; the passage's tokens can be erased. The human rationale is the
     union of the gold sets.
@@ -251,7 +251,7 @@ def read_perturbation_row(row: Mapping[str, Any], label_names: Sequence[str] = (
 
 
 def read_tokens_row(row: Mapping[str, Any], label_names: Sequence[str] = ()) -> Instance:
-    """An instance from a row of ``human_rationales``: one text of tokens, which is a document named like the row.
+    """Read an instance from a row of ``human_rationales``, whose one document is named like the row.
 
     Raises:
         DataError: no id; tokens that are no strings; a mask of another length; an unknown label.

@@ -1,4 +1,4 @@
-"""What rankings and rationales are asked beside their erasure: the measures, one class each in :mod:`measures`."""
+"""The measures, one class each in :mod:`measures`: what rankings are judged by beside their erasure."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class Measure(DescribedPart, ABC):
         fields: of a prediction, which it fills; numbers, where they are not of the record.
         ranks: whether it needs a score of every token.
         erases_units: whether it erases units, which ``units`` names.
-        per_operator: whether it hangs on how tokens are erased.
+        per_operator: whether it depends on the erasure operator.
         recomputes_scores: whether it has the method score further inputs.
-        costly: whether it may take so many inputs that their number is said before a run.
+        costly: whether it may take so many inputs that a run reports their number first.
     """
 
-    asked: ClassVar[str]
+    enabled_by: ClassVar[str]
     default: ClassVar[Any] = True
     fields: ClassVar[tuple[str, ...]]
     ranks: ClassVar[bool] = True
@@ -61,7 +61,7 @@ class Measure(DescribedPart, ABC):
     @classmethod
     @abstractmethod
     def most_inputs(cls, one: Instance, units: int, settings: Any) -> int:
-        """Return how many inputs of the model an instance takes at most, by one way of erasing.
+        """Return the largest number of inputs of the model that an instance takes, for one operator.
 
         Args:
             units: how many units the instance has.

@@ -61,8 +61,18 @@ class Setting(NamedTuple):
             return text
 
 
+OLD_NAMES = {
+    "said": "signature_format",
+    "plays": "erases_units",
+    "by_units": "erases_units",
+    "by_way": "per_operator",
+    "scores_anew": "recomputes_scores",
+    "asked": "enabled_by",
+}
+
+
 class DescribedPart:
-    """What every method and every measure says of itself; its name is its module's, or its entry point's.
+    """Description of a method or measure; its name is its module's, or its entry point's.
 
     Attributes:
         source: the paper that it is from.
@@ -75,6 +85,12 @@ class DescribedPart:
     reads: ClassVar[tuple[str, ...]] = ()
     settings: ClassVar[Mapping[str, Setting]] = {}
     signature_format: ClassVar[str] = ""
+
+    def __init_subclass__(cls) -> None:
+        """Read attributes of plug-ins by their names before 3.0."""
+        for old, name in OLD_NAMES.items():
+            if old in cls.__dict__ and name not in cls.__dict__:
+                setattr(cls, name, cls.__dict__[old])
 
     @classmethod
     def summary(cls) -> str:
@@ -93,8 +109,8 @@ class Method(DescribedPart, ABC):
     """An attribution method.
 
     Attributes:
-        needs: what it asks of an adapter (:attr:`adapter.Adapter.provides`).
-        erases: whether its scores hang on how tokens are erased.
+        needs: capabilities of an adapter that it needs (:attr:`adapter.Adapter.provides`).
+        erases: whether its scores depend on the erasure operator.
         plays: whether it erases sets of units, which ``units`` names.
         normalised: whether papers divide its scores by their sum (:attr:`papers.presets.Choices.normalise`).
         drawn: whether it is drawn by chance alone, so that several draws make sense.

@@ -1,4 +1,4 @@
-"""Opening a model: each kind of model has an opener, which tells by the object or by the files that lie there."""
+"""Opening a model: each kind of model has an opener, which knows it by the object or by its files."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Opening:
 
     @property
     def path(self) -> Path | None:
-        """Where the model lies, or its Hub id; None for an object."""
+        """Path of the model, or its Hub id; None for an object."""
         return Path(self.model) if isinstance(self.model, (str, Path)) else None
 
 
@@ -57,7 +57,7 @@ class Opener(ABC):
     @classmethod
     @abstractmethod
     def opens(cls, opening: Opening) -> bool:
-        """Return whether the model is of this kind, told without opening it."""
+        """Return True if the model is of this kind; it is not opened for that."""
 
     @classmethod
     @abstractmethod
@@ -70,12 +70,12 @@ class Opener(ABC):
 
     @classmethod
     def embeds(cls, opening: Opening) -> bool:
-        """Return whether the model embeds its tokens, told without opening it."""
+        """Return True if the model embeds its tokens; the model is not opened for that."""
         return True
 
     @classmethod
     def selects(cls, opening: Opening) -> bool:
-        """Return whether the model comes with hard rationales of its own, told without opening it."""
+        """Return True if the model comes with hard rationales of its own; it is not opened for that."""
         return False
 
 

@@ -37,7 +37,7 @@ PAIR_COLUMNS = (
 
 
 def get_partial_path(out: Path) -> Path:
-    """Where a run's finished chunks lie until it is complete."""
+    """Return the path of a run's finished chunks until it is complete."""
     return out.with_name(out.name + ".partial")
 
 
@@ -175,19 +175,19 @@ class PartialResult:
             raise OSError(error.errno, error.strerror, str(self.path)) from error
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """The finished chunks in the dataset's order, whatever the order in which they were finished."""
+        """Yield the finished chunks in the dataset's order."""
         for chunk in sorted(self.places):
             self._file.seek(self.places[chunk])
             yield orjson.loads(self._file.readline())
 
     def close(self, remove: bool = False) -> None:
-        """Close; with ``remove``, the result is complete and the partial file goes."""
+        """Close the file; with ``remove``, delete it, since the result is complete."""
         if remove and not self._file.closed:
             self.path.unlink(missing_ok=True)
         self._quietly_close()
 
     def _quietly_close(self) -> None:
-        """Close although a line that found no room is still in the buffer: its error was told when it was written."""
+        """Close the file even if the buffer holds a line that could not be written: that error was raised already."""
         with suppress(OSError):
             self._resources.close()
 
@@ -200,7 +200,7 @@ def _parse(line: bytes) -> Any:
 
 
 def describe_differences(before: dict[str, Any], header: dict[str, Any]) -> list[str]:
-    """What differs between a stopped run's header and this one's, in words."""
+    """Describe how a stopped run's header differs from this one's."""
     now = orjson.loads(orjson.dumps(header))
     words = []
     for key in sorted(before.keys() | now.keys()):
@@ -235,7 +235,7 @@ def write_predictions(out: Path, lines: Iterable[str], labels: Sequence[str], ki
 
 
 def make_prediction_schema(labels: Sequence[str], kind: str, example: dict[str, Any]) -> pa.Schema:
-    """The Arrow schema of predictions: probabilities by label as a struct, only the fields that ``example`` has."""
+    """Return the Arrow schema of predictions, with the fields that ``example`` has."""
     record, columns = (PERTURBATION_ROW, PAIR_COLUMNS) if kind == "perturbation" else (INSTANCE, INSTANCE_COLUMNS)
     inner = {"rationales": example["rationales"][0]} if "rationales" in example else {}
     types = {name: arrow_type(record[name], labels, inner.get(name, ())) for name in columns if name in example}

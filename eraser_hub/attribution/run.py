@@ -1,4 +1,4 @@
-"""A whole run: open, explain chunk by chunk, write as results come, go on after a stop."""
+"""A whole run: open, explain chunk by chunk, write results as they come, resume after a stop."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from .outputs import (
     write_predictions,
 )
 from .runner import INFILLED, Runner
-from .settings import GIVEN, HUMAN, OWN, SPANS, ExplainSettings, build_settings, parse_settings
+from .settings import ExplainSettings, RationaleSource, build_settings, parse_settings
 from .work import Worker, explain_on_ray, load_infiller, load_model
 
 if TYPE_CHECKING:
@@ -69,14 +69,14 @@ REPORTED_COUNTS = (
 
 @dataclass(frozen=True, slots=True)
 class ResolvedRun:
-    """What a run explains and how, as the data decide it.
+    """A run whose settings the data have completed.
 
     Attributes:
         job: with its query decided.
         settings: without what the dataset's results have no place for.
         split: the split, opened.
-        results: the file of each way of erasing.
-        given: scores or rationales that come from elsewhere; None for a method's.
+        results: the file of each operator.
+        external: scores or rationales that come from elsewhere; None for a method's.
         bounds: of AOPC, from another run; None where they are looked for.
         words: what a reader of the results must know of the data.
     """
@@ -85,31 +85,33 @@ class ResolvedRun:
     settings: ExplainSettings
     split: Split
     results: Mapping[str, Path]
-    given: ExternalRationales | None = None
+    external: ExternalRationales | None = None
     words: tuple[str, ...] = ()
     bounds: KnownBounds | None = None
 
     def chunks(self, done: Container[int]) -> Iterator[tuple[int, list[Instance]]]:
-        """The open chunks, with what comes from elsewhere: scores or rationales, and bounds of AOPC."""
+        """Yield the open chunks with their external rationales, scores and bounds of AOPC."""
         instances: Iterator[Instance] = islice(self.split.instances(), self.config.limit)
-        if self.given is not None:
-            instances = self.given.attach_all(instances)
+        if self.external is not None:
+            instances = self.external.attach_all(instances)
         if self.bounds is not None:
             instances = map(self.bounds.attach, instances)
         return (chunk for chunk in split_into_chunks(instances, self.settings.chunk) if chunk[0] not in done)
 
     def header(self, operator: str = "") -> dict[str, Any]:
-        """What decides the results, as a run's record holds it: a stopped run with another header does not go on.
+        """Return the record of all that decides the results; a stopped run with another header does not resume.
 
         Args:
-            operator: of the result of one way of erasing alone; "" for all.
+            operator: the operator of a single result; "" for all.
         """
         config = self.config
         texts = draw_training_texts(config, self.settings) if self.settings.distribution_texts else None
         return {
             "settings": (self.settings.for_operator(operator) if operator else self.settings).record(),
             "data": self.split.header(
-                config.limit, labels=self.settings.target == "gold", rationales=isinstance(self.given, GoldRationales)
+                config.limit,
+                labels=self.settings.target == "gold",
+                rationales=isinstance(self.external, GoldRationales),
             ),
             "model": {
                 "model": Path(config.model).name,
@@ -127,7 +129,7 @@ class ResolvedRun:
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
-    """What a run did.
+    """Report of a run.
 
     Attributes:
         out: the result.
@@ -136,7 +138,7 @@ class RunReport:
         seconds: of this run, the opening of the model not counted.
         notes: what a reader of the results must know.
         signature: the settings in one line.
-        others: results and signatures of further ways of erasing.
+        others: results and signatures of further operators.
     """
 
     out: Path
@@ -150,7 +152,7 @@ class RunReport:
     others: tuple[tuple[Path, str], ...] = ()
 
     def lines(self) -> list[str]:
-        """The report in words."""
+        """Return the report as lines of text."""
         fresh = self.instances - self.resumed
         words = [
             f"{', '.join(map(str, (self.out, *(path for path, _ in self.others))))}: {self.instances} instances"
@@ -170,7 +172,7 @@ class RunReport:
             )
         words += [f"{counts[name]} {name}" for name in REPORTED_COUNTS if name in counts]
         words += [f"{name}: {value:.2g}" for name, value in self.notes.maxima.items()]
-        return [*words, *self.notes.words, self.signature, *(signature for _, signature in self.others)]
+        return [*words, *self.notes.messages, self.signature, *(signature for _, signature in self.others)]
 
 
 def explain(
@@ -212,7 +214,7 @@ def explain(
     if config.sample is not None:
         split = split.sample(config.sample, settings.seed if seed is None else seed)
     config, settings = resolve_query(config, split), settings.for_kind(split.kind)
-    if engine == "local":  # before the data are read through: what is wrong with model or labels is said at once
+    if engine == "local":  # before the data are read through, so that a wrong model fails at once
         model = load_model(config, split.label_names) if model is None else model
         align_labels(model, split.label_names, config.labels)
     plan = resolve_run(config, settings, split, results)
@@ -256,7 +258,7 @@ def _check_engine(config: ExplainConfig, settings: ExplainSettings, engine: str)
 
 
 def find_result_paths(settings: ExplainSettings, out: Path) -> dict[str, Path]:
-    """The files of a run's results, by way of erasing: ``out`` of a single one.
+    """Return the files of a run's results by operator; ``out`` for a single one.
 
     Raises:
         DataError: one that no result may take.
@@ -269,7 +271,7 @@ def find_result_paths(settings: ExplainSettings, out: Path) -> dict[str, Path]:
 
 
 def find_run_settings(config: ExplainConfig, paper: str, **options: Any) -> tuple[ExplainSettings, int | None]:
-    """The settings by paper, data and options, and how many rows the split has.
+    """Find the settings by paper, data and options, and the number of rows of the split.
 
     Args:
         paper, options: as of :func:`build_settings`.
@@ -278,13 +280,13 @@ def find_run_settings(config: ExplainConfig, paper: str, **options: Any) -> tupl
     if config.aopc_bounds_from is not None:
         options["aopc_bounds"] = True
     if config.rationales or config.scores is not None:
-        options["method"] = SPANS if config.rationales else GIVEN
+        options["method"] = RationaleSource.SPANS if config.rationales else RationaleSource.SCORES
     options["infill"] = Path(config.infill).name
     opening = make_opening(config.model)
     opener = find_opener(opening)
     settings = build_settings(paper, rows.config, opener.embeds(opening), opener.selects(opening), **options)
     by_paper = rows.config in preset(paper).kd
-    if options.get("kd") is None and settings.method != SPANS and not by_paper:
+    if options.get("kd") is None and settings.method != RationaleSource.SPANS and not by_paper:
         settings = replace(settings, kd=find_kd(rows))
     return settings, rows.size
 
@@ -292,7 +294,7 @@ def find_run_settings(config: ExplainConfig, paper: str, **options: Any) -> tupl
 def _describe_run_cost(
     plan: ResolvedRun, partial: PartialResult, model: Adapter | None, infiller: Infiller | None, max_inputs: int | None
 ) -> str:
-    """What the open chunks of a run cost; how long, where the model is in this process.
+    """Describe the cost of the open chunks of a run, with its time if the model is in this process.
 
     Raises:
         DataError: more than ``max_inputs`` inputs.
@@ -321,22 +323,24 @@ def resolve_run(
             drawing, each with bounds of its own.
     """
     words = list[str]()
-    given: ExternalRationales | None = None
-    if config.rationales == OWN or (settings.scores == OWN and not config.rationales and config.scores is None):
-        settings = replace(settings, method=SPANS, scores=OWN)
-    elif config.rationales or settings.method == SPANS:
-        given = read_external_rationales(config.rationales or HUMAN, split.kind)
-        settings = replace(settings, method=SPANS, scores=given.digest)
+    external: ExternalRationales | None = None
+    if config.rationales == RationaleSource.MODEL or (
+        settings.scores == RationaleSource.MODEL and not config.rationales and config.scores is None
+    ):
+        settings = replace(settings, method=RationaleSource.SPANS, scores=RationaleSource.MODEL)
+    elif config.rationales or settings.method == RationaleSource.SPANS:
+        external = read_external_rationales(config.rationales or RationaleSource.HUMAN, split.kind)
+        settings = replace(settings, method=RationaleSource.SPANS, scores=external.digest)
     elif config.scores is not None:
-        given = ExternalScores(config.scores)
-        settings = replace(settings, method=GIVEN, scores=given.digest)
-    if given is not None:
-        words.append(given.check(islice(split.instances(), config.limit), partly=config.limit is not None))
+        external = ExternalScores(config.scores)
+        settings = replace(settings, method=RationaleSource.SCORES, scores=external.digest)
+    if external is not None:
+        words.append(external.check(islice(split.instances(), config.limit), partly=config.limit is not None))
     if settings.paper and read_training_facts(Path(config.model)).get("paper") != settings.paper:
         words.append(f"the model was not trained with `paper` {settings.paper}: taken as it is")
     if settings.bins not in ((), AOPC_THRESHOLDS):
         words.append("score takes these bins with `aopc_thresholds` " + " ".join(f"{rate:g}" for rate in settings.bins))
-    plan = ResolvedRun(config, settings.for_kind(split.kind), split, results, given, tuple(filter(None, words)))
+    plan = ResolvedRun(config, settings.for_kind(split.kind), split, results, external, tuple(filter(None, words)))
     if config.aopc_bounds_from is None:
         return plan
     if settings.also_erase or config.infill:
@@ -347,14 +351,14 @@ def resolve_run(
 
 
 def resolve_query(config: ExplainConfig, split: Split) -> ExplainConfig:
-    """The job with what can be told from the data decided: whether a transformers model sees the query."""
+    """Return the config with its query decided by the data: a transformers model sees it if queries differ."""
     if config.query is None and not (Path(config.model) / "model.json").is_file() and not Path(config.model).is_file():
         return replace(config, query=has_different_queries(split))
     return config
 
 
 def compute_model_digest(model: str) -> str:
-    """Digest of a local model's files (sizes and, up to 1 GB, contents); a Hub id stands for itself.
+    """Digest a local model's files (sizes and, up to 1 GB, contents); a Hub id stands for itself.
 
     Of a single file also the ``model.json`` beside it, which says how the file is to be used.
     """
@@ -372,7 +376,7 @@ def compute_model_digest(model: str) -> str:
 
 def _write_results(plan: ResolvedRun, partial: PartialResult, spell: Callable[[str], str]) -> RunReport:
     """Gather the chunks' predictions into the results, each with its record; gives the report, without its costs."""
-    notes, count = Notes(words=list(plan.words)), 0
+    notes, count = Notes(messages=list(plan.words)), 0
     labels: Sequence[str] = ()
     for record in partial.records():
         notes.add(Notes(record["counts"], record["maxima"], record["words"]))
@@ -384,25 +388,25 @@ def _write_results(plan: ResolvedRun, partial: PartialResult, spell: Callable[[s
         sizes = ((record["predictions"], record["instances"]) for record in partial.records())
         lines = (line for every, size in sizes for line in every[place * size : (place + 1) * size])
         write_predictions(path, lines, labels, plan.split.kind)
-    notes.words = list(map(spell, notes.words))
+    notes.messages = list(map(spell, notes.messages))
     report = _make_report(plan, count, notes)
-    ways = [(report.out, report.signature), *report.others]
-    for operator, (path, signature) in zip(plan.results, ways, strict=True):
-        facts = {"counts": notes.counts, "maxima": notes.maxima, "notes": notes.words}
+    results = [(report.out, report.signature), *report.others]
+    for operator, (path, signature) in zip(plan.results, results, strict=True):
+        facts = {"counts": notes.counts, "maxima": notes.maxima, "notes": notes.messages}
         write_run(path, {"signature": signature, **plan.header(operator), "instances": count, **facts})
     return report
 
 
 def _make_report(plan: ResolvedRun, count: int, notes: Notes) -> RunReport:
-    """The report of results for which this run did nothing."""
+    """Return the report of results for which this run did nothing."""
     settings, model = plan.settings, Path(plan.config.model).name
-    ways = [(path, settings.for_operator(operator).signature(model)) for operator, path in plan.results.items()]
-    (out, first), *others = ways
+    results = [(path, settings.for_operator(operator).signature(model)) for operator, path in plan.results.items()]
+    (out, first), *others = results
     return RunReport(out, count, count, 0, 0, 0.0, notes, first, tuple(others))
 
 
 def _find_complete_report(plan: ResolvedRun) -> RunReport | None:
-    """The report of results that are complete and were made like this; None where any is not there."""
+    """Return the report of results that are complete and were made like this; None if any is missing."""
     record = dict[str, Any]()
     for operator, path in plan.results.items():
         try:
@@ -415,7 +419,7 @@ def _find_complete_report(plan: ResolvedRun) -> RunReport | None:
 
 
 def make_draw_path(out: Path, draw: int) -> Path:
-    """The file of one of several random draws: ``predictions.draw-01.jsonl``."""
+    """Return the file of one of several random draws: ``predictions.draw-01.jsonl``."""
     return out.with_name(f"{out.stem}.draw-{draw:02d}{out.suffix}")
 
 
@@ -464,7 +468,7 @@ def plan_runs(arguments: ExplainArguments, values: Mapping[str, Any]) -> Configu
     of_job = {name: values[name] for name in ExplainConfig.__dataclass_fields__.keys() & values}
     options = {name: value for name, value in values.items() if name not in of_job}
     for measure in find_measures(arguments.measure):
-        options[measure.asked] = options.get(measure.asked) or measure.default
+        options[measure.enabled_by] = options.get(measure.enabled_by) or measure.default
     dataset = at_revision(arguments.dataset, arguments.revision)
     config = ExplainConfig(dataset, arguments.config, arguments.split, arguments.model, **of_job)
     options |= {"erase": next(iter(arguments.erase), None), "also_erase": arguments.erase[1:] or None}

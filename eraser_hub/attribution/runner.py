@@ -26,18 +26,18 @@ INFILLED = "forward passes of the masked language model"
 
 
 class InfillModel(Protocol):
-    """What puts words in the places of erased ones."""
+    """A model that draws other words for erased tokens."""
 
     passes: int
 
     def fill(self, instances: Sequence[Instance], kept: Sequence[NDArray[np.bool_]]) -> list[Instance]:
-        """Each instance with other words for the tokens that are not kept."""
+        """Return each instance with other words for the tokens that are not kept."""
         ...
 
 
 @dataclass(slots=True)
 class Counts:
-    """How much work was done: inputs asked for, forward passes made."""
+    """Counts of work: inputs asked for, forward passes made."""
 
     inputs: int = 0
     passes: int = 0
@@ -45,7 +45,7 @@ class Counts:
 
 @dataclass(slots=True)
 class _Unit:
-    """What has to run: one of the windows of an erased input, which is made again where its view was not kept."""
+    """One window of an erased input that has to run; its view is made again if it was not kept."""
 
     key: bytes
     erased: Erased
@@ -88,14 +88,14 @@ class Runner:
         """Drop the kept results; called between chunks, so that memory does not grow with the dataset."""
         self.results.clear()
 
-    def by(self, erase: str) -> Runner:
-        """A runner that erases in another way; what was computed by either is not computed again."""
+    def with_operator(self, erase: str) -> Runner:
+        """Return a runner with another erasure operator that shares the results of this one."""
         runner = copy(self)
         runner.erase = erase
         return runner
 
     def run(self, encoded: Sequence[Encoded], erased: Sequence[Erased], filler: str = "") -> NDArray[np.float64]:
-        """Probabilities of each erased input, shape (len(erased), classes), columns in the dataset's label order.
+        """Return probabilities of each erased input, shape (len(erased), classes), in the dataset's label order.
 
         Those of an input of several windows are the mean of its windows'.
 
@@ -109,7 +109,7 @@ class Runner:
         return self._run_cut(encoded, erased)
 
     def states(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> NDArray[np.float64]:
-        """The model's pooled state of each erased input, float64 (len(erased), width); of several windows their mean.
+        """Return the pooled state of each erased input, float64 (len(erased), width), the mean over its windows.
 
         Raises:
             DataError: a model that has none; out of memory with a single input.
@@ -130,7 +130,7 @@ class Runner:
         )
 
     def _run_infilled(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> NDArray[np.float64]:
-        """Probabilities of inputs whose erased tokens are other words: instances of their own, some at a time."""
+        """Return probabilities of infilled inputs, which are instances of their own, some at a time."""
         rows, start, inputs = [np.zeros((0, len(self.model.label_names)))], 0, self.counts.inputs
         while start < len(erased):
             some, size = [erased[start]], encoded[erased[start].instance].instance.bounds[-1]
@@ -147,33 +147,33 @@ class Runner:
     def _make_infilled(
         self, encoded: Sequence[Encoded], erased: Sequence[Erased]
     ) -> tuple[list[Encoded], list[Erased]]:
-        """Erased inputs as instances of their own, equal ones once; whole ones stay what they are."""
+        """Make instances of infilled inputs, one for equal ones; whole inputs stay as they are."""
         if self.infiller is None:
             words = f"`erase` {INFILL}: expected a masked language model (`infill`), found none"
             raise DataError(words, rule="option-missing")
         whole, inputs, number_of = list(encoded), list[Erased](), dict[tuple[int, bytes], int]()
-        asked: list[tuple[Instance, NDArray[np.bool_]]] = []
+        pending: list[tuple[Instance, NDArray[np.bool_]]] = []
         for one in erased:
             instance = encoded[one.instance].instance
             kept = one.kept(instance.bounds[-1])
             if kept.all():
                 inputs.append(full(one.instance))
                 continue
-            number = number_of.setdefault((one.instance, kept.tobytes()), len(encoded) + len(asked))
-            if number == len(encoded) + len(asked):
-                asked.append((instance, kept))
+            number = number_of.setdefault((one.instance, kept.tobytes()), len(encoded) + len(pending))
+            if number == len(encoded) + len(pending):
+                pending.append((instance, kept))
             inputs.append(full(number))
         passes = self.infiller.passes
-        instances = self.infiller.fill([one for one, _ in asked], [kept for _, kept in asked])
+        instances = self.infiller.fill([one for one, _ in pending], [kept for _, kept in pending])
         if self.infiller.passes > passes:
             self.model.notes.count(INFILLED, self.infiller.passes - passes)
-        notes, self.model.notes = self.model.notes, Notes()  # what is told of texts counts the dataset's alone
+        notes, self.model.notes = self.model.notes, Notes()  # notes count the dataset's own texts alone
         whole += map(self.model.encode, instances)
         self.model.notes = notes
         return whole, inputs
 
     def _run_cut(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> NDArray[np.float64]:
-        """Probabilities of erased inputs that are cut from their encodings."""
+        """Return probabilities of erased inputs that are cut from their encodings."""
         number_of: dict[tuple[int, bool, bytes], int] = {}
         different: list[Erased] = []
         numbers: list[int] = []
@@ -205,7 +205,7 @@ class Runner:
     def _insert_fillers(
         self, encoded: Sequence[Encoded], erased: Sequence[Erased], filler: str
     ) -> tuple[list[Encoded], list[Erased]]:
-        """Erased inputs of which a document is empty as instances of their own, with the filler there."""
+        """Make instances of the erased inputs that have an empty document, with the filler there."""
         whole, inputs = list(encoded), list(erased)
         for place, one in enumerate(erased):
             instance = encoded[one.instance].instance
@@ -216,7 +216,7 @@ class Runner:
         return whole, inputs
 
     def _make_views(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> Iterator[tuple[int, View]]:
-        """Numbers and views of erased inputs, those of one instance together."""
+        """Yield numbers and views of erased inputs, those of one instance together."""
         erase = "remove" if self.erase == INFILL else self.erase  # nothing is left to erase of infilled texts
         of: dict[int, list[int]] = {}
         for number, one in enumerate(erased):
@@ -252,14 +252,14 @@ class Runner:
             self._keep(self.model.finish(before[0]), *before[1:])
 
     def _prepare_batch(self, encoded: Sequence[Encoded], batch: Sequence[_Unit]) -> list[tuple[View, int]]:
-        """A batch as the model takes it; views that were not kept are made again, each once."""
+        """Return a batch as the model takes it; views that were not kept are made again, each once."""
         again = {id(unit.erased): unit.erased for unit in batch if unit.view is None}
         places = list(again)
         views = {places[number]: view for number, view in self._make_views(encoded, list(again.values()))}
         return [(unit.view or views[id(unit.erased)], unit.number) for unit in batch]
 
     def _start(self, batch: list[tuple[View, int]], ids: Sequence[str]) -> tuple[bool, Any]:
-        """Whether the batch fits into memory, and what the model finishes later."""
+        """Return True if the batch fits into memory, and the value that the model finishes later."""
         try:
             return True, self.model.start(batch)
         except (MemoryError, RuntimeError) as error:
@@ -296,7 +296,7 @@ class Runner:
 
 
 def check_probabilities(output: object, ids: Sequence[str], classes: int, whose: str) -> NDArray[np.float64]:
-    """A model's output for a batch, shape (len(ids), classes), or clear words about what is wrong with it.
+    """Check a model's output for a batch and return it, shape (len(ids), classes).
 
     Args:
         output: nested lists, any array, a data frame, a torch tensor.

@@ -1,9 +1,10 @@
-"""What decides the results of ``explain``, but for model and data; declared here once."""
+"""Settings that decide the results of ``explain``, but for model and data."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from eraser_hub.records.errors import DataError, shown
@@ -26,9 +27,30 @@ from .method import METHODS, DescribedPart, Method, Setting
 if TYPE_CHECKING:  # the command line reads the declaration without waiting for numpy
     from eraser_hub.papers.presets import Choices, Preset
 
-GIVEN = "given"  # no method of ours: the scores come with the instances
-SPANS = "rationales"  # no scores at all: the rationales come with the instances
-HUMAN, OWN = "human", "model"  # of whom they are, where no file holds them
+
+class RationaleSource(str, Enum):
+    """Source of scores or rationales, where no method computes them.
+
+    Members equal their strings, which stand in settings, signatures and records.
+
+    Attributes:
+        SCORES: the method ``given``: token scores come with the instances.
+        SPANS: the method ``rationales``: rationales come with the instances.
+        HUMAN: the rationales of people.
+        MODEL: the rationales that the model selects.
+    """
+
+    SCORES = "given"
+    SPANS = "rationales"
+    HUMAN = "human"
+    MODEL = "model"
+
+    __str__ = str.__str__
+    __format__ = str.__format__  # type: ignore[assignment]  # since Python 3.12 a member is its name
+    __repr__ = str.__repr__
+
+
+GIVEN, HUMAN = RationaleSource.SCORES, RationaleSource.HUMAN  # their names before 3.0
 TARGETS = ("predicted", "gold")
 THRESHOLDED = "thresholded_scores"
 FIDELITY_RATES = tuple(round(0.05 * step, 2) for step in range(21))
@@ -69,8 +91,8 @@ class ExplainSettings:
 
     Erasure:
         bins: Shares of the tokens at which the AOPC is measured.
-        also_erase: further ways, each of which gives a result of its own, of the same scores and rationales.
-        scores_erase: how tokens were erased for the scores, where that is another way; "" for ``erase``.
+        also_erase: further operators, each with a result of its own, of the same scores and rationales.
+        scores_erase: the operator of the scores, if it is another one; "" for ``erase``.
         infill: name of the masked language model that fills erased places; "" without ``infill``.
         random_draws: Random rationales per instance, of its rationale's length.
         random_kind: random rationales: tokens (any set), or spans (its own spans, shifted).
@@ -143,7 +165,7 @@ class ExplainSettings:
 
     def __post_init__(self) -> None:
         find_preset(self.paper)
-        if self.method not in (GIVEN, SPANS):
+        if self.method not in (RationaleSource.SCORES, RationaleSource.SPANS):
             METHODS.find(self.method, argument="method")
         for name, option in options_of(ExplainSettings).items():
             if not option.many:
@@ -154,7 +176,7 @@ class ExplainSettings:
         if self.units != "tokens" and not self.erases_units:
             methods = " or ".join(name for name, one in METHODS.items() if one.erases_units)
             measures = sorted((one for one in MEASURES.values() if one.erases_units), key=_find_measure_place)
-            options = ", ".join([f"`method` {methods}", *(f"`{measure.asked}`" for measure in measures)])
+            options = ", ".join([f"`method` {methods}", *(f"`{measure.enabled_by}`" for measure in measures)])
             words = f"`units` {self.units}: expected beside one of {options}; all else goes by tokens"
             raise DataError(words, rule="option-conflict")
         object.__setattr__(self, "more", dict(self._complete_settings()))
@@ -177,8 +199,8 @@ class ExplainSettings:
         yield "bins", _are_shares(self.bins) and different, "different shares from 0 to 1", self.bins
         yield "fidelity_rates", _are_shares(rates), "shares from 0 to 1", rates
         yield "fidelity_rates", len(set(rates)) == len(rates), "different shares", rates
-        asked = bool(rates) or not self.fidelity_trials
-        yield "fidelity_rates", asked, "at least one rate for the trials asked for", rates
+        has_rates = bool(rates) or not self.fidelity_trials
+        yield "fidelity_rates", has_rates, "at least one rate for the trials asked for", rates
 
     def _complete_settings(self) -> Iterator[tuple[str, Any]]:
         """Yield the plug-ins' settings, those that were not said by their defaults.
@@ -186,8 +208,8 @@ class ExplainSettings:
         Raises:
             DataError: one that neither the method nor a measure has, or another type or range.
         """
-        asked: tuple[type[DescribedPart] | None, ...] = (self.method_class, *self.measures)
-        own = {name: setting for part in asked if part is not None for name, setting in part.settings.items()}
+        parts: tuple[type[DescribedPart] | None, ...] = (self.method_class, *self.measures)
+        own = {name: setting for part in parts if part is not None for name, setting in part.settings.items()}
         for name in self.more:
             if name not in own and name not in find_declared_settings():
                 words = f"expected a setting of the method or of a measure, found {shown(name)}"
@@ -199,11 +221,11 @@ class ExplainSettings:
 
     @property
     def operators(self) -> tuple[str, ...]:
-        """The ways of erasing, each of which has a result."""
+        """The erasure operators, each of which has a result."""
         return (self.erase, *self.also_erase)
 
     def for_operator(self, operator: str) -> ExplainSettings:
-        """Return the settings of one way's result: the scores are those of the first way."""
+        """Return the settings of one operator's result; its scores are those of the first operator."""
         if operator == self.erase:
             scores_erase = self.scores_erase
         else:
@@ -213,24 +235,26 @@ class ExplainSettings:
 
     @property
     def choices(self) -> Choices:
-        """How scores and inputs are made where no attribute says it."""
+        """Choices of the paper that no attribute holds."""
         return find_preset(self.paper).choices
 
     @property
     def method_class(self) -> type[Method] | None:
         """The method; None where scores or rationales come with the instances."""
-        return None if self.method in (GIVEN, SPANS) else METHODS[self.method]
+        return None if self.method in (RationaleSource.SCORES, RationaleSource.SPANS) else METHODS[self.method]
 
     @property
     def scores_depend_on_operator(self) -> bool:
-        """Whether the method's scores hang on how tokens are erased."""
+        """True if the method's scores depend on how tokens are erased."""
         return self.method_class is not None and self.method_class.erases
 
     @property
     def measures(self) -> list[type[Measure]]:
         """The measures that are asked for, in the order of their fields."""
-        asked = (one for one in MEASURES.values() if getattr(self, one.asked, None) or self.more.get(one.asked))
-        return sorted(asked, key=_find_measure_place)
+        chosen = (
+            one for one in MEASURES.values() if getattr(self, one.enabled_by, None) or self.more.get(one.enabled_by)
+        )
+        return sorted(chosen, key=_find_measure_place)
 
     def record(self) -> dict[str, Any]:
         """Return the settings as a run's record holds them."""
@@ -239,7 +263,7 @@ class ExplainSettings:
 
     def signature(self, model: str = "") -> str:
         """Return every setting that decides the numbers, in one line (sacrebleu's manner)."""
-        spans, choices, method = self.method == SPANS, self.choices, self.method_class
+        spans, choices, method = self.method == RationaleSource.SPANS, self.choices, self.method_class
         own = [] if method is None else method.words(self)
         before = [one for one in self.measures if _find_measure_place(one) < place_of(OCCLUDED_FIELD)]
         after = [one for one in self.measures if one not in before]
@@ -269,12 +293,12 @@ class ExplainSettings:
 
     @property
     def is_costly(self) -> bool:
-        """Whether something is asked for that may take many inputs an instance."""
+        """True if anything in the settings may take many inputs an instance."""
         return self.erases_units or bool(self.infill or self.also_erase) or any(one.costly for one in self.measures)
 
     @property
     def erases_units(self) -> bool:
-        """Whether sets of units are erased: what ``units`` is for."""
+        """True if sets of ``units`` are erased."""
         parts = [one.erases_units for one in self.measures]
         return any(parts if self.method_class is None else [self.method_class.erases_units, *parts])
 
@@ -287,19 +311,19 @@ class ExplainSettings:
         Raises:
             DataError: something was asked for that would be missing.
         """
-        if self.method == SPANS:
+        if self.method == RationaleSource.SPANS:
             for measure in self.measures:
                 if measure.ranks:
-                    raise _make_conflict(measure.asked, "given rationales rank no tokens")
+                    raise _make_conflict(measure.enabled_by, "given rationales rank no tokens")
             if self.target != "predicted":
                 raise _make_conflict("target", "given rationales explain no label")
             self = replace(self, bins=())
         for measure in self.measures:
-            if self.method == GIVEN and measure.recomputes_scores:
-                raise _make_conflict(measure.asked, "given scores cannot be computed anew for other inputs")
+            if self.method == RationaleSource.SCORES and measure.recomputes_scores:
+                raise _make_conflict(measure.enabled_by, "given scores cannot be computed anew for other inputs")
         if kind != "perturbation":
             return self
-        for name in (*(one.asked for one in self.measures), "random_draws", "fidelity_trials"):
+        for name in (*(one.enabled_by for one in self.measures), "random_draws", "fidelity_trials"):
             value = getattr(self, name, None) or self.more.get(name)
             if value and value != find_preset(self.paper).settings.get(name):
                 words = "the perturbation benchmark's results have no place for it"
@@ -377,15 +401,21 @@ def build_settings(paper: str, config: str, embeddings: bool, selects: bool = Fa
             raise DataError(words, rule="key-unknown")
     more = {**(options.pop("more", None) or {}), **{name: options.pop(name) for name in unknown}}
     values: dict[str, Any] = {**chosen.settings, "paper": paper}
-    values["method"] = SPANS if chosen.rationales else chosen.method if embeddings else chosen.method_without_embeddings
+    values["method"] = (
+        RationaleSource.SPANS
+        if chosen.rationales
+        else chosen.method
+        if embeddings
+        else chosen.method_without_embeddings
+    )
     values["scores"] = chosen.rationales
     if selects and not chosen.rationales:
-        values |= {"method": SPANS, "scores": OWN}
+        values |= {"method": RationaleSource.SPANS, "scores": RationaleSource.MODEL}
     values["steps"] = chosen.steps.get(config.split("_")[0])
     shares = chosen.kd.get(config, ())
     if options.get("kd") is None and shares:
         values |= {"kd": shares[0], "kd_of_sequences": shares if len(shares) > 1 else ()}
-    if options.get("method") not in (None, SPANS):
+    if options.get("method") not in (None, RationaleSource.SPANS):
         values["scores"] = ""
     values |= {name: value for name, value in options.items() if value is not None}
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}

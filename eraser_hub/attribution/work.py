@@ -1,4 +1,4 @@
-"""What a worker does, in this process or in one of Ray's: open the model of a job, explain chunk after chunk."""
+"""Work of one process, local or of Ray: open the model of a run, explain chunk after chunk."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 
 class ChunkResult(NamedTuple):
-    """A chunk's number, its predictions as JSON lines, and what was counted: what :class:`PartialResult` keeps.
+    """A chunk's number, its predictions as JSON lines, and its counts, as :class:`PartialResult` keeps them.
 
-    The lines of the first way of erasing come first, then those of the second, and so on.
+    The lines of the first operator come first, then those of the second, and so on.
     """
 
     number: int
@@ -48,10 +48,10 @@ class Worker:
         job, settings: what is explained by what, and how.
         kind: the dataset's, see :func:`dataset.find_kind`.
         on_passes: called with the number of forward passes after each batch.
-        infiller: what draws words for erased tokens, where they are infilled.
+        infiller: the model that draws words for erased tokens, for the operator infill.
 
     Raises:
-        DataError: what a measure needs and does not get.
+        DataError: a measure lacks what it needs.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Worker:
         inputs, passes = counts.inputs, counts.passes
         predictions = explain_chunk(self.runner, list(map(model.seen, chunk)), self.settings, self.kind, self.measures)
         notes = model.notes.take()
-        filled = [] if self.infiller is None else self.infiller.notes.take().words
+        filled = [] if self.infiller is None else self.infiller.notes.take().messages
         for words in filter(None, (*self.words, *filled)):
             notes.add_message(words)
         facts = {
@@ -84,13 +84,13 @@ class Worker:
             "labels": list(model.label_names),
             "counts": notes.counts,
             "maxima": notes.maxima,
-            "words": notes.words,
+            "words": notes.messages,
         }
         return ChunkResult(number, list(map(orjson.dumps, predictions)), facts)
 
 
 def load_model(config: ExplainConfig, label_names: Sequence[str]) -> Adapter:
-    """The model of a job, its labels brought into the dataset's order; every worker opens it alike.
+    """Open the model of a run, its labels in the dataset's order; every worker opens it alike.
 
     Raises:
         DataError: what :func:`open_model` and :func:`align_labels` refuse.
@@ -106,7 +106,7 @@ def load_model(config: ExplainConfig, label_names: Sequence[str]) -> Adapter:
 
 
 def load_infiller(model: str | Path, seed: int, config: ExplainConfig | None = None) -> Infiller | None:
-    """The masked language model that draws words for erased tokens; None where none is asked for.
+    """Open the masked language model that draws words for erased tokens; None without infilling.
 
     Args:
         job: which says device, precision and trust_remote_code.
@@ -134,7 +134,7 @@ def limit_threads(threads: int) -> None:
 
 
 def count_threads() -> int:
-    """Threads that a model takes in this process; workers take as many, since sums can differ with their number."""
+    """Count the threads of a model in this process; workers take as many, since sums differ with it."""
     if importlib.util.find_spec("torch") is None:
         return os.cpu_count() or 1
     import torch
@@ -161,7 +161,7 @@ def explain_on_ray(
         on_passes: called with the number of forward passes of each chunk.
 
     Raises:
-        DataError: Ray is not installed; a worker's own error, in its words.
+        DataError: Ray is not installed; an error of a worker.
     """
     need("ray")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
@@ -210,7 +210,7 @@ class ChunkWorker:
         try:
             infiller = load_infiller(config.infill, settings.seed, config)
             self.worker = Worker(load_model(config, label_names), config, settings, kind, infiller=infiller)
-        except DataError as error:  # told to the driver, which raises it: Ray would start the worker again and again
+        except DataError as error:  # the driver raises it; Ray would restart the worker forever
             self.error, self.rule = str(error), error.rule
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:

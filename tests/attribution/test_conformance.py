@@ -91,10 +91,10 @@ def test_a_measure(name):
     """The same by seed, in its own fields, at the stated cost; refused for rationales that rank nothing."""
     part = MEASURES[name]
     assert part.summary() and part.fields and all(one.help for one in part.settings.values())
-    flag = isinstance(getattr(ExplainSettings(), part.asked, None), bool)
-    asked = {part.asked: True if flag else 3}
-    if part.asked in part.settings:
-        asked = {"more": {part.asked: type(part.settings[part.asked].default)(3)}}
+    flag = isinstance(getattr(ExplainSettings(), part.enabled_by, None), bool)
+    asked = {part.enabled_by: True if flag else 3}
+    if part.enabled_by in part.settings:
+        asked = {"more": {part.enabled_by: type(part.settings[part.enabled_by].default)(3)}}
     settings = ExplainSettings(**settings_of(part, method="occlusion", **asked))
     assert settings.measures == [part] and part.words(settings)[0] in settings.signature()
     model = PlainModel(CountingModel())
@@ -110,5 +110,5 @@ def test_a_measure(name):
     list(explain_with(runner, settings))
     assert runner.counts.inputs <= sum(count_inputs(one, settings, "eraser").total() for one in texts())
     if part.ranks:
-        with refused("option-conflict", argument=part.asked):
+        with refused("option-conflict", argument=part.enabled_by):
             ExplainSettings(**settings_of(part, method="rationales", **asked)).for_kind("eraser")

@@ -23,7 +23,7 @@ from ..methods.integrated_gradients import make_path_points
 
 
 class LinearPipeline(Protocol):
-    """What the scores need of an adapter around a vectoriser and a linear classifier.
+    """An adapter around a vectoriser and a linear classifier, as the scores need it.
 
     Attributes:
         steps: the pipeline's steps: a fitted vectoriser first, an estimator with coefficients last.
@@ -38,7 +38,7 @@ class LinearPipeline(Protocol):
 
 
 def find_occurrences(vectoriser: Any, tokens: Sequence[str], joiner: str) -> Iterator[tuple[int, Sequence[int]]]:
-    """Each counted feature of the text with the token positions it covers.
+    """Yield each counted feature of the text with the token positions that it covers.
 
     Args:
         vectoriser: a fitted CountVectorizer or TfidfVectorizer with analyzer ``word`` (split on blanks) or ``char``.
@@ -78,7 +78,7 @@ def find_occurrences(vectoriser: Any, tokens: Sequence[str], joiner: str) -> Ite
 
 
 def get_weights(model: LinearPipeline, column: int) -> NDArray[np.float64]:
-    """w_c for an output column; a binary model keeps one row of coefficients, for its second class."""
+    """Return w_c of an output column; a binary model has one row of coefficients, for its second class."""
     coefficients = np.asarray(model.steps[-1].coef_, dtype=np.float64)
     row: NDArray[np.float64] = coefficients[0 if len(coefficients) == 1 else column]
     return -row if len(coefficients) == 1 and column != 1 else row

@@ -38,7 +38,7 @@ class CutTokens(Encoded):
 def erase_tokens(
     tokens: Sequence[str], kept: NDArray[np.bool_], erase: str, mask: str | None, pad: str | None
 ) -> list[str]:
-    """Tokens with those not kept removed, or replaced by the mask or padding token."""
+    """Remove the tokens that are not kept, or replace them by the mask or padding token."""
     if erase == "remove":
         return [token for token, stays in zip(tokens, kept, strict=True) if stays]
     substitute = mask if erase == "mask" else pad
@@ -78,9 +78,9 @@ class PlainModel(Adapter):
 
     def forward(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
         if self._separate:
-            asked: Any = self.model  # whose second parameter the protocol does not name
+            model: Any = self.model  # whose second parameter the protocol does not name
             texts, queries = ([list(view.data[part]) for view, _ in units] for part in (0, 1))
-            separate: NDArray[np.float64] = asked.predict_proba(texts, queries=queries)
+            separate: NDArray[np.float64] = model.predict_proba(texts, queries=queries)
             return separate
         return self.model.predict_proba([view.data[1] + view.data[0] for view, _ in units])
 

@@ -49,13 +49,13 @@ class Subwords:
     longest: int
 
     def __call__(self, texts: Sequence[str]) -> list[str]:
-        """Each text's sub-words, a blank between; the padding is a word like any other."""
+        """Return each text's sub-words, joined by blanks; padding is a word like any other."""
         rows = self.tokenizer(list(texts), padding="max_length", truncation=True, max_length=self.longest)["input_ids"]
         return [" ".join(self.tokenizer.convert_ids_to_tokens(row)) for row in rows]
 
 
 def open_subwords(tokenizer: str | Path, longest: int) -> Subwords:
-    """Sub-words by the tokenizer of a folder or Hub id.
+    """Open the tokenizer of a folder or Hub id.
 
     Raises:
         DataError: it cannot be opened; ``transformers`` is missing.
@@ -145,7 +145,7 @@ def save_pipeline(model: Any, path: Path) -> None:
 
 
 def find_trees(model: Any) -> Iterator[Any]:
-    """The node arrays of every decision tree in a pipeline."""
+    """Yield the node arrays of every decision tree in a pipeline."""
     for step in [model, *(step for _, step in getattr(model, "steps", []))]:
         for estimator in [step, *np.ravel(getattr(step, "estimators_", []))]:
             tree = getattr(estimator, "tree_", None)
@@ -169,7 +169,7 @@ def check_tree(tree: Any, path: Path) -> None:
 
 
 def predicts_on_strings(model: Any) -> bool:
-    """Whether an object of scikit-learn's (or with its interface) predicts on strings alone, not on token lists."""
+    """Return True for a scikit-learn classifier that predicts on strings and not on token lists."""
     if not (callable(getattr(model, "get_params", None)) and hasattr(model, "classes_")):
         return False
     for example in (["a", "b"], "a b"):
@@ -255,7 +255,7 @@ class PipelineModel(Adapter):
         return max(batch_size, min(4096, 1_000_000 // max(size, 1)))
 
     def matrix(self, bags: Sequence[NDArray[np.int32]]) -> Any:
-        """Counts of word ids as the vectoriser makes them, a sparse matrix of shape (len(bags), words)."""
+        """Count word ids as the vectoriser does, a sparse matrix of shape (len(bags), words)."""
         from scipy.sparse import csr_matrix
 
         offsets = np.concatenate([[0], np.cumsum([len(bag) for bag in bags])])

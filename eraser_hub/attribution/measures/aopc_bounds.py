@@ -30,7 +30,7 @@ class AopcBounds(Measure):
     """The least and the greatest AOPC of all orders of erasure, for normalised AOPC (NAOPC), and the ranking's own."""
 
     source = "Edin et al. 2025"
-    asked, reads, fields = "aopc_bounds", ("units", "beam"), (AOPC_BOUNDS,)
+    enabled_by, reads, fields = "aopc_bounds", ("units", "beam"), (AOPC_BOUNDS,)
     signature_format = "aopc-bounds:beam{0.beam}"
 
     def measure(self, chunk: Chunk) -> Fields:
@@ -38,16 +38,18 @@ class AopcBounds(Measure):
         width, ties = chunk.settings.beam, chunk.settings.choices.ties
         fields: Fields = []
         both = zip(
-            chunk.evaluate_coalitions(lambda game, _, one: bounds(game.size, game.full, width, one.aopc_bounds)),
             chunk.evaluate_coalitions(
-                lambda game, scores, _: compute_ranking_aopc(rank_tokens(scores, ties), game.full)
+                lambda text_units, _, one: bounds(text_units.size, text_units.full, width, one.aopc_bounds)
+            ),
+            chunk.evaluate_coalitions(
+                lambda text_units, scores, _: compute_ranking_aopc(rank_tokens(scores, ties), text_units.full)
             ),
             strict=True,
         )
-        for (game, (lower, upper)), (_, (high, low)) in both:
+        for (text_units, (lower, upper)), (_, (high, low)) in both:
             if upper - lower <= SAME_BOUNDS:
                 chunk.model.notes.count(NO_SPAN)
-            exact = game.size <= EXACT_UNITS
+            exact = text_units.size <= EXACT_UNITS
             of_order = {"lower": lower, "upper": upper, "comprehensiveness": high}
             reverse = {"sufficiency_lower": lower, "sufficiency_upper": upper, "sufficiency": low}
             search = {"method": "exact" if exact else "beam", "beam": 0 if exact else width}
@@ -78,7 +80,7 @@ def bounds(size: int, full: float, width: int, known: tuple[float, float] | None
 
 
 def compute_exact_bounds(size: int, full: float) -> CoalitionSearch[Bounds]:
-    """Both bounds over all orders of ``size`` units, by dynamic programming over sets."""
+    """Compute both bounds over all orders of ``size`` units, by dynamic programming over sets."""
     if not size:
         return Bounds(0.0, 0.0)
     coalitions = enumerate_coalitions(size)
@@ -99,7 +101,7 @@ def compute_exact_bounds(size: int, full: float) -> CoalitionSearch[Bounds]:
 def search_bound(
     size: int, full: float, width: int, greatest: bool, duplicates: bool = False
 ) -> CoalitionSearch[float]:
-    """One bound by a beam of ``width`` partial orders, at most n + width n (n - 1) / 2 inputs.
+    """Search one bound by a beam of ``width`` partial orders, at most n + width n (n - 1) / 2 inputs.
 
     Args:
         greatest: the greatest AOPC; else the least.
@@ -124,21 +126,21 @@ def search_bound(
 
 
 def search_bounds(size: int, full: float, width: int) -> CoalitionSearch[Bounds]:
-    """Both bounds by a beam, one after the other; they begin with the same inputs."""
+    """Search both bounds by a beam, one after the other; they begin with the same inputs."""
     lower = yield from search_bound(size, full, width, greatest=False)
     upper = yield from search_bound(size, full, width, greatest=True)
     return Bounds(lower, upper)
 
 
 def _find_first_of_each(sets: Coalitions) -> NDArray[np.int64]:
-    """Places of the first of equal rows, ascending."""
+    """Return places of the first of equal rows, ascending."""
     packed = np.packbits(sets, axis=1)
     rows = np.ascontiguousarray(packed).view(np.dtype((np.void, packed.shape[1]))).ravel()
     return np.sort(np.unique(rows, return_index=True)[1])
 
 
 def compute_ranking_aopc(ranking: NDArray[np.int64], full: float) -> CoalitionSearch[tuple[float, float]]:
-    """Comprehensiveness and sufficiency of a ranking of the units, best first: the AOPC of it and of its reverse."""
+    """Compute comprehensiveness and sufficiency of a ranking of the units: the AOPC of it and of its reverse."""
     size = len(ranking)
     if not size:
         return 0.0, 0.0

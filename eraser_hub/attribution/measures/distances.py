@@ -1,4 +1,4 @@
-"""How far erased inputs lie from the texts that the model was trained on, and how unsure the model is of them."""
+"""Distance of erased inputs from the training data (out of distribution), and entropy of the predictions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class OodDistances(Measure):
 
     source = "Lee et al. 2018; Hase, Xie and Bansal 2021"
     default = 200
-    asked, fields = "distribution_texts", (*DISTANCES, *ENTROPIES)
+    enabled_by, fields = "distribution_texts", (*DISTANCES, *ENTROPIES)
     signature_format = "distribution:{0.distribution_texts}"
     ranks = erases_units = False
     gaussian: Gaussian | None = None
@@ -86,10 +86,10 @@ def draw_training_texts(config: ExplainConfig, settings: Any) -> Split:
 
 
 def fit_to_texts(model: Adapter, sample: Split, batch_size: int) -> Gaussian | None:
-    """The distribution of the model's pooled states on these texts; None for a model that has none."""
+    """Fit the distribution of the model's pooled states on these texts; None for a model without states."""
     if not model.has_states:
         return None
-    notes, model.notes = model.notes, Notes()  # what is told of texts counts those that are explained
+    notes, model.notes = model.notes, Notes()  # notes count the explained texts alone
     runner, rows = Runner(model, "remove", batch_size), list[NDArray[np.float64]]()
     for _, chunk in split_into_chunks(sample.instances(), CHUNK):
         encoded = [model.encode(model.seen(one)) for one in chunk]
@@ -111,7 +111,7 @@ class Gaussian:
     factor: Matrix
 
     def distances(self, states: Matrix) -> Matrix:
-        """Mahalanobis distances ``sqrt((z - mean)' covariance^-1 (z - mean))``, float64 (n,): Lee et al. (2018).
+        """Compute Mahalanobis distances ``sqrt((z - mean)' covariance^-1 (z - mean))``, float64 (n,).
 
         Near sqrt(width) for a state like those that it was fitted on.
         """
@@ -120,7 +120,7 @@ class Gaussian:
 
 
 def fit_gaussian(states: Matrix) -> Gaussian:
-    """The mean and the covariance (n - 1) of states, with :data:`RIDGE` times the mean variance on its diagonal.
+    """Fit mean and covariance (n - 1) of states, with :data:`RIDGE` times the mean variance on its diagonal.
 
     Args:
         states: float64 (n, width), n at least 2.
@@ -135,6 +135,6 @@ def fit_gaussian(states: Matrix) -> Gaussian:
 
 
 def compute_entropies(probabilities: Matrix) -> Matrix:
-    """Predictive entropy ``-sum p ln p`` of each row, in nats, float64 (n,)."""
+    """Compute the predictive entropy ``-sum p ln p`` of each row, in nats, float64 (n,)."""
     logs = np.log(probabilities, out=np.zeros_like(probabilities), where=probabilities > 0)
     return np.asarray(0.0 - (probabilities * logs).sum(axis=1))

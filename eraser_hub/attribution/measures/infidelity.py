@@ -1,4 +1,4 @@
-"""Infidelity: how far scores are from saying what perturbations do to the prediction.
+"""Infidelity: the error of scores as predictions of what perturbations do to the probability.
 
 The mean over perturbations I of ``(I . scores - (p(x) - p(x - I)))^2``, low is good. Here I erases a random tenth of
 the units, 1 where a unit goes; it is SUBTRACTED from the input. The sign is captum's.
@@ -23,18 +23,20 @@ class Infidelity(Measure):
 
     source = "Yeh et al. 2019"
     default = 50
-    asked, reads, fields = "infidelity_draws", ("units",), ("infidelity", "infidelity_normalized")
+    enabled_by, reads, fields = "infidelity_draws", ("units",), ("infidelity", "infidelity_normalized")
     signature_format = "infidelity:{0.infidelity_draws}"
 
     def measure(self, chunk: Chunk) -> Fields:
         """Return both for each instance."""
         draws = chunk.settings.infidelity_draws
-        played = chunk.evaluate_coalitions(
-            lambda game, scores, one: evaluate_infidelity(
-                scores, game.full, draw_perturbations(game.size, draws, chunk.random(one, "perturbed"))
+        results = chunk.evaluate_coalitions(
+            lambda text_units, scores, one: evaluate_infidelity(
+                scores,
+                text_units.full,
+                draw_perturbations(text_units.size, draws, chunk.make_generator(one, "perturbed")),
             )
         )
-        return [dict(zip(self.fields, values, strict=True)) for _, values in played]
+        return [dict(zip(self.fields, values, strict=True)) for _, values in results]
 
     @classmethod
     def most_inputs(cls, one: Instance, units: int, settings: Any) -> int:
@@ -54,7 +56,7 @@ def infidelity(
     drops: NDArray[np.float64],
     normalise: bool = False,
 ) -> float:
-    """The mean of ``(I . scores - drop)^2``.
+    """Compute the mean of ``(I . scores - drop)^2``.
 
     Args:
         scores: float64 (n,).
@@ -72,7 +74,7 @@ def infidelity(
 def evaluate_infidelity(
     scores: NDArray[np.float64], full: float, coalitions: Coalitions
 ) -> CoalitionSearch[tuple[float, float]]:
-    """Infidelity, and infidelity of the scores at their best scale, over perturbed inputs."""
+    """Evaluate infidelity of the scores as they are and at their best scale, over perturbed inputs."""
     if not len(scores):
         return 0.0, 0.0
     coalition_values = yield coalitions

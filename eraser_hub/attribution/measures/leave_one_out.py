@@ -1,4 +1,4 @@
-"""Leave one out, for tau_loo: how a ranking agrees with what each unit's own erasure does."""
+"""Leave one out, for tau_loo: agreement of a ranking with the effect of each unit's own erasure."""
 
 from __future__ import annotations
 
@@ -17,20 +17,21 @@ class LeaveOneOut(Measure):
     """p of the label minus p without it, of each unit; the tokens of a sentence share its value."""
 
     source = "Li, Monroe and Jurafsky 2016; Jain and Wallace 2019, the correlation"
-    asked, reads, fields = "leave_one_out", ("units",), (LEAVE_ONE_OUT,)
+    enabled_by, reads, fields = "leave_one_out", ("units",), (LEAVE_ONE_OUT,)
     signature_format = "leave-one-out"
 
     def measure(self, chunk: Chunk) -> Fields:
         """Return the value of each token."""
 
-        def search(game: TextUnits, scores: Scores, one: Instance) -> CoalitionSearch[Scores]:
-            if not game.size:
+        def search(text_units: TextUnits, scores: Scores, one: Instance) -> CoalitionSearch[Scores]:
+            if not text_units.size:
                 return np.zeros(0)
-            coalition_values = yield ~np.eye(game.size, dtype=bool)
-            return game.full - coalition_values
+            coalition_values = yield ~np.eye(text_units.size, dtype=bool)
+            return text_units.full - coalition_values
 
         return [
-            {LEAVE_ONE_OUT: game.share_to_tokens(values).tolist()} for game, values in chunk.evaluate_coalitions(search)
+            {LEAVE_ONE_OUT: text_units.share_to_tokens(values).tolist()}
+            for text_units, values in chunk.evaluate_coalitions(search)
         ]
 
     @classmethod

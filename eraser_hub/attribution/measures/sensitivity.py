@@ -1,4 +1,4 @@
-"""Largest sensitivity: how far scores move when the input does.
+"""Largest sensitivity: the largest change of the scores when the input changes.
 
 The largest ``|g(x + I) - g(x)| / |g(x)|`` over perturbations I, which are ADDED (I is -1 where a unit goes), g the
 scores of the tokens that stay, computed anew; low is good. The sign is captum's.
@@ -21,25 +21,25 @@ from .infidelity import draw_perturbations
 
 
 class Sensitivity(Measure):
-    """How far scores move at most, as a share of their norm, as a random tenth of the units goes."""
+    """The largest change of the scores, as a share of their norm, when a random tenth of the units is erased."""
 
     source = "Yeh et al. 2019"
     default = 10
-    asked, reads, fields = "sensitivity_draws", ("units",), ("sensitivity_max",)
+    enabled_by, reads, fields = "sensitivity_draws", ("units",), ("sensitivity_max",)
     signature_format = "sensitivity:{0.sensitivity_draws}"
     per_operator, recomputes_scores = False, True
 
     def measure(self, chunk: Chunk) -> Fields:
         """Return the largest distance for each instance."""
         instances, labels, kept, owner = list[Instance](), list[int](), list[NDArray[np.bool_]](), list[int]()
-        for game, one in zip(chunk.to_text_units(), chunk.instances, strict=True):
-            random = chunk.random(one, "perturbed")
-            for coalitions in draw_perturbations(game.size, chunk.settings.sensitivity_draws, random):
-                tokens = np.repeat(coalitions, np.diff(game.bounds))
+        for text_units, one in zip(chunk.to_text_units(), chunk.instances, strict=True):
+            random = chunk.make_generator(one, "perturbed")
+            for coalitions in draw_perturbations(text_units.size, chunk.settings.sensitivity_draws, random):
+                tokens = np.repeat(coalitions, np.diff(text_units.bounds))
                 instances.append(one.only(tokens))
-                labels.append(game.label)
+                labels.append(text_units.label)
                 kept.append(tokens)
-                owner.append(game.number)
+                owner.append(text_units.number)
         rows = attribute(chunk.with_instances(instances, labels))
         moved: list[list[NDArray[np.float64]]] = [[] for _ in chunk.instances]
         for number, tokens, row in zip(owner, kept, rows, strict=True):
@@ -57,6 +57,6 @@ class Sensitivity(Measure):
 
 
 def compute_max_sensitivity(scores: NDArray[np.float64], perturbed: Sequence[NDArray[np.float64]]) -> float:
-    """The largest Euclidean distance of perturbed scores from ``scores``, as a share of their norm (of 1 for 0)."""
+    """Compute the largest Euclidean distance of perturbed scores from ``scores``, as a share of their norm."""
     norm = float(np.linalg.norm(scores)) or 1.0
     return max((float(np.linalg.norm(row - scores)) / norm for row in perturbed), default=0.0)

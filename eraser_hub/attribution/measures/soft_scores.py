@@ -36,17 +36,22 @@ class SoftScores(Measure):
 
     source = "Zhao and Aletras 2023"
     default = 50
-    asked, reads, fields = "soft_draws", ("units", "soft_masks"), (SOFT_MASKS,)
+    enabled_by, reads, fields = "soft_draws", ("units", "soft_masks"), (SOFT_MASKS,)
 
     def measure(self, chunk: Chunk) -> Fields:
         """Return both scores of each instance."""
         draws = chunk.settings.soft_draws
         if chunk.settings.soft_masks == "elements":
-            return [{SOFT_MASKS: _score_elements(chunk, game, draws)._asdict()} for game in chunk.to_text_units()]
-        played = chunk.evaluate_coalitions(
-            lambda game, scores, one: soft_scores(scores, game.full, draws, chunk.random(one, "soft"))
+            return [
+                {SOFT_MASKS: _score_elements(chunk, text_units, draws)._asdict()}
+                for text_units in chunk.to_text_units()
+            ]
+        results = chunk.evaluate_coalitions(
+            lambda text_units, scores, one: soft_scores(
+                scores, text_units.full, draws, chunk.make_generator(one, "soft")
+            )
         )
-        return [{SOFT_MASKS: result._asdict()} for _, result in played]
+        return [{SOFT_MASKS: result._asdict()} for _, result in results]
 
     @classmethod
     def most_inputs(cls, one: Instance, units: int, settings: Any) -> int:
@@ -60,16 +65,16 @@ class SoftScores(Measure):
         return [f"soft:{settings.soft_draws}" + (f",{settings.soft_masks}" if settings.soft_masks != "tokens" else "")]
 
 
-def _score_elements(chunk: Chunk, game: TextUnits, draws: int) -> SoftEstimate:
+def _score_elements(chunk: Chunk, text_units: TextUnits, draws: int) -> SoftEstimate:
     """Return both soft scores of an instance, numbers of its tokens' embeddings erased by chance."""
-    one = chunk.encoded[game.number]
-    random = chunk.random(one.instance, "soft elements")
-    keep = compute_importance(chunk.scores[game.number])
+    one = chunk.encoded[text_units.number]
+    random = chunk.make_generator(one.instance, "soft elements")
+    keep = compute_importance(chunk.scores[text_units.number])
     without, only, nothing = (
-        chunk.model.masked_elements(one, game.label, share, number, random)
+        chunk.model.masked_elements(one, text_units.label, share, number, random)
         for share, number in ((1 - keep, draws), (keep, draws), (np.zeros_like(keep), 1))
     )
-    return summarise_draws(game.full, without, only, float(nothing[0]))
+    return summarise_draws(text_units.full, without, only, float(nothing[0]))
 
 
 class SoftEstimate(NamedTuple):
@@ -82,13 +87,13 @@ class SoftEstimate(NamedTuple):
 
 
 def compute_importance(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scores scaled to [0, 1]; all 0 where they are equal."""
+    """Scale scores to [0, 1]; all 0 where they are equal."""
     span = np.ptp(scores) if len(scores) else 0.0
     return (scores - scores.min()) / span if span > 0 else np.zeros(len(scores))
 
 
 def normalised(full: float, p: CoalitionValues, nothing: float) -> tuple[CoalitionValues, CoalitionValues]:
-    """Soft comprehensiveness and soft sufficiency of single noisy predictions ``p``, each in [0, 1]."""
+    """Compute soft comprehensiveness and soft sufficiency of noisy predictions ``p``, each in [0, 1]."""
     span = max(0.0, full - nothing)  # 1 - S0
     if span < LEAST_SPAN:
         return np.zeros_like(p), np.zeros_like(p)
@@ -99,7 +104,7 @@ def normalised(full: float, p: CoalitionValues, nothing: float) -> tuple[Coaliti
 def soft_scores(
     scores: NDArray[np.float64], full: float, draws: int, random: np.random.Generator, exact_up_to: int = EXACT_UNITS
 ) -> CoalitionSearch[SoftEstimate]:
-    """Both scores of one instance.
+    """Compute both scores of one instance.
 
     Args:
         scores: of the units.
@@ -119,7 +124,7 @@ def soft_scores(
 
 
 def summarise_draws(full: float, without: CoalitionValues, only: CoalitionValues, nothing: float) -> SoftEstimate:
-    """Both scores from noisy predictions: ``without`` what matters, ``only`` it."""
+    """Compute both scores from noisy predictions ``without`` the important units and of them ``only``."""
     losses, _ = normalised(full, without, nothing)
     _, gains = normalised(full, only, nothing)
     draws = len(losses)
@@ -128,6 +133,6 @@ def summarise_draws(full: float, without: CoalitionValues, only: CoalitionValues
 
 
 def _weigh_masks(coalitions: Coalitions, keep: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The probability of each mask where units stand with these probabilities, each by itself."""
+    """Return the probability of each mask where units are kept independently with these probabilities."""
     chances: NDArray[np.float64] = np.where(coalitions, keep, 1 - keep).prod(axis=1)
     return chances

@@ -1,4 +1,4 @@
-"""How many of the highest-ranked tokens must go until the label changes."""
+"""Number of highest-ranked tokens that have to be erased until the label changes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class TokensToFlip(Measure):
     """
 
     source = "Nguyen 2018, switching point; Serrano and Smith 2019, decision flips; DeYoung et al. 2020, ERASER's code"
-    asked = "tokens_to_flip"
+    enabled_by = "tokens_to_flip"
     signature_format = "flip:evidence-documents"
     fields = ("tokens_to_flip",)
     erases_units = costly = False
@@ -68,7 +68,7 @@ class TokensToFlip(Measure):
 
 
 def rank_evidence_tokens(one: Instance, scores: NDArray[np.float64], ties: str) -> NDArray[np.int64]:
-    """The ranking of the evidence documents' tokens, as flat positions; of all tokens where no evidence is known."""
+    """Rank the tokens of the evidence documents, as flat positions; all tokens if no evidence is known."""
     order = rank_tokens(scores, ties)
     if not one.evidence_documents or len(one.evidence_documents) == len(one.documents):
         return order

@@ -1,4 +1,4 @@
-"""Shapley values of the units: what each adds to the probability, the mean over all orders in which they come.
+"""Shapley values of the units: the mean gain of each over all orders in which units are added.
 
 They sum to p(full) - p(nothing). To :data:`chunk.EXACT_UNITS` units all sets are looked at.
 """
@@ -26,7 +26,7 @@ class ShapleyEstimate(NamedTuple):
 
 
 def compute_exact_shapley(size: int) -> CoalitionSearch[ShapleyEstimate]:
-    """By the definition: the mean over sets S without i of v(S + i) - v(S), sets of each size weighing alike."""
+    """Compute by definition: the mean over sets S without i of v(S + i) - v(S), each size weighing alike."""
     if not size:
         return ShapleyEstimate(np.zeros(0), 0.0)
     coalitions = enumerate_coalitions(size)
@@ -52,12 +52,14 @@ class ShapleyMethod(Method):
     def scores(self, chunk: Chunk) -> Sequence[Scores]:
         """Return each unit's value, shared by its tokens."""
         rows = []
-        for game, result in chunk.evaluate_coalitions(
-            lambda game, _, one: self.search(game.size, chunk.settings, chunk.random(one, chunk.settings.method))
+        for text_units, result in chunk.evaluate_coalitions(
+            lambda text_units, _, one: self.search(
+                text_units.size, chunk.settings, chunk.make_generator(one, chunk.settings.method)
+            )
         ):
             if result.standard_error > 0:
                 chunk.model.notes.largest("largest standard error of a Shapley value", result.standard_error)
-            rows.append(game.share_to_tokens(result.values))
+            rows.append(text_units.share_to_tokens(result.values))
         return rows
 
     @classmethod

@@ -51,7 +51,7 @@ def solve_least_squares(left: NDArray[np.float64], right: NDArray[np.float64]) -
 def compute_kernel_shapley(
     size: int, samples: int, random: np.random.Generator, solve: Solver
 ) -> CoalitionSearch[ShapleyEstimate]:
-    """The linear model of v over ``samples`` sets whose coefficients sum to v(all) - v(nothing).
+    """Fit a linear model of v over ``samples`` sets whose coefficients sum to v(all) - v(nothing).
 
     Args:
         samples: sets besides the empty and the full one; 0: 2 n + 2048, as the shap package.
@@ -81,7 +81,7 @@ def compute_kernel_shapley(
 
 
 def draw_kernel_coalitions(size: int, samples: int, random: np.random.Generator) -> Coalitions:
-    """Sets by the Shapley kernel, a size k with weight 1 / (k (n - k)), each followed by its complement."""
+    """Draw sets by the Shapley kernel, size k with weight 1 / (k (n - k)), each followed by its complement."""
     counts = np.arange(1, size)
     weights = 1 / (counts * (size - counts))
     drawn = random.choice(counts, size=(samples + 1) // 2, p=weights / weights.sum())

@@ -48,7 +48,7 @@ class Lime(Method):
                 rows.append(np.zeros(0))
                 continue
             feature_of, bounds = _find_features(one.documents, settings.choices.lime_features, chunk.pairs)
-            random = chunk.random(one, "lime")
+            random = chunk.make_generator(one, "lime")
             if chunk.pairs and len(bounds) > 2:
                 sets = draw_pair_samples(random, bounds, settings.lime_samples, settings.lime_tokens)
             else:
@@ -72,7 +72,7 @@ class Lime(Method):
 def _find_features(
     documents: Sequence[Sequence[str]], kind: str, by_sequence: bool
 ) -> tuple[NDArray[np.int64], list[int]]:
-    """LIME's feature of each token (itself, or its word), and the documents' offsets in features."""
+    """Return LIME's feature of each token (itself, or its word), and the documents' offsets in features."""
     if kind != "words":
         sizes = [len(tokens) for tokens in documents]
         return np.arange(sum(sizes)), [0, *np.cumsum(sizes).tolist()]
@@ -88,7 +88,7 @@ def _find_features(
 
 
 def _fit_weights(present: NDArray[np.float32], values: NDArray[np.float64], fitted: int = 0) -> NDArray[np.float64]:
-    """The weight of each feature in LIME's fit of ``values`` to which of them are present, shape (samples, features).
+    """Fit LIME's linear model of ``values`` and return the weight of each feature, shape (features,).
 
     Args:
         fitted: so many features are selected as lime's "auto" does, all others weigh 0, and so do negative ones.
@@ -110,7 +110,7 @@ def _fit_weights(present: NDArray[np.float32], values: NDArray[np.float64], fitt
 def _select_heaviest(
     present: NDArray[np.float32], values: NDArray[np.float64], weights: NDArray[np.float64], number: int
 ) -> NDArray[np.int64]:
-    """The features of the largest absolute weights in a fit of all (lime's "highest_weights")."""
+    """Select the features of the largest absolute weights in a fit of all (lime's "highest_weights")."""
     from sklearn.linear_model import Ridge
 
     fit = Ridge(alpha=0.01, fit_intercept=True).fit(present, values, sample_weight=weights)
@@ -120,7 +120,7 @@ def _select_heaviest(
 def _select_forward(
     present: NDArray[np.float32], values: NDArray[np.float64], weights: NDArray[np.float64], number: int
 ) -> NDArray[np.int64]:
-    """Features that, one after the other, leave the least weighted squared error (lime's "forward_selection").
+    """Select the features that one by one leave the least weighted squared error (lime's "forward_selection").
 
     Least squares with an intercept: after weighting and centring, the feature whose part that is orthogonal to those
     chosen before explains most of what they leave.
@@ -146,7 +146,7 @@ def _select_forward(
 def draw_lime_samples(
     random: np.random.Generator, size: int, samples: int, kept_tokens: int
 ) -> list[NDArray[np.int64]]:
-    """Ascending positions that each sample keeps; the first sample is the whole text."""
+    """Draw the ascending positions that each sample keeps; the first sample is the whole text."""
     sets = [np.arange(size)]
     if 0 < kept_tokens < size:
         return [*sets, *draw_position_sets(random, samples - 1, size, kept_tokens)]
@@ -157,7 +157,7 @@ def draw_lime_samples(
 
 
 def draw_position_sets(random: np.random.Generator, number: int, size: int, keep: int) -> NDArray[np.int64]:
-    """``number`` sets of ``keep`` of ``size`` positions, each set equally likely; ascending, shape (number, keep)."""
+    """Draw ``number`` sets of ``keep`` of ``size`` positions, all equally likely; ascending, (number, keep)."""
     if keep**2 > size:
         rows = max(1, RANDOM_KEYS // size)
         parts = [
@@ -177,7 +177,7 @@ def draw_position_sets(random: np.random.Generator, number: int, size: int, keep
 def draw_pair_samples(
     random: np.random.Generator, bounds: Sequence[int], samples: int, kept_tokens: int
 ) -> list[NDArray[np.int64]]:
-    """As :func:`draw_lime_samples`, each sample perturbing one of the sequences that have tokens, in turn."""
+    """Draw samples like :func:`draw_lime_samples`, each perturbing one of the sequences in turn."""
     spans = [(start, end) for start, end in pairwise(bounds) if end > start]
     everything = np.arange(bounds[-1])
     turns = [

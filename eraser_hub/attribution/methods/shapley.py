@@ -28,7 +28,7 @@ class PermutationShapley(ShapleyMethod):
 
 
 def compute_permutation_shapley(size: int, pairs: int, random: np.random.Generator) -> CoalitionSearch[ShapleyEstimate]:
-    """From ``pairs`` permutations, each with its reverse: 2 (n - 1) inputs a pair."""
+    """Estimate from ``pairs`` permutations, each with its reverse: 2 (n - 1) inputs a pair."""
     if size <= EXACT_UNITS:
         return (yield from compute_exact_shapley(size))
     empty, full = yield np.array([[False] * size, [True] * size])

@@ -19,7 +19,7 @@ DEFAULT_LENGTH = 512
 
 
 def read_instance(row: Mapping[str, Any]) -> Instance:
-    """The row, read as `explain` reads it, whichever dataset it is from; without its label, whose name a row may lack.
+    """Read a row of any of the three datasets as `explain` does, without its label.
 
     Raises:
         DataError: a row of none of the three datasets, or one that is not as it should be, with instance and field.
@@ -35,7 +35,7 @@ def read_instance(row: Mapping[str, Any]) -> Instance:
 
 
 def tokens(row: Mapping[str, Any]) -> list[list[str]]:
-    """The tokens of each document of a row (of each sequence, in ``bilingual_perturbation``).
+    """Return the tokens of each document of a row (of each sequence, in ``bilingual_perturbation``).
 
     Args:
         row: a row of ``eraser``, ``bilingual_perturbation`` or ``human_rationales``.
@@ -47,7 +47,7 @@ def tokens(row: Mapping[str, Any]) -> list[list[str]]:
 
 
 def mask(row: Mapping[str, Any]) -> list[list[bool]]:
-    """For each document of a row, one flag per token: whether the human rationale holds it.
+    """Return for each document of a row one flag per token: True if the human rationale holds it.
 
     The rationale is the union of the evidences (``eraser``), of the gold sets (``bilingual_perturbation``), or the mask
     itself (``human_rationales``).
@@ -156,7 +156,7 @@ def _find_max_length(tokenizer: Any, max_length: int | None) -> int:
 
 
 def _plain(value: Any) -> Any:
-    """Tensors and arrays, as ``with_format("torch")`` puts them into rows, as Python's values."""
+    """Convert tensors and arrays, as ``with_format("torch")`` puts them into rows, to Python's values."""
     if isinstance(value, Mapping):
         return {name: _plain(below) for name, below in value.items()}
     if isinstance(value, (list, tuple)):
@@ -165,7 +165,7 @@ def _plain(value: Any) -> Any:
 
 
 def collate(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Rows of a dataset as a batch, for ``DataLoader(rows, collate_fn=collate)``.
+    """Put rows of a dataset into a batch, for ``DataLoader(rows, collate_fn=collate)``.
 
     Args:
         rows: of one of the three datasets, formatted (``with_format("torch")``) or not.
@@ -209,7 +209,7 @@ class Collator:
         self.padding |= {"token_type_ids": 0, "attention_mask": 0, "documents": -1, "tokens": -1}
 
     def __call__(self, windows: Sequence[AlignedWindow | Mapping[str, Sequence[int]]]) -> dict[str, Any]:
-        """int64 (windows, the longest's length) by name.
+        """Pad windows to int64 arrays (windows, the longest's length), by name.
 
         Args:
             windows: of one or more rows, or their fields as mappings (rows of a Dataset made of them); or a dataset's

@@ -41,7 +41,7 @@ class MatchedText(NamedTuple):
 
 
 def make_matched_text(tokens: Sequence[str], by_bytes: bool) -> MatchedText:
-    """Tokens as pieces are compared with them."""
+    """Convert tokens to the form in which pieces are compared with them."""
     forms = [token.encode().decode("latin-1") if by_bytes else fold(token) for token in tokens]
     starts = [0]
     for form in forms:
@@ -50,7 +50,7 @@ def make_matched_text(tokens: Sequence[str], by_bytes: bool) -> MatchedText:
 
 
 def fold(text: str) -> str:
-    """Without case, accents, blanks and control characters, which uncased tokenizers drop.
+    """Remove case, accents, blanks and control characters, which uncased tokenizers drop.
 
     >>> folded("Café au lait")
     'cafeaulait'
@@ -59,8 +59,8 @@ def fold(text: str) -> str:
     return "".join(one for one in plain if unicodedata.category(one)[0] not in "MCZ").casefold()
 
 
-def find_result_paths(tokens: Sequence[str], raw: str) -> list[Span]:
-    """Where each token stands in a text.
+def find_token_spans(tokens: Sequence[str], raw: str) -> list[Span]:
+    """Find the span of each token in a text.
 
     Raises:
         DataError: the text holds other words, or in another order.
@@ -80,7 +80,7 @@ def find_result_paths(tokens: Sequence[str], raw: str) -> list[Span]:
 
 
 def match_pieces(pieces: Sequence[str], tokens: Sequence[str]) -> tuple[list[Span | None], list[Span]]:
-    """Where pieces and tokens stand in the text's characters; None for special tokens.
+    """Find the spans of pieces and tokens in the text's characters; None for special tokens.
 
     ``[UNK]`` takes what the piece after it leaves free, or else the next token.
 
@@ -110,7 +110,7 @@ def match_pieces(pieces: Sequence[str], tokens: Sequence[str]) -> tuple[list[Spa
 
 
 def list_spellings(piece: str, by_bytes: bool) -> list[str]:
-    """What of a text a piece may stand for, the likeliest first."""
+    """Return the texts that a piece may stand for, the likeliest first."""
     if by_bytes:
         bytes_of = map_letters_to_bytes()
         # "Ġ" is a blank, and blanks count for nothing
@@ -120,14 +120,14 @@ def list_spellings(piece: str, by_bytes: bool) -> list[str]:
 
 
 def map_letters_to_bytes() -> dict[str, int]:
-    """The letter that byte-level tokenizers (GPT-2's rule) write for each byte -> the byte."""
+    """Map the letters of byte-level tokenizers (GPT-2's rule) to their bytes."""
     printed = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in printed]
     return {chr(byte): byte for byte in printed} | {chr(256 + at): byte for at, byte in enumerate(others)}
 
 
 def _find_further_on(piece: str, text: MatchedText, place: int, unknown: int) -> tuple[str, int]:
-    """The spelling of a piece and where it stands, after characters that no piece spells.
+    """Find the spelling of a piece and its place, after characters that no piece spells.
 
     With ``unknown`` pieces before it, at the start of one of so many tokens, or anywhere behind the first character;
     without, at the start of a token: others before it were left out whole.
@@ -160,7 +160,7 @@ def _share(spans: list[Span | None], waiting: Sequence[int], starts: Sequence[in
 def sum_to_tokens(
     spans: Iterable[Span | None], values: Iterable[float], tokens: Sequence[Span]
 ) -> tuple[list[float], list[int]]:
-    """The score of each token, and the numbers of those that no piece touches, though they have characters.
+    """Sum scores to tokens, and list the tokens that have characters but no piece.
 
     Args:
         spans: of pieces, None for those that stand for no text.

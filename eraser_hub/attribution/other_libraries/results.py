@@ -1,4 +1,4 @@
-"""What each library's results look like: pieces of a text, or places in it, and a number for each.
+"""Results of each library: pieces of a text, or places in it, and a number for each.
 
 Told by their attributes alone, so none of the libraries is needed to read its results.
 """
@@ -44,7 +44,7 @@ def _make_attribute_check(*names: str) -> Callable[[Any], bool]:
 
 
 def read_result(result: Any, label: Label) -> ForeignScores:
-    """A result of captum, ferret, inseq, interpreto, lime, shap or transformers-interpret.
+    """Read a result of captum, ferret, inseq, interpreto, lime, shap or transformers-interpret.
 
     Raises:
         DataError: none of these; the results of several texts; no label where there are several, or an unknown one.
@@ -66,14 +66,14 @@ def read_result(result: Any, label: Label) -> ForeignScores:
 
 
 def _are_pairs(result: Any) -> bool:
-    """transformers-interpret: a list of (piece, score)."""
+    """True if the result is a list of (piece, score), as transformers-interpret gives it."""
     return isinstance(result, (list, tuple)) and all(
         isinstance(one, (list, tuple)) and len(one) == 2 and isinstance(one[0], str) for one in result
     )
 
 
 def _read_places(result: Any) -> ForeignScores:
-    """captum: a tensor, a number (or a vector, which is summed) for each place of the model's input."""
+    """Read captum's tensor: a number (or a vector, which is summed) for each place of the model's input."""
     try:
         values = to_array(result)
     except (TypeError, ValueError):
@@ -92,7 +92,7 @@ def _read_places(result: Any) -> ForeignScores:
 
 
 def _choose_label(names: Sequence[Any], count: int | None, label: Label) -> Any:
-    """The label among a result's: its name for ``names``, its number for ``count`` outputs."""
+    """Return the label among a result's: its name for ``names``, its number for ``count`` outputs."""
     known = list(names) or list(range(count or 0))
     place = label if isinstance(label, int) else known.index(label) if label in known else None
     if label is None and len(known) == 1:
@@ -105,7 +105,7 @@ def _choose_label(names: Sequence[Any], count: int | None, label: Label) -> Any:
 
 
 def _read_shap(result: Any, label: Label) -> ForeignScores:
-    """``Explanation``: values (pieces,) or (pieces, outputs), the pieces in ``data``."""
+    """Read an ``Explanation``: values (pieces,) or (pieces, outputs), the pieces in ``data``."""
     values, data = result.values, result.data
     names = getattr(result, "output_names", None)
     if not isinstance(data[0], str) if len(data) else False:
@@ -121,7 +121,7 @@ def _read_shap(result: Any, label: Label) -> ForeignScores:
 
 
 def _read_lime(result: Any, label: Label) -> ForeignScores:
-    """``Explanation``: weights of words, each counted at every place where the word stands (unless ``bow=False``).
+    """Read an ``Explanation``: weights of words, each counted at every place of the word (unless ``bow=False``).
 
     Words beyond its ``num_features``, and punctuation, which it parts words by, weigh nothing in its linear model.
     """
@@ -139,7 +139,7 @@ def _read_lime(result: Any, label: Label) -> ForeignScores:
 
 
 def _read_inseq(result: Any, label: Label) -> ForeignScores:
-    """The attribution of a generated text to its source, or to its prompt: summed over what was generated.
+    """Read the attribution of a generated text to its source, or to its prompt, summed over the generated tokens.
 
     Where there is a vector a piece, its length is taken, inseq's own default.
     """
@@ -161,7 +161,7 @@ def _read_inseq(result: Any, label: Label) -> ForeignScores:
 
 
 def _read_interpreto(result: Any, label: Label) -> ForeignScores:
-    """``AttributionOutput``: attributions (labels, elements)."""
+    """Read an ``AttributionOutput``: attributions (labels, elements)."""
     numbers = to_array(result.attributions)
     if numbers.ndim == 2:
         classes = getattr(result, "classes", None)
@@ -174,7 +174,7 @@ def _read_interpreto(result: Any, label: Label) -> ForeignScores:
 
 
 def _plain(scores: str, pieces: str) -> Callable[[Any, Label], ForeignScores]:
-    """A reader of one text's numbers and pieces, by their attributes."""
+    """Return a reader of one text's numbers and pieces, by their attributes."""
     return lambda result, _: ForeignScores(to_array(getattr(result, scores)), list(getattr(result, pieces)))
 
 

@@ -18,7 +18,7 @@ from eraser_hub.metrics.tokens import tokens_of
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError, shown
 
-from .matching import Span, find_result_paths, match_pieces, sum_to_tokens
+from .matching import Span, find_token_spans, match_pieces, sum_to_tokens
 from .results import Label, read_result
 
 Words = str | Sequence[str] | Sequence[Sequence[str]]
@@ -33,7 +33,7 @@ def token_scores(
     query: Words = (),
     missing: float | None = None,
 ) -> list[float]:
-    """What another library's attribution says of each token of a text: for ``explain_texts(scores=..)``.
+    """Return the score of each token of a text by another library's result, for ``explain_texts(scores=..)``.
 
     A token's score is the sum of its sub-words' scores; a feature of several tokens (a sentence) is shared among them
     in equal parts, so sums stay what they were. lime's weight of a word counts wherever the word stands, and what lime
@@ -69,7 +69,7 @@ def token_scores(
         words = f"expected finite scores, found {np.count_nonzero(~np.isfinite(scored.values))} that are not"
         raise DataError(words, rule="range")
     if scored.raw:
-        spans, places = list[Span | None](scored.spans), find_result_paths([*before, *tokens], scored.raw)
+        spans, places = list[Span | None](scored.spans), find_token_spans([*before, *tokens], scored.raw)
     elif tokenizer is not None and getattr(tokenizer, "is_fast", False):
         spans, places = _retokenize(tokenizer, len(scored.values), before, tokens)
     elif scored.pieces or not len(scored.values):
@@ -103,7 +103,7 @@ def _flatten(text: Words) -> list[str]:
 def _retokenize(
     tokenizer: Any, size: int, before: list[str], tokens: list[str]
 ) -> tuple[list[Span | None], list[Span]]:
-    """Places of a tokenizer's sub-words; ``size`` says how it was asked (special tokens or none, cut or padded)."""
+    """Find the places of a tokenizer's sub-words; their number ``size`` decides its options."""
     texts = [" ".join(part) for part in (before, tokens) if part] or [""]
     shift = len(texts[0]) + 1 if len(texts) > 1 else 0
     plain = tokenizer(*texts, add_special_tokens=False, verbose=False)["input_ids"]
@@ -120,7 +120,7 @@ def _retokenize(
         None if owner is None else (start + owner * shift, end + owner * shift)
         for (start, end), owner in zip(offsets, owners, strict=True)
     ]
-    return spans, find_result_paths([*before, *tokens], " ".join(texts))
+    return spans, find_token_spans([*before, *tokens], " ".join(texts))
 
 
 def write_scores(

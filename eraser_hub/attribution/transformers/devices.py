@@ -1,4 +1,4 @@
-"""Where a network runs and in which precision: chosen by itself, or clear words about what cannot be."""
+"""Device and precision of a network: chosen automatically, or an error that names what is missing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PRECISIONS = get_args(Precision)
 
 
 def find_device(name: str | None) -> Any:
-    """The torch device asked for, or cuda where there is one, else the processor.
+    """Return the torch device of this name; by default cuda if there is one, else the processor.
 
     Raises:
         DataError: no such device, or not on this machine.
@@ -31,7 +31,7 @@ def find_device(name: str | None) -> Any:
 
 
 def supports_bf16(device: Any) -> bool:
-    """Whether the device itself computes in bf16: older GPUs only imitate it, slower than float32."""
+    """Return True if the device computes in bf16; older GPUs only imitate it, slower than float32."""
     import torch
 
     if device.type != "cuda":
@@ -62,24 +62,24 @@ def half_type(precision: str, device: Any) -> Any:
 
 
 def describe_half(half: Any, device: Any) -> str:
-    """What a run says of its half precision."""
+    """Describe a run's half precision."""
     return f"forward passes in {str(half).removeprefix('torch.')} on {device}; `precision` float32 for more digits"
 
 
 def whole(values: Any) -> Any:
-    """A tensor's values in float32, those of a float64 network as they are."""
+    """Convert a tensor to float32; float64 stays."""
     import torch
 
     return values if values.dtype == torch.float64 else values.float()
 
 
 def to_float64(values: Any) -> Any:
-    """A tensor's values in float64; on the processor where the device (mps) has no such numbers."""
+    """Convert a tensor to float64; on the processor where the device (mps) has no such numbers."""
     return (values.cpu() if values.device.type == "mps" else values).double()
 
 
 def move_network(network: Any, device: Any) -> Any:
-    """The network on the device, for evaluation, its weights in float32.
+    """Move the network to the device, for evaluation, its weights in float32.
 
     A checkpoint may hold half-precision weights, which ``transformers`` keeps: gradients and the differences of
     probabilities that faithfulness is made of need float32; where half precision is wanted autocast makes it.

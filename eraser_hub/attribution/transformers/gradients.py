@@ -36,7 +36,7 @@ FULL_LENGTH_ROWS = 16  # half as many as forward passes take: the backward pass 
 
 
 class Differentiable(Protocol):
-    """What gradients need of a model: its network, and what an adapter has besides."""
+    """A model as gradients need it: its network, notes, choices and description."""
 
     network: Any
     notes: Notes
@@ -45,12 +45,12 @@ class Differentiable(Protocol):
 
 
 def batches(model: WindowModel, windows: Sequence[Window]) -> Iterator[list[int]]:
-    """Window numbers in batches of like length, longest first."""
+    """Yield window numbers in batches of similar length, longest first."""
     return model.batches([len(window.code) for window in windows], FULL_LENGTH_ROWS)
 
 
 def list_windows(encoded: Sequence[Pieces]) -> tuple[list[Window], list[int]]:
-    """Every window of every text with nothing erased, and the number of the text that it belongs to."""
+    """Return every window of every text with nothing erased, and the number of the text that it belongs to."""
     pairs = [(window, number) for number, one in enumerate(encoded) for window in one.whole()]
     return [window for window, _ in pairs], [number for _, number in pairs]
 
@@ -66,7 +66,7 @@ def compute_embedding_scores(
     baseline: Any = None,
     ends: tuple[float, float] | None = None,
 ) -> NDArray[np.float64]:
-    """Scores of every place of ``embedded`` (inputs, .., places, width), shape (inputs, .., places).
+    """Compute scores of every place of ``embedded`` (inputs, .., places, width), shape (inputs, .., places).
 
     The width is summed away. Each input's probability depends on its own embeddings alone, so one backward pass gives
     all gradients.
@@ -102,7 +102,7 @@ def compute_embedding_scores(
 
 
 def _score_gradients(method: str, gradients: Tensor, embedded: Tensor) -> Tensor:
-    """The scores of one of `PLAIN`, the width summed away."""
+    """Return the scores of one of `PLAIN`, the width summed away."""
     if method == "gradient":
         norms: Tensor = gradients.norm(dim=-1)
         return norms
@@ -111,7 +111,7 @@ def _score_gradients(method: str, gradients: Tensor, embedded: Tensor) -> Tensor
 
 
 def compute_output(model: WindowModel, embedded: Any, inputs: dict[str, Any]) -> Any:
-    """The network's output with ``embedded`` in the place of its input embeddings.
+    """Run the network with ``embedded`` in the place of its input embeddings.
 
     The ids go in as well, since a network may look at more in them than their embeddings: one that classifies at the
     last token finds by them where padding begins.
@@ -158,7 +158,7 @@ def integrated_gradients(
     baseline: Any = None,
     ends: tuple[float, float] | None = None,
 ) -> Any:
-    """Integrated gradients (Sundararajan et al., 2017, equation 1) of one input, by default from all-zero embeddings.
+    """Compute integrated gradients (Sundararajan et al., 2017, equation 1) of one input.
 
     Our own and not captum's, which computes the integration points anew for every input; its values are the same.
 
@@ -177,24 +177,24 @@ def integrated_gradients(
         return probability(points, *(one.expand(len(points), *one.shape[1:]) for one in more))
 
     start_at = torch.zeros_like(embedded) if baseline is None else baseline.detach().to(embedded)
-    way = embedded.detach() - start_at
+    difference = embedded.detach() - start_at
     alphas, weights = (torch.from_numpy(one).to(embedded) for one in make_path_points(steps, model.choices.integral))
     shape = (-1, *(1 for _ in embedded.shape[1:]))
     sums = torch.zeros_like(embedded)
     for start in range(0, steps, rows):
         alpha, weight = alphas[start : start + rows].view(shape), weights[start : start + rows].view(shape)
-        points = (start_at + way * alpha).requires_grad_()
+        points = (start_at + difference * alpha).requires_grad_()
         (gradients,) = torch.autograd.grad(values(points).sum(), points)
         sums += (gradients * weight).sum(dim=0, keepdim=True)
     with torch.no_grad():
-        scores = (sums * way).sum(dim=-1)
+        scores = (sums * difference).sum(dim=-1)
         of_input, of_baseline = values(torch.cat([embedded, start_at])).tolist() if ends is None else ends
     model.notes.largest("largest convergence delta", abs(float(scores.sum()) - (of_input - of_baseline)))
     return scores
 
 
 def deeplift(model: Differentiable, logit: Callable[..., Any], embedded: Any, more: tuple[Any, ...] = ()) -> Any:
-    """DeepLIFT (Shrikumar et al., 2017, the rescale rule) by captum, from the all-zero embeddings.
+    """Compute DeepLIFT (Shrikumar et al., 2017, the rescale rule) by captum, from the all-zero embeddings.
 
     What is explained is the label's logit minus the mean of all labels' (their section 3.6), and not the probability:
     captum's rule for a softmax mixes the inputs of a batch. Captum has the rule for ReLU, ELU, sigmoid, tanh and
@@ -238,7 +238,7 @@ def deeplift(model: Differentiable, logit: Callable[..., Any], embedded: Any, mo
 
 
 def make_baseline(model: WindowModel, ids: Any) -> Any:
-    """Embeddings from which integrated gradients start, by the paper's choice; None for zeros.
+    """Return the embeddings from which integrated gradients start, by the paper's choice; None for zeros.
 
     ``pads``: padding between the first and the last token (Wang 2022's code), with the model's own ids in place of the
     authors' fixed ones, which are those of Chinese BERT alone.
@@ -256,7 +256,7 @@ def make_baseline(model: WindowModel, ids: Any) -> Any:
 def compute_gradients_ahead(
     model: WindowModel, encoded: Sequence[Pieces], columns: Sequence[int | None], method: str
 ) -> tuple[dict[bytes, NDArray[np.float64]], Known]:
-    """Probabilities of whole windows out of the passes that their gradients take, and these gradients' scores.
+    """Compute probabilities of whole windows together with the scores of their gradients.
 
     Args:
         columns: the output to explain of each instance; None for the one that each window has most of.
@@ -329,7 +329,7 @@ def compute_place_scores(
 def compute_gradient_scores(
     model: WindowModel, encoded: Sequence[Any], targets: Sequence[int], method: str, steps: int, known: Known
 ) -> list[NDArray[np.float64]]:
-    """Scores for the probability of each instance's explained class.
+    """Compute scores for the probability of each instance's explained class.
 
     ``known`` has what `compute_gradients_ahead` found out; the rest is computed.
 
@@ -363,7 +363,7 @@ def compute_ends(
     p_of_baseline: Callable[[], Any],
     of_baselines: dict[tuple[bytes, int], float],
 ) -> tuple[float, float] | None:
-    """Probabilities of a window and of its baseline without another pass for either, for `integrated_gradients`.
+    """Return the probabilities of a window and of its baseline from passes that were made already.
 
     The window's is its prediction's. The baseline has none of its words, so one pass serves all windows of its length,
     special tokens and query: ``of_baselines`` keeps them. None where predictions were made otherwise than gradients (in
@@ -389,7 +389,7 @@ def compute_masked_probabilities(
     draws: int,
     random: np.random.Generator,
 ) -> NDArray[np.float64]:
-    """p of an output column, (draws,), where each number of a sub-word's embedding stays with its token's probability.
+    """Compute p of an output column, (draws,), with elements of sub-words' embeddings masked at random.
 
     Special tokens and the query stay whole; overlapping windows share a sub-word's mask, and p is the mean over
     windows.
@@ -414,7 +414,7 @@ def compute_masked_probabilities(
 
 
 def compute_attention_scores(model: WindowModel, encoded: Sequence[Pieces]) -> list[NDArray[np.float64]]:
-    """Attention of the last layer from the CLS token to each sub-word, the mean over heads, summed to words.
+    """Compute attention of the last layer from the CLS token to each word, the mean over heads.
 
     A model without CLS token (one that classifies at the last token) gives the last token's attention. A sub-word in
     several windows takes the mean of its windows.
@@ -454,7 +454,7 @@ def compute_attention_scores(model: WindowModel, encoded: Sequence[Pieces]) -> l
 
 
 def _select_attention(model: WindowModel, window: Window, matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The row of the CLS token, or of the last one, in a window's attention matrix, shape (places, places).
+    """Return the row of the CLS token, or of the last one, in a window's attention matrix (places, places).
 
     By Wang 2022's choice in reading comprehension: the mean of the question's rows, as shares of the passage's columns.
     """
@@ -471,7 +471,7 @@ def _select_attention(model: WindowModel, window: Window, matrix: NDArray[np.flo
 def compute_question_attention(
     matrix: NDArray[np.float64], question: slice, passage: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """Attention from the question to each place, the passage's divided by their sum."""
+    """Compute attention from the question to each place, the passage's divided by their sum."""
     row = matrix[question].mean(axis=0) if question.stop > question.start else matrix[0]
     return np.asarray(row / row[passage].sum())
 

@@ -2,7 +2,7 @@
 
 What removing, masking or padding leaves is no text that the explained model was trained on. Infilling leaves a text:
 each erased token becomes a mask, and a word is drawn for it from what a masked language model expects there (Kim et al.
-2020; Hase et al. 2021). The drawn words hang on the tokens that stay and on the seed, never on those that were erased.
+2020; Hase et al. 2021). The drawn words depend on the kept tokens and on the seed, never on the erased ones.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Infiller(SequenceModel):
             raise DataError(f"no sub-word of {self.description} is a word by itself", argument="infill", rule="model")
 
     def _vocabulary(self) -> tuple[NDArray[np.int64], list[str]]:
-        """Ids of the sub-words that the tokenizer makes of one whole word, and these words."""
+        """Return the ids of the sub-words that are one whole word, and these words."""
         tokenizer, special = self.tokenizer, {*self.tokenizer.all_special_ids}
         size = min(len(tokenizer), self.network.config.vocab_size)
         ids = [number for number in range(size) if number not in special]
@@ -81,7 +81,7 @@ class Infiller(SequenceModel):
         return logits[self.inside(windows[0], len(logits))]
 
     def fill(self, instances: Sequence[Instance], kept: Sequence[NDArray[np.bool_]]) -> list[Instance]:
-        """Each instance with a drawn word in the place of every token that is not kept.
+        """Return each instance with a drawn word in the place of every token that is not kept.
 
         Args:
             kept: for each instance flags of the tokens that stay, shape (tokens,).
@@ -102,7 +102,7 @@ class Infiller(SequenceModel):
         return [_with_tokens(one, tokens) for one, tokens in zip(instances, words, strict=True)]
 
     def _masked(self, number: int, one: Instance, kept: NDArray[np.bool_]) -> list[tuple[Window, list[Gap]]]:
-        """The windows of a text with masks in place of what is erased, those that hold the best view of any mask."""
+        """Return the windows of a text with masks for erased tokens, those that hold the best view of a mask."""
         mask = str(self.tokenizer.mask_token)
         tokens = tuple(token if stays else mask for token, stays in zip(one.tokens, kept, strict=True))
         pieces: Pieces = self.encode(Instance(one.id, (), (one.id,), (tokens,)))
@@ -125,7 +125,7 @@ class Infiller(SequenceModel):
     def _drawn(
         self, batch: Sequence[tuple[Window, list[Gap]]], uniform: dict[int, NDArray[np.float64]]
     ) -> list[list[int]]:
-        """For each window the number of the word that is drawn at each of its masks."""
+        """Draw for each window the number of the word at each of its masks."""
         logits = self.logits(self.tensors([window for window, _ in batch]))
         rows = []
         for (window, places), row in zip(batch, logits, strict=True):
@@ -148,7 +148,7 @@ class Infiller(SequenceModel):
 
 
 def _with_tokens(one: Instance, tokens: Sequence[str]) -> Instance:
-    """The instance with other tokens in the same documents."""
+    """Return the instance with other tokens in the same documents."""
     documents = tuple(tuple(tokens[start:end]) for start, end in pairwise(one.bounds))
     return replace(one, documents=documents, rationale=None, scores=None)
 

@@ -20,7 +20,7 @@ SEPARATOR = "[sep]"
 
 
 def split_answers(instance: Instance) -> list[list[str]]:
-    """The answers in a query, which stand between ``[sep]`` tokens."""
+    """Split a query into its answers, which ``[sep]`` tokens separate."""
     answers: list[list[str]] = [[]]
     for token in instance.query:
         if token == SEPARATOR:
@@ -39,7 +39,7 @@ class CutChoices(Encoded):
     answers: list[NDArray[np.int64]]
 
     def windows(self, kept: NDArray[np.bool_], erase: str) -> list[Window]:
-        """One model input for each answer: (question, answer)."""
+        """Return one model input for each answer: (question, answer)."""
         ids, places = self.question.remaining(kept, erase)
         model = self.question.model
         hidden = ~kept[self.question.owner[places]] if erase == "pad" else np.zeros(len(ids), dtype=bool)
@@ -57,7 +57,7 @@ class CutChoices(Encoded):
         return self.question.owner
 
     def whole(self) -> list[Window]:
-        """The model's inputs with nothing erased."""
+        """Return the model's inputs with nothing erased."""
         return self.windows(np.ones(self.question.bounds[-1], dtype=bool), "remove")
 
     def view(self, kept: NDArray[np.bool_], erase: str) -> View:
@@ -106,5 +106,5 @@ class ChoiceModel(SequenceModel):
         return super()._first_output([[window] for window in windows])
 
     def explained(self, encoded: Any, target: int) -> list[Explained]:
-        """The pairs (question, answer), over whose question's sub-words scores are summed."""
+        """Return the pairs (question, answer), over whose question's sub-words scores are summed."""
         return [Explained(encoded.whole(), (self.column(target),), target=target)]

@@ -31,7 +31,7 @@ TYPES = (1 << ID_SHIFT) - (1 << TYPE_SHIFT)
 
 
 def encode_places(ids: Any, types: Any, visible: Any) -> NDArray[np.int64]:
-    """Id, token type (below 2 to the 15th) and attention flag of each place in one integer."""
+    """Encode id, token type (below 2 to the 15th) and attention flag of each place in one integer."""
     kinds = np.asarray(types, np.int64) << TYPE_SHIFT
     codes: NDArray[np.int64] = (np.asarray(ids, np.int64) << ID_SHIFT) | kinds | visible
     return codes
@@ -97,7 +97,7 @@ class Explained(NamedTuple):
 def pad_windows(
     windows: Sequence[Window], pad: int, at_start: bool = False
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Ids, token types and attention masks of windows, each of shape (windows, the longest's length)."""
+    """Pad windows to ids, token types and attention masks, each of shape (windows, the longest's length)."""
     sizes = np.asarray([len(window.code) for window in windows])
     rows = np.full((len(windows), sizes.max(initial=0)), encode_places(pad, 0, 0))
     places = np.arange(rows.shape[1])
@@ -184,7 +184,7 @@ class Pieces(Encoded):
     _frame: Frame | None = None
 
     def frame(self) -> Frame:
-        """The whole input, laid out once."""
+        """Return the whole input, laid out once."""
         if self._frame is None:
             template = self.model.words.pair if len(self.query) or self.split else self.model.words.single
             most = max(1, (self.model.window - template.size) // 2)
@@ -212,7 +212,7 @@ class Pieces(Encoded):
         return self.instance.bounds
 
     def substitute(self, erase: str) -> int:
-        """The id that stands for an erased token."""
+        """Return the id that stands for an erased token."""
         words = self.model.words
         substitute = words.mask if erase == "mask" else words.pad
         if substitute is None or (erase == "pad" and not words.can_pad):
@@ -221,7 +221,7 @@ class Pieces(Encoded):
         return int(substitute)
 
     def remaining(self, kept: NDArray[np.bool_], erase: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Ids and numbers of the sub-words that remain; a masked or padded token keeps one place."""
+        """Return ids and numbers of the sub-words that remain; a masked or padded token keeps one place."""
         stays = kept[self.owner]
         if erase == "remove" or stays.all():
             places = np.flatnonzero(stays)
@@ -230,7 +230,7 @@ class Pieces(Encoded):
         return np.where(stays[places], self.ids[places], self.substitute(erase)), places
 
     def cut(self, kept: NDArray[np.bool_], erase: str, overlap: bool = True) -> Iterator[list[Window]]:
-        """The model's inputs of many erased texts, one or several each.
+        """Yield the model's inputs of many erased texts, one or several each.
 
         Args:
             kept: flags of the tokens that stay, shape (texts, tokens).
@@ -259,7 +259,7 @@ class Pieces(Encoded):
                 yield [Window(code.take(part), piece.take(part)) for part in parts]
 
     def _spread(self, start: int, end: int, lead: int, overlap: bool) -> Iterator[NDArray[np.int64]]:
-        """Places of each window of a text that stands from ``start`` to ``end`` and does not fit into one."""
+        """Yield the places of each window of a text that does not fit into one window."""
         frame = self.frame()
         head = np.arange(start, start + lead)
         between = frame.lead - frame.before - self.split if self.split else 0
@@ -276,11 +276,11 @@ class Pieces(Encoded):
             place += step
 
     def windows(self, kept: NDArray[np.bool_], erase: str, overlap: bool = True) -> list[Window]:
-        """The model's inputs for one text, as :meth:`cut` makes them."""
+        """Return the model's inputs for one text, as :meth:`cut` makes them."""
         return next(self.cut(kept[None], erase, overlap))
 
     def whole(self, overlap: bool = True) -> list[Window]:
-        """The model's inputs for the text with nothing erased."""
+        """Return the model's inputs for the text with nothing erased."""
         return self.windows(np.ones(self.bounds[-1], dtype=bool), "remove", overlap)
 
     def view(self, kept: NDArray[np.bool_], erase: str) -> View:
@@ -294,7 +294,7 @@ class Pieces(Encoded):
 
 
 def make_blank_window(words: CutWords) -> Window:
-    """The input where nothing is left and the tokenizer adds no special token (GPT-2): one token that starts a text."""
+    """Return the input for an empty text where the tokenizer adds no special token (GPT-2): one token."""
     return Window(encode_places([words.blank], 0, 1), np.full(1, -1))
 
 
@@ -303,7 +303,7 @@ def _make_view(windows: list[Window]) -> View:
 
 
 def make_window(template: Template, head: Any, head_pieces: Any, ids: Any, pieces: Any, hidden: Any = None) -> Window:
-    """Special tokens, first text and second text in the template's order.
+    """Join special tokens, first text and second text in the template's order.
 
     Args:
         head: ids of the first text, () for none.

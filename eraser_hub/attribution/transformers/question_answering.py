@@ -25,7 +25,7 @@ LONGEST_ANSWER = 30
 
 
 def find_best_span(start: NDArray[np.float64], end: NDArray[np.float64]) -> tuple[int, int, float]:
-    """First and last place of the answer of largest p(start) p(end), at most :data:`LONGEST_ANSWER` places, and that p.
+    """Find the answer of largest p(start) p(end): first place, last place, that p.
 
     >>> find_best_span(np.array([0.1, 0.9]), np.array([0.6, 0.4]))
     (1, 1, 0.36000000000000004)
@@ -37,7 +37,7 @@ def find_best_span(start: NDArray[np.float64], end: NDArray[np.float64]) -> tupl
 
 
 def make_no_probabilities_error(description: str) -> DataError:
-    """The error of asking for probabilities of labels."""
+    """Return the error for probabilities of labels, which question answering does not give."""
     return DataError(
         f"{description}: question answering gives spans, not label probabilities: rankings only "
         "(`method` random, gradient, input-x-gradient, integrated-gradients or attention)",
@@ -53,7 +53,7 @@ class Passage(Pieces):
 
 
 def check_passage(encoded: Encoded) -> Passage:
-    """What :meth:`AnswerModel.encode` gave."""
+    """Return the encoding if it is a passage."""
     assert isinstance(encoded, Passage)
     return encoded
 
@@ -81,7 +81,7 @@ class AnswerModel(SequenceModel):
         return Passage(one.instance, one.model, one.query, one.ids, one.owner, one.first, one.split)
 
     def answer(self, one: Passage) -> tuple[Window, int, int, float]:
-        """The best span of a passage: its window, its first and last place there, and p(start) · p(end)."""
+        """Find the best span of a passage: its window, its first and last place there, and p(start) · p(end)."""
         if one.best is not None:
             return one.best
         best: tuple[Window, int, int, float] | None = None
@@ -103,7 +103,7 @@ class AnswerModel(SequenceModel):
         return best
 
     def answer_text(self, encoded: Encoded) -> tuple[str, float]:
-        """The answer's words, blank between, and its probability."""
+        """Return the answer's words, blank between, and its probability."""
         one = check_passage(encoded)
         window, first, last, p = self.answer(one)
         pieces = window.piece[first : last + 1]

@@ -87,7 +87,7 @@ class SequenceModel(WindowModel):
             self.notes.add_message(f"{self.description} sees its padding: only inputs of one length go together")
 
     def _sees_padding(self) -> bool:
-        """Whether an input's outputs change when a longer one stands beside it (convolutions and Fourier layers)."""
+        """Return True if a longer input beside it changes an input's outputs (convolutions, Fourier layers)."""
         (word,) = self.words.cut(["a"])
         short, long = (
             make_window(self.words.single, (), (), word * times, np.arange(len(word) * times))
@@ -96,12 +96,12 @@ class SequenceModel(WindowModel):
         try:
             with self.torch.inference_mode():
                 alone, beside = (self._first_output(some).float() for some in ([short], [short, long]))
-        except Exception:  # what a network cannot take is said when it is asked in earnest
+        except Exception:  # the run itself reports what a network cannot take
             return False
         return bool((alone - beside).abs().max() > PADDING_SEEN * (1 + alone.abs().max()))
 
     def _first_output(self, windows: Sequence[Any]) -> Any:
-        """What the network puts out for the first of several windows."""
+        """Return the network's output for the first of several windows."""
         return self.network(**self.tensors(windows)).logits[0]
 
     def encode(self, instance: Instance) -> Pieces:
@@ -131,7 +131,7 @@ class SequenceModel(WindowModel):
         return max(1, min(batch_size * longest // max(size, 1), 32 * batch_size))
 
     def tensors(self, windows: Sequence[Any]) -> dict[str, Any]:
-        """Padded model inputs on the device."""
+        """Return padded model inputs on the device."""
         ids, types, visible = pad_windows(windows, self.words.pad, self._pads_at_start)
         arrays = {"input_ids": ids, "attention_mask": visible}
         if "token_type_ids" in self.tokenizer.model_input_names:
@@ -139,7 +139,7 @@ class SequenceModel(WindowModel):
         return {name: self._move(array) for name, array in arrays.items()}
 
     def inside(self, window: Window, places: int) -> slice:
-        """Where a window stands in a padded row of so many places."""
+        """Return the slice of a window in a padded row of so many places."""
         size = len(window.code)
         return slice(places - size, places) if self._pads_at_start else slice(0, size)
 
@@ -150,7 +150,7 @@ class SequenceModel(WindowModel):
         return tensor.to(self.device)
 
     def logits(self, inputs: dict[str, Any]) -> Any:
-        """The network's logits, in float32 or better."""
+        """Return the network's logits, in float32 or better."""
         with self.torch.inference_mode(), self._cast():
             return whole(self.network(**inputs).logits)
 
@@ -169,7 +169,7 @@ class SequenceModel(WindowModel):
         return probabilities
 
     def states(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
-        """The encoder's last states, their mean over the places that attention may fall on."""
+        """Return the encoder's last states, their mean over the visible places."""
         torch, windows = self.torch, [view.data[number] for view, number in units]
         inputs = self.tensors(windows)
         with torch.inference_mode(), self._cast():
@@ -221,7 +221,7 @@ class SequenceModel(WindowModel):
 
 
 def find_longest_input(config: Any, tokenizer: Any) -> int:
-    """The longest input in sub-words that both the tokenizer and the position embeddings allow."""
+    """Return the longest input in sub-words that both the tokenizer and the position embeddings allow."""
     limits = [tokenizer.model_max_length] if tokenizer.model_max_length < 1_000_000 else []
     positions = getattr(config, "max_position_embeddings", None)
     if isinstance(positions, int) and positions > 0:

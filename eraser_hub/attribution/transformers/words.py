@@ -19,7 +19,7 @@ def silence() -> None:
 
 
 def load_tokenizer(name: str, trust_remote_code: bool = False) -> Any:
-    """The tokenizer of a model, set to take words (byte-level tokenizers need a blank before each)."""
+    """Load the tokenizer of a model, set to take words (byte-level tokenizers need a blank before each)."""
     import transformers
 
     tokenizer = transformers.AutoTokenizer.from_pretrained(name, trust_remote_code=trust_remote_code)
@@ -31,7 +31,7 @@ def load_tokenizer(name: str, trust_remote_code: bool = False) -> Any:
 
 
 def make_open_error(error: Exception, name: str) -> DataError:
-    """What to say of a model that transformers did not open: its first line names what is missing."""
+    """Return the error for a model that transformers did not open; its first line names what is missing."""
     if "trust_remote_code" in str(error):
         return DataError(
             "the model brings its own code, which was not run: say `trust_remote_code` if you trust its source",
@@ -42,7 +42,7 @@ def make_open_error(error: Exception, name: str) -> DataError:
 
 
 def open_network(name: str, trust_remote_code: bool, find_class: Callable[[str], str]) -> tuple[Any, Any, str]:
-    """A network from a local folder or Hub id, its tokenizer, and what to call it.
+    """Open a network from a local folder or Hub id; return it, its tokenizer and its description.
 
     Args:
         find_class: from the architecture to the class of transformers that opens it.
@@ -121,7 +121,7 @@ class CutWords:
         return Template(before, middle, after, kinds, (types[first[0]], types[second[0]]))
 
     def _owners(self, ids: Sequence[int], pair: bool) -> list[int | None]:
-        """Which text each id belongs to, for tokenizers that do not say."""
+        """Return the number of the text that each id belongs to, for tokenizers that do not give it."""
         owners: list[int | None] = [None] * len(ids)
         place = 0
         for number, word in enumerate(("a", "b") if pair else ("a",)):
@@ -133,7 +133,7 @@ class CutWords:
         return owners
 
     def cut(self, words: Sequence[str]) -> list[tuple[int, ...]]:
-        """Sub-word ids of each word; a word that the tokenizer drops (a zero-width blank) has none.
+        """Return the sub-word ids of each word; a word that the tokenizer drops (a zero-width blank) has none.
 
         Most tokenizers cut a word the same way whatever stands beside it. That is checked on the first texts; for a
         tokenizer that does not, whole texts are cut and assigned to words.

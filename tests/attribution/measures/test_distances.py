@@ -101,7 +101,7 @@ def test_states_are_the_mean_of_the_last_hidden_ones(model):
     parts = [mean(model.tokenizer.convert_ids_to_tokens(ids.tolist())) for ids in windows]
     assert len(parts) > 1
     np.testing.assert_allclose(states[2], np.mean(parts, axis=0), rtol=0, atol=CLOSE)
-    masked = runner.by("mask").states(encoded, [without(0, [1])])
+    masked = runner.with_operator("mask").states(encoded, [without(0, [1])])
     np.testing.assert_allclose(masked[0], mean(["the", "[MASK]", "film"]), rtol=0, atol=CLOSE)
 
 
@@ -117,7 +117,7 @@ def test_every_way_has_distances_of_its_own(model, hub):
         assert first[name] != second[name] and first[name] >= 0
     side = list(first["sufficiency_classification_scores"].values())
     assert abs(first["entropy_sufficiency"] - compute_entropies(np.array([side]))[0]) <= CLOSE
-    masked = runner.by("mask").states([model.encode(instance("the good film and a bad plot"))], [full(0)])
+    masked = runner.with_operator("mask").states([model.encode(instance("the good film and a bad plot"))], [full(0)])
     assert gaussian is not None and abs(gaussian.distances(masked)[0] - first["distance_whole"]) <= CLOSE
 
 

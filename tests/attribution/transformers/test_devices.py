@@ -63,7 +63,7 @@ def test_half_precision_keeps_the_heads_digits(network, tokenizer, precision):
     kind = getattr(torch, precision)
     plain, half = network(), opened(network(), tokenizer, precision=precision)
     assert half.half is kind and opened(network(), tokenizer).half is None
-    assert any(f"passes in {precision}" in words and "`precision` float32" in words for words in half.notes.words)
+    assert any(f"passes in {precision}" in words and "`precision` float32" in words for words in half.notes.messages)
     documents = [instance("good plays film" + " the" * n, str(n)) for n in range(12)]
     windows = [half.encode(one).view(np.ones(len(one.tokens), dtype=bool), "remove").data[0] for one in documents]
     inputs = half.tensors(windows)
@@ -203,7 +203,7 @@ def test_gradients_and_attention_halve_too(network, tokenizer, method):
     assert max(sizes) <= 3
     for one, other in zip(found, whole, strict=True):
         np.testing.assert_allclose(one, other, rtol=0, atol=CLOSE)
-    assert any("out of memory" in words and "halved to" in words for words in adapter.notes.words)
+    assert any("out of memory" in words and "halved to" in words for words in adapter.notes.messages)
 
 
 def test_memory_for_not_even_one():
@@ -222,7 +222,7 @@ def test_halving_keeps_order_and_every_item():
 
     notes = Notes()
     assert run_in_halves(work, range(11), notes) == [2 * item for item in range(11)]
-    assert told(notes.words[:1], "11", "5")
+    assert told(notes.messages[:1], "11", "5")
 
 
 @pytest.mark.parametrize(

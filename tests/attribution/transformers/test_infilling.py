@@ -123,7 +123,7 @@ def test_a_runner_infills(masked):
     texts = [one.tokens, filled(infiller, one, [1]), filled(infiller, one, [1]), filled(infiller, one, list(range(12)))]
     np.testing.assert_allclose(values, CountingModel().predict_proba(texts), rtol=0, atol=CLOSE)
     assert runner.counts.inputs == 4 and adapter.notes.counts[INFILLED] == 2
-    np.testing.assert_array_equal(runner.by("remove").run([adapter.encode(one)], asked[:1]), values[:1])
+    np.testing.assert_array_equal(runner.with_operator("remove").run([adapter.encode(one)], asked[:1]), values[:1])
 
 
 def test_blocks_of_many_inputs_are_as_one(masked, monkeypatch):

@@ -492,7 +492,7 @@ def test_out_of_memory_halves(network, tokenizer, monkeypatch):
     found = list(explain_instances(adapter, [instance(DOCUMENT)], ExplainSettings(method="occlusion")))
     assert found[0]["classification"] == whole[0]["classification"]
     np.testing.assert_allclose(soft(found[0])[0], soft(whole[0])[0], rtol=0, atol=CLOSE)
-    assert any("halved to" in words for words in adapter.notes.words)
+    assert any("halved to" in words for words in adapter.notes.messages)
 
 
 def test_folders_open_by_their_architecture(network, tokenizer, tmp_path):
@@ -528,7 +528,7 @@ def test_window_is_checked(network, tokenizer):
 def test_multiple_choice(network, tokenizer):
     adapter = ChoiceModel(network("BertForMultipleChoice").double(), tokenizer)
     align_labels(adapter, ("A", "B", "C"))
-    assert not adapter.notes.words  # answers have no order of their own to be told about
+    assert not adapter.notes.messages  # answers have no order of their own to be told about
     query = "good [sep] bad film [sep] the"
     one = instance("it plays a scene", query=query)
     for method in ("occlusion", "gradient", "input-x-gradient", "integrated-gradients"):
