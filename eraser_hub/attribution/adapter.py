@@ -193,6 +193,7 @@ class Adapter(ABC):
         """Yield the numbers of units in batches of similar length, longest first.
 
         Args:
+            sizes: length of each unit.
             batch_size: of units of full length.
         """
         order, start = sorted(range(len(sizes)), key=lambda number: -sizes[number]), 0
@@ -235,6 +236,8 @@ class Adapter(ABC):
         """Compute token scores by a method that looks inside the model (gradients, attention, coefficients).
 
         Args:
+            method: name of the method.
+            encoded: the instances as the model sees them.
             targets: the class to explain, as an index into ``label_names``.
             steps: integration steps of integrated gradients.
         """
@@ -246,6 +249,8 @@ class Adapter(ABC):
         """Return the outputs of whole inputs that the passes of the next :meth:`scores` give, by their view's keys.
 
         Args:
+            method: name of the method.
+            encoded: the instances as the model sees them.
             targets: the class to explain; None for the predicted one.
 
         Returns:
@@ -267,7 +272,11 @@ class Adapter(ABC):
         """Return p of a label with elements of token embeddings masked at random, shape (draws,).
 
         Args:
+            encoded: the instances as the model sees them.
+            target: the explained label, as an index.
             keep: for each token the probability that a number of its embedding stays; the others are 0.
+            draws: number of draws.
+            random: random generator.
         """
         words = f"`soft_masks` elements: {self.description} has no embeddings of tokens to mask"
         raise DataError(words, rule="unsupported")
@@ -285,6 +294,7 @@ def align_labels(adapter: Adapter, dataset_names: Sequence[str], stated: Sequenc
     """Bring a model's labels into the dataset's order, by name.
 
     Args:
+        adapter: the model; its order and label names are set.
         dataset_names: the dataset's ClassLabel names; () where it has none, then the model's own order stays.
         stated: names stated by hand for the model's outputs (``--labels``).
 
@@ -354,6 +364,9 @@ def run_in_halves(
     """Return ``work(items)``; where memory runs out, work in halves and note it.
 
     Args:
+        work: function of a list of items.
+        items: inputs of the work.
+        notes: notes, to which halving is added.
         all_of: the halves' results one after the other; False: the first half's alone, for work whose result does not
             depend on how many items go together.
 

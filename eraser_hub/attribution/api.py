@@ -56,6 +56,7 @@ def explain_texts(
         infill: a masked language model (a folder or Hub id) that draws words for erased tokens, with
             ``erase="infill"``.
         on_passes: called with the number of forward passes after each batch.
+        **settings: attributes of :class:`ExplainSettings`, by name.
 
     Returns:
         One prediction for each text, ``annotation_id`` its number in ``texts`` (an Instance's own id). With two classes

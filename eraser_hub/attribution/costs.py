@@ -83,6 +83,7 @@ def describe_cost(counts: Counter[str], seconds: float | None, most: int | None)
     """Describe the cost of a run in one line.
 
     Args:
+        counts: number of inputs by what asks for them.
         seconds: how long they take; None where no model is at hand to measure it.
         most: how many inputs are allowed; None: any number.
 

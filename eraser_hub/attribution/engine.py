@@ -64,6 +64,9 @@ def explain_chunk(
     """Return predictions for a chunk of instances, in order, one operator after the other.
 
     Args:
+        runner: runner of the model.
+        instances: the instances.
+        settings: settings of the run.
         kind: ``"perturbation"`` for the results format of the perturbation benchmark; any other gives ERASER's.
         measures: those that are asked for, made ready; None: without.
 

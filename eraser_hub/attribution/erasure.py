@@ -154,6 +154,9 @@ def draw_occluded_rationale(
     """Take a random ``rate`` of the tokens out of a rationale (Carton et al. (2020), section 5.2); ascending.
 
     Args:
+        random: random generator.
+        positions: ascending flat positions of the rationale.
+        rate: share of its tokens that is erased.
         each: every token goes with that probability, by itself, as in the authors' code.
     """
     if each:

@@ -104,6 +104,7 @@ class ExternalFile(ABC):
         """Refuse missing rationales before the run begins.
 
         Args:
+            instances: the instances.
             partly: whether there may be something for other instances besides (a ``limit``).
 
         Returns:

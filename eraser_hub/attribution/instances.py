@@ -128,6 +128,10 @@ def _check_type(value: Any, what: str, instance: str | None, field: str, words: 
     """Return a value of one of :data:`TYPES`, or refuse it.
 
     Args:
+        value: the value to check.
+        what: key of :data:`TYPES`.
+        instance: id of the instance, for the error.
+        field: name of the field, for the error.
         words: for the error, where ``what`` does not say enough.
     """
     if not isinstance(value, TYPES[what]) or (isinstance(value, bool) and what == IDENTITY):

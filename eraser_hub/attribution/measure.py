@@ -64,7 +64,9 @@ class Measure(DescribedPart, ABC):
         """Return the largest number of inputs of the model that an instance takes, for one operator.
 
         Args:
+            one: the instance.
             units: how many units the instance has.
+            settings: settings of the run.
         """
 
     @classmethod

@@ -132,6 +132,7 @@ class Method(DescribedPart, ABC):
         """Return how many inputs of the model the scores of an instance take at most.
 
         Args:
+            one: the instance.
             units: how many units the instance has.
             settings: the run's :class:`settings.ExplainSettings`.
         """

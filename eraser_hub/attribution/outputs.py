@@ -45,6 +45,7 @@ def check_format(out: Path, partial: Path | None = None) -> None:
     """Refuse a place that no result may take.
 
     Args:
+        out: path of the result.
         partial: where the run's finished chunks lie; None: beside ``out``.
 
     Raises:
@@ -71,6 +72,8 @@ def refuse_other(out: Path, header: dict[str, Any], partial: Path | None = None)
     """Refuse to replace a result that was made otherwise.
 
     Args:
+        out: path of the result.
+        header: record of all that decides the results.
         partial: where the run's finished chunks lie; None: beside ``out``.
 
     Raises:

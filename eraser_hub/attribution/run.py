@@ -193,6 +193,8 @@ def explain(
     """Explain a split and write predictions.
 
     Args:
+        config: the model and the data.
+        settings: settings of the run.
         out: result, ``.jsonl`` or ``.parquet``; ``OUT.run.json`` beside it says how it was made. Several ways of
             erasing make a result each, ``OUT.mask.jsonl`` and so on, of the same scores and rationales.
         resume: go on with a stopped run of the same settings, model and data.
@@ -274,7 +276,9 @@ def find_run_settings(config: ExplainConfig, paper: str, **options: Any) -> tupl
     """Find the settings by paper, data and options, and the number of rows of the split.
 
     Args:
-        paper, options: as of :func:`build_settings`.
+        config: the model and the data.
+        paper: as of :func:`build_settings`.
+        **options: as of :func:`build_settings`.
     """
     rows = open_split(config.dataset, config.config, config.split)
     if config.aopc_bounds_from is not None:
@@ -516,8 +520,11 @@ def explain_runs(
     """Explain by several settings, into a file each; the model is opened, and bounds of AOPC are searched, once.
 
     Args:
+        config: the model and the data.
         runs: the settings and the file of each.
-        resume, engine, how: as of :func:`explain`.
+        resume: as of :func:`explain`.
+        engine: as of :func:`explain`.
+        **how: as of :func:`explain`.
 
     Raises:
         DataError: as :func:`explain` does; that a stopped run of any of the files lies there, before the first begins.

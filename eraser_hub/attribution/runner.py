@@ -100,6 +100,8 @@ class Runner:
         Those of an input of several windows are the mean of its windows'.
 
         Args:
+            encoded: the instances as the model sees them.
+            erased: the erased inputs.
             filler: the token in place of a document of which nothing is left; "" for none.
         """
         if self.erase == INFILL:
@@ -301,6 +303,7 @@ def check_probabilities(output: object, ids: Sequence[str], classes: int, whose:
     Args:
         output: nested lists, any array, a data frame, a torch tensor.
         ids: the instance of each input, for the error.
+        classes: number of labels.
         whose: the model, for the error.
 
     Raises:

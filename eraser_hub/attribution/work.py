@@ -109,7 +109,9 @@ def load_infiller(model: str | Path, seed: int, config: ExplainConfig | None = N
     """Open the masked language model that draws words for erased tokens; None without infilling.
 
     Args:
-        job: which says device, precision and trust_remote_code.
+        model: folder or Hub id; "" for none.
+        seed: seed of the draws.
+        config: the model and the data.
 
     Raises:
         DataError: missing packages; it cannot be opened, or is no masked language model.
@@ -158,6 +160,11 @@ def explain_on_ray(
     """Explain open chunks with ``workers`` workers; yields results in any order.
 
     Args:
+        config: the model and the data.
+        settings: settings of the run.
+        split: the split to explain.
+        todo: numbered chunks that are open.
+        workers: number of workers.
         on_passes: called with the number of forward passes of each chunk.
 
     Raises:

@@ -42,6 +42,8 @@ def find_occurrences(vectoriser: Any, tokens: Sequence[str], joiner: str) -> Ite
 
     Args:
         vectoriser: a fitted CountVectorizer or TfidfVectorizer with analyzer ``word`` (split on blanks) or ``char``.
+        tokens: tokens of the text.
+        joiner: text between tokens.
 
     Raises:
         DataError: another analyzer, whose features cannot be traced to tokens.

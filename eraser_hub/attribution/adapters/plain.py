@@ -29,6 +29,7 @@ class CutTokens(Encoded):
     pad_token: str | None
 
     def view(self, kept: NDArray[np.bool_], erase: str) -> View:
+        """Return the input with the tokens that are not kept erased."""
         tokens = erase_tokens(self.tokens, kept, erase, self.mask_token, self.pad_token)
         key = hashlib.blake2b("\x1f".join(tokens).encode("utf-8", "surrogatepass"), digest_size=16)
         key.update(b"\x1d" + "\x1f".join(self.query).encode("utf-8", "surrogatepass") + bytes(min(len(tokens), 1)))
@@ -72,11 +73,13 @@ class PlainModel(Adapter):
         self._separate = "queries" in inspect.signature(model.predict_proba).parameters
 
     def encode(self, instance: Instance) -> Encoded:
+        """Cut the instance into the units that the model reads."""
         query = list(instance.query) if self.uses_query else []
         mask, pad = getattr(self.model, "mask_token", None), getattr(self.model, "pad_token", None)
         return CutTokens(instance, instance.tokens, query, mask, pad)
 
     def forward(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
+        """Return the probabilities of a batch."""
         if self._separate:
             model: Any = self.model  # whose second parameter the protocol does not name
             texts, queries = ([list(view.data[part]) for view, _ in units] for part in (0, 1))
@@ -92,8 +95,10 @@ class PlainOpener(Opener):
 
     @classmethod
     def opens(cls, opening: Opening) -> bool:
+        """Return True if the model is of this kind."""
         return opening.path is None
 
     @classmethod
     def open(cls, opening: Opening) -> Adapter:
+        """Return the model behind the one interface."""
         return PlainModel(opening.model, uses_query=bool(opening.uses_query))

@@ -237,6 +237,7 @@ class PipelineModel(Adapter):
             self.vocabulary = vectoriser.vocabulary_
 
     def encode(self, instance: Instance) -> Encoded:
+        """Cut the instance into the units that the model reads."""
         query = list(instance.query) if self.uses_query else []
         if self.vocabulary is None:
             return CutTokens(instance, instance.tokens, query, MASK, PAD)
@@ -251,6 +252,7 @@ class PipelineModel(Adapter):
         return np.asarray([vocabulary.get(token.lower() if lower else token, -1) for token in tokens], dtype=np.int32)
 
     def rows_for(self, size: int, batch_size: int) -> int:
+        """Return the number of units in a batch."""
         # strings and counts are small: what bounds a batch is the number of words in it
         return max(batch_size, min(4096, 1_000_000 // max(size, 1)))
 
@@ -269,6 +271,7 @@ class PipelineModel(Adapter):
         return counts
 
     def forward(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
+        """Return the probabilities of a batch."""
         if self.vocabulary is None:
             texts = [self.joiner.join([*view.data[1], *view.data[0]]) for view, _ in units]
             return np.asarray(self.pipeline.predict_proba(texts if self.subwords is None else self.subwords(texts)))
@@ -279,6 +282,7 @@ class PipelineModel(Adapter):
 
     @property
     def provides(self) -> frozenset[str]:  # type: ignore[override]  # the pipeline's steps decide
+        """Capabilities that methods may ask of the model."""
         counts, estimator = self.steps[0], self.steps[-1]
         # features of sub-words are no words' or characters', to which coefficients could be traced
         linear = self.subwords is None and hasattr(estimator, "coef_") and hasattr(counts, "vocabulary_")
@@ -290,6 +294,7 @@ class PipelineModel(Adapter):
     def scores(
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
     ) -> list[NDArray[np.float64]]:
+        """Compute token scores by a method that looks inside the model."""
         from ._linear import token_scores
 
         pairs = zip(encoded, targets, strict=True)
@@ -301,12 +306,14 @@ class PipelineOpener(Opener):
 
     @classmethod
     def opens(cls, opening: Opening) -> bool:
+        """Return True if the model is of this kind."""
         if opening.path is None:
             return predicts_on_strings(opening.model)
         return "network" not in opening.facts and ((opening.path / FILE).is_file() or opening.path.is_file())
 
     @classmethod
     def open(cls, opening: Opening) -> Adapter:
+        """Return the model behind the one interface."""
         asks, facts = bool(opening.uses_query), opening.facts
         if opening.path is None:
             return PipelineModel(opening.model, uses_query=asks)
@@ -319,4 +326,5 @@ class PipelineOpener(Opener):
 
     @classmethod
     def embeds(cls, opening: Opening) -> bool:
+        """Return False: a pipeline has no embeddings of tokens."""
         return False

@@ -27,10 +27,12 @@ class TransformerOpener(Opener):
 
     @classmethod
     def opens(cls, opening: Opening) -> bool:
+        """Return True if the model is of this kind."""
         return opening.path is not None
 
     @classmethod
     def open(cls, opening: Opening) -> Adapter:
+        """Return the model behind the one interface."""
         path, facts, name = opening.path, opening.facts, str(opening.model)
         if path is not None and path.is_dir() and not (path / "config.json").is_file():
             words = "expected model.skops (eraser-hub train) or config.json (transformers), found neither"

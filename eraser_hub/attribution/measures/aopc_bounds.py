@@ -104,6 +104,9 @@ def search_bound(
     """Search one bound by a beam of ``width`` partial orders, at most n + width n (n - 1) / 2 inputs.
 
     Args:
+        size: number of units.
+        full: value of the coalition of all units.
+        width: number of partial orders that are kept.
         greatest: the greatest AOPC; else the least.
         duplicates: partial orders of the same set may fill the beam, as in the authors' package; without, each set is
             held once, by its best order, and the bounds are at least as far apart in practice.

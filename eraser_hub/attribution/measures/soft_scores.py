@@ -108,7 +108,10 @@ def soft_scores(
 
     Args:
         scores: of the units.
+        full: value of the coalition of all units.
         draws: masks for each score where there are more than ``exact_up_to`` units; at least 2.
+        random: random generator.
+        exact_up_to: largest number of units for which all masks are evaluated.
     """
     keep, size = compute_importance(scores), len(scores)
     if size <= exact_up_to:

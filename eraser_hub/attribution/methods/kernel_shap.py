@@ -54,7 +54,9 @@ def compute_kernel_shapley(
     """Fit a linear model of v over ``samples`` sets whose coefficients sum to v(all) - v(nothing).
 
     Args:
+        size: number of units.
         samples: sets besides the empty and the full one; 0: 2 n + 2048, as the shap package.
+        random: random generator.
         solve: least squares.
     """
     if not size:

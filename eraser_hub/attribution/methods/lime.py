@@ -91,6 +91,8 @@ def _fit_weights(present: NDArray[np.float32], values: NDArray[np.float64], fitt
     """Fit LIME's linear model of ``values`` and return the weight of each feature, shape (features,).
 
     Args:
+        present: flags of the features in each sample, shape (samples, features).
+        values: p of the label for each sample, shape (samples,).
         fitted: so many features are selected as lime's "auto" does, all others weigh 0, and so do negative ones.
     """
     from sklearn.linear_model import Ridge

@@ -164,6 +164,7 @@ def sum_to_tokens(
 
     Args:
         spans: of pieces, None for those that stand for no text.
+        values: score of each piece.
         tokens: their spans, ascending.
     """
     starts, ends = [start for start, _ in tokens], [end for _, end in tokens]

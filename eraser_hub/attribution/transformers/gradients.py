@@ -72,7 +72,11 @@ def compute_embedding_scores(
     all gradients.
 
     Args:
+        model: the model.
         probability: input embeddings (and ``more``) to the explained probability of each input, shape (inputs,).
+        embedded: input embeddings, shape (inputs, .., places, width).
+        method: name of the method.
+        steps: integration steps.
         rows: integration points that go through the model together; halved when memory runs out.
         more: what ``probability`` takes besides: tensors of shape (inputs, ..).
         baseline: embeddings from which integrated gradients start; None for zeros.
@@ -163,8 +167,12 @@ def integrated_gradients(
     Our own and not captum's, which computes the integration points anew for every input; its values are the same.
 
     Args:
+        model: the model.
+        probability: function of embeddings and ``more`` to the explained probability.
         embedded: shape (1, .., places, width).
+        steps: integration steps.
         rows: points in one batch.
+        more: what ``probability`` takes besides: tensors of shape (1, ..).
         baseline: embeddings of the same shape; None for zeros.
         ends: probabilities of the input and of the baseline where they are known; None: a pass for each finds them out.
 
@@ -219,6 +227,7 @@ def deeplift(model: Differentiable, logit: Callable[..., Any], embedded: Any, mo
             self.network = model.network
 
         def forward(self, vectors: Any, *values: Any) -> Any:
+            """Return the probabilities of a batch."""
             return logit(vectors, *values)
 
     try:
@@ -259,6 +268,8 @@ def compute_gradients_ahead(
     """Compute probabilities of whole windows together with the scores of their gradients.
 
     Args:
+        model: the model.
+        encoded: the instances as the model sees them.
         columns: the output to explain of each instance; None for the one that each window has most of.
         method: one of `PLAIN`.
 
@@ -280,6 +291,10 @@ def compute_place_scores(
     """Yield each input's number, the scores of each of its windows' places, its probabilities and the explained column.
 
     Args:
+        model: the model.
+        inputs: the model inputs to explain.
+        method: name of the method.
+        steps: integration steps.
         ahead: whether the last two are wanted, which the same passes give.
     """
     import torch

@@ -84,6 +84,7 @@ class Infiller(SequenceModel):
         """Return each instance with a drawn word in the place of every token that is not kept.
 
         Args:
+            instances: the instances.
             kept: for each instance flags of the tokens that stay, shape (tokens,).
         """
         windows: list[tuple[Window, list[Gap]]] = []
@@ -157,7 +158,10 @@ def open_infiller(name: str, seed: int, *, trust_remote_code: bool = False, **ho
     """Open a masked language model, a local folder or Hub id.
 
     Args:
-        how: device and precision, as for :func:`eraser_hub.attribution.open_model`.
+        name: folder or Hub id.
+        seed: seed of the draws.
+        trust_remote_code: run the code that the model brings.
+        **how: device and precision, as for :func:`eraser_hub.attribution.open_model`.
 
     Raises:
         DataError: it cannot be opened, or is no masked language model.

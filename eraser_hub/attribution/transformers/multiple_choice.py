@@ -61,6 +61,7 @@ class CutChoices(Encoded):
         return self.windows(np.ones(self.question.bounds[-1], dtype=bool), "remove")
 
     def view(self, kept: NDArray[np.bool_], erase: str) -> View:
+        """Return the input with the tokens that are not kept erased."""
         windows = self.windows(kept, erase)
         key = b"".join(len(window.code).to_bytes(4, "little") + window.key for window in windows)
         return View((key,), (max(len(window.code) for window in windows),), [windows])
@@ -82,6 +83,7 @@ class ChoiceModel(SequenceModel):
         self.label_names = ()
 
     def encode(self, instance: Instance) -> CutChoices:  # type: ignore[override]
+        """Cut the instance into the units that the model reads."""
         answers = split_answers(instance)
         if self.label_names and len(answers) != len(self.label_names):
             words = f"expected {len(self.label_names)} answers between {SEPARATOR}, found {len(answers)}"
@@ -96,9 +98,11 @@ class ChoiceModel(SequenceModel):
         return CutChoices(instance, question, cut)
 
     def rows_for(self, size: int, batch_size: int) -> int:
+        """Return the number of units in a batch."""
         return max(1, super().rows_for(size, batch_size) // max(len(self.label_names), 1))
 
     def tensors(self, windows: Sequence[Any]) -> dict[str, Any]:
+        """Return padded model inputs on the device."""
         flat = super().tensors([window for several in windows for window in several])
         return {name: rows.view(len(windows), -1, rows.shape[-1]) for name, rows in flat.items()}
 

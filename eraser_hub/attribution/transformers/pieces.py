@@ -234,6 +234,7 @@ class Pieces(Encoded):
 
         Args:
             kept: flags of the tokens that stay, shape (texts, tokens).
+            erase: operator: remove, mask or pad.
             overlap: neighbouring windows of a text share a quarter of their places.
         """
         frame, window = self.frame(), self.model.window
@@ -284,9 +285,11 @@ class Pieces(Encoded):
         return self.windows(np.ones(self.bounds[-1], dtype=bool), "remove", overlap)
 
     def view(self, kept: NDArray[np.bool_], erase: str) -> View:
+        """Return the input with the tokens that are not kept erased."""
         return _make_view(self.windows(kept, erase))
 
     def views(self, erased: Sequence[Erased], erase: str) -> Iterator[View]:
+        """Yield a view of each of several erased inputs, many in one step."""
         rows = max(1, BLOCK // max(1, len(self.frame().code)))
         for start in range(0, len(erased), rows):
             for windows in self.cut(compute_kept_flags(erased[start : start + rows], self.bounds[-1]), erase):
@@ -306,9 +309,11 @@ def make_window(template: Template, head: Any, head_pieces: Any, ids: Any, piece
     """Join special tokens, first text and second text in the template's order.
 
     Args:
+        template: special tokens and their types.
         head: ids of the first text, () for none.
         head_pieces: number of the erasable sub-word at each of its places, or -1.
-        ids, pieces: of the second (or only) text.
+        ids: of the second (or only) text.
+        pieces: of the second (or only) text.
         hidden: flags of the first text's places that the attention mask hides; None for none.
     """
     special = template.before, template.between, template.after

@@ -70,6 +70,7 @@ class AnswerModel(SequenceModel):
         self.label_names = ()
 
     def start(self, units: Sequence[tuple[View, int]]) -> Any:
+        """Begin a forward pass."""
         raise make_no_probabilities_error(self.description)
 
     def _first_output(self, windows: Sequence[Window]) -> Any:
@@ -77,6 +78,7 @@ class AnswerModel(SequenceModel):
         return logits[self.inside(windows[0], len(logits))]
 
     def encode(self, instance: Instance) -> Passage:
+        """Cut the instance into the units that the model reads."""
         one = super().encode(instance)
         return Passage(one.instance, one.model, one.query, one.ids, one.owner, one.first, one.split)
 
@@ -113,6 +115,7 @@ class AnswerModel(SequenceModel):
     def scores(
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
     ) -> list[NDArray[np.float64]]:
+        """Compute token scores by a method that looks inside the model."""
         rows = super().scores(method, encoded, targets, steps)
         # with the sum's own sign, as in the authors' code: a negative one reverses the ranking
         return [row / row.sum() for row in rows] if self._of_logits(method) else rows
@@ -121,10 +124,12 @@ class AnswerModel(SequenceModel):
         return method == "integrated-gradients" and self.choices.signed_sum
 
     def explained(self, encoded: Any, target: int) -> list[Explained]:
+        """Return the model inputs to explain."""
         window, first, last, _ = self.answer(check_passage(encoded))
         return [Explained(window, (first, last))]
 
     def explained_output(self, out: Any, places: Any, method: str) -> Any:
+        """Return the output whose gradient is taken, shape (inputs,)."""
         logits = [whole(out.start_logits), whole(out.end_logits)]
         if not self._of_logits(method):
             logits = [one.softmax(dim=-1) for one in logits]

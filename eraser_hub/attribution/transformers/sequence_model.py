@@ -105,6 +105,7 @@ class SequenceModel(WindowModel):
         return self.network(**self.tensors(windows)).logits[0]
 
     def encode(self, instance: Instance) -> Pieces:
+        """Cut the instance into the units that the model reads."""
         pieces = self.words.cut(instance.tokens)
         counts = np.asarray([len(word) for word in pieces], dtype=np.int64)
         owner = np.repeat(np.arange(len(pieces)), counts)
@@ -125,6 +126,7 @@ class SequenceModel(WindowModel):
         return encoded
 
     def rows_for(self, size: int, batch_size: int) -> int:
+        """Return the number of units in a batch."""
         # as many sub-words as batch_size inputs of full length (512, if that is less) have; on a processor an eighth
         # of that, since larger matrices leave its caches and go slower
         longest = min(self.window, 512 if self.device.type == "cuda" else 64)
@@ -158,13 +160,16 @@ class SequenceModel(WindowModel):
         return self.torch.autocast(self.device.type, dtype=self.half) if self.half else nullcontext()
 
     def forward(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
+        """Return the probabilities of a batch."""
         return self.finish(self.start(units))
 
     def start(self, units: Sequence[tuple[View, int]]) -> Any:
+        """Begin a forward pass."""
         logits = self.logits(self.tensors([view.data[number] for view, number in units]))
         return self.torch.softmax(to_float64(logits), dim=-1)
 
     def finish(self, outputs: Any) -> NDArray[np.float64]:
+        """Return the probabilities of a batch."""
         probabilities: NDArray[np.float64] = outputs.cpu().numpy()
         return probabilities
 
@@ -186,15 +191,18 @@ class SequenceModel(WindowModel):
     def scores(
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
     ) -> list[NDArray[np.float64]]:
+        """Compute token scores by a method that looks inside the model."""
         if method == "attention":
             return compute_attention_scores(self, [one for one in encoded if isinstance(one, Pieces)])
         known, self._known = self._known, {}
         return compute_gradient_scores(self, encoded, targets, method, steps, known)
 
     def explained(self, encoded: Any, target: int) -> list[Explained]:
+        """Return the model inputs to explain."""
         return [Explained(window, (self.column(target),), target=target) for window in encoded.whole()]
 
     def explained_output(self, out: Any, places: Any, method: str) -> Any:
+        """Return the output whose gradient is taken, shape (inputs,)."""
         logits = whole(out.logits)
         # of DeepLIFT logits, see `deeplift`
         centred = logits - logits.mean(dim=-1, keepdim=True) if method == "deeplift" else logits.softmax(dim=-1)
@@ -203,6 +211,7 @@ class SequenceModel(WindowModel):
     def ahead(
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int | None]
     ) -> dict[bytes, NDArray[np.float64]]:
+        """Return the outputs of whole inputs that the gradients' passes give."""
         self._known = {}
         # in half precision passes are not those of the gradient
         if self.half or method not in PLAIN or self.explains_singly:
@@ -215,6 +224,7 @@ class SequenceModel(WindowModel):
     def masked_elements(
         self, encoded: Encoded, target: int, keep: NDArray[np.float64], draws: int, random: np.random.Generator
     ) -> NDArray[np.float64]:
+        """Return p of a label with elements of token embeddings masked at random."""
         if not isinstance(encoded, Pieces):
             return super().masked_elements(encoded, target, keep, draws, random)
         return compute_masked_probabilities(self, encoded, self.column(target), keep, draws, random)

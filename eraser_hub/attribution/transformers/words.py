@@ -45,6 +45,8 @@ def open_network(name: str, trust_remote_code: bool, find_class: Callable[[str],
     """Open a network from a local folder or Hub id; return it, its tokenizer and its description.
 
     Args:
+        name: folder or Hub id.
+        trust_remote_code: run the code that the model brings.
         find_class: from the architecture to the class of transformers that opens it.
 
     Raises:
