@@ -278,8 +278,8 @@ class Adapter(ABC):
             draws: number of draws.
             random: random generator.
         """
-        words = f"`soft_masks` elements: {self.description} has no embeddings of tokens to mask"
-        raise DataError(words, rule="unsupported")
+        message = f"`soft_masks` elements: {self.description} has no embeddings of tokens to mask"
+        raise DataError(message, rule="unsupported")
 
     def answer_text(self, encoded: Encoded) -> tuple[str, float]:
         """Return the answer of a model of :attr:`gives_answers`, and its probability."""
@@ -305,8 +305,8 @@ def align_labels(adapter: Adapter, dataset_names: Sequence[str], stated: Sequenc
         adapter.output_names = adapter.label_names
     names = tuple(stated) or adapter.output_names
     if len(set(names)) < len(names):
-        words = f"{adapter.description}: expected different labels, found {', '.join(names[:10])}"
-        raise DataError(words, rule="label-unknown")
+        message = f"{adapter.description}: expected different labels, found {', '.join(names[:10])}"
+        raise DataError(message, rule="label-unknown")
     if not names and not dataset_names and adapter.has_labels:
         raise DataError(
             f"{adapter.description} does not name its labels, nor does the dataset: state them, in the model's order, "
@@ -314,8 +314,8 @@ def align_labels(adapter: Adapter, dataset_names: Sequence[str], stated: Sequenc
             rule="option-missing",
         )
     if adapter.output_names and len(names) != len(adapter.output_names):
-        words = f"expected {len(adapter.output_names)} names (the model's outputs), found {len(names)}"
-        raise DataError(words, argument="labels", rule="option-value")
+        message = f"expected {len(adapter.output_names)} names (the model's outputs), found {len(names)}"
+        raise DataError(message, argument="labels", rule="option-value")
     if dataset_names:
         adapter.order = _order(adapter, names, dataset_names)
         adapter.label_names = tuple(dataset_names)
@@ -379,8 +379,8 @@ def run_in_halves(
         if not is_out_of_memory(error):
             raise
         if len(items) == 1:
-            words = "out of memory with a single input; a shorter `window` needs less"
-            raise DataError(words, rule="device") from error
+            message = "out of memory with a single input; a shorter `window` needs less"
+            raise DataError(message, rule="device") from error
     half = len(items) // 2
     notes.add_message(f"out of memory with {len(items)} inputs at a time: halved to {half}")
     release_memory()

@@ -75,8 +75,8 @@ def explain_texts(
     settings["infill"] = Path(infill).name
     checked = build_settings(paper, "", adapter.has_embeddings, adapter.selects, **settings).for_kind("eraser")
     if not adapter.label_names and not label_names:
-        words = f"{adapter.description} does not name its labels: give their names"
-        raise DataError(words, rule="option-missing", field="label_names")
+        message = f"{adapter.description} does not name its labels: give their names"
+        raise DataError(message, rule="option-missing", field="label_names")
     align_labels(adapter, (), label_names)
     pairs = zip(texts, queries or [()] * len(texts), strict=True)
     instances = [_instance(number, text, query) for number, (text, query) in enumerate(pairs)]
@@ -106,19 +106,19 @@ def _check(texts: Sequence[Text], queries: Sequence[Any], scores: Sequence[Any] 
     """Refuse a string in place of a list, and lists that are not as long as the texts' own."""
     for name, values, advice in (("texts", texts, ": put it into a list"), ("queries", queries, "")):
         if isinstance(values, str):
-            words = f"expected a list of {name}, found the string {shown(values)}{advice}"
-            raise DataError(words, rule="type", field=name)
+            message = f"expected a list of {name}, found the string {shown(values)}{advice}"
+            raise DataError(message, rule="type", field=name)
     for name, size, what in (("queries", len(queries), "one query"), ("scores", len(scores), "scores")):
         if size not in (0, len(texts)):
-            words = f"expected {what} for each of {len(texts)} texts, found {size}"
-            raise DataError(words, rule="length", field=name)
+            message = f"expected {what} for each of {len(texts)} texts, found {size}"
+            raise DataError(message, rule="length", field=name)
 
 
 def _instance(number: int, text: Text, query: str | Sequence[str]) -> Instance:
     if isinstance(text, Instance):
         if query:
-            words = "expected no query beside an Instance, which carries its own"
-            raise DataError(words, rule="option-conflict", instance=text.id)
+            message = "expected no query beside an Instance, which carries its own"
+            raise DataError(message, rule="option-conflict", instance=text.id)
         return text
     sentences = (tuple(sentence_sizes(text)),) if isinstance(text, str) else ()
     return Instance(str(number), _tokens(query, number), (str(number),), (_tokens(text, number),), sentences=sentences)
@@ -130,6 +130,6 @@ def _tokens(text: str | Sequence[str], number: int) -> tuple[str, ...]:
     tokens = tuple(text)
     for place, token in enumerate(tokens):
         if not isinstance(token, str):
-            words = f"expected a string as token {place}, found {shown(token)}"
-            raise DataError(words, rule="type", instance=str(number))
+            message = f"expected a string as token {place}, found {shown(token)}"
+            raise DataError(message, rule="type", instance=str(number))
     return tokens

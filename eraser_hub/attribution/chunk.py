@@ -42,8 +42,8 @@ def compute_unit_bounds(one: Instance, units: str) -> NDArray[np.int64]:
     if units == "tokens":
         return np.arange(tokens + 1)
     if tokens and not one.sentences:
-        words = "`units` sentences: expected documents with sentences, found tokens alone"
-        raise DataError(words, rule="unsupported", instance=one.id)
+        message = "`units` sentences: expected documents with sentences, found tokens alone"
+        raise DataError(message, rule="unsupported", instance=one.id)
     return np.cumsum([0, *(size for sizes in one.sentences for size in sizes)])
 
 

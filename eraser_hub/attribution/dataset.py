@@ -151,21 +151,21 @@ def open_split(dataset: str | Path, config: str | None, split: str) -> Split:
     name = str(dataset)
     folder, place = Path(dataset), place_of(name)
     if not folder.exists() and place.repository is None:
-        words = "no such dataset folder; `eraser-hub build eraser --out hub` makes hub/eraser"
-        raise DataError(words, rule="file-missing", file=name)
+        message = "no such dataset folder; `eraser-hub build eraser --out hub` makes hub/eraser"
+        raise DataError(message, rule="file-missing", file=name)
     if folder.is_dir() and not (folder / "README.md").is_file():
-        words = "expected a dataset folder with README.md and Parquet files, found no README.md"
-        raise DataError(words, rule="file-missing", file=name)
+        message = "expected a dataset folder with README.md and Parquet files, found no README.md"
+        raise DataError(message, rule="file-missing", file=name)
     try:
         splits = datasets.load_dataset(
             place.repository or name, config, revision=place.revision, split=None, streaming=True
         )
     except Exception as error:  # datasets raises many kinds; its words name the config or the file
-        words = f"cannot open config {config or '(default)'}: {first_line(error)}"
-        raise DataError(words, rule="file-unreadable", file=name) from error
+        message = f"cannot open config {config or '(default)'}: {first_line(error)}"
+        raise DataError(message, rule="file-unreadable", file=name) from error
     if dataset_split(split) not in splits:
-        words = f"split: expected one of {', '.join(map(str, splits))}; found {shown(split)}"
-        raise DataError(words, rule="option-value", file=name)
+        message = f"split: expected one of {', '.join(map(str, splits))}; found {shown(split)}"
+        raise DataError(message, rule="option-value", file=name)
     rows = splits[dataset_split(split)]
     features = rows.features or {}
     label = next((features[column] for column in LABEL_COLUMNS if column in features), None)
@@ -254,8 +254,8 @@ def find_kd(split: Split) -> float:
     ]
     # a test split whose rationales are kept back has masks, all of them empty: kd 0 would compare nothing with nothing
     if not any(shares):
-        words = f"no rationale length is known for the config {shown(split.config)}: give `kd`"
-        raise DataError(words, argument="kd", rule="option-missing")
+        message = f"no rationale length is known for the config {shown(split.config)}: give `kd`"
+        raise DataError(message, argument="kd", rule="option-missing")
     return round(float(np.mean(shares)), 4)
 
 

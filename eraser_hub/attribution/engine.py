@@ -47,8 +47,8 @@ def explain_instances(
         DataError: several operators; outputs of the model that are no probabilities.
     """
     if settings.also_erase:
-        words = f"expected one way, found {', '.join(settings.operators)}: ask for one after the other"
-        raise DataError(words, argument="erase", rule="option-value")
+        message = f"expected one way, found {', '.join(settings.operators)}: ask for one after the other"
+        raise DataError(message, argument="erase", rule="option-value")
     runner = Runner(model, settings.erase, settings.batch_size, on_passes, infiller)
     for _, chunk in split_into_chunks(instances, settings.chunk):
         yield from explain_chunk(runner, chunk, settings, kind)
@@ -119,9 +119,9 @@ def find_target(one: Instance, predicted: int, target: str, model: Adapter) -> i
     names, gold = model.label_names, target == "gold"
     name = one.label if gold else target
     if name not in names:
-        words = f"`target` {target}: expected one of {', '.join((*TARGETS, *names))}; found {shown(name)}"
+        message = f"`target` {target}: expected one of {', '.join((*TARGETS, *names))}; found {shown(name)}"
         rule: Rule = "label-unknown" if gold else "option-value"
-        raise DataError(words, rule=rule, instance=one.id if gold else None)
+        raise DataError(message, rule=rule, instance=one.id if gold else None)
     return names.index(name)
 
 
@@ -136,8 +136,8 @@ def _compute_token_scores(chunk: Chunk) -> list[NDArray[np.float64]]:
     rows = []
     for one in chunk.instances:
         if one.scores is None:
-            words = "expected token scores with the instance, found none"
-            raise DataError(words, rule="score-missing", instance=one.id)
+            message = "expected token scores with the instance, found none"
+            raise DataError(message, rule="score-missing", instance=one.id)
         rows.append(
             round_scores(np.asarray([score for document in one.scores for score in document], dtype=np.float64))
         )
@@ -154,8 +154,8 @@ def attribute(chunk: Chunk) -> list[NDArray[np.float64]]:
     method = METHODS.find(name)
     if not supports(model, name):
         allowed = ", ".join(other for other in METHODS if supports(model, other))
-        words = f"not possible with {model.description}; it allows {allowed}"
-        raise DataError(f"`method` {name}: {words}", rule="unsupported")
+        message = f"not possible with {model.description}; it allows {allowed}"
+        raise DataError(f"`method` {name}: {message}", rule="unsupported")
     rows = method().scores(chunk)
     for one, scores in zip(chunk.instances, rows, strict=True):
         if not np.isfinite(scores).all():
@@ -207,8 +207,8 @@ def find_kd_shares(one: Instance, settings: ExplainSettings) -> tuple[float, ...
     """
     shares = settings.kd_of_sequences or (settings.kd,) * len(one.documents)
     if len(shares) != len(one.documents):
-        words = f"`kd`: expected a share for each of {len(one.documents)} sequences, found {len(shares)}"
-        raise DataError(words, rule="option-value", instance=one.id)
+        message = f"`kd`: expected a share for each of {len(one.documents)} sequences, found {len(shares)}"
+        raise DataError(message, rule="option-value", instance=one.id)
     return shares
 
 
@@ -357,12 +357,12 @@ def _make_answers(chunk: Chunk) -> list[dict[str, Any]]:
     """
     settings, model = chunk.settings, chunk.model
     if settings.operators != ("remove",):
-        words = f"expected remove alone, since {model.description} answers to what is left"
-        raise DataError(f"`erase` {','.join(settings.operators)}: {words}", rule="unsupported")
+        message = f"expected remove alone, since {model.description} answers to what is left"
+        raise DataError(f"`erase` {','.join(settings.operators)}: {message}", rule="unsupported")
     if settings.target != "predicted" or settings.method == RationaleSource.SPANS:
         option = "`rationales`" if settings.method == RationaleSource.SPANS else f"`target` {settings.target}"
-        words = f"{option}: {model.description} answers with words, and has no labels' probabilities"
-        raise DataError(words, rule="unsupported")
+        message = f"{option}: {model.description} answers with words, and has no labels' probabilities"
+        raise DataError(message, rule="unsupported")
     chunk.targets = [0] * len(chunk.encoded)
     chunk.scores = _compute_token_scores(chunk)
     predictions = []

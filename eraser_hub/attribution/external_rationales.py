@@ -44,8 +44,8 @@ class GoldRationales:
         every = list(instances)
         size, marked = len(every), sum(1 for _ in self.attach_all(every))
         if not marked:
-            words = f"`rationales` human: none of {size} instances has a human rationale"
-            raise DataError(words, rule="span-missing")
+            message = f"`rationales` human: none of {size} instances has a human rationale"
+            raise DataError(message, rule="span-missing")
         return "" if marked == size else f"{size - marked} of {size} instances without a human rationale, left out"
 
 
@@ -70,16 +70,16 @@ class ExternalFile(ABC):
     def __init__(self, path: Path) -> None:
         self.path = path
         if path.suffix not in FORMATS:
-            words = f"expected a file ending in {' or '.join(FORMATS)}, found {shown(path.name)}"
-            raise DataError(words, argument=self.what, rule="file-name")
+            message = f"expected a file ending in {' or '.join(FORMATS)}, found {shown(path.name)}"
+            raise DataError(message, argument=self.what, rule="file-name")
         if not path.is_file():
             raise DataError("no such file", argument=self.what, rule="file-missing", file=path)
         self.digest = file_digest(path, hashlib.blake2b(digest_size=6))
         self._documents: dict[str, tuple[int, dict[str, Any]]] = {}
         for number, identity, documents in self._rows(path):
             if identity in self._documents:
-                words = "expected each id once, found it again"
-                raise DataError(words, rule="id-twice", file=path, line=number, instance=identity)
+                message = "expected each id once, found it again"
+                raise DataError(message, rule="id-twice", file=path, line=number, instance=identity)
             self._documents[identity] = number, documents
 
     def _rows(self, path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
@@ -92,11 +92,11 @@ class ExternalFile(ABC):
             for place, one in enumerate(prediction.rationales):
                 docid, values = str(one.docid), getattr(one, self.field)
                 if values is None:
-                    words = f"expected {self.what}, found none"
-                    raise DataError(words, rule="key-missing", **where, field=f"rationales[{place}].{self.field}")
+                    message = f"expected {self.what}, found none"
+                    raise DataError(message, rule="key-missing", **where, field=f"rationales[{place}].{self.field}")
                 if docid in documents:
-                    words = f"expected each document once, found {shown(docid)} again"
-                    raise DataError(words, rule="document-twice", **where, field=f"rationales[{place}].docid")
+                    message = f"expected each document once, found {shown(docid)} again"
+                    raise DataError(message, rule="document-twice", **where, field=f"rationales[{place}].docid")
                 documents[docid] = values
             yield number, identity, documents
 
@@ -122,12 +122,12 @@ class ExternalFile(ABC):
                 wrong += 1
                 errors = [*errors, error][:MOST_SHOWN]  # all are counted, only so many are shown
         if ids.isdisjoint(self._documents):
-            words = "expected the split's instances, none of its ids occur: another corpus or split?"
-            raise DataError(words, rule="id-unknown", file=self.path)
+            message = "expected the split's instances, none of its ids occur: another corpus or split?"
+            raise DataError(message, rule="id-unknown", file=self.path)
         others = [] if partly else [identity for identity in self._documents if identity not in ids]
         for identity in others[:MOST_SHOWN]:
-            words, (line, _) = "expected an instance of the split, found another", self._documents[identity]
-            errors.append(DataError(words, rule="id-unknown", file=self.path, line=line, instance=identity))
+            message, (line, _) = "expected an instance of the split, found another", self._documents[identity]
+            errors.append(DataError(message, rule="id-unknown", file=self.path, line=line, instance=identity))
         if errors:
             total = wrong + len(others)
             raise errors[0] if total == 1 else DataErrors(errors, total)
@@ -189,10 +189,10 @@ class ExternalSpans(ExternalFile):
                 if not before <= start < end <= len(tokens):
                     overlaps = 0 <= start < before
                     rule: Rule = "span-bounds" if end > len(tokens) else "span-overlap" if overlaps else "span-order"
-                    words = (
+                    message = (
                         f"expected spans apart from each other within the {len(tokens)} tokens of {shown(name)}, found "
                     )
-                    raise DataError(words + shown([start, end]), rule=rule, instance=instance.id, field=HARD_FIELD)
+                    raise DataError(message + shown([start, end]), rule=rule, instance=instance.id, field=HARD_FIELD)
                 before = end
             flags.append(tuple(mask(spans, len(tokens))))
         return replace(instance, rationale=tuple(flags))
@@ -207,11 +207,11 @@ class ExternalIndices(ExternalFile):
         for number, row in plain_rows(path):
             identity, sequences = row.get("id"), row.get(self.field)
             if isinstance(identity, bool) or not isinstance(identity, (str, int)):
-                words = f"expected a string or an integer, found {shown(identity)}"
-                raise DataError(words, rule="type", file=path, line=number, field="id")
+                message = f"expected a string or an integer, found {shown(identity)}"
+                raise DataError(message, rule="type", file=path, line=number, field="id")
             if not isinstance(sequences, list):
-                words = f"expected a list of indices for each sequence, found {shown(sequences)}"
-                raise DataError(words, rule="type", file=path, line=number, instance=identity, field=self.field)
+                message = f"expected a list of indices for each sequence, found {shown(sequences)}"
+                raise DataError(message, rule="type", file=path, line=number, instance=identity, field=self.field)
             yield number, str(identity), {f"sequence_{at}": indices for at, indices in enumerate(sequences)}
 
     def _attach_checked(self, instance: Instance, documents: Mapping[str, Any]) -> Instance:
@@ -263,8 +263,8 @@ class KnownBounds:
             DataError: the file has none for it.
         """
         if instance.id not in self._bounds:
-            words = "`aopc_bounds_from`: expected bounds for each instance"
-            raise DataError(words, rule="id-missing", file=self.path, instance=instance.id)
+            message = "`aopc_bounds_from`: expected bounds for each instance"
+            raise DataError(message, rule="id-missing", file=self.path, instance=instance.id)
         return replace(instance, aopc_bounds=self._bounds[instance.id])
 
 
@@ -289,8 +289,8 @@ def attach_scores(instance: Instance, scores: Sequence[Sequence[float] | NDArray
         try:
             row = tuple(to_array(values).tolist()) if len(values) else ()
         except (TypeError, ValueError):
-            words = f"expected numbers, found {shown(values)}"
-            raise DataError(words, rule="type", instance=instance.id, field="scores") from None
+            message = f"expected numbers, found {shown(values)}"
+            raise DataError(message, rule="type", instance=instance.id, field="scores") from None
         if len(row) != len(tokens) or not np.isfinite(row).all():
             raise DataError(
                 f"expected {len(tokens)} finite scores for the tokens of {shown(name)}, found {len(row)}"

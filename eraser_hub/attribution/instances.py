@@ -112,8 +112,8 @@ class Instance:
             DataError: the instance carries no rationale.
         """
         if self.rationale is None:
-            words = "expected a human rationale to train or evaluate on, found none"
-            raise DataError(words, rule="span-missing", instance=self.id)
+            message = "expected a human rationale to train or evaluate on, found none"
+            raise DataError(message, rule="span-missing", instance=self.id)
         whole = self.only([flag for document in self.rationale for flag in document])
         return replace(whole, rationale=None, evidence_documents=(), scores=None)
 
@@ -156,13 +156,13 @@ def _read_documents(row: Mapping[str, Any], instance: str) -> tuple[tuple[str, .
     for number, document in enumerate(_check_type(row["documents"], LIST, instance, "documents")):
         field = f"documents[{number}]"
         if not isinstance(document, Mapping) or not isinstance(document.get("docid"), str):
-            words = f"expected docid and text, found {shown(document)}"
-            raise DataError(words, rule="type", instance=instance, field=field)
+            message = f"expected docid and text, found {shown(document)}"
+            raise DataError(message, rule="type", instance=instance, field=field)
         name, text = document["docid"], document.get("text")
         text = _check_type(text, STRING, instance, f"{field}.text")
         if name in names:
-            words = f"expected each document once, found {shown(name)} again"
-            raise DataError(words, rule="document-twice", instance=instance, field=field)
+            message = f"expected each document once, found {shown(name)} again"
+            raise DataError(message, rule="document-twice", instance=instance, field=field)
         names.append(name)
         documents.append(sentences_of(text))
     return tuple(names), documents
@@ -178,14 +178,14 @@ def _to_rationale(groups: object, names: Sequence[str], documents: Sequence[Sequ
             docid = evidence.get("docid") if isinstance(evidence, Mapping) else None
             if not isinstance(docid, str) or docid not in spans:
                 known = ", ".join(map(shown, names[:10]))
-                words = f"expected a span in one of the documents {known}, found {shown(evidence)}"
-                raise DataError(words, rule="document-unknown", instance=instance, field=field)
+                message = f"expected a span in one of the documents {known}, found {shown(evidence)}"
+                raise DataError(message, rule="document-unknown", instance=instance, field=field)
             start, end = evidence.get("start_token"), evidence.get("end_token")
             if not (isinstance(start, int) and isinstance(end, int) and 0 <= start <= end <= sizes[docid]):
-                words = (
+                message = (
                     f"expected 0 <= start_token <= end_token <= {sizes[docid]}, found {shown(start)} and {shown(end)}"
                 )
-                raise DataError(words, rule="span-bounds", instance=instance, field=field)
+                raise DataError(message, rule="span-bounds", instance=instance, field=field)
             spans[docid].append((start, end))
     return tuple(tuple(mask(spans[name], sizes[name])) for name in names)
 
@@ -196,8 +196,8 @@ def flag_members(sets: object, size: int, instance: str, field: str) -> tuple[bo
     for number, members in enumerate(_check_type(sets, LIST, instance, field)):
         for place in _check_type(members, LIST, instance, f"{field}[{number}]"):
             if not isinstance(place, int) or not 0 <= place < size:
-                words = f"expected the index of one of {size} tokens, found {shown(place)}"
-                raise DataError(words, rule="span-bounds", instance=instance, field=f"{field}[{number}]")
+                message = f"expected the index of one of {size} tokens, found {shown(place)}"
+                raise DataError(message, rule="span-bounds", instance=instance, field=f"{field}[{number}]")
             flags[place] = True
     return tuple(flags)
 
@@ -266,9 +266,9 @@ def read_tokens_row(row: Mapping[str, Any], label_names: Sequence[str] = ()) -> 
     if flags is not None:
         others = [flag for flag in _check_type(flags, LIST, identity, "rationale_mask") if flag not in (0, 1)]
         if others or len(flags) != len(tokens):
-            words = f"expected one flag, 0 or 1, for each of {len(tokens)} tokens, found "
-            words = words + (shown(others[0]) if others else str(len(flags)))
-            raise DataError(words, rule="choice" if others else "length", instance=identity, field="rationale_mask")
+            message = f"expected one flag, 0 or 1, for each of {len(tokens)} tokens, found "
+            message = message + (shown(others[0]) if others else str(len(flags)))
+            raise DataError(message, rule="choice" if others else "length", instance=identity, field="rationale_mask")
     label = label_name(row.get("label"), label_names, instance=identity)
     rationale = None if flags is None else (tuple(map(bool, flags)),)
     return Instance(identity, (), (identity,), (tokens,), label, rationale)

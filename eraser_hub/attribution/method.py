@@ -41,14 +41,14 @@ class Setting(NamedTuple):
         number = kind is float and isinstance(value, int) and not isinstance(value, bool)
         rule: Rule = "option-value"
         if type(value) is not kind and not number:
-            words, rule = f"a value of type {kind.__name__}", "type"
+            message, rule = f"a value of type {kind.__name__}", "type"
         elif self.choices and value not in self.choices:
-            words = f"one of {', '.join(map(str, self.choices))}"
+            message = f"one of {', '.join(map(str, self.choices))}"
         elif self.least is not None and not value >= self.least:
-            words = f"at least {self.least:g}"
+            message = f"at least {self.least:g}"
         else:
             return
-        raise DataError(f"expected {words}, found {shown(value)}", argument=name, rule=rule)
+        raise DataError(f"expected {message}, found {shown(value)}", argument=name, rule=rule)
 
     def parsed(self, text: str) -> Any:
         """Return a value from its text; the text where it is none of the type, which :meth:`check` refuses."""

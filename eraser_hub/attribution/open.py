@@ -116,16 +116,16 @@ def open_model(
         DataError: an unknown task, nothing there, an unknown file, a pickle without ``trust_pickle``, missing packages.
     """
     if task not in get_args(Task):
-        words = f"expected one of {', '.join(get_args(Task))}; found {shown(task)}"
-        raise DataError(words, rule="option-value", field="task")
+        message = f"expected one of {', '.join(get_args(Task))}; found {shown(task)}"
+        raise DataError(message, rule="option-value", field="task")
     if isinstance(model, Adapter):
         return model
     facts = make_opening(model).facts
     asks = facts.get("uses_query") if uses_query is None else uses_query
     opening = Opening(model, facts, task, trust_pickle, trust_remote_code, asks, window, device, precision)
     if opening.path is not None and (opening.path / CHECKPOINT_DIR / SAVING).exists():
-        words = "expected a model, found one whose training was stopped while it was written: train again"
-        raise DataError(words, rule="model", file=opening.path)
+        message = "expected a model, found one whose training was stopped while it was written: train again"
+        raise DataError(message, rule="model", file=opening.path)
     return find_opener(opening).open(opening)
 
 

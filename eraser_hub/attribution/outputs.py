@@ -53,8 +53,8 @@ def check_format(out: Path, partial: Path | None = None) -> None:
             as the dataset's own (a result has its ``OUT.run.json``, a stopped run its ``OUT.partial``).
     """
     if out.suffix not in FORMATS:
-        words = f"expected a file ending in {' or '.join(FORMATS)}, found {shown(out.name)}"
-        raise DataError(words, argument="out", rule="file-name")
+        message = f"expected a file ending in {' or '.join(FORMATS)}, found {shown(out.name)}"
+        raise DataError(message, argument="out", rule="file-name")
     if out.is_dir():
         raise DataError("expected a file, found a folder", argument="out", rule="file-kind", file=out)
     partial = partial or get_partial_path(out)

@@ -252,11 +252,11 @@ def explain(
 def _check_engine(config: ExplainConfig, settings: ExplainSettings, engine: str) -> None:
     """Refuse an unknown engine, and a masked language model of which the settings know nothing."""
     if engine not in get_args(Engine):
-        words = f"expected one of {', '.join(get_args(Engine))}; found {engine!r}"
-        raise DataError(words, argument="engine", rule="option-value")
+        message = f"expected one of {', '.join(get_args(Engine))}; found {engine!r}"
+        raise DataError(message, argument="engine", rule="option-value")
     if bool(config.infill) != bool(settings.infill):
-        words = "expected of the job and of the settings, found of one alone"
-        raise DataError(words, argument="infill", rule="option-conflict")
+        message = "expected of the job and of the settings, found of one alone"
+        raise DataError(message, argument="infill", rule="option-conflict")
 
 
 def find_result_paths(settings: ExplainSettings, out: Path) -> dict[str, Path]:
@@ -457,18 +457,18 @@ def plan_runs(arguments: ExplainArguments, values: Mapping[str, Any]) -> Configu
     sources = {"method": methods, **{name: values.get(name) for name in ("scores", "rationales")}}
     together = [name for name, value in sources.items() if value]
     if len(together) > 1:
-        words = f"expected {' or '.join(f'`{name}`' for name in together)}, found both"
-        raise UsageError(words, rule="option-conflict", argument=together[1])
+        message = f"expected {' or '.join(f'`{name}`' for name in together)}, found both"
+        raise UsageError(message, rule="option-conflict", argument=together[1])
     if out.suffix not in FORMATS:
-        words = f"expected a file ending in {' or '.join(FORMATS)}"
-        raise UsageError(words, rule="option-value", argument="out")
+        message = f"expected a file ending in {' or '.join(FORMATS)}"
+        raise UsageError(message, rule="option-value", argument="out")
     classes = [METHODS.find(method, argument="method") for method in methods]
     if draws > 1 and [one.drawn for one in classes] != [True]:
-        words = f"only `method` random is drawn; {', '.join(methods) or 'another'} gives one result"
-        raise UsageError(words, rule="option-conflict", argument="draws")
+        message = f"only `method` random is drawn; {', '.join(methods) or 'another'} gives one result"
+        raise UsageError(message, rule="option-conflict", argument="draws")
     if len(set(methods)) < len(methods):
-        words = f"expected each method once, found {', '.join(methods)}"
-        raise UsageError(words, rule="option-value", argument="method")
+        message = f"expected each method once, found {', '.join(methods)}"
+        raise UsageError(message, rule="option-value", argument="method")
     of_job = {name: values[name] for name in ExplainConfig.__dataclass_fields__.keys() & values}
     options = {name: value for name, value in values.items() if name not in of_job}
     for measure in find_measures(arguments.measure):
@@ -503,8 +503,8 @@ def find_measures(names: Sequence[str]) -> list[type[Measure]]:
     for name in names:
         fitting = [one for one in MEASURES if one == name] or [one for one in MEASURES if one.startswith(name)]
         if len(fitting) != 1:
-            words = f"expected one of {', '.join(fitting or MEASURES)}, found {name!r}"
-            raise UsageError(words, rule="option-value", argument="measure")
+            message = f"expected one of {', '.join(fitting or MEASURES)}, found {name!r}"
+            raise UsageError(message, rule="option-value", argument="measure")
         measures.append(MEASURES[fitting[0]])
     return measures
 

@@ -151,8 +151,8 @@ class Runner:
     ) -> tuple[list[Encoded], list[Erased]]:
         """Make instances of infilled inputs, one for equal ones; whole inputs stay as they are."""
         if self.infiller is None:
-            words = f"`erase` {INFILL}: expected a masked language model (`infill`), found none"
-            raise DataError(words, rule="option-missing")
+            message = f"`erase` {INFILL}: expected a masked language model (`infill`), found none"
+            raise DataError(message, rule="option-missing")
         whole, inputs, number_of = list(encoded), list[Erased](), dict[tuple[int, bytes], int]()
         pending: list[tuple[Instance, NDArray[np.bool_]]] = []
         for one in erased:
@@ -313,14 +313,14 @@ def check_probabilities(output: object, ids: Sequence[str], classes: int, whose:
     try:
         values, rows = to_array(output), len(ids)
     except (TypeError, ValueError):
-        words = f"{whose}: expected an array of numbers (inputs, labels), found {type(output).__name__}"
-        raise DataError(words, rule="model-output", instance=ids[0]) from None
+        message = f"{whose}: expected an array of numbers (inputs, labels), found {type(output).__name__}"
+        raise DataError(message, rule="model-output", instance=ids[0]) from None
     if values.ndim != 2 or len(values) != rows:
-        words = f"{whose}: expected probabilities of shape ({rows}, {classes}), found {values.shape}"
-        raise DataError(words, rule="model-output", instance=ids[0])
+        message = f"{whose}: expected probabilities of shape ({rows}, {classes}), found {values.shape}"
+        raise DataError(message, rule="model-output", instance=ids[0])
     if values.shape[1] != classes:
-        words = f"{whose}: expected {classes} labels as in the dataset, found {values.shape[1]} in its output"
-        raise DataError(words, rule="model-output", instance=ids[0])
+        message = f"{whose}: expected {classes} labels as in the dataset, found {values.shape[1]} in its output"
+        raise DataError(message, rule="model-output", instance=ids[0])
     finite = np.isfinite(values).all(axis=1)
     if not finite.all():
         raise DataError(
@@ -332,7 +332,7 @@ def check_probabilities(output: object, ids: Sequence[str], classes: int, whose:
     bad = (least < 0) | (np.abs(sums - 1) > SUM_TOLERANCE)
     if bad.any():
         row = int(bad.argmax())
-        words = f"{least[row]:.4g}" if least[row] < 0 else f"a row that sums to {sums[row]:.4g}"
-        words = f"{whose}: expected non-negative probabilities that sum to 1, found {words}"
-        raise DataError(words, rule="model-output", instance=ids[row])
+        message = f"{least[row]:.4g}" if least[row] < 0 else f"a row that sums to {sums[row]:.4g}"
+        message = f"{whose}: expected non-negative probabilities that sum to 1, found {message}"
+        raise DataError(message, rule="model-output", instance=ids[row])
     return values

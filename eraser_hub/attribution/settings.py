@@ -177,8 +177,8 @@ class ExplainSettings:
             methods = " or ".join(name for name, one in METHODS.items() if one.erases_units)
             measures = sorted((one for one in MEASURES.values() if one.erases_units), key=_find_measure_place)
             options = ", ".join([f"`method` {methods}", *(f"`{measure.enabled_by}`" for measure in measures)])
-            words = f"`units` {self.units}: expected beside one of {options}; all else goes by tokens"
-            raise DataError(words, rule="option-conflict")
+            message = f"`units` {self.units}: expected beside one of {options}; all else goes by tokens"
+            raise DataError(message, rule="option-conflict")
         object.__setattr__(self, "more", dict(self._complete_settings()))
 
     def _rules(self) -> Iterator[tuple[str, bool, str, object]]:
@@ -212,8 +212,8 @@ class ExplainSettings:
         own = {name: setting for part in parts if part is not None for name, setting in part.settings.items()}
         for name in self.more:
             if name not in own and name not in find_declared_settings():
-                words = f"expected a setting of the method or of a measure, found {shown(name)}"
-                raise DataError(words, argument="more", rule="key-unknown")
+                message = f"expected a setting of the method or of a measure, found {shown(name)}"
+                raise DataError(message, argument="more", rule="key-unknown")
         for name, setting in own.items():
             value = self.more.get(name, setting.default)
             setting.check(name, value)
@@ -326,8 +326,8 @@ class ExplainSettings:
         for name in (*(one.enabled_by for one in self.measures), "random_draws", "fidelity_trials"):
             value = getattr(self, name, None) or self.more.get(name)
             if value and value != find_preset(self.paper).settings.get(name):
-                words = "the perturbation benchmark's results have no place for it"
-                raise DataError(words, argument=name, rule="unsupported")
+                message = "the perturbation benchmark's results have no place for it"
+                raise DataError(message, argument=name, rule="unsupported")
         return replace(self, bins=(), fidelity_trials=0)
 
 
@@ -356,8 +356,8 @@ def parse_settings(pairs: Iterable[str]) -> dict[str, Any]:
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals or name not in declared:
-            words = f"one of {', '.join(declared)}, found {name!r}" if equals else f"NAME=VALUE, found {pair!r}"
-            raise UsageError(f"expected {words}", rule="option-value", argument="more")
+            message = f"one of {', '.join(declared)}, found {name!r}" if equals else f"NAME=VALUE, found {pair!r}"
+            raise UsageError(f"expected {message}", rule="option-value", argument="more")
         values[name] = declared[name].parsed(text)
     return values
 
@@ -371,8 +371,8 @@ def find_preset(paper: str) -> Preset:
     from eraser_hub.papers.presets import PRESETS, preset
 
     if paper not in ("", *PRESETS):
-        words = f"expected one of {', '.join(PRESETS)}, found {shown(paper)}"
-        raise UsageError(words, argument="paper", rule="option-value")
+        message = f"expected one of {', '.join(PRESETS)}, found {shown(paper)}"
+        raise UsageError(message, argument="paper", rule="option-value")
     return preset(paper)
 
 
@@ -397,8 +397,8 @@ def build_settings(paper: str, config: str, embeddings: bool, selects: bool = Fa
     declared = find_declared_settings() if unknown else {}
     for name in unknown:
         if name not in declared:
-            words = f"expected settings among {', '.join(names)}; found {shown(name)}"
-            raise DataError(words, rule="key-unknown")
+            message = f"expected settings among {', '.join(names)}; found {shown(name)}"
+            raise DataError(message, rule="key-unknown")
     more = {**(options.pop("more", None) or {}), **{name: options.pop(name) for name in unknown}}
     values: dict[str, Any] = {**chosen.settings, "paper": paper}
     values["method"] = (

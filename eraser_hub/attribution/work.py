@@ -221,6 +221,7 @@ class ChunkWorker:
             self.error, self.rule = str(error), error.rule
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
+        """Explain the chunk of a batch."""
         lines, facts = list[str](), dict[str, Any]()
         if not self.error:
             try:

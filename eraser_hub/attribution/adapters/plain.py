@@ -44,8 +44,8 @@ def erase_tokens(
         return [token for token, stays in zip(tokens, kept, strict=True) if stays]
     substitute = mask if erase == "mask" else pad
     if substitute is None:
-        words = f"`erase` {erase}: the model has no {erase} token; use `erase` remove"
-        raise DataError(words, rule="unsupported")
+        message = f"`erase` {erase}: the model has no {erase} token; use `erase` remove"
+        raise DataError(message, rule="unsupported")
     return [token if stays else substitute for token, stays in zip(tokens, kept, strict=True)]
 
 
@@ -60,15 +60,15 @@ class PlainModel(Adapter):
     def __init__(self, model: ProbabilityModel, *, uses_query: bool = False) -> None:
         super().__init__()
         if not callable(getattr(model, "predict_proba", None)):
-            words = f"expected a model with predict_proba(token lists), found {type(model).__name__}"
-            raise DataError(words, rule="model")
+            message = f"expected a model with predict_proba(token lists), found {type(model).__name__}"
+            raise DataError(message, rule="model")
         self.model, self.uses_query = model, uses_query
         self.description = type(model).__name__
         names: Any = getattr(model, "label_names", None)
         names = getattr(model, "classes_", ()) if names is None else names
         if callable(names) or isinstance(names, str):
-            words = f"{self.description}.label_names: expected a list of names, found {shown(names)}"
-            raise DataError(words, rule="model")
+            message = f"{self.description}.label_names: expected a list of names, found {shown(names)}"
+            raise DataError(message, rule="model")
         self.label_names = tuple(map(str, names))
         self._separate = "queries" in inspect.signature(model.predict_proba).parameters
 

@@ -66,8 +66,8 @@ def open_subwords(tokenizer: str | Path, longest: int) -> Subwords:
     try:
         return Subwords(transformers.AutoTokenizer.from_pretrained(tokenizer, trust_remote_code=False), longest)
     except Exception as error:  # transformers raises many kinds; its first line names what is missing
-        words = f"cannot open the tokenizer: {first_line(error)}; without a network name a folder"
-        raise DataError(words, argument="tokenizer", rule="model", file=tokenizer) from error
+        message = f"cannot open the tokenizer: {first_line(error)}; without a network name a folder"
+        raise DataError(message, argument="tokenizer", rule="model", file=tokenizer) from error
 
 
 def load_pipeline(path: Path, trust_pickle: bool = False) -> Any:
@@ -96,8 +96,8 @@ def load_pipeline(path: Path, trust_pickle: bool = False) -> Any:
         except DataError:
             raise
         except Exception as error:  # skops raises many kinds on a broken file
-            words = f"not a readable skops file: {first_line(error)}"
-            raise DataError(words, rule="file-unreadable", file=path) from error
+            message = f"not a readable skops file: {first_line(error)}"
+            raise DataError(message, rule="file-unreadable", file=path) from error
     elif path.suffix in (".joblib", ".pkl", ".pickle"):
         if not trust_pickle:
             raise DataError(
@@ -115,8 +115,8 @@ def load_pipeline(path: Path, trust_pickle: bool = False) -> Any:
     else:
         raise DataError("expected a model file ending in .skops, .joblib or .pkl", rule="file-name", file=path)
     if not hasattr(model, "predict_proba"):
-        words = f"expected a classifier with predict_proba, found {type(model).__name__}"
-        raise DataError(words, rule="model", file=path)
+        message = f"expected a classifier with predict_proba, found {type(model).__name__}"
+        raise DataError(message, rule="model", file=path)
     for tree in find_trees(model):
         check_tree(tree, path)
     return model
@@ -164,8 +164,8 @@ def check_tree(tree: Any, path: Path) -> None:
         and bool(np.all((feature[inner] >= 0) & (feature[inner] < tree.n_features)))
     )
     if not good:
-        words = "a decision tree's nodes point outside the tree: the file is broken or made to crash"
-        raise DataError(words, rule="model", file=path)
+        message = "a decision tree's nodes point outside the tree: the file is broken or made to crash"
+        raise DataError(message, rule="model", file=path)
 
 
 def predicts_on_strings(model: Any) -> bool:

@@ -35,8 +35,8 @@ class TransformerOpener(Opener):
         """Return the model behind the one interface."""
         path, facts, name = opening.path, opening.facts, str(opening.model)
         if path is not None and path.is_dir() and not (path / "config.json").is_file():
-            words = "expected model.skops (eraser-hub train) or config.json (transformers), found neither"
-            raise DataError(words, rule="file-missing", file=path)
+            message = "expected model.skops (eraser-hub train) or config.json (transformers), found neither"
+            raise DataError(message, rule="file-missing", file=path)
         if path is not None and not path.is_dir() and is_path_like(name):
             raise DataError("no such model file or folder", rule="file-missing", file=path)
         need("torch", "transformers")

@@ -80,8 +80,8 @@ def draw_training_texts(config: ExplainConfig, settings: Any) -> Split:
     rows = open_split(config.dataset, config.config, config.distribution_split)
     sample = rows.sample(settings.distribution_texts, settings.seed)
     if sum(1 for _ in islice(sample.instances(), 2)) < 2:
-        words = f"expected two texts or more in split {config.distribution_split}, found fewer"
-        raise DataError(words, rule="empty", file=config.dataset, argument="distribution_texts")
+        message = f"expected two texts or more in split {config.distribution_split}, found fewer"
+        raise DataError(message, rule="empty", file=config.dataset, argument="distribution_texts")
     return sample
 
 

@@ -28,8 +28,8 @@ def read_instance(row: Mapping[str, Any]) -> Instance:
     if "documents" in row:
         return READERS["eraser"](row)
     if "tokens" not in row:
-        words = f"expected documents (eraser) or tokens, found the columns {shown(sorted(row))}"
-        raise DataError(words, rule="key-missing")
+        message = f"expected documents (eraser) or tokens, found the columns {shown(sorted(row))}"
+        raise DataError(message, rule="key-missing")
     nested = any(isinstance(each, (list, tuple)) for each in row["tokens"] or ())
     return READERS["perturbation" if nested else "tokens"](row)
 

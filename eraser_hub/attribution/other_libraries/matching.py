@@ -69,13 +69,13 @@ def find_token_spans(tokens: Sequence[str], raw: str) -> list[Span]:
     for number, token in enumerate(tokens):
         start = raw.find(token, end)
         if start < 0 or raw[end:start].strip():
-            words = f"expected the text that was scored to go on with token {number}, {shown(token)}, found "
-            raise DataError(words + shown(raw[end : end + SEEN].strip()), rule="span-text")
+            message = f"expected the text that was scored to go on with token {number}, {shown(token)}, found "
+            raise DataError(message + shown(raw[end : end + SEEN].strip()), rule="span-text")
         end = start + len(token)
         spans.append((start, end))
     if raw[end:].strip():
-        words = f"expected the text that was scored to end with its last token, found {shown(raw[end:][:SEEN])}"
-        raise DataError(words, rule="span-text")
+        message = f"expected the text that was scored to end with its last token, found {shown(raw[end:][:SEEN])}"
+        raise DataError(message, rule="span-text")
     return spans
 
 
@@ -142,8 +142,8 @@ def _find_further_on(piece: str, text: MatchedText, place: int, unknown: int) ->
     if not any(list_spellings(piece, text.by_bytes)):
         return "", place  # a lone accent or blank: nothing of the text
     rest = text.characters[place : place + SEEN]
-    words = f"expected pieces of the text, found {shown(piece)} where it goes on with {shown(rest)}"
-    raise DataError(words, rule="span-text")
+    message = f"expected pieces of the text, found {shown(piece)} where it goes on with {shown(rest)}"
+    raise DataError(message, rule="span-text")
 
 
 def _share(spans: list[Span | None], waiting: Sequence[int], starts: Sequence[int], span: Span) -> None:

@@ -60,8 +60,8 @@ def read_result(result: Any, label: Label) -> ForeignScores:
     if isinstance(result, (list, tuple)) and len(result) == 1:
         return read_result(result[0], label)
     if isinstance(result, (list, tuple)) and any(matches(one) for one in result[:1] for matches, _ in READERS):
-        words = f"expected the result of one text, found {len(result)}: take one of them, result[0]"
-        raise DataError(words, rule="length")
+        message = f"expected the result of one text, found {len(result)}: take one of them, result[0]"
+        raise DataError(message, rule="length")
     return _read_places(result)
 
 
@@ -83,11 +83,11 @@ def _read_places(result: Any) -> ForeignScores:
     if values.ndim == 2:
         values = values.sum(axis=-1)
     if values.ndim != 1:
-        words = (
+        message = (
             "expected a result of captum, ferret, inseq, interpreto, lime, shap or transformers-interpret for one text"
         )
-        words = f"{words}, found {shown(type(result).__name__)}" + (f" {values.shape}" if values.ndim else "")
-        raise DataError(words, rule="type")
+        message = f"{message}, found {shown(type(result).__name__)}" + (f" {values.shape}" if values.ndim else "")
+        raise DataError(message, rule="type")
     return ForeignScores(values)
 
 
@@ -98,9 +98,11 @@ def _choose_label(names: Sequence[Any], count: int | None, label: Label) -> Any:
     if label is None and len(known) == 1:
         place = 0
     if place is None or not 0 <= place < len(known):
-        words = "a label, as there are several" if label is None else "one of the labels"
-        words = f"expected {words} ({', '.join(map(shown, known))}), found {'none' if label is None else shown(label)}"
-        raise DataError(words, rule="label-missing" if label is None else "label-unknown")
+        message = "a label, as there are several" if label is None else "one of the labels"
+        message = (
+            f"expected {message} ({', '.join(map(shown, known))}), found {'none' if label is None else shown(label)}"
+        )
+        raise DataError(message, rule="label-missing" if label is None else "label-unknown")
     return known[place] if names and count is None else place
 
 
@@ -110,8 +112,8 @@ def _read_shap(result: Any, label: Label) -> ForeignScores:
     names = getattr(result, "output_names", None)
     if not isinstance(data[0], str) if len(data) else False:
         if len(data) != 1:
-            words = f"expected the result of one text, found {len(data)}: take one of them, result[0]"
-            raise DataError(words, rule="length")
+            message = f"expected the result of one text, found {len(data)}: take one of them, result[0]"
+            raise DataError(message, rule="length")
         values, data = values[0], data[0]
     numbers = to_array(values)
     if numbers.ndim == 2:
@@ -145,9 +147,9 @@ def _read_inseq(result: Any, label: Label) -> ForeignScores:
     """
     if hasattr(result, "sequence_attributions"):
         if len(result.sequence_attributions) != 1:
-            words = "expected the result of one text, found"
-            words = f"{words} {len(result.sequence_attributions)}: take one of .sequence_attributions"
-            raise DataError(words, rule="length")
+            message = "expected the result of one text, found"
+            message = f"{message} {len(result.sequence_attributions)}: take one of .sequence_attributions"
+            raise DataError(message, rule="length")
         result = result.sequence_attributions[0]
     pieces, values = result.source, result.source_attributions
     if values is None:  # a model that continues its prompt

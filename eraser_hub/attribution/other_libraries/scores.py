@@ -66,8 +66,8 @@ def token_scores(
         pieces = len(scored.pieces or scored.spans)
         raise DataError(f"expected a score for each of {pieces} pieces, found {len(scored.values)}", rule="length")
     if not np.isfinite(scored.values).all():
-        words = f"expected finite scores, found {np.count_nonzero(~np.isfinite(scored.values))} that are not"
-        raise DataError(words, rule="range")
+        message = f"expected finite scores, found {np.count_nonzero(~np.isfinite(scored.values))} that are not"
+        raise DataError(message, rule="range")
     if scored.raw:
         spans, places = list[Span | None](scored.spans), find_token_spans([*before, *tokens], scored.raw)
     elif tokenizer is not None and getattr(tokenizer, "is_fast", False):
@@ -75,8 +75,8 @@ def token_scores(
     elif scored.pieces or not len(scored.values):
         spans, places = match_pieces(scored.pieces, [*before, *tokens])
     else:
-        words = f"expected a tokenizer to say what the {len(scored.values)} numbers stand for, found none"
-        raise DataError(words, rule="option-missing")
+        message = f"expected a tokenizer to say what the {len(scored.values)} numbers stand for, found none"
+        raise DataError(message, rule="option-missing")
     scores, bare = sum_to_tokens(spans, scored.values.tolist(), places)
     bare = [at - len(before) for at in bare if at >= len(before)]
     if bare and missing is None and not scored.whole:
@@ -114,8 +114,8 @@ def _retokenize(
     encoded = tokenizer(*texts, return_offsets_mapping=True, verbose=False, **more)
     offsets, owners = encoded["offset_mapping"], encoded.sequence_ids()
     if len(offsets) != size:
-        words = f"expected a score for each of {len(offsets)} sub-words of the tokenizer, found {size}"
-        raise DataError(words, rule="length")
+        message = f"expected a score for each of {len(offsets)} sub-words of the tokenizer, found {size}"
+        raise DataError(message, rule="length")
     spans = [
         None if owner is None else (start + owner * shift, end + owner * shift)
         for (start, end), owner in zip(offsets, owners, strict=True)
@@ -152,14 +152,14 @@ def write_scores(
         try:
             values = to_array(next(parts))
         except StopIteration:
-            words = "expected scores for each row, found none"
-            raise DataError(words, rule="score-missing", instance=instance.id) from None
+            message = "expected scores for each row, found none"
+            raise DataError(message, rule="score-missing", instance=instance.id) from None
         except (TypeError, ValueError):
             raise DataError("expected numbers", rule="type", instance=instance.id, field="scores") from None
         bounds = instance.bounds
         if values.shape != (bounds[-1],):
-            words = f"expected {bounds[-1]} scores, one a token, found shape {values.shape}"
-            raise DataError(words, rule="length", instance=instance.id, field="scores")
+            message = f"expected {bounds[-1]} scores, one a token, found shape {values.shape}"
+            raise DataError(message, rule="length", instance=instance.id, field="scores")
         one = attach_scores(instance, [values[start:end] for start, end in pairwise(bounds)])
         rationales = [{"docid": name, SOFT: list(part)} for name, part in zip(one.names, one.scores or (), strict=True)]
         lines.append(orjson.dumps({"annotation_id": one.id, "rationales": rationales}) + b"\n")

@@ -25,8 +25,8 @@ def find_device(name: str | None) -> Any:
         device = torch.device(name)
         torch.zeros(1, device=device).cpu()
     except Exception as error:  # torch raises errors of many types, by device
-        words = f"expected a device of this machine, found {shown(name)}: {first_line(error)}"
-        raise DataError(words, argument="device", rule="device") from error
+        message = f"expected a device of this machine, found {shown(name)}: {first_line(error)}"
+        raise DataError(message, argument="device", rule="device") from error
     return device
 
 
@@ -54,8 +54,8 @@ def half_type(precision: str, device: Any) -> Any:
     import torch
 
     if precision not in PRECISIONS:
-        words = f"expected one of {', '.join(PRECISIONS)}; found {shown(precision)}"
-        raise DataError(words, argument="precision", rule="option-value")
+        message = f"expected one of {', '.join(PRECISIONS)}; found {shown(precision)}"
+        raise DataError(message, argument="precision", rule="option-value")
     if precision == "auto":
         return torch.bfloat16 if supports_bf16(device) else None
     return {"bfloat16": torch.bfloat16, "float16": torch.float16}.get(precision)

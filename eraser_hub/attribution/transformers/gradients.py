@@ -227,7 +227,7 @@ def deeplift(model: Differentiable, logit: Callable[..., Any], embedded: Any, mo
             self.network = model.network
 
         def forward(self, vectors: Any, *values: Any) -> Any:
-            """Return the probabilities of a batch."""
+            """Return the explained logits."""
             return logit(vectors, *values)
 
     try:
@@ -240,8 +240,8 @@ def deeplift(model: Differentiable, logit: Callable[..., Any], embedded: Any, mo
         if is_out_of_memory(error):
             raise
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        words = f"`method` deeplift: {model.description} does not allow it: {reason}"
-        raise DataError(words, rule="unsupported") from error
+        message = f"`method` deeplift: {model.description} does not allow it: {reason}"
+        raise DataError(message, rule="unsupported") from error
     model.notes.largest("largest convergence delta", float(deltas.abs().max()))
     return products.sum(dim=-1)
 
@@ -446,8 +446,10 @@ def compute_attention_scores(model: WindowModel, encoded: Sequence[Pieces]) -> l
             layers = getattr(model.network(**inputs, output_attentions=True), "attentions", None)
         places = inputs["input_ids"].shape[-1]
         if not layers or layers[-1].ndim != 4 or tuple(layers[-1].shape[-2:]) != (places, places):
-            words = f"`method` attention: {model.description} gives no attention weights of every place to every other"
-            raise DataError(words, rule="unsupported")
+            message = (
+                f"`method` attention: {model.description} gives no attention weights of every place to every other"
+            )
+            raise DataError(message, rule="unsupported")
         heads = to_float64(layers[-1].mean(dim=1)).cpu().numpy()
         return [_select_attention(model, windows[number], matrix) for number, matrix in zip(batch, heads, strict=True)]
 

@@ -57,8 +57,8 @@ class Infiller(SequenceModel):
         self.seed, self.passes = seed, 0  # passes: windows that went through the network
         mask = tokenizer.mask_token
         if mask is None or self.words.cut([mask]) != [(tokenizer.mask_token_id,)]:
-            words = f"{self.description} has no mask token, expected a masked language model"
-            raise DataError(words, argument="infill", rule="model")
+            message = f"{self.description} has no mask token, expected a masked language model"
+            raise DataError(message, argument="infill", rule="model")
         self.allowed, self.drawn = self._vocabulary()
         if not len(self.allowed):
             raise DataError(f"no sub-word of {self.description} is a word by itself", argument="infill", rule="model")
@@ -116,8 +116,8 @@ class Infiller(SequenceModel):
                 if not kept[token] and margin > best.get(token, (-1, 0, 0))[0]:
                     best[token] = margin, at, place
         if len(best) < int(np.count_nonzero(~kept)):
-            words = f"{self.description} drops masks of this text"
-            raise DataError(words, argument="infill", rule="model", instance=one.id)
+            message = f"{self.description} drops masks of this text"
+            raise DataError(message, argument="infill", rule="model", instance=one.id)
         chosen: dict[int, list[Gap]] = {}
         for token, (_, at, place) in sorted(best.items()):
             chosen.setdefault(at, []).append(Gap(number, token, place))
@@ -169,8 +169,8 @@ def open_infiller(name: str, seed: int, *, trust_remote_code: bool = False, **ho
 
     def find_class(architecture: str) -> str:
         if not architecture.endswith(("ForMaskedLM", "ForPreTraining")):
-            words = f"expected a masked language model, found {architecture}"
-            raise DataError(words, argument="infill", rule="model", file=name)
+            message = f"expected a masked language model, found {architecture}"
+            raise DataError(message, argument="infill", rule="model", file=name)
         return "AutoModelForMaskedLM"
 
     network, tokenizer, description = open_network(name, trust_remote_code, find_class)

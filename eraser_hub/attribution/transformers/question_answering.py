@@ -95,8 +95,8 @@ class AnswerModel(SequenceModel):
             inside = window.piece >= 0
             first, last, p = find_best_span(start * inside, end * inside)
             if not np.isfinite(p):
-                words = f"{self.description}: its output holds NaN or infinite values"
-                raise DataError(words, rule="model-output", instance=one.instance.id)
+                message = f"{self.description}: its output holds NaN or infinite values"
+                raise DataError(message, rule="model-output", instance=one.instance.id)
             if best is None or p > best[3]:
                 best = (window, first, last, p)
         if best is None:

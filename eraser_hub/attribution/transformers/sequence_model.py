@@ -74,8 +74,8 @@ class SequenceModel(WindowModel):
         self.label_names = tuple(str(names[number]) for number in sorted(names, key=int))
         longest = find_longest_input(network.config, tokenizer)
         if window is not None and not self.words.pair.size + 2 <= window <= longest:
-            words = f"expected {self.words.pair.size + 2} to {longest} sub-words, found {window}"
-            raise DataError(words, argument="window", rule="option-value")
+            message = f"expected {self.words.pair.size + 2} to {longest} sub-words, found {window}"
+            raise DataError(message, argument="window", rule="option-value")
         self.window = window or longest
         self._known: Known = {}
         if network.config.pad_token_id is None:
@@ -180,8 +180,8 @@ class SequenceModel(WindowModel):
         with torch.inference_mode(), self._cast():
             last = self.network(**inputs, output_hidden_states=True).hidden_states[-1]
         if last.shape[:2] != inputs["attention_mask"].shape:
-            words = f"{self.description} has no state for each place of its input"
-            raise DataError(words, argument="distribution_texts", rule="unsupported")
+            message = f"{self.description} has no state for each place of its input"
+            raise DataError(message, argument="distribution_texts", rule="unsupported")
         weights = to_float64(inputs["attention_mask"])[..., None]
         # a text of which nothing is visible has no state of its own: zeros
         means = (to_float64(last) * weights).sum(dim=1).div(weights.sum(dim=1).clamp(min=1))

@@ -112,8 +112,8 @@ class CutWords:
         owners = encoded.sequence_ids() if self.tokenizer.is_fast else self._owners(ids, pair)
         first = [place for place, owner in enumerate(owners) if owner == 0]
         if not first or (pair and 1 not in owners):
-            words = "the tokenizer gives no sub-word for the words 'a' and 'b': it cannot be used with words"
-            raise DataError(words, rule="model")
+            message = "the tokenizer gives no sub-word for the words 'a' and 'b': it cannot be used with words"
+            raise DataError(message, rule="model")
         types = types or [0] * len(ids)
         second = [place for place, owner in enumerate(owners) if owner == 1] if pair else first
         between = slice(first[-1] + 1, second[0] if pair else first[-1] + 1)
