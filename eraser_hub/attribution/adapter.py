@@ -34,7 +34,7 @@ OUT_OF_MEMORY = (
 
 
 class ProbabilityModel(Protocol):
-    """The least a model must do."""
+    """The smallest interface of a model."""
 
     def predict_proba(self, token_lists: list[list[str]]) -> NDArray[np.float64]:
         """Return probabilities, shape (token lists, classes), each row summing to 1."""
@@ -64,7 +64,7 @@ class View:
         keys: for each unit bytes that are equal exactly when the model's inputs are; a document longer than the
             model's window has several units.
         sizes: length of each unit.
-        data: what :meth:`Adapter.forward` reads.
+        data: the input of :meth:`Adapter.forward`.
     """
 
     keys: tuple[bytes, ...]
@@ -157,14 +157,14 @@ class Adapter(ABC):
         has_labels: whether the outputs are labels, which may be named and ordered otherwise than the dataset's.
         gives_answers: whether it answers with words of the text (:meth:`answer_text`) and has no probabilities of
             labels.
-        selects: whether it decides by tokens that it selects itself, and says which (:meth:`selections`).
-        provides: what methods may ask of it: ``probabilities`` (of erased inputs), ``gradients`` of p along its tokens,
+        selects: whether it decides by tokens that it selects itself (:meth:`selections`).
+        provides: capabilities that methods need: ``probabilities`` (of erased inputs), ``gradients`` of p along tokens,
             their ``embeddings``, ``attention``, the ``coefficients`` of a linear model, ``layers`` of a network whose
             modules can be hooked. A name of its own lets a method of its own ask for it.
         notes: counters and sentences for the report.
-        choices: a paper's, of what no option says; set before :meth:`scores` is asked.
+        choices: choices of a paper without an option; set before :meth:`scores` is called.
         outputs: probabilities known so far by their view's key, columns as in ``label_names``; set before
-            :meth:`scores` is asked.
+            :meth:`scores` is called.
     """
 
     label_names: tuple[str, ...] = ()
@@ -227,7 +227,7 @@ class Adapter(ABC):
         return batch_size
 
     def supports(self, method: str) -> bool:
-        """Return whether the model computes a method in :meth:`scores` beside those that need what it provides."""
+        """Return True if :meth:`scores` computes a method whose needs the model does not provide."""
         return False
 
     def scores(

@@ -89,12 +89,12 @@ class TextUnits:
 
 @dataclass(slots=True)
 class Chunk:
-    """Instances on their way to predictions: what methods, measures and the results' formats read.
+    """Instances and their results so far, as methods, measures and the results' formats read them.
 
     Attributes:
         runner: the runner of erased inputs, with one operator.
         encoded: the instances as the model sees them.
-        settings: the run's :class:`settings.ExplainSettings`, which stands above and knows the methods by name.
+        settings: the run's :class:`settings.ExplainSettings`, of a module that imports this one.
         pairs: whether results are the perturbation benchmark's, which keeps sequences apart.
         full: probabilities of the whole inputs, float64 (instances, labels).
         predicted: the labels of these, as indices.

@@ -36,7 +36,7 @@ class Split:
         rows: the rows as ``datasets`` gives them, re-iterable.
         label_names: names of the ClassLabel, () where labels are strings or absent.
         kind: ``"eraser"``, ``"perturbation"`` or ``"tokens"``, see :func:`find_kind`.
-        size: number of rows, None when the dataset does not say.
+        size: number of rows, None if the dataset does not declare it.
         config: the config's name, which looks up kd.
         name: the dataset's folder or Hub id, for messages.
         places: of the rows that are taken; None for all.
@@ -90,7 +90,7 @@ class Split:
         return replace(self, places=chosen, size=len(chosen))
 
     def _refuse_damaged_file(self) -> None:
-        """Raise the error that names the file of a built dataset which cannot be read: datasets does not say which."""
+        """Raise an error that names the unreadable file of a built dataset, which datasets does not name."""
         try:
             files = open_built(self.name or "").files(self.config, str(self.rows.split))
         except (DataError, AttributeError):  # no built dataset, or rows that are in memory
@@ -142,7 +142,7 @@ def open_split(dataset: str | Path, config: str | None, split: str) -> Split:
     that were rebuilt in place.
 
     Raises:
-        DataError: no such folder, config or split; each names what there is.
+        DataError: no such folder, config or split; the message lists the existing ones.
     """
     import datasets
     from datasets.utils.logging import set_verbosity_error

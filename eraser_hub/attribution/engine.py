@@ -1,4 +1,4 @@
-"""From instances to predictions: scores, rationales, erased inputs, and what the model says of them.
+"""From instances to predictions: scores, rationales, erased inputs and their probabilities.
 
 The unit of work is a chunk: a fixed number of neighbouring instances, cut by position in the dataset. A chunk's
 results depend on nothing but the chunk, so a run that is stopped and goes on, or is spread over workers, gives the
@@ -85,7 +85,7 @@ def explain_chunk(
 
 
 def _score(chunk: Chunk) -> None:
-    """Ask the model for the chunk as it is: labels, token scores, rationales."""
+    """Compute labels, token scores and rationales of the whole inputs."""
     settings, model, instances = chunk.settings, chunk.model, chunk.instances
     if settings.method != RationaleSource.SPANS:
         known = settings.target != "predicted"
@@ -126,10 +126,10 @@ def find_target(one: Instance, predicted: int, target: str, model: Adapter) -> i
 
 
 def _compute_token_scores(chunk: Chunk) -> list[NDArray[np.float64]]:
-    """Return the scores of each instance's tokens as they are written, by the method or as they come with it.
+    """Return the scores of each instance's tokens, rounded as they are written.
 
     Raises:
-        DataError: an instance without scores where they come from elsewhere; what the method refuses.
+        DataError: an instance lacks external scores; the model does not allow the method.
     """
     if chunk.settings.method != RationaleSource.SCORES:
         return list(map(round_scores, attribute(chunk)))
@@ -180,7 +180,7 @@ def _normalise_scores(scores: Scores, notes: Notes) -> Scores:
 
 
 def round_scores(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return scores as they are written; minus zero becomes zero."""
+    """Round scores to :data:`DIGITS` digits, as they are written; minus zero becomes zero."""
     return np.asarray([float(f"{value:.{DIGITS}g}") for value in scores], dtype=np.float64) + 0.0
 
 
@@ -353,7 +353,7 @@ def _make_answers(chunk: Chunk) -> list[dict[str, Any]]:
     The answer's own probability has a name of its own: beside ``pred_proba`` the label would have to be a class.
 
     Raises:
-        DataError: a target other than the answer, or rationales that are given: there is nothing to score them by.
+        DataError: a target other than the answer, or external rationales: there is no probability to score them by.
     """
     settings, model = chunk.settings, chunk.model
     if settings.operators != ("remove",):

@@ -31,7 +31,7 @@ DECISIVE_SETTINGS = ("beam", "erase", "paper", "target", "units")  # of these se
 
 
 class GoldRationales:
-    """The instances' own: the union of the gold evidence. Instances without any are left out, and counted."""
+    """The instances' human rationales, the union of the gold evidence; instances without any are left out and counted."""
 
     digest = RationaleSource.HUMAN
 
@@ -50,10 +50,10 @@ class GoldRationales:
 
 
 class ExternalFile(ABC):
-    """A field of a predictions file, held by id.
+    """A field of a predictions file, by id.
 
     Attributes:
-        digest: what stands in the signature.
+        digest: digest of the file, for the signature.
 
     Args:
         path: an ERASER results file, ``.jsonl`` or ``.parquet``; only ``annotation_id`` and, of its ``rationales``,
@@ -105,13 +105,13 @@ class ExternalFile(ABC):
 
         Args:
             instances: the instances.
-            partly: whether there may be something for other instances besides (a ``limit``).
+            partly: whether the file may hold further instances (a ``limit``).
 
         Returns:
             A message for the reader of the results; "" for none.
 
         Raises:
-            DataError: at most ten instances for which something is missing or does not fit, and their number.
+            DataError: names at most ten instances whose values are missing or do not fit, and counts all.
         """
         errors, wrong, ids = list[DataError](), 0, set[str]()
         for one in instances:
@@ -141,7 +141,7 @@ class ExternalFile(ABC):
         """Return the instance with the file's values for it.
 
         Raises:
-            DataError: the file has nothing for it, or for one of its documents; something that does not fit its tokens.
+            DataError: the file lacks it or one of its documents; values do not fit its tokens.
         """
         if instance.id not in self._documents:
             message = f"expected {self.what} for each instance, found none"
@@ -227,8 +227,8 @@ class KnownBounds:
     """The bounds of a results file of ``explain --aopc-bounds``, by id.
 
     Args:
-        path: the results file; ``PATH.run.json`` beside it says how it was made.
-        header: of the run that takes them (:meth:`run.ExplainPlan.header`).
+        path: the results file, with its record ``PATH.run.json``.
+        header: header of the run that takes them (:meth:`run.ExplainPlan.header`).
 
     Raises:
         DataError: no record beside the file, another model or other data, units or beam; an instance without bounds.

@@ -35,11 +35,11 @@ class Instance:
         documents: tokens of each document, in order; these can be erased.
         label: the gold label's name, None where the data has none.
         rationale: per document the human rationale, one flag a token; None where the data has none.
-        evidence_documents: numbers of the documents that gold evidence lies in, ascending; () where none is known.
-        scores: per document a score for each token, where they come from elsewhere (:mod:`given`).
+        evidence_documents: numbers of the documents with gold evidence, ascending; () if none is known.
+        scores: per document a score for each token, from a file (:mod:`external_rationales`).
         sentences: per document the number of tokens of each of its sentences; () where the data have none: then each
             document is one.
-        aopc_bounds: the least and the greatest AOPC of all orders of erasure, where another run has found them.
+        aopc_bounds: the least and the greatest AOPC of all orders of erasure, if another run has found them.
     """
 
     id: str
@@ -132,7 +132,7 @@ def _check_type(value: Any, what: str, instance: str | None, field: str, words: 
         what: key of :data:`TYPES`.
         instance: id of the instance, for the error.
         field: name of the field, for the error.
-        words: for the error, where ``what`` does not say enough.
+        words: the expected value in the error, if ``what`` is too general.
     """
     if not isinstance(value, TYPES[what]) or (isinstance(value, bool) and what == IDENTITY):
         raise DataError(f"expected {words or what}, found {shown(value)}", rule="type", instance=instance, field=field)

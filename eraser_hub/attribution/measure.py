@@ -22,9 +22,9 @@ class Measure(DescribedPart, ABC):
     """A measure.
 
     Attributes:
-        asked: the setting by which it is asked for, a field of :class:`settings.ExplainSettings` or one of its own; it
-            is not where that is 0 or False.
-        default: the value of ``asked`` where the measure is asked for by its name alone.
+        enabled_by: the setting that asks for it, a field of :class:`settings.ExplainSettings` or one of its own; 0 or
+            False: not asked for.
+        default: the value of this setting if the measure is asked for by its name alone.
         fields: of a prediction, which it fills; numbers, where they are not of the record.
         ranks: whether it needs a score of every token.
         erases_units: whether it erases units, which ``units`` names.
@@ -51,12 +51,12 @@ class Measure(DescribedPart, ABC):
         """
 
     def prepare(self, model: Adapter, config: ExplainConfig, settings: Any) -> str:
-        """Make ready, once a run, what every chunk needs; return what a reader of the results must know, or ""."""
+        """Prepare once for all chunks of a run; return a message for the reader of the results, or ""."""
         return ""
 
     @abstractmethod
     def measure(self, chunk: Chunk) -> Fields:
-        """Return for each instance of a chunk the fields that its prediction gets."""
+        """Return the fields of each instance's prediction."""
 
     @classmethod
     @abstractmethod
@@ -71,7 +71,7 @@ class Measure(DescribedPart, ABC):
 
     @classmethod
     def most_infilled(cls, one: Instance, units: int, settings: Any) -> int:
-        """Return how many of them a masked language model has to fill."""
+        """Return the number of these inputs that a masked language model has to fill."""
         return cls.most_inputs(one, units, settings)
 
 

@@ -1,4 +1,4 @@
-"""The attribution methods, one class each in :mod:`methods`; and what methods and measures say of themselves."""
+"""The attribution methods, one class each in :mod:`methods`; and the description that methods and measures share."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Setting(NamedTuple):
     """A setting of a part that :class:`settings.ExplainSettings` has no field for.
 
     Attributes:
-        default: which says the type too: a bool, an int, a float or a string.
-        help: what it is, in a sentence.
+        default: the default, whose type is the setting's: a bool, an int, a float or a string.
+        help: one sentence on the setting.
         least: the least number; None for any.
         choices: the allowed values; () for any.
     """
@@ -78,7 +78,7 @@ class DescribedPart:
         source: the paper that it is from.
         reads: fields of :class:`settings.ExplainSettings` that it reads beside those that all do.
         settings: its own: name -> setting; read as ``chunk.settings.more[name]``.
-        said: what a run's signature says of its settings, a format of them: ``"steps:{0.steps}"``.
+        signature_format: a format of its settings for a run's signature: ``"steps:{0.steps}"``.
     """
 
     source: ClassVar[str] = ""
@@ -94,7 +94,7 @@ class DescribedPart:
 
     @classmethod
     def summary(cls) -> str:
-        """Return what it is in a sentence: its docstring's first line."""
+        """Return its docstring's first line."""
         return (cls.__doc__ or "").strip().partition("\n")[0]
 
     @classmethod
@@ -129,7 +129,7 @@ class Method(DescribedPart, ABC):
     @classmethod
     @abstractmethod
     def most_inputs(cls, one: Instance, units: int, settings: Any) -> int:
-        """Return how many inputs of the model the scores of an instance take at most.
+        """Return the largest number of inputs of the model that the scores of an instance take.
 
         Args:
             one: the instance.
@@ -144,7 +144,7 @@ class InsideMethod(Method):
     needs = ("gradients",)
 
     def scores(self, chunk: Chunk) -> Sequence[Scores]:
-        """Return what the adapter computes."""
+        """Return the adapter's scores."""
         model, settings = chunk.model, chunk.settings
         model.choices, model.outputs = settings.choices, chunk.runner.results
         return model.scores(settings.method, chunk.encoded, chunk.targets, settings.steps)
@@ -159,5 +159,5 @@ METHODS = Registry("eraser_hub.methods", "method", Method, "eraser_hub.attributi
 
 
 def supports(model: Adapter, name: str) -> bool:
-    """Return whether a method can be computed for a model: by what it needs, or because the adapter says so."""
+    """Return True if the model provides what the method needs, or its adapter supports the method by name."""
     return set(METHODS[name].needs) <= model.provides or model.supports(name)

@@ -22,11 +22,11 @@ TOKENIZER = "tokenizer"  # folder in a model's of `train`, where it counts sub-w
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """A model that is to be opened, and how; the options are those of :func:`open_model`.
+    """A model to open and the options of :func:`open_model`.
 
     Attributes:
         model: the object, or what names it.
-        facts: what ``train`` wrote beside it.
+        facts: the ``model.json`` that ``train`` wrote beside it.
     """
 
     model: Any
@@ -130,7 +130,7 @@ def open_model(
 
 
 def make_opening(model: Any) -> Opening:
-    """Return a model as openers look at it."""
+    """Return a model with its facts, for the openers."""
     facts = read_training_facts(Path(model)) if isinstance(model, (str, Path)) else {}
     return Opening(model, facts)
 
@@ -149,7 +149,7 @@ def find_opener(opening: Opening) -> type[Opener]:
 
 
 def read_training_facts(model: Path) -> dict[str, Any]:
-    """Return what ``train`` wrote beside a model; nothing where another wrote it."""
+    """Read the facts that ``train`` wrote beside a model; {} for other models."""
     path = model / "model.json" if model.is_dir() else model.with_name("model.json")
     if not path.is_file():
         return {}
@@ -161,5 +161,5 @@ def read_training_facts(model: Path) -> dict[str, Any]:
 
 
 def is_path_like(name: str) -> bool:
-    """Return True for what cannot be a Hub id (``org/name`` or ``name``)."""
+    """Return True if a name cannot be a Hub id (``org/name`` or ``name``)."""
     return name.startswith((".", "/", "~")) or name.count("/") > 1 or name.endswith(("/", ".skops", ".joblib", ".pkl"))

@@ -1,7 +1,7 @@
 """Predictions on disk: written chunk by chunk beside the result, gathered and renamed into place at the end.
 
-While a run is at work ``OUT.partial`` holds a first line with its settings and then one line per finished chunk. A
-line that was cut by a kill is dropped when the run goes on.
+During a run ``OUT.partial`` holds a first line with its settings and then one line per finished chunk. A line that
+was cut by a kill is dropped when the run resumes.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def check_format(out: Path, partial: Path | None = None) -> None:
         partial: where the run's finished chunks lie; None: beside ``out``.
 
     Raises:
-        DataError: an ending that says neither JSON lines nor Parquet; a folder; a file that was not written here, such
+        DataError: an ending of neither JSON lines nor Parquet; a folder; a file that was not written here, such
             as the dataset's own (a result has its ``OUT.run.json``, a stopped run its ``OUT.partial``).
     """
     if out.suffix not in FORMATS:
@@ -77,7 +77,7 @@ def refuse_other(out: Path, header: dict[str, Any], partial: Path | None = None)
         partial: where the run's finished chunks lie; None: beside ``out``.
 
     Raises:
-        DataError: says what differs.
+        DataError: names the differences.
     """
     # a run that was stopped between result and record left its chunks, whose header `PartialResult` compares
     if not out.is_file() or (not run_path(out).exists() and (partial or get_partial_path(out)).exists()):
@@ -92,7 +92,7 @@ def refuse_other(out: Path, header: dict[str, Any], partial: Path | None = None)
 
 
 def refuse_stopped(out: Path) -> None:
-    """Refuse to begin where a stopped run lies that could go on.
+    """Refuse to begin if a stopped run can be resumed.
 
     Raises:
         DataError: names the file.
@@ -109,7 +109,7 @@ class PartialResult:
 
     Args:
         out: the result's path.
-        header: what must agree for a stopped run to go on (settings, model, data).
+        header: settings, model and data, which must agree to resume a stopped run.
         resume: go on from what is there.
 
     Raises:

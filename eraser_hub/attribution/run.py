@@ -76,9 +76,9 @@ class ResolvedRun:
         settings: without what the dataset's results have no place for.
         split: the split, opened.
         results: the file of each operator.
-        external: scores or rationales that come from elsewhere; None for a method's.
+        external: external scores or rationales; None for a method's.
         bounds: of AOPC, from another run; None where they are looked for.
-        words: what a reader of the results must know of the data.
+        words: messages on the data for the reader of the results.
     """
 
     config: ExplainConfig
@@ -136,7 +136,7 @@ class RunReport:
         instances, resumed: how many instances it holds, and how many of them a stopped run had done.
         inputs, passes: of this run: inputs asked for, forward passes made.
         seconds: of this run, the opening of the model not counted.
-        notes: what a reader of the results must know.
+        notes: messages and counts for the reader of the results.
         signature: the settings in one line.
         others: results and signatures of further operators.
     """
@@ -195,8 +195,8 @@ def explain(
     Args:
         config: the model and the data.
         settings: settings of the run.
-        out: result, ``.jsonl`` or ``.parquet``; ``OUT.run.json`` beside it says how it was made. Several ways of
-            erasing make a result each, ``OUT.mask.jsonl`` and so on, of the same scores and rationales.
+        out: result, ``.jsonl`` or ``.parquet``; ``OUT.run.json`` beside it is its record. Several operators make a
+            result each, ``OUT.mask.jsonl`` and so on, of the same scores and rationales.
         resume: go on with a stopped run of the same settings, model and data.
         force: replace a result that was made by other settings, another model or other data.
         engine: ``local``, or ``ray`` for workers of a Ray cluster.
@@ -434,7 +434,7 @@ class ConfiguredRuns:
     Attributes:
         job: of all of them.
         runs: the settings and the file of each.
-        total: how many instances they explain together; None where nobody knows before.
+        total: how many instances they explain together; None if unknown.
     """
 
     config: ExplainConfig
@@ -443,7 +443,7 @@ class ConfiguredRuns:
 
 
 def plan_runs(arguments: ExplainArguments, values: Mapping[str, Any]) -> ConfiguredRuns:
-    """Return what arguments ask for.
+    """Build the runs that the arguments ask for.
 
     Args:
         arguments: of the runs.
@@ -527,7 +527,7 @@ def explain_runs(
         **how: as of :func:`explain`.
 
     Raises:
-        DataError: as :func:`explain` does; that a stopped run of any of the files lies there, before the first begins.
+        DataError: as :func:`explain` does; a stopped run of any of the files exists.
     """
     for settings, out in runs:
         find_result_paths(settings, out)

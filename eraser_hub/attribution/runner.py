@@ -227,7 +227,7 @@ class Runner:
             yield from zip(members, encoded[instance].views([erased[n] for n in members], erase), strict=True)
 
     def _run(self, encoded: Sequence[Encoded], units: Sequence[_Unit]) -> None:
-        """Run units that stand longest first."""
+        """Run units, which are sorted longest first."""
         place = 0
         before: tuple[Any, list[bytes], list[str]] | None = None
         while place < len(units):

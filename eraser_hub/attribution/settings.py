@@ -66,7 +66,7 @@ OPEN = Option(open=True)  # the paper, the data or the model decide where nobody
 
 
 def place_of(name: str) -> int:
-    """Return the place of a prediction's field among :data:`FIELDS`; others stand behind them."""
+    """Return the place of a prediction's field among :data:`FIELDS`; others come last."""
     return FIELDS.index(name) if name in FIELDS else len(FIELDS)
 
 
@@ -182,7 +182,7 @@ class ExplainSettings:
         object.__setattr__(self, "more", dict(self._complete_settings()))
 
     def _rules(self) -> Iterator[tuple[str, bool, str, object]]:
-        """Yield what has to hold of several settings, or of all values of one: name, whether it does, words, value."""
+        """Yield the rules across settings or across all values of one: name, True if valid, expected value, value."""
         operators, rates, infill = self.operators, self.fidelity_rates, self.infill
         for operator in operators:
             yield "erase", operator in ERASE_MODES, f"one of {', '.join(ERASE_MODES)}", operator

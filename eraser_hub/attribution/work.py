@@ -93,7 +93,7 @@ def load_model(config: ExplainConfig, label_names: Sequence[str]) -> Adapter:
     """Open the model of a run, its labels in the dataset's order; every worker opens it alike.
 
     Raises:
-        DataError: what :func:`open_model` and :func:`align_labels` refuse.
+        DataError: as :func:`open_model` and :func:`align_labels` do.
     """
     if config.threads:
         limit_threads(config.threads)

@@ -27,7 +27,7 @@ class LinearPipeline(Protocol):
 
     Attributes:
         steps: the pipeline's steps: a fitted vectoriser first, an estimator with coefficients last.
-        joiner: what stands between tokens.
+        joiner: text between tokens.
     """
 
     steps: list[Any]

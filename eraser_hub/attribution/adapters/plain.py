@@ -20,7 +20,7 @@ from ..open import Opener, Opening
 
 @dataclass(slots=True)
 class CutTokens(Encoded):
-    """An instance as a list of tokens, and what stands for an erased one."""
+    """An instance as a list of tokens, with the substitutes of erased ones."""
 
     instance: Instance
     tokens: list[str]

@@ -1,4 +1,4 @@
-"""Normalised AOPC: where an order of erasure lies between the least and the greatest AOPC of all orders.
+"""Normalised AOPC: the place of an order of erasure between the least and the greatest AOPC of all orders.
 
 Units are erased one by one. The k-th point of an order's curve is ``p(full) - p(without its first k)``, its AOPC the
 mean of the points k = 1..n. Highest score first this is comprehensiveness (high is good), lowest first sufficiency (low

@@ -37,7 +37,7 @@ class OodDistances(Measure):
     gaussian: Gaussian | None = None
 
     def prepare(self, model: Adapter, config: ExplainConfig, settings: Any) -> str:
-        """Fit the distribution of the model's states; say where it has none.
+        """Fit the distribution of the model's states; return a note if it has none.
 
         Raises:
             DataError: no such split, or fewer than two texts.

@@ -45,7 +45,7 @@ class Infidelity(Measure):
 
 
 def draw_perturbations(size: int, draws: int, random: np.random.Generator) -> Coalitions:
-    """Return which units stand in each perturbed input, (draws, size): all but a random tenth, one unit at least."""
+    """Draw the units that each perturbed input keeps, (draws, size): all but a random tenth, at least one erased."""
     gone = min(size, int(np.ceil(SHARE * size)))
     return random.random((draws, size)).argsort(axis=1).argsort(axis=1) >= gone
 
@@ -60,7 +60,7 @@ def infidelity(
 
     Args:
         scores: float64 (n,).
-        perturbations: what was subtracted from the input, float64 (draws, n).
+        perturbations: subtracted from the input, float64 (draws, n).
         drops: p(x) - p(x - I) of each, float64 (draws,).
         normalise: scale the scores by the factor that makes it least, sum(a b) / sum(a^2) with a = I . scores and b the
             drops: methods whose scores are no probabilities can then be compared. Scores that are all 0 stay 0.

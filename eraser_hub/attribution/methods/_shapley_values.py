@@ -64,10 +64,10 @@ class ShapleyMethod(Method):
 
     @classmethod
     def most_inputs(cls, one: Instance, units: int, settings: Any) -> int:
-        """Return every set of few units; of more, those that are drawn, and the whole and the empty one."""
+        """Return every coalition of few units; of more the drawn, the whole and the empty one."""
         return 1 << units if units <= EXACT_UNITS else 2 + cls.drawn_inputs(units, settings)
 
     @classmethod
     @abstractmethod
     def drawn_inputs(cls, units: int, settings: Any) -> int:
-        """Return how many sets are drawn of more than `EXACT_UNITS` units."""
+        """Return the number of coalitions that are drawn of more than `EXACT_UNITS` units."""

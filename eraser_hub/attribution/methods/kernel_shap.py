@@ -38,7 +38,7 @@ class KernelShap(ShapleyMethod):
 
 
 def get_default_samples(size: int) -> int:
-    """Return how many sets the shap package draws for so many units."""
+    """Return the number of coalitions that the shap package draws for so many units."""
     return 2 * size + 2048
 
 

@@ -105,7 +105,7 @@ class Alignment:
 
 
 def align(row: Mapping[str, Any], tokenizer: Any, *, max_length: int | None = None, stride: int = 0) -> Alignment:
-    """Cut a row into a tokenizer's sub-words, in windows; each says which token it is of and whether it is evidence.
+    """Cut a row into a tokenizer's sub-words, in windows that hold the token and the label of each.
 
     The query, where there is one, stands whole before each window's text, as in `explain`.
 

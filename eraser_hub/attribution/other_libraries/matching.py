@@ -32,7 +32,7 @@ class MatchedText(NamedTuple):
     Attributes:
         characters: of all tokens, one after the other.
         starts: each token's first place among them; ascending, equal for tokens of which nothing is left.
-        by_bytes: whether a character stands for a byte, as byte-level tokenizers spell it.
+        by_bytes: whether a character represents a byte, as byte-level tokenizers spell it.
     """
 
     characters: str
@@ -163,7 +163,7 @@ def sum_to_tokens(
     """Sum scores to tokens, and list the tokens that have characters but no piece.
 
     Args:
-        spans: of pieces, None for those that stand for no text.
+        spans: spans of the pieces; None for special tokens.
         values: score of each piece.
         tokens: their spans, ascending.
     """

@@ -22,14 +22,14 @@ Label = int | str | None
 
 @dataclass(frozen=True, slots=True)
 class ForeignScores:
-    """A result: numbers, and what they are of.
+    """Scores of another library: numbers and their pieces or spans.
 
     Attributes:
         values: float64 (pieces,).
         pieces: as the library spells them; () where only their number is known, or their places.
         spans: their places in ``raw``; () where ``pieces`` are known.
         raw: the text that was scored, where places are known.
-        whole: whether the result speaks of the whole text: what it does not name weighs nothing.
+        whole: whether the result covers the whole text: words that it does not name weigh nothing.
     """
 
     values: NDArray[np.float64]

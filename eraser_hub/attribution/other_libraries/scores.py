@@ -48,8 +48,8 @@ def token_scores(
         label: the label whose scores are wanted, by number, or by name where the result has names; None where it holds
             one.
         tokenizer: of transformers, the model's: needed where a result holds numbers alone, as captum's.
-        query: what stood before the text in the model's input; its scores are left out.
-        missing: the score of tokens that the result says nothing of (cut off by the model's window); None: an error.
+        query: text before the text in the model's input; its scores are left out.
+        missing: the score of tokens without any in the result (cut off by the model's window); None: an error.
 
     Returns:
         A float for each token of the text.

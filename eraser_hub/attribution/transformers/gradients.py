@@ -78,9 +78,9 @@ def compute_embedding_scores(
         method: name of the method.
         steps: integration steps.
         rows: integration points that go through the model together; halved when memory runs out.
-        more: what ``probability`` takes besides: tensors of shape (inputs, ..).
+        more: further arguments of ``probability``: tensors of shape (inputs, ..).
         baseline: embeddings from which integrated gradients start; None for zeros.
-        ends: what :func:`integrated_gradients` takes.
+        ends: as of :func:`integrated_gradients`.
     """
     embedded = embedded.detach().requires_grad_()
     if method == "integrated-gradients":
@@ -172,7 +172,7 @@ def integrated_gradients(
         embedded: shape (1, .., places, width).
         steps: integration steps.
         rows: points in one batch.
-        more: what ``probability`` takes besides: tensors of shape (1, ..).
+        more: further arguments of ``probability``: tensors of shape (1, ..).
         baseline: embeddings of the same shape; None for zeros.
         ends: probabilities of the input and of the baseline where they are known; None: a pass for each finds them out.
 

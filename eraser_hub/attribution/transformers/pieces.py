@@ -73,7 +73,7 @@ class Window:
 
 
 class Explained(NamedTuple):
-    """A model input, and what of its output is explained.
+    """A model input, and the part of its output that is explained.
 
     Attributes:
         unit: a window, or the windows of a choice's answers.
@@ -133,14 +133,14 @@ class Frame:
 
 
 class WindowModel(Adapter):
-    """A network that reads windows of sub-words: what `Pieces` and the gradients need of it.
+    """A network that reads windows of sub-words.
 
     Attributes:
         network: the torch module.
         tokenizer: its tokenizer of transformers.
         words: the tokenizer, word by word.
         window: the longest input, in sub-words.
-        query_last: whether the query stands behind the text.
+        query_last: whether the query comes after the text.
         half: the half-precision type of forward passes, or None.
         explains_singly: whether inputs are explained one at a time, with passes of their own.
     """
@@ -159,7 +159,7 @@ class WindowModel(Adapter):
 
     @abstractmethod
     def inside(self, window: Window, places: int) -> slice:
-        """Return where a window stands in a padded row of so many places."""
+        """Return the slice of a window in a padded row of so many places."""
 
     @abstractmethod
     def explained(self, encoded: Any, target: int) -> list[Explained]:
@@ -167,7 +167,7 @@ class WindowModel(Adapter):
 
     @abstractmethod
     def explained_output(self, out: Any, places: Any, method: str) -> Any:
-        """Return what gradients are taken of, (inputs,), from the network's output and `Explained.places`."""
+        """Return the value whose gradients are taken, (inputs,), from the network's output and `Explained.places`."""
 
 
 @dataclass(slots=True)
@@ -212,7 +212,7 @@ class Pieces(Encoded):
         return self.instance.bounds
 
     def substitute(self, erase: str) -> int:
-        """Return the id that stands for an erased token."""
+        """Return the id that replaces an erased token."""
         words = self.model.words
         substitute = words.mask if erase == "mask" else words.pad
         if substitute is None or (erase == "pad" and not words.can_pad):

@@ -11,7 +11,7 @@ from eraser_hub.records.errors import DataError, first_line
 
 
 def silence() -> None:
-    """Let transformers say nothing but errors, and show no progress."""
+    """Let transformers print errors alone, and show no progress."""
     from transformers.utils import logging
 
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
