@@ -31,7 +31,7 @@ DECISIVE_SETTINGS = ("beam", "erase", "paper", "target", "units")  # of these se
 
 
 class GoldRationales:
-    """The instances' human rationales, the union of the gold evidence; instances without any are left out and counted."""
+    """Human rationales, the union of the gold evidence; instances without any are left out and counted."""
 
     digest = RationaleSource.HUMAN
 
