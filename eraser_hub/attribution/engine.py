@@ -26,7 +26,7 @@ from .instances import Instance, split_into_chunks
 from .measure import Fields, Measure
 from .method import METHODS, supports
 from .runner import InfillModel, Runner
-from .settings import TARGETS, THRESHOLDED, ExplainSettings, RationaleSource, place_of
+from .settings import TARGETS, THRESHOLDED, ExplainSettings, RationaleSource, find_field_place
 
 ERASED_PAIR = ("comprehensiveness_classification_scores", "sufficiency_classification_scores")
 DIGITS = 9  # significant digits of a written token score; rankings are made from what is written
@@ -104,8 +104,8 @@ def _score(chunk: Chunk) -> None:
         pairs = zip(instances, chunk.predicted, strict=True)
         chunk.targets = [find_target(one, label, settings.target, model) for one, label in pairs]
         chunk.scores = _compute_token_scores(chunk)
-        pairs_of = zip(instances, chunk.scores, strict=True)
-        chunk.hard = [select_top_tokens(one, row, settings, chunk.pairs) for one, row in pairs_of]
+        score_pairs = zip(instances, chunk.scores, strict=True)
+        chunk.hard = [select_top_tokens(one, row, settings, chunk.pairs) for one, row in score_pairs]
 
 
 def find_target(one: Instance, predicted: int, target: str, model: Adapter) -> int:
@@ -259,7 +259,7 @@ def _make_eraser_predictions(chunk: Chunk, measures: Sequence[Measure]) -> list[
             **dict(zip(ERASED_PAIR, (without, only), strict=True)),
             "null_classification_scores": nothing,
         }
-        predictions.append(prediction | {name: more[name] for name in sorted(more, key=place_of)})
+        predictions.append(prediction | {name: more[name] for name in sorted(more, key=find_field_place)})
     return predictions
 
 

@@ -63,6 +63,7 @@ class Setting(NamedTuple):
 
 OLD_NAMES = {
     "said": "signature_format",
+    "words": "describe_settings",
     "plays": "erases_units",
     "by_units": "erases_units",
     "by_way": "per_operator",
@@ -98,7 +99,7 @@ class DescribedPart:
         return (cls.__doc__ or "").strip().partition("\n")[0]
 
     @classmethod
-    def words(cls, settings: Any) -> list[str]:
+    def describe_settings(cls, settings: Any) -> list[str]:
         """Return the settings for a run's signature, ``["steps:300"]``; by default by :attr:`signature_format`."""
         return [cls.signature_format.format(settings)] * bool(cls.signature_format) + [
             f"{name}:{settings.more[name]}" for name in cls.settings

@@ -469,12 +469,12 @@ def plan_runs(arguments: ExplainArguments, values: Mapping[str, Any]) -> Configu
     if len(set(methods)) < len(methods):
         message = f"expected each method once, found {', '.join(methods)}"
         raise UsageError(message, rule="option-value", argument="method")
-    of_job = {name: values[name] for name in ExplainConfig.__dataclass_fields__.keys() & values}
-    options = {name: value for name, value in values.items() if name not in of_job}
+    config_values = {name: values[name] for name in ExplainConfig.__dataclass_fields__.keys() & values}
+    options = {name: value for name, value in values.items() if name not in config_values}
     for measure in find_measures(arguments.measure):
         options[measure.enabled_by] = options.get(measure.enabled_by) or measure.default
     dataset = at_revision(arguments.dataset, arguments.revision)
-    config = ExplainConfig(dataset, arguments.config, arguments.split, arguments.model, **of_job)
+    config = ExplainConfig(dataset, arguments.config, arguments.split, arguments.model, **config_values)
     options |= {"erase": next(iter(arguments.erase), None), "also_erase": arguments.erase[1:] or None}
     options["more"] = parse_settings(arguments.more)
     paper, runs, size = options.pop("paper", ""), [], None

@@ -153,7 +153,7 @@ class Runner:
         if self.infiller is None:
             message = f"`erase` {INFILL}: expected a masked language model (`infill`), found none"
             raise DataError(message, rule="option-missing")
-        whole, inputs, number_of = list(encoded), list[Erased](), dict[tuple[int, bytes], int]()
+        whole, inputs, numbers_by_key = list(encoded), list[Erased](), dict[tuple[int, bytes], int]()
         pending: list[tuple[Instance, NDArray[np.bool_]]] = []
         for one in erased:
             instance = encoded[one.instance].instance
@@ -161,7 +161,7 @@ class Runner:
             if kept.all():
                 inputs.append(full(one.instance))
                 continue
-            number = number_of.setdefault((one.instance, kept.tobytes()), len(encoded) + len(pending))
+            number = numbers_by_key.setdefault((one.instance, kept.tobytes()), len(encoded) + len(pending))
             if number == len(encoded) + len(pending):
                 pending.append((instance, kept))
             inputs.append(full(number))
@@ -176,12 +176,12 @@ class Runner:
 
     def _run_cut(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> NDArray[np.float64]:
         """Return probabilities of erased inputs that are cut from their encodings."""
-        number_of: dict[tuple[int, bool, bytes], int] = {}
+        numbers_by_key: dict[tuple[int, bool, bytes], int] = {}
         different: list[Erased] = []
         numbers: list[int] = []
         for one in erased:
             place = (one.instance, one.keep, encoded[one.instance].alike(one.positions))
-            number = number_of.setdefault(place, len(different))
+            number = numbers_by_key.setdefault(place, len(different))
             if number == len(different):
                 different.append(one)
             numbers.append(number)

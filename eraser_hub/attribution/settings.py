@@ -65,7 +65,7 @@ SETTABLE = Option(settable=True)  # at the command line by --set
 OPEN = Option(open=True)  # the paper, the data or the model decide where nobody does
 
 
-def place_of(name: str) -> int:
+def find_field_place(name: str) -> int:
     """Return the place of a prediction's field among :data:`FIELDS`; others come last."""
     return FIELDS.index(name) if name in FIELDS else len(FIELDS)
 
@@ -264,8 +264,8 @@ class ExplainSettings:
     def signature(self, model: str = "") -> str:
         """Return every setting that decides the numbers, in one line (sacrebleu's manner)."""
         spans, choices, method = self.method == RationaleSource.SPANS, self.choices, self.method_class
-        own = [] if method is None else method.words(self)
-        before = [one for one in self.measures if _find_measure_place(one) < place_of(OCCLUDED_FIELD)]
+        own = [] if method is None else method.describe_settings(self)
+        before = [one for one in self.measures if _find_measure_place(one) < find_field_place(OCCLUDED_FIELD)]
         after = [one for one in self.measures if one not in before]
         parts = [f"paper:{self.paper}"] if self.paper else []
         parts += [f"rationales:{self.scores}"] if spans else [f"method:{self.method}"]
@@ -279,12 +279,12 @@ class ExplainSettings:
         parts += [] if method is None or method.erases_units else own
         parts += [f"scores:{self.scores}"] if self.scores and not spans else []
         parts += [f"random-draws:{self.random_draws},{self.random_kind}"] if self.random_draws else []
-        parts += [words for one in before for words in one.words(self)]
+        parts += [words for one in before for words in one.describe_settings(self)]
         if self.fidelity_trials:
             parts.append(f"fidelity:{self.fidelity_trials}x{len(self.fidelity_rates)},{choices.occlusion}")
-        parts += [words for one in after if not one.erases_units for words in one.words(self)]
+        parts += [words for one in after if not one.erases_units for words in one.describe_settings(self)]
         parts += own if method is not None and method.erases_units else []
-        parts += [words for one in after if one.erases_units for words in one.words(self)]
+        parts += [words for one in after if one.erases_units for words in one.describe_settings(self)]
         parts += [f"units:{self.units}"] if self.erases_units and self.units != "tokens" else []
         parts += [f"filler:{choices.filler}"] if choices.filler else []
         parts += [f"model:{model}"] if model else []
@@ -337,7 +337,7 @@ def _make_conflict(name: str, words: str) -> DataError:
 
 def _find_measure_place(measure: type[Measure]) -> int:
     """Return the place of a measure's first field among a prediction's."""
-    return place_of(measure.fields[0])
+    return find_field_place(measure.fields[0])
 
 
 def find_declared_settings() -> dict[str, Setting]:

@@ -96,7 +96,7 @@ def test_a_measure(name):
     if part.enabled_by in part.settings:
         asked = {"more": {part.enabled_by: type(part.settings[part.enabled_by].default)(3)}}
     settings = ExplainSettings(**settings_of(part, method="occlusion", **asked))
-    assert settings.measures == [part] and part.words(settings)[0] in settings.signature()
+    assert settings.measures == [part] and part.describe_settings(settings)[0] in settings.signature()
     model = PlainModel(CountingModel())
     align_labels(model, ("NEG", "POS"))
     first, again = (list(explain_instances(model, texts(), settings)) for _ in range(2))

@@ -236,7 +236,7 @@ def test_a_word_is_one_feature_of_wang_s_lime():
 
 def test_wang_s_reading_comprehension():
     torch = pytest.importorskip("torch")
-    from eraser_hub.attribution.transformers.gradients import compute_question_attention, integrated_gradients
+    from eraser_hub.attribution.transformers.gradients import compute_integrated_gradients, compute_question_attention
 
     facts = WANG["reading_comprehension"]
     weights = {name: torch.tensor(value, dtype=torch.float64) for name, value in facts["model"].items()}
@@ -252,7 +252,7 @@ def test_wang_s_reading_comprehension():
             return ((h @ weights["ws"])[:, start] + (h @ weights["we"])[:, end]) / 2
 
         embedded, from_pads = weights["embedding"][ids][None], weights["embedding"][base][None]
-        scores = integrated_gradients(reader, probability, embedded, case["steps"], 7, (), from_pads)[0].numpy()
+        scores = compute_integrated_gradients(reader, probability, embedded, case["steps"], 7, (), from_pads)[0].numpy()
         e = embedded[0] + position
         heads = [torch.softmax((e @ q) @ (e @ k).T, dim=-1) for q, k in zip(weights["Q"], weights["K"], strict=True)]
         first, last = case["context_positions"]

@@ -39,7 +39,7 @@ class AopcBounds(Measure):
         fields: Fields = []
         both = zip(
             chunk.evaluate_coalitions(
-                lambda text_units, _, one: bounds(text_units.size, text_units.full, width, one.aopc_bounds)
+                lambda text_units, _, one: compute_bounds(text_units.size, text_units.full, width, one.aopc_bounds)
             ),
             chunk.evaluate_coalitions(
                 lambda text_units, scores, _: compute_ranking_aopc(rank_tokens(scores, ties), text_units.full)
@@ -50,10 +50,10 @@ class AopcBounds(Measure):
             if upper - lower <= SAME_BOUNDS:
                 chunk.model.notes.count(NO_SPAN)
             exact = text_units.size <= EXACT_UNITS
-            of_order = {"lower": lower, "upper": upper, "comprehensiveness": high}
+            forward = {"lower": lower, "upper": upper, "comprehensiveness": high}
             reverse = {"sufficiency_lower": lower, "sufficiency_upper": upper, "sufficiency": low}
             search = {"method": "exact" if exact else "beam", "beam": 0 if exact else width}
-            fields.append({AOPC_BOUNDS: {**of_order, **reverse, **search}})
+            fields.append({AOPC_BOUNDS: {**forward, **reverse, **search}})
         return fields
 
     @classmethod
@@ -71,7 +71,9 @@ class Bounds(NamedTuple):
     upper: float
 
 
-def bounds(size: int, full: float, width: int, known: tuple[float, float] | None = None) -> CoalitionSearch[Bounds]:
+def compute_bounds(
+    size: int, full: float, width: int, known: tuple[float, float] | None = None
+) -> CoalitionSearch[Bounds]:
     """Return both bounds: as another run has found them, exactly of few units, by a beam of more."""
     if known is not None:
         yield from ()

@@ -50,7 +50,7 @@ def draw_perturbations(size: int, draws: int, random: np.random.Generator) -> Co
     return random.random((draws, size)).argsort(axis=1).argsort(axis=1) >= gone
 
 
-def infidelity(
+def compute_infidelity(
     scores: NDArray[np.float64],
     perturbations: NDArray[np.float64],
     drops: NDArray[np.float64],
@@ -79,6 +79,6 @@ def evaluate_infidelity(
         return 0.0, 0.0
     coalition_values = yield coalitions
     gone = (~coalitions).astype(np.float64)
-    return infidelity(scores, gone, full - coalition_values), infidelity(
+    return compute_infidelity(scores, gone, full - coalition_values), compute_infidelity(
         scores, gone, full - coalition_values, normalise=True
     )

@@ -47,7 +47,7 @@ class SoftScores(Measure):
                 for text_units in chunk.to_text_units()
             ]
         results = chunk.evaluate_coalitions(
-            lambda text_units, scores, one: soft_scores(
+            lambda text_units, scores, one: compute_soft_scores(
                 scores, text_units.full, draws, chunk.make_generator(one, "soft")
             )
         )
@@ -60,7 +60,7 @@ class SoftScores(Measure):
         return 1 << units if every else 2 * settings.soft_draws + 1
 
     @classmethod
-    def words(cls, settings: Any) -> list[str]:
+    def describe_settings(cls, settings: Any) -> list[str]:
         """Return the masks."""
         return [f"soft:{settings.soft_draws}" + (f",{settings.soft_masks}" if settings.soft_masks != "tokens" else "")]
 
@@ -92,7 +92,7 @@ def compute_importance(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return (scores - scores.min()) / span if span > 0 else np.zeros(len(scores))
 
 
-def normalised(full: float, p: CoalitionValues, nothing: float) -> tuple[CoalitionValues, CoalitionValues]:
+def normalise_losses(full: float, p: CoalitionValues, nothing: float) -> tuple[CoalitionValues, CoalitionValues]:
     """Compute soft comprehensiveness and soft sufficiency of noisy predictions ``p``, each in [0, 1]."""
     span = max(0.0, full - nothing)  # 1 - S0
     if span < LEAST_SPAN:
@@ -101,7 +101,7 @@ def normalised(full: float, p: CoalitionValues, nothing: float) -> tuple[Coaliti
     return np.clip(loss, 0.0, 1.0), np.clip(1.0 - loss, 0.0, 1.0)
 
 
-def soft_scores(
+def compute_soft_scores(
     scores: NDArray[np.float64], full: float, draws: int, random: np.random.Generator, exact_up_to: int = EXACT_UNITS
 ) -> CoalitionSearch[SoftEstimate]:
     """Compute both scores of one instance.
@@ -117,7 +117,7 @@ def soft_scores(
     if size <= exact_up_to:
         coalitions = enumerate_coalitions(size)
         coalition_values = yield coalitions
-        losses, gains = normalised(full, coalition_values, coalition_values[0])
+        losses, gains = normalise_losses(full, coalition_values, coalition_values[0])
         return SoftEstimate(
             float(_weigh_masks(coalitions, 1 - keep) @ losses), float(_weigh_masks(coalitions, keep) @ gains), 0, 0.0
         )
@@ -128,8 +128,8 @@ def soft_scores(
 
 def summarise_draws(full: float, without: CoalitionValues, only: CoalitionValues, nothing: float) -> SoftEstimate:
     """Compute both scores from noisy predictions ``without`` the important units and of them ``only``."""
-    losses, _ = normalised(full, without, nothing)
-    _, gains = normalised(full, only, nothing)
+    losses, _ = normalise_losses(full, without, nothing)
+    _, gains = normalise_losses(full, only, nothing)
     draws = len(losses)
     error = max(values.std(ddof=1) for values in (losses, gains)) / np.sqrt(draws)
     return SoftEstimate(float(losses.mean()), float(gains.mean()), draws, float(error))

@@ -32,7 +32,7 @@ class KernelShap(ShapleyMethod):
         return settings.shap_samples or get_default_samples(units)
 
     @classmethod
-    def words(cls, settings: Any) -> list[str]:
+    def describe_settings(cls, settings: Any) -> list[str]:
         """Return the samples."""
         return [f"shap:{settings.shap_samples or '2n+2048'}"]
 

@@ -47,20 +47,20 @@ class Lime(Method):
             if size == 0:
                 rows.append(np.zeros(0))
                 continue
-            feature_of, bounds = _find_features(one.documents, settings.choices.lime_features, chunk.pairs)
+            token_features, bounds = _find_features(one.documents, settings.choices.lime_features, chunk.pairs)
             random = chunk.make_generator(one, "lime")
             if chunk.pairs and len(bounds) > 2:
                 sets = draw_pair_samples(random, bounds, settings.lime_samples, settings.lime_tokens)
             else:
                 sets = draw_lime_samples(random, bounds[-1], settings.lime_samples, settings.lime_tokens)
             kept = compute_kept_flags([Erased(0, features, keep=True) for features in sets], bounds[-1])
-            samples = [Erased(number, np.flatnonzero(row[feature_of]), keep=True) for row in kept]
+            samples = [Erased(number, np.flatnonzero(row[token_features]), keep=True) for row in kept]
             values = chunk.runner.run(chunk.encoded, samples)[:, chunk.targets[number]]
             fitted = min(size, 2 * count_tokens_at(settings.kd, size))
             fitted = fitted if settings.choices.lime_features == "twice the rationale" else 0
             with limit_to_one_thread("sklearn.linear_model"):
                 weights = _fit_weights(kept.astype(np.float32), values, fitted)
-            rows.append(weights[feature_of])
+            rows.append(weights[token_features])
         return rows
 
     @classmethod

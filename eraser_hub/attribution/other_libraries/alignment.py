@@ -155,12 +155,12 @@ def _find_max_length(tokenizer: Any, max_length: int | None) -> int:
     return DEFAULT_LENGTH if longest is None or longest > UNLIMITED else int(longest)
 
 
-def _plain(value: Any) -> Any:
+def _to_python(value: Any) -> Any:
     """Convert tensors and arrays, as ``with_format("torch")`` puts them into rows, to Python's values."""
     if isinstance(value, Mapping):
-        return {name: _plain(below) for name, below in value.items()}
+        return {name: _to_python(below) for name, below in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(below) for below in value]
+        return [_to_python(below) for below in value]
     return value.tolist() if hasattr(value, "tolist") else value
 
 
@@ -179,7 +179,7 @@ def collate(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
     batch: dict[str, Any] = {}
     for name in rows[0]:
-        values = [_plain(row[name]) for row in rows]
+        values = [_to_python(row[name]) for row in rows]
         kinds = {type(value) for value in values if value is not None}
         if kinds <= {int, float, bool} and (kinds or name in LABEL_COLUMNS):
             gap = float("nan") if float in kinds else IGNORED
@@ -221,7 +221,7 @@ class Collator:
         """
         batch: dict[str, Any] = {}
         if windows and isinstance(windows[0], Mapping) and "input_ids" not in windows[0]:
-            rows = [_plain(row) for row in windows]
+            rows = [_to_python(row) for row in windows]
             aligned = [align(row, self.tokenizer).windows for row in rows]
             places = [place for place, own in enumerate(aligned) for _ in own]
             labels = [next((row[name] for name in LABEL_COLUMNS if name in row), None) for row in rows]

@@ -112,9 +112,9 @@ def match_pieces(pieces: Sequence[str], tokens: Sequence[str]) -> tuple[list[Spa
 def list_spellings(piece: str, by_bytes: bool) -> list[str]:
     """Return the texts that a piece may stand for, the likeliest first."""
     if by_bytes:
-        bytes_of = map_letters_to_bytes()
+        byte_map = map_letters_to_bytes()
         # "Ġ" is a blank, and blanks count for nothing
-        return ["".join(chr(bytes_of.get(letter, ord(letter))) for letter in piece if letter not in "ĠĊ")]
+        return ["".join(chr(byte_map.get(letter, ord(letter))) for letter in piece if letter not in "ĠĊ")]
     plain = fold(piece.replace("▁", " ").removesuffix("</w>"))
     return [plain, fold(" ".join(part.removeprefix("##") for part in piece.split()))]
 

@@ -175,21 +175,24 @@ def _read_interpreto(result: Any, label: Label) -> ForeignScores:
     return ForeignScores(numbers, list(result.elements))
 
 
-def _plain(scores: str, pieces: str) -> Callable[[Any, Label], ForeignScores]:
+def _make_reader(scores: str, pieces: str) -> Callable[[Any, Label], ForeignScores]:
     """Return a reader of one text's numbers and pieces, by their attributes."""
     return lambda result, _: ForeignScores(to_array(getattr(result, scores)), list(getattr(result, pieces)))
 
 
 READERS: tuple[tuple[Callable[[Any], bool], Callable[[Any, Label], ForeignScores]], ...] = (
     # captum's ``LLMAttributionResult``: the whole answer's attribution to the prompt's tokens; and its records
-    (_make_attribute_check("seq_attr", "input_tokens"), _plain("seq_attr", "input_tokens")),
-    (_make_attribute_check("word_attributions", "raw_input_ids"), _plain("word_attributions", "raw_input_ids")),
+    (_make_attribute_check("seq_attr", "input_tokens"), _make_reader("seq_attr", "input_tokens")),
+    (_make_attribute_check("word_attributions", "raw_input_ids"), _make_reader("word_attributions", "raw_input_ids")),
     (_make_attribute_check("sequence_attributions"), _read_inseq),
     (_make_attribute_check("source", "target", "source_attributions"), _read_inseq),
     (_make_attribute_check("attributions", "elements"), _read_interpreto),
     (_make_attribute_check("as_map", "domain_mapper"), _read_lime),
     (_make_attribute_check("values", "base_values", "data"), _read_shap),
-    (_make_attribute_check("tokens", "scores"), _plain("scores", "tokens")),  # ferret: of the target that was explained
+    (
+        _make_attribute_check("tokens", "scores"),
+        _make_reader("scores", "tokens"),
+    ),  # ferret: of the target that was explained
     # an explainer of transformers-interpret, which keeps what it last gave
     (_make_attribute_check("word_attributions"), lambda result, label: read_result(result.word_attributions, label)),
 )

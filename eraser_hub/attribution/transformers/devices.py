@@ -66,7 +66,7 @@ def describe_half(half: Any, device: Any) -> str:
     return f"forward passes in {str(half).removeprefix('torch.')} on {device}; `precision` float32 for more digits"
 
 
-def whole(values: Any) -> Any:
+def to_float32(values: Any) -> Any:
     """Convert a tensor to float32; float64 stays."""
     import torch
 
@@ -119,7 +119,7 @@ def _run_outside_autocast(part: Any, kind: str) -> None:
     inner = part.forward
 
     def widened(value: Any) -> Any:
-        return whole(value) if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+        return to_float32(value) if isinstance(value, torch.Tensor) and value.is_floating_point() else value
 
     def forward(*values: Any, **named: Any) -> Any:
         with torch.autocast(kind, enabled=False):

@@ -20,7 +20,7 @@ from eraser_hub.papers.presets import Choices
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.extras import need
 
-from .devices import to_float64, whole
+from .devices import to_float32, to_float64
 from .pieces import Explained
 
 if TYPE_CHECKING:
@@ -80,14 +80,14 @@ def compute_embedding_scores(
         rows: integration points that go through the model together; halved when memory runs out.
         more: further arguments of ``probability``: tensors of shape (inputs, ..).
         baseline: embeddings from which integrated gradients start; None for zeros.
-        ends: as of :func:`integrated_gradients`.
+        ends: as of :func:`compute_integrated_gradients`.
     """
     embedded = embedded.detach().requires_grad_()
     if method == "integrated-gradients":
         # what is halved is the number of points in one batch
         scores = run_in_halves(
             lambda points: (
-                [integrated_gradients(model, probability, embedded, steps, len(points), more, baseline, ends)]
+                [compute_integrated_gradients(model, probability, embedded, steps, len(points), more, baseline, ends)]
                 * len(points)
             ),
             range(max(rows, 1)),
@@ -95,7 +95,7 @@ def compute_embedding_scores(
             all_of=False,
         )[0]
     elif method == "deeplift":
-        scores = deeplift(model, probability, embedded, more)
+        scores = compute_deeplift(model, probability, embedded, more)
     else:
         import torch
 
@@ -152,7 +152,7 @@ def compute_output(model: WindowModel, embedded: Any, inputs: dict[str, Any]) ->
     return out
 
 
-def integrated_gradients(
+def compute_integrated_gradients(
     model: Differentiable,
     probability: Callable[..., Any],
     embedded: Any,
@@ -196,12 +196,18 @@ def integrated_gradients(
         sums += (gradients * weight).sum(dim=0, keepdim=True)
     with torch.no_grad():
         scores = (sums * difference).sum(dim=-1)
-        of_input, of_baseline = values(torch.cat([embedded, start_at])).tolist() if ends is None else ends
-    model.notes.largest("largest convergence delta", abs(float(scores.sum()) - (of_input - of_baseline)))
+        input_probability, baseline_probability = (
+            values(torch.cat([embedded, start_at])).tolist() if ends is None else ends
+        )
+    model.notes.largest(
+        "largest convergence delta", abs(float(scores.sum()) - (input_probability - baseline_probability))
+    )
     return scores
 
 
-def deeplift(model: Differentiable, logit: Callable[..., Any], embedded: Any, more: tuple[Any, ...] = ()) -> Any:
+def compute_deeplift(
+    model: Differentiable, logit: Callable[..., Any], embedded: Any, more: tuple[Any, ...] = ()
+) -> Any:
     """Compute DeepLIFT (Shrikumar et al., 2017, the rescale rule) by captum, from the all-zero embeddings.
 
     What is explained is the label's logit minus the mean of all labels' (their section 3.6), and not the probability:
@@ -299,12 +305,12 @@ def compute_place_scores(
     """
     import torch
 
-    of_baselines: dict[tuple[bytes, int], float] = {}
+    baseline_probabilities: dict[tuple[bytes, int], float] = {}
     # the points of one integral fill a batch by themselves
     single = method == "integrated-gradients" or model.explains_singly
     embedding, none = model.network.get_input_embeddings(), np.zeros(0)
 
-    def values_of(batch: list[int]) -> list[PassScores]:
+    def score_batch(batch: list[int]) -> list[PassScores]:
         tensors = model.tensors([inputs[number].unit for number in batch])
         seen: list[tuple[NDArray[np.float64], int]] = []
 
@@ -313,7 +319,7 @@ def compute_place_scores(
             more = {name: value.contiguous() for name, value in zip(tensors, values, strict=True)}
             out = compute_output(model, embedded, more)
             if ahead:
-                logits = whole(out.logits)
+                logits = to_float32(out.logits)
                 places = torch.where(places < 0, logits.argmax(dim=-1, keepdim=True), places)
                 p = torch.softmax(to_float64(logits.detach()), dim=-1)
                 seen.extend(zip(p.cpu().numpy(), places[:, 0].tolist(), strict=True))
@@ -328,17 +334,19 @@ def compute_place_scores(
         if method == "integrated-gradients":
             start_at = make_baseline(model, tensors["input_ids"])
             p = partial(output, torch.zeros_like(embedded) if start_at is None else start_at, *more)
-            ends = compute_ends(model, inputs[batch[0]], p, of_baselines)
+            ends = compute_ends(model, inputs[batch[0]], p, baseline_probabilities)
         scores = compute_embedding_scores(model, output, embedded, method, steps, rows, more, start_at, ends)
-        rows_of = list[list[NDArray[np.float64]]]()
+        window_rows = list[list[NDArray[np.float64]]]()
         for number, own in zip(batch, scores.reshape(len(batch), -1, scores.shape[-1]), strict=True):
             pairs = zip(inputs[number].windows, own, strict=True)
-            rows_of.append([row[model.inside(window, len(row))] for window, row in pairs])
-        return [(own, *pair) for own, pair in zip(rows_of, seen or [(none, 0)] * len(batch), strict=True)]
+            window_rows.append([row[model.inside(window, len(row))] for window, row in pairs])
+        return [(own, *pair) for own, pair in zip(window_rows, seen or [(none, 0)] * len(batch), strict=True)]
 
     windows = [one.windows[0] for one in inputs]
     for batch in [[number] for number in range(len(inputs))] if single else batches(model, windows):
-        yield from zip(batch, values_of(batch) if single else run_in_halves(values_of, batch, model.notes), strict=True)
+        yield from zip(
+            batch, score_batch(batch) if single else run_in_halves(score_batch, batch, model.notes), strict=True
+        )
 
 
 def compute_gradient_scores(
@@ -366,8 +374,8 @@ def compute_gradient_scores(
     for at, (row, _, _) in compute_place_scores(model, [inputs[number] for number in missing], method, steps):
         rows[missing[at]] = row
     scores = [np.zeros(len(one.instance.tokens)) for one in encoded]
-    for one, of_windows in zip(inputs, rows, strict=True):
-        for window, values in zip(one.windows, of_windows or (), strict=True):
+    for one, window_scores in zip(inputs, rows, strict=True):
+        for window, values in zip(one.windows, window_scores or (), strict=True):
             add_to_words(scores[one.owner], encoded[one.owner], window, values / parts[one.owner])
     return scores
 
@@ -376,13 +384,13 @@ def compute_ends(
     model: WindowModel,
     one: Explained,
     p_of_baseline: Callable[[], Any],
-    of_baselines: dict[tuple[bytes, int], float],
+    baseline_probabilities: dict[tuple[bytes, int], float],
 ) -> tuple[float, float] | None:
     """Return the probabilities of a window and of its baseline from passes that were made already.
 
     The window's is its prediction's. The baseline has none of its words, so one pass serves all windows of its length,
-    special tokens and query: ``of_baselines`` keeps them. None where predictions were made otherwise than gradients (in
-    half precision, of several windows together, or not yet).
+    special tokens and query: ``baseline_probabilities`` keeps them. None where predictions were made otherwise than
+    gradients (in half precision, of several windows together, or not yet).
     """
     import torch
 
@@ -390,10 +398,10 @@ def compute_ends(
     if model.half or model.explains_singly or window.key not in model.outputs:
         return None
     key = np.where(window.piece < 0, window.code, -1).tobytes(), one.target
-    if key not in of_baselines:
+    if key not in baseline_probabilities:
         with torch.no_grad():
-            of_baselines[key] = float(p_of_baseline())
-    return float(model.outputs[window.key][one.target]), of_baselines[key]
+            baseline_probabilities[key] = float(p_of_baseline())
+    return float(model.outputs[window.key][one.target]), baseline_probabilities[key]
 
 
 def compute_masked_probabilities(
@@ -413,9 +421,9 @@ def compute_masked_probabilities(
 
     windows, embedding = one.whole(), model.network.get_input_embeddings()
     p = np.zeros((len(windows), draws))
-    of_piece = keep[one.owner][:, None]
+    piece_keep = keep[one.owner][:, None]
     for draw in range(draws):
-        stays = random.random((len(one.ids), embedding.weight.shape[1])) < of_piece
+        stays = random.random((len(one.ids), embedding.weight.shape[1])) < piece_keep
         for number, window in enumerate(windows):
             inputs = model.tensors([window])
             with torch.inference_mode():

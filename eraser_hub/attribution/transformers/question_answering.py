@@ -17,7 +17,7 @@ from eraser_hub.attribution.adapter import Encoded, View
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.errors import DataError
 
-from .devices import to_float64, whole
+from .devices import to_float32, to_float64
 from .pieces import Explained, Pieces, Window
 from .sequence_model import SequenceModel
 
@@ -130,7 +130,7 @@ class AnswerModel(SequenceModel):
 
     def explained_output(self, out: Any, places: Any, method: str) -> Any:
         """Return the output whose gradient is taken, shape (inputs,)."""
-        logits = [whole(out.start_logits), whole(out.end_logits)]
+        logits = [to_float32(out.start_logits), to_float32(out.end_logits)]
         if not self._of_logits(method):
             logits = [one.softmax(dim=-1) for one in logits]
         start, end = (one.gather(1, at[:, None])[:, 0] for one, at in zip(logits, places.T, strict=True))

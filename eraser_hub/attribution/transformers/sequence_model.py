@@ -17,7 +17,7 @@ from eraser_hub.attribution.adapter import Encoded, View
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.errors import DataError
 
-from .devices import describe_half, find_device, half_type, keep_heads_in_float32, move_network, to_float64, whole
+from .devices import describe_half, find_device, half_type, keep_heads_in_float32, move_network, to_float32, to_float64
 from .gradients import (
     PLAIN,
     Known,
@@ -154,7 +154,7 @@ class SequenceModel(WindowModel):
     def logits(self, inputs: dict[str, Any]) -> Any:
         """Return the network's logits, in float32 or better."""
         with self.torch.inference_mode(), self._cast():
-            return whole(self.network(**inputs).logits)
+            return to_float32(self.network(**inputs).logits)
 
     def _cast(self) -> AbstractContextManager[object]:
         return self.torch.autocast(self.device.type, dtype=self.half) if self.half else nullcontext()
@@ -203,7 +203,7 @@ class SequenceModel(WindowModel):
 
     def explained_output(self, out: Any, places: Any, method: str) -> Any:
         """Return the output whose gradient is taken, shape (inputs,)."""
-        logits = whole(out.logits)
+        logits = to_float32(out.logits)
         # of DeepLIFT logits, see `deeplift`
         centred = logits - logits.mean(dim=-1, keepdim=True) if method == "deeplift" else logits.softmax(dim=-1)
         return centred.gather(1, places)[:, 0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eraser_hub.attribution.measures.infidelity import draw_perturbations, evaluate_infidelity, infidelity
+from eraser_hub.attribution.measures.infidelity import compute_infidelity, draw_perturbations, evaluate_infidelity
 from eraser_hub.attribution.measures.sensitivity import compute_max_sensitivity
 
 from ..closed_form import EXACT, cases, full_of, result_of, worth_of
@@ -31,8 +31,8 @@ def test_golden_values(case):
     expected, ones, scores = case["expected"], np.ones(case["tokens"]), np.array(case["scores"])
     steps = np.array(case["perturbations"])
     drops = full_of(case) - worth_of(case)(ones - steps)
-    assert infidelity(scores, steps, drops) == pytest.approx(expected["infidelity"], abs=EXACT)
-    normalised = infidelity(scores, steps, drops, normalise=True)
+    assert compute_infidelity(scores, steps, drops) == pytest.approx(expected["infidelity"], abs=EXACT)
+    normalised = compute_infidelity(scores, steps, drops, normalise=True)
     assert normalised == pytest.approx(expected["infidelity_normalized"], abs=EXACT)
     gradient = gradient_times_mask(case, ones)
     assert gradient == pytest.approx(expected["gradient_x_input"], abs=EXACT)

@@ -245,7 +245,7 @@ def test_integrated_gradients_sum_to_the_difference(model):
 @pytest.mark.parametrize("rows", [1, 7, 64])
 def test_integrated_gradients_are_captums(model, rows):
     captum = pytest.importorskip("captum.attr")
-    from eraser_hub.attribution.transformers.gradients import integrated_gradients
+    from eraser_hub.attribution.transformers.gradients import compute_integrated_gradients
 
     inputs = model.tokenizer(instance(DOCUMENT).tokens, is_split_into_words=True, return_tensors="pt")
     embedded = model.network.get_input_embeddings()(inputs["input_ids"]).detach()
@@ -258,7 +258,7 @@ def test_integrated_gradients_are_captums(model, rows):
         embedded, torch.zeros_like(embedded), additional_forward_args=more, n_steps=30, return_convergence_delta=True
     )
     model.notes.maxima.clear()
-    found = integrated_gradients(model, probability, embedded, 30, rows, more)
+    found = compute_integrated_gradients(model, probability, embedded, 30, rows, more)
     np.testing.assert_allclose(found, expected.sum(-1).detach(), rtol=0, atol=CLOSE)
     assert model.notes.maxima["largest convergence delta"] == pytest.approx(abs(float(delta)), abs=CLOSE)
 
