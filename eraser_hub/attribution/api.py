@@ -85,16 +85,8 @@ def explain_texts(
     if any(one.scores is not None for one in instances):
         checked = replace(checked, method=RationaleSource.SCORES)
     checked = checked.for_kind("eraser")
-    bare = next(
-        (
-            one.id
-            for one in instances
-            if checked.method == RationaleSource.SPANS
-            and checked.scores != RationaleSource.MODEL
-            and one.rationale is None
-        ),
-        None,
-    )
+    needs_rationales = checked.method == RationaleSource.SPANS and checked.scores != RationaleSource.MODEL
+    bare = next((one.id for one in instances if needs_rationales and one.rationale is None), None)
     if bare is not None:
         raise DataError("expected an Instance with a rationale, found none", rule="span-missing", instance=bare)
     return list(

@@ -195,16 +195,15 @@ def explain(
     Args:
         config: the model and the data.
         settings: settings of the run.
-        out: result, ``.jsonl`` or ``.parquet``; ``OUT.run.json`` beside it is its record. Several operators make a
-            result each, ``OUT.mask.jsonl`` and so on, of the same scores and rationales.
+        out: result, ``.jsonl`` or ``.parquet``, beside it ``OUT.run.json``; several operators: ``OUT.mask.jsonl`` ..
         resume: go on with a stopped run of the same settings, model and data.
         force: replace a result that was made by other settings, another model or other data.
         engine: ``local``, or ``ray`` for workers of a Ray cluster.
-        workers: of the engine ``ray``, each with a model.
-        model: an opened model in place of ``job.model`` (local engine alone).
-        max_inputs: how many inputs the run may take at most.
+        workers: number of Ray workers, each with a model.
+        model: an opened model in place of ``config.model`` (local engine alone).
+        max_inputs: largest number of inputs of the run.
         spell: writes arguments' names as the caller knows them.
-        on_cost: called with a line on what the run costs, where that is asked for or may be much.
+        on_cost: called with a line on the cost of the run, if it is asked for or may be high.
         on_progress: called with (instances, forward passes) as they are done.
 
     Raises:
@@ -212,17 +211,16 @@ def explain(
     """
     results = find_result_paths(settings, out)
     _check_engine(config, settings, engine)
-    split, seed = open_split(config.dataset, config.config, config.split), config.sample_seed
+    split = open_split(config.dataset, config.config, config.split)
     if config.sample is not None:
-        split = split.sample(config.sample, settings.seed if seed is None else seed)
+        split = split.sample(config.sample, settings.seed if config.sample_seed is None else config.sample_seed)
     config, settings = resolve_query(config, split), settings.for_kind(split.kind)
     if engine == "local":  # before the data are read through, so that a wrong model fails at once
         model = load_model(config, split.label_names) if model is None else model
         align_labels(model, split.label_names, config.labels)
     plan = resolve_run(config, settings, split, results)
-    if not force:
-        for operator, path in results.items():
-            refuse_other(path, plan.header(operator), get_partial_path(out))
+    for operator, path in results.items() if not force else ():
+        refuse_other(path, plan.header(operator), get_partial_path(out))
     if resume and (report := _find_complete_report(plan)) is not None:
         return report
     infiller = load_infiller(config.infill, settings.seed, config) if model is not None else None
