@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast, overload
 
 from eraser_hub.asking.settings import AskArguments
-from eraser_hub.attribution.job import ExplainArguments, Job
+from eraser_hub.attribution.config import ExplainArguments, ExplainConfig
 from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.experiments.configs import ReproduceArguments
@@ -497,7 +497,7 @@ def explain(  # pyright: ignore[reportOverlappingOverload]  # a string is a sequ
 ) -> list[RunReport]: ...
 @overload
 def explain(model: Any, data: Sequence[Any], **settings: Any) -> list[dict[str, Any]]: ...
-@with_documented_options(ExplainArguments, Job, ExplainSettings, without=["dataset"])
+@with_documented_options(ExplainArguments, ExplainConfig, ExplainSettings, without=["dataset"])
 def explain(
     model: Any,
     data: Any,
@@ -539,7 +539,7 @@ def explain(
 
         beside: dict[str, Any] = {"queries": queries, "label_names": label_names, "on_passes": on_passes}
         return explain_texts(model, data, **beside, **settings)
-    from eraser_hub.attribution.run import explain_runs, planned_runs
+    from eraser_hub.attribution.run import explain_runs, plan_runs
 
     if out is None:
         raise UsageError("expected the file of predictions", rule="option-missing", argument="out")
@@ -547,9 +547,9 @@ def explain(
         message = "expected texts in memory beside `queries`, `label_names` and `on_passes`"
         raise UsageError(message, rule="option-conflict", argument="data")
     own = {name: settings.pop(name) for name in ExplainArguments.__dataclass_fields__.keys() & settings}
-    runs = planned_runs(ExplainArguments(dataset=_in_hub(data), model=os.fspath(model), out=Path(out), **own), settings)
+    runs = plan_runs(ExplainArguments(dataset=_in_hub(data), model=os.fspath(model), out=Path(out), **own), settings)
     how = {name: own[name] for name in ("resume", "force", "engine", "workers", "max_inputs") if name in own}
-    return explain_runs(runs.job, runs.runs, **how)
+    return explain_runs(runs.config, runs.runs, **how)
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,10 +65,10 @@ def score(*predictions: object, gold: Any = (annotation(),)) -> None:
 def explain(*predictions: object) -> None:
     """``explain --rationales`` for one instance, as far as it looks at the file of rationales."""
     from eraser_hub.attribution import Instance
-    from eraser_hub.attribution.given import GivenRationales
+    from eraser_hub.attribution.external_rationales import ExternalSpans
 
     instance = Instance("posR_161", (), ("posR_161",), (("a", "fine", "film", ",", "and", "short"),))
-    GivenRationales(write("ours.jsonl", *predictions)).check([instance], partly=False)
+    ExternalSpans(write("ours.jsonl", *predictions)).check([instance], partly=False)
 
 
 def review(**changes: object) -> dict[str, object]:
@@ -177,9 +177,9 @@ def need_what_is_not_installed() -> None:
 
 
 def run_out_of_memory() -> None:
-    from eraser_hub.attribution.adapter import Notes, in_halves
+    from eraser_hub.attribution.adapter import Notes, run_in_halves
 
-    in_halves(lambda texts: [bytes(1 << 62) for _ in texts], ["a long text"], Notes())
+    run_in_halves(lambda texts: [bytes(1 << 62) for _ in texts], ["a long text"], Notes())
 
 
 def run_twice_at_a_time() -> None:
@@ -190,10 +190,10 @@ def run_twice_at_a_time() -> None:
 
 
 def resume_with_another_seed() -> None:
-    from eraser_hub.attribution.outputs import Partial
+    from eraser_hub.attribution.outputs import PartialResult
 
     for seed in (1, 2):
-        Partial(Path("ours.jsonl"), {"settings": {"seed": seed}}, resume=True).close(remove=False)
+        PartialResult(Path("ours.jsonl"), {"settings": {"seed": seed}}, resume=True).close(remove=False)
 
 
 def download_where_nobody_listens() -> None:

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from eraser_hub.attribution.erasure import generator, shifted_rationale
+from eraser_hub.attribution.erasure import draw_shifted_rationale, make_generator
 from eraser_hub.metrics.tokens import mask, split_sentences
 
 from .alignment import Quote
@@ -40,8 +40,8 @@ def draw_random_flags(question: Question, flags: Sequence[Sequence[bool]], seed:
     """Return spans of the same lengths elsewhere: each document's spans are shifted by one random step."""
     bounds = question.instance.bounds
     flat = np.flatnonzero([flag for document in flags for flag in document])
-    random = generator(seed, question.instance.id, "ask: random spans")
-    shifted = set(shifted_rationale(random, flat, bounds).tolist())
+    random = make_generator(seed, question.instance.id, "ask: random spans")
+    shifted = set(draw_shifted_rationale(random, flat, bounds).tolist())
     return [[at in shifted for at in range(start, end)] for start, end in pairwise(bounds)]
 
 

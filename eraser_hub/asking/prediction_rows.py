@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from eraser_hub.attribution.erasure import ranking
+from eraser_hub.attribution.erasure import rank_tokens
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.schema.instance import SCORE_FIELDS
 
@@ -68,7 +68,7 @@ def make_pair_row(
     for docid, tokens in zip(instance.names, instance.documents, strict=True):
         scores = compute_token_scores(quotes, docid, len(tokens))
         rationale.append([at for at, score in enumerate(scores) if score])
-        words.append([tokens[at] for at in ranking(np.array(scores)) if scores[at]])
+        words.append([tokens[at] for at in rank_tokens(np.array(scores)) if scores[at]])
     return {
         "id": instance.id,
         "pred_label": None if answer.label is None else list(label_names).index(answer.label),

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from eraser_hub.attribution.dataset import Split, open_split
-from eraser_hub.attribution.outputs import Partial, check_format, refuse_other, write_predictions
+from eraser_hub.attribution.outputs import PartialResult, check_format, refuse_other, write_predictions
 from eraser_hub.records.errors import MOST_SHOWN, DataError, show
 from eraser_hub.records.run_record import write_run
 from eraser_hub.schema.instance import CONSISTENCY_FIELD
@@ -141,7 +141,7 @@ def ask(arguments: AskArguments) -> AskReport:
     header = {"settings": plan.settings, "data": plan.split.header(arguments.limit)}
     if not arguments.force:
         refuse_other(out, header)
-    partial = Partial(out, header, arguments.resume)
+    partial = PartialResult(out, header, arguments.resume)
     try:
         failures = asyncio.run(_ask_all(Asker(plan, client, simulator), partial, arguments))
         if failures:
@@ -153,7 +153,7 @@ def ask(arguments: AskArguments) -> AskReport:
         partial.close(remove=not partial.places)
 
 
-async def _ask_all(asker: Asker, partial: Partial, arguments: AskArguments) -> list[str]:
+async def _ask_all(asker: Asker, partial: PartialResult, arguments: AskArguments) -> list[str]:
     """Ask the open questions; return the reasons of failures."""
     failures: list[str] = []
     waiting = ((number, one) for number, one in enumerate(asker.plan.questions()) if number not in partial.places)
@@ -263,7 +263,9 @@ def _describe_failures(failures: Sequence[str], finished: int, out: Path) -> str
     return "\n".join([head, *lines])
 
 
-def _write_predictions(out: Path, partial: Partial, plan: AskPlan, client: Client, header: dict[str, Any]) -> AskReport:
+def _write_predictions(
+    out: Path, partial: PartialResult, plan: AskPlan, client: Client, header: dict[str, Any]
+) -> AskReport:
     """Write the answers into ``out``."""
     outcomes, statuses, reasons = Counter[str](), Counter[str](), Counter[str]()
     for record in partial.records():

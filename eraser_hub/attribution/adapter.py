@@ -1,4 +1,4 @@
-"""What a model is here: the interface that every kind of model is put behind.
+"""The interface that every kind of model is put behind.
 
 An adapter says how an instance is encoded once and how its erased variants are cut from that encoding, so that a
 thousand erased inputs of one document cost a thousand forward passes and nothing beside. Which adapter a model gets:
@@ -34,22 +34,22 @@ OUT_OF_MEMORY = (
 
 
 class ProbabilityModel(Protocol):
-    """The least a model must do."""
+    """The smallest interface of a model."""
 
     def predict_proba(self, token_lists: list[list[str]]) -> NDArray[np.float64]:
-        """Probabilities, shape (number of token lists, number of classes), each row summing to 1."""
+        """Return probabilities, shape (token lists, classes), each row summing to 1."""
         ...
 
 
-def array_of(numbers: Any) -> NDArray[np.float64]:
-    """Nested lists, any array, a data frame, or a torch tensor (which may carry a gradient or be bf16) as float64.
+def to_array(numbers: Any) -> NDArray[np.float64]:
+    """Convert nested lists, an array, a data frame or a torch tensor (on any device, of any type) to float64.
 
     Raises:
         TypeError, ValueError: no array of numbers.
     """
     plain = numbers.detach().cpu().double().numpy() if callable(getattr(numbers, "detach", None)) else numbers
     if isinstance(plain, (list, tuple)) and any(callable(getattr(one, "detach", None)) for one in plain):
-        plain = [array_of(one) for one in plain]
+        plain = [to_array(one) for one in plain]
     values = np.asarray(plain)
     if values.dtype.kind not in "biufO" or not values.ndim:
         raise TypeError(f"expected an array of numbers, found {type(numbers).__name__}")
@@ -64,7 +64,7 @@ class View:
         keys: for each unit bytes that are equal exactly when the model's inputs are; a document longer than the
             model's window has several units.
         sizes: length of each unit.
-        data: what :meth:`Adapter.forward` reads.
+        data: the input of :meth:`Adapter.forward`.
     """
 
     keys: tuple[bytes, ...]
@@ -87,11 +87,11 @@ class Selection:
 
 @dataclass(slots=True)
 class Notes:
-    """What happened on the way that a reader of the results must know; counted, printed, written beside the results."""
+    """Counters, maxima and messages for the reader of the results; printed, and written beside the results."""
 
     counts: dict[str, int] = field(default_factory=dict)
     maxima: dict[str, float] = field(default_factory=dict)
-    words: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
 
     def count(self, name: str, number: int = 1) -> None:
         """Add to a counter."""
@@ -102,9 +102,9 @@ class Notes:
         self.maxima[name] = max(value, self.maxima.get(name, value))
 
     def take(self) -> Notes:
-        """What has gathered since the last call, and start anew (each chunk carries its own)."""
-        notes = Notes(self.counts, self.maxima, self.words)
-        self.counts, self.maxima, self.words = {}, {}, []
+        """Return the notes since the last call and start anew: each chunk carries its own."""
+        notes = Notes(self.counts, self.maxima, self.messages)
+        self.counts, self.maxima, self.messages = {}, {}, []
         return notes
 
     def add(self, other: Notes) -> None:
@@ -113,13 +113,15 @@ class Notes:
             self.count(name, number)
         for name, value in other.maxima.items():
             self.largest(name, value)
-        for sentence in other.words:
-            self.say(sentence)
+        for message in other.messages:
+            self.add_message(message)
 
-    def say(self, words: str) -> None:
-        """Keep a sentence, once."""
-        if words not in self.words:
-            self.words.append(words)
+    def add_message(self, message: str) -> None:
+        """Keep a message, once."""
+        if message not in self.messages:
+            self.messages.append(message)
+
+    add_message = add_message  # the name before 3.0, for adapters of plug-ins
 
 
 class Encoded(ABC):
@@ -128,7 +130,7 @@ class Encoded(ABC):
     instance: Instance
 
     def alike(self, positions: NDArray[np.int64]) -> bytes:
-        """Bytes that are equal only for token positions whose erasure (or keeping) gives the same input.
+        """Return bytes that are equal only for token positions whose erasure (or keeping) gives the same input.
 
         Cheaper than :meth:`view`, which is made once for each. By default the positions themselves.
         """
@@ -136,10 +138,10 @@ class Encoded(ABC):
 
     @abstractmethod
     def view(self, kept: NDArray[np.bool_], erase: str) -> View:
-        """The input with the tokens that are not ``kept`` erased as ``erase`` says (remove, mask or pad)."""
+        """Return the input with the tokens that are not ``kept`` erased by the operator (remove, mask or pad)."""
 
     def views(self, erased: Sequence[Erased], erase: str) -> Iterator[View]:
-        """A view of each of several erased inputs of this instance, in order."""
+        """Yield a view of each of several erased inputs of this instance, in order."""
         tokens = self.instance.bounds[-1]
         return (self.view(one.kept(tokens), erase) for one in erased)
 
@@ -155,14 +157,14 @@ class Adapter(ABC):
         has_labels: whether the outputs are labels, which may be named and ordered otherwise than the dataset's.
         gives_answers: whether it answers with words of the text (:meth:`answer_text`) and has no probabilities of
             labels.
-        selects: whether it decides by tokens that it selects itself, and says which (:meth:`selections`).
-        provides: what methods may ask of it: ``probabilities`` (of erased inputs), ``gradients`` of p along its tokens,
+        selects: whether it decides by tokens that it selects itself (:meth:`selections`).
+        provides: capabilities that methods need: ``probabilities`` (of erased inputs), ``gradients`` of p along tokens,
             their ``embeddings``, ``attention``, the ``coefficients`` of a linear model, ``layers`` of a network whose
             modules can be hooked. A name of its own lets a method of its own ask for it.
         notes: counters and sentences for the report.
-        choices: a paper's, of what no option says; set before :meth:`scores` is asked.
+        choices: choices of a paper without an option; set before :meth:`scores` is called.
         outputs: probabilities known so far by their view's key, columns as in ``label_names``; set before
-            :meth:`scores` is asked.
+            :meth:`scores` is called.
     """
 
     label_names: tuple[str, ...] = ()
@@ -174,7 +176,7 @@ class Adapter(ABC):
     has_labels = True  # False: answers, which are the dataset's own, stand in the labels' place
     gives_answers = False
     has_embeddings = False  # of its tokens, along which gradients are taken
-    has_states = False  # pooled ones, whose distance from training texts can be told
+    has_states = False  # pooled ones, whose distance from training texts can be measured
     selects = False
     choices = Choices()
     outputs: Mapping[bytes, NDArray[np.float64]] = {}
@@ -184,13 +186,14 @@ class Adapter(ABC):
         self.notes = Notes()
 
     def seen(self, instance: Instance) -> Instance:
-        """The instance as the model sees it: without the query where it does not read one."""
+        """Return the instance as the model sees it: without the query if the model does not read one."""
         return instance if self.uses_query else replace(instance, query=())
 
     def batches(self, sizes: Sequence[int], batch_size: int) -> Iterator[list[int]]:
-        """Numbers of units of these sizes in batches of like length, longest first; of one if the model does not pad.
+        """Yield the numbers of units in batches of similar length, longest first.
 
         Args:
+            sizes: length of each unit.
             batch_size: of units of full length.
         """
         order, start = sorted(range(len(sizes)), key=lambda number: -sizes[number]), 0
@@ -208,31 +211,33 @@ class Adapter(ABC):
 
     @abstractmethod
     def forward(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
-        """Probabilities of (view, number of its unit), shape (len(units), classes), in the model's own order."""
+        """Return probabilities of (view, number of its unit), shape (len(units), classes), in the model's own order."""
 
     def start(self, units: Sequence[tuple[View, int]]) -> Any:
         """Begin :meth:`forward` and give what :meth:`finish` takes; on a GPU the next batch is made ready meanwhile."""
         return self.forward(units)
 
     def finish(self, outputs: Any) -> NDArray[np.float64]:
-        """The probabilities of a batch, from what :meth:`start` gave."""
+        """Return the probabilities of a batch from the result of :meth:`start`."""
         probabilities: NDArray[np.float64] = outputs
         return probabilities
 
     def rows_for(self, size: int, batch_size: int) -> int:
-        """How many units whose longest has ``size`` go through together."""
+        """Return the number of units in a batch whose longest unit has ``size``."""
         return batch_size
 
     def supports(self, method: str) -> bool:
-        """Return whether the model computes a method in :meth:`scores` beside those that need what it provides."""
+        """Return True if :meth:`scores` computes a method whose needs the model does not provide."""
         return False
 
     def scores(
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
     ) -> list[NDArray[np.float64]]:
-        """Token scores of a method that looks inside the model (gradients, attention, coefficients).
+        """Compute token scores by a method that looks inside the model (gradients, attention, coefficients).
 
         Args:
+            method: name of the method.
+            encoded: the instances as the model sees them.
             targets: the class to explain, as an index into ``label_names``.
             steps: integration steps of integrated gradients.
         """
@@ -241,9 +246,11 @@ class Adapter(ABC):
     def ahead(
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int | None]
     ) -> dict[bytes, NDArray[np.float64]]:
-        """Outputs of whole inputs that come of the passes of :meth:`scores`, which is asked next, by their view's keys.
+        """Return the outputs of whole inputs that the passes of the next :meth:`scores` give, by their view's keys.
 
         Args:
+            method: name of the method.
+            encoded: the instances as the model sees them.
             targets: the class to explain; None for the predicted one.
 
         Returns:
@@ -252,30 +259,34 @@ class Adapter(ABC):
         return {}
 
     def states(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
-        """The pooled states of views' units by a model of :attr:`has_states`, float64 (len(units), width)."""
+        """Return the pooled states of views' units by a model of :attr:`has_states`, float64 (len(units), width)."""
         raise DataError(f"{self.description} has no pooled state", argument="distribution_texts", rule="unsupported")
 
     def selections(self, encoded: Sequence[Encoded]) -> list[Selection]:
-        """The rationale of each instance by a model of :attr:`selects`."""
+        """Return the rationale of each instance by a model of :attr:`selects`."""
         raise DataError(f"`rationales` model: {self.description} selects no tokens", rule="unsupported")
 
     def masked_elements(
         self, encoded: Encoded, target: int, keep: NDArray[np.float64], draws: int, random: np.random.Generator
     ) -> NDArray[np.float64]:
-        """p of a label where each number of a token's embedding stays by chance, shape (draws,).
+        """Return p of a label with elements of token embeddings masked at random, shape (draws,).
 
         Args:
+            encoded: the instances as the model sees them.
+            target: the explained label, as an index.
             keep: for each token the probability that a number of its embedding stays; the others are 0.
+            draws: number of draws.
+            random: random generator.
         """
-        words = f"`soft_masks` elements: {self.description} has no embeddings of tokens to mask"
-        raise DataError(words, rule="unsupported")
+        message = f"`soft_masks` elements: {self.description} has no embeddings of tokens to mask"
+        raise DataError(message, rule="unsupported")
 
     def answer_text(self, encoded: Encoded) -> tuple[str, float]:
-        """The words that a model of :attr:`gives_answers` answers with, and their probability."""
+        """Return the answer of a model of :attr:`gives_answers`, and its probability."""
         raise DataError(f"{self.description} gives labels, no answers", rule="unsupported")
 
     def column(self, target: int) -> int:
-        """The model's own output column of a label."""
+        """Return the model's own output column of a label."""
         return int(self.order[target]) if self.order is not None else target
 
 
@@ -283,6 +294,7 @@ def align_labels(adapter: Adapter, dataset_names: Sequence[str], stated: Sequenc
     """Bring a model's labels into the dataset's order, by name.
 
     Args:
+        adapter: the model; its order and label names are set.
         dataset_names: the dataset's ClassLabel names; () where it has none, then the model's own order stays.
         stated: names stated by hand for the model's outputs (``--labels``).
 
@@ -293,8 +305,8 @@ def align_labels(adapter: Adapter, dataset_names: Sequence[str], stated: Sequenc
         adapter.output_names = adapter.label_names
     names = tuple(stated) or adapter.output_names
     if len(set(names)) < len(names):
-        words = f"{adapter.description}: expected different labels, found {', '.join(names[:10])}"
-        raise DataError(words, rule="label-unknown")
+        message = f"{adapter.description}: expected different labels, found {', '.join(names[:10])}"
+        raise DataError(message, rule="label-unknown")
     if not names and not dataset_names and adapter.has_labels:
         raise DataError(
             f"{adapter.description} does not name its labels, nor does the dataset: state them, in the model's order, "
@@ -302,8 +314,8 @@ def align_labels(adapter: Adapter, dataset_names: Sequence[str], stated: Sequenc
             rule="option-missing",
         )
     if adapter.output_names and len(names) != len(adapter.output_names):
-        words = f"expected {len(adapter.output_names)} names (the model's outputs), found {len(names)}"
-        raise DataError(words, argument="labels", rule="option-value")
+        message = f"expected {len(adapter.output_names)} names (the model's outputs), found {len(names)}"
+        raise DataError(message, argument="labels", rule="option-value")
     if dataset_names:
         adapter.order = _order(adapter, names, dataset_names)
         adapter.label_names = tuple(dataset_names)
@@ -313,11 +325,11 @@ def align_labels(adapter: Adapter, dataset_names: Sequence[str], stated: Sequenc
 
 
 def _order(adapter: Adapter, names: Sequence[str], dataset_names: Sequence[str]) -> NDArray[np.int64]:
-    """The output column of each of the dataset's labels."""
+    """Return the output column of each of the dataset's labels."""
     listing, in_order = ", ".join(dataset_names), np.arange(len(dataset_names))
     if not names:
         if adapter.has_labels:
-            adapter.notes.say(f"the model does not name its labels: taken in the dataset's order {listing}")
+            adapter.notes.add_message(f"the model does not name its labels: taken in the dataset's order {listing}")
         return in_order
     if len(names) != len(dataset_names):
         raise DataError(
@@ -329,12 +341,12 @@ def _order(adapter: Adapter, names: Sequence[str], dataset_names: Sequence[str])
     if sorted(columns) == sorted(name.casefold() for name in dataset_names):
         order = np.asarray([columns[name.casefold()] for name in dataset_names])
         if (order != in_order).any():
-            adapter.notes.say(
+            adapter.notes.add_message(
                 f"the model's labels stand in another order ({', '.join(names)}): matched by name to {listing}"
             )
         return order
     if all(name.upper() == f"LABEL_{column}" for column, name in enumerate(names)):
-        adapter.notes.say(
+        adapter.notes.add_message(
             f"the model names its labels {names[0]}, ..: taken in the dataset's order {listing}; "
             "say `labels` if it is another"
         )
@@ -346,12 +358,15 @@ def _order(adapter: Adapter, names: Sequence[str], dataset_names: Sequence[str])
     )
 
 
-def in_halves(
+def run_in_halves(
     work: Callable[[list[Item]], list[Result]], items: Sequence[Item], notes: Notes, all_of: bool = True
 ) -> list[Result]:
-    """``work(items)``, in halves as often as memory runs out; says so in ``notes``.
+    """Return ``work(items)``; where memory runs out, work in halves and note it.
 
     Args:
+        work: function of a list of items.
+        items: inputs of the work.
+        notes: notes, to which halving is added.
         all_of: the halves' results one after the other; False: the first half's alone, for work whose result does not
             depend on how many items go together.
 
@@ -361,19 +376,19 @@ def in_halves(
     try:
         return work(list(items))
     except (MemoryError, RuntimeError) as error:
-        if not out_of_memory(error):
+        if not is_out_of_memory(error):
             raise
         if len(items) == 1:
-            words = "out of memory with a single input; a shorter `window` needs less"
-            raise DataError(words, rule="device") from error
+            message = "out of memory with a single input; a shorter `window` needs less"
+            raise DataError(message, rule="device") from error
     half = len(items) // 2
-    notes.say(f"out of memory with {len(items)} inputs at a time: halved to {half}")
+    notes.add_message(f"out of memory with {len(items)} inputs at a time: halved to {half}")
     release_memory()
-    results = in_halves(work, items[:half], notes, all_of)
-    return [*results, *in_halves(work, items[half:], notes)] if all_of else results
+    results = run_in_halves(work, items[:half], notes, all_of)
+    return [*results, *run_in_halves(work, items[half:], notes)] if all_of else results
 
 
-def out_of_memory(error: BaseException) -> bool:
+def is_out_of_memory(error: BaseException) -> bool:
     """True for Python's MemoryError and for torch's out-of-memory errors on any device.
 
     torch.cuda.OutOfMemoryError, the processor's allocator, cuBLAS and oneDNN each have their own words.

@@ -16,11 +16,11 @@ from eraser_hub.records.options import with_documented_options
 
 from .adapter import Adapter, ProbabilityModel, align_labels
 from .engine import explain_instances
-from .given import with_scores
+from .external_rationales import attach_scores
 from .instances import Instance
 from .open import open_model
-from .settings import GIVEN, OWN, SPANS, ExplainSettings, settings_for
-from .work import infiller_of
+from .settings import ExplainSettings, RationaleSource, build_settings
+from .work import load_infiller
 
 Text = str | Sequence[str] | Instance
 
@@ -38,7 +38,7 @@ def explain_texts(
     on_passes: Callable[[int], None] | None = None,
     **settings: Any,
 ) -> list[dict[str, Any]]:
-    """Predictions with rationales for texts in memory, in the ERASER results format.
+    """Return predictions with rationales for texts in memory, in the ERASER results format.
 
     Args:
         model: an object with ``predict_proba(list of token lists)``, a fitted scikit-learn pipeline over strings, an
@@ -56,6 +56,7 @@ def explain_texts(
         infill: a masked language model (a folder or Hub id) that draws words for erased tokens, with
             ``erase="infill"``.
         on_passes: called with the number of forward passes after each batch.
+        **settings: attributes of :class:`ExplainSettings`, by name.
 
     Returns:
         One prediction for each text, ``annotation_id`` its number in ``texts`` (an Instance's own id). With two classes
@@ -72,44 +73,44 @@ def explain_texts(
     _check(texts, queries, scores)
     adapter = open_model(model, uses_query=True if queries else None)
     settings["infill"] = Path(infill).name
-    checked = settings_for(paper, "", adapter.has_embeddings, adapter.selects, **settings).for_kind("eraser")
+    checked = build_settings(paper, "", adapter.has_embeddings, adapter.selects, **settings).for_kind("eraser")
     if not adapter.label_names and not label_names:
-        words = f"{adapter.description} does not name its labels: give their names"
-        raise DataError(words, rule="option-missing", field="label_names")
+        message = f"{adapter.description} does not name its labels: give their names"
+        raise DataError(message, rule="option-missing", field="label_names")
     align_labels(adapter, (), label_names)
     pairs = zip(texts, queries or [()] * len(texts), strict=True)
     instances = [_instance(number, text, query) for number, (text, query) in enumerate(pairs)]
     if len(scores):
-        instances = [with_scores(one, [row]) for one, row in zip(instances, scores, strict=True)]
+        instances = [attach_scores(one, [row]) for one, row in zip(instances, scores, strict=True)]
     if any(one.scores is not None for one in instances):
-        checked = replace(checked, method=GIVEN)
+        checked = replace(checked, method=RationaleSource.SCORES)
     checked = checked.for_kind("eraser")
-    bare = next(
-        (one.id for one in instances if checked.method == SPANS and checked.scores != OWN and one.rationale is None),
-        None,
-    )
+    needs_rationales = checked.method == RationaleSource.SPANS and checked.scores != RationaleSource.MODEL
+    bare = next((one.id for one in instances if needs_rationales and one.rationale is None), None)
     if bare is not None:
         raise DataError("expected an Instance with a rationale, found none", rule="span-missing", instance=bare)
-    return list(explain_instances(adapter, instances, checked, "eraser", on_passes, infiller_of(infill, checked.seed)))
+    return list(
+        explain_instances(adapter, instances, checked, "eraser", on_passes, load_infiller(infill, checked.seed))
+    )
 
 
 def _check(texts: Sequence[Text], queries: Sequence[Any], scores: Sequence[Any] | NDArray[np.float64]) -> None:
     """Refuse a string in place of a list, and lists that are not as long as the texts' own."""
     for name, values, advice in (("texts", texts, ": put it into a list"), ("queries", queries, "")):
         if isinstance(values, str):
-            words = f"expected a list of {name}, found the string {show(values)}{advice}"
-            raise DataError(words, rule="type", field=name)
+            message = f"expected a list of {name}, found the string {show(values)}{advice}"
+            raise DataError(message, rule="type", field=name)
     for name, size, what in (("queries", len(queries), "one query"), ("scores", len(scores), "scores")):
         if size not in (0, len(texts)):
-            words = f"expected {what} for each of {len(texts)} texts, found {size}"
-            raise DataError(words, rule="length", field=name)
+            message = f"expected {what} for each of {len(texts)} texts, found {size}"
+            raise DataError(message, rule="length", field=name)
 
 
 def _instance(number: int, text: Text, query: str | Sequence[str]) -> Instance:
     if isinstance(text, Instance):
         if query:
-            words = "expected no query beside an Instance, which carries its own"
-            raise DataError(words, rule="option-conflict", instance=text.id)
+            message = "expected no query beside an Instance, which carries its own"
+            raise DataError(message, rule="option-conflict", instance=text.id)
         return text
     sentences = (tuple(sentence_sizes(text)),) if isinstance(text, str) else ()
     return Instance(str(number), _tokens(query, number), (str(number),), (_tokens(text, number),), sentences=sentences)
@@ -121,6 +122,6 @@ def _tokens(text: str | Sequence[str], number: int) -> tuple[str, ...]:
     tokens = tuple(text)
     for place, token in enumerate(tokens):
         if not isinstance(token, str):
-            words = f"expected a string as token {place}, found {show(token)}"
-            raise DataError(words, rule="type", instance=str(number))
+            message = f"expected a string as token {place}, found {show(token)}"
+            raise DataError(message, rule="type", instance=str(number))
     return tokens

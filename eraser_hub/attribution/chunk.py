@@ -1,8 +1,8 @@
-"""A chunk of instances as a model sees it, and the games that are played with its inputs.
+"""A chunk of instances as a model sees it, and the probabilities of coalitions of their units.
 
-The players of a game are the units of a text, its tokens or its sentences. A set of them is worth ``p(label | they
-stand, the others are erased)``. A search yields rows of sets and is sent their worths; :meth:`Chunk.play` lets the
-searches of a whole chunk take their turns together, so that short texts fill a batch as long ones do.
+The units of a text are its tokens or its sentences. A coalition is a set of units; its value is ``p(label | the
+coalition is kept, the other units are erased)``. A search yields rows of coalitions and is sent their values.
+:meth:`Chunk.evaluate_coalitions` runs the searches of a chunk side by side, so that short texts fill a batch too.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from numpy.typing import NDArray
 from eraser_hub.records.errors import DataError
 
 from .adapter import Adapter, Encoded
-from .erasure import Erased, full, generator
+from .erasure import Erased, full, make_generator
 from .instances import Instance
 from .runner import Runner
 
-EXACT_UNITS = 10  # so many players at most have all their sets looked at, 2 to the 10th
-INPUTS_AT_ONCE = 1 << 13  # sets of several games that go to the runner together
+EXACT_UNITS = 10  # up to so many units all coalitions are evaluated, 2 to the 10th
+INPUTS_AT_ONCE = 1 << 13  # coalitions of several texts that go to the runner together
 
 Scores = NDArray[np.float64]
-Sets = NDArray[np.bool_]  # rows of units: True stands, False is erased
-Worths = NDArray[np.float64]
+Coalitions = NDArray[np.bool_]  # bool (n, units): True is kept, False is erased
+CoalitionValues = NDArray[np.float64]
 Result = TypeVar("Result")
-Search = Generator[Sets, Worths, Result]
+CoalitionSearch = Generator[Coalitions, CoalitionValues, Result]
 
 
-def unit_bounds(one: Instance, units: str) -> NDArray[np.int64]:
+def compute_unit_bounds(one: Instance, units: str) -> NDArray[np.int64]:
     """Return the offsets of the units in the instance's tokens, the end included.
 
     Raises:
@@ -42,20 +42,20 @@ def unit_bounds(one: Instance, units: str) -> NDArray[np.int64]:
     if units == "tokens":
         return np.arange(tokens + 1)
     if tokens and not one.sentences:
-        words = "`units` sentences: expected documents with sentences, found tokens alone"
-        raise DataError(words, rule="unsupported", instance=one.id)
+        message = "`units` sentences: expected documents with sentences, found tokens alone"
+        raise DataError(message, rule="unsupported", instance=one.id)
     return np.cumsum([0, *(size for sizes in one.sentences for size in sizes)])
 
 
 @dataclass(frozen=True, slots=True)
-class Game:
-    """One instance as a game.
+class TextUnits:
+    """The units of one instance.
 
     Attributes:
         number: the instance's number in its chunk.
         bounds: the first token of each unit, and the number of tokens behind them; ascending, int64 (units + 1,).
-        label: the label whose probability is the worth, as an index.
-        full: the worth of all units.
+        label: the label whose probability is the value of a coalition, as an index.
+        full: the value of the coalition of all units.
     """
 
     number: int
@@ -65,36 +65,36 @@ class Game:
 
     @property
     def size(self) -> int:
-        """How many units there are."""
+        """Number of units."""
         return len(self.bounds) - 1
 
-    def of_units(self, scores: Scores) -> Scores:
+    def sum_to_units(self, scores: Scores) -> Scores:
         """Return scores of tokens summed to units."""
         return np.add.reduceat(scores, self.bounds[:-1]) if self.size else np.zeros(0)
 
-    def of_tokens(self, values: Scores) -> Scores:
+    def share_to_tokens(self, values: Scores) -> Scores:
         """Return values of units, each shared equally by its tokens: sums stay as they are."""
         sizes = np.diff(self.bounds)
         return np.repeat(values / sizes, sizes)
 
-    def erased(self, stands: Sets) -> list[Erased]:
-        """Return the inputs in which rows of units stand, each by what is fewer: the tokens kept or those erased."""
-        tokens = np.repeat(stands, np.diff(self.bounds), axis=1)
+    def erased(self, coalitions: Coalitions) -> list[Erased]:
+        """Return the inputs that keep the coalitions, each by the fewer of its kept and its erased tokens."""
+        tokens = np.repeat(coalitions, np.diff(self.bounds), axis=1)
         keeps = 2 * tokens.sum(axis=1) < tokens.shape[1]
         rows, places = np.nonzero(tokens == keeps[:, None])
-        ends = np.searchsorted(rows, np.arange(len(stands) + 1)).tolist()
+        ends = np.searchsorted(rows, np.arange(len(coalitions) + 1)).tolist()
         parts = zip(pairwise(ends), keeps.tolist(), strict=True)
         return [Erased(self.number, places[start:end], keep) for (start, end), keep in parts]
 
 
 @dataclass(slots=True)
 class Chunk:
-    """Instances on their way to predictions: what methods, measures and the results' formats read.
+    """Instances and their results so far, as methods, measures and the results' formats read them.
 
     Attributes:
-        runner: by which inputs go through the model, erased in the way at hand.
+        runner: the runner of erased inputs, with one operator.
         encoded: the instances as the model sees them.
-        settings: the run's :class:`settings.ExplainSettings`, which stands above and knows the methods by name.
+        settings: the run's :class:`settings.ExplainSettings`, of a module that imports this one.
         pairs: whether results are the perturbation benchmark's, which keeps sequences apart.
         full: probabilities of the whole inputs, float64 (instances, labels).
         predicted: the labels of these, as indices.
@@ -138,62 +138,70 @@ class Chunk:
         """Return the probabilities of erased inputs; see :meth:`runner.Runner.run`."""
         return self.runner.run(self.encoded, erased, self.settings.choices.filler)
 
-    def random(self, one: Instance, purpose: str) -> np.random.Generator:
-        """Return random numbers of this instance and purpose."""
-        return generator(self.settings.seed, one.id, purpose)
+    def make_generator(self, one: Instance, purpose: str) -> np.random.Generator:
+        """Return the random generator of this instance and purpose."""
+        return make_generator(self.settings.seed, one.id, purpose)
 
-    def by(self, erase: str) -> Chunk:
-        """Return the chunk with inputs erased in another way."""
-        return replace(self, runner=self.runner.by(erase))
+    def with_operator(self, erase: str) -> Chunk:
+        """Return the chunk with another erasure operator."""
+        return replace(self, runner=self.runner.with_operator(erase))
 
-    def anew(self, instances: Sequence[Instance], targets: Sequence[int]) -> Chunk:
+    def with_instances(self, instances: Sequence[Instance], targets: Sequence[int]) -> Chunk:
         """Return other instances as a chunk, whose scores for these labels are to be computed."""
         others = Chunk(self.runner, list(map(self.model.encode, instances)), self.settings, targets=list(targets))
         others.full = others.run(list(map(full, range(len(instances)))))
-        return others.by(self.settings.scores_erase or self.settings.erase)
+        return others.with_operator(self.settings.scores_erase or self.settings.erase)
 
-    def games(self) -> list[Game]:
-        """Return the game of each instance, the probability of its explained label its worth."""
+    def to_text_units(self) -> list[TextUnits]:
+        """Return the units of each instance."""
         rows = enumerate(zip(self.encoded, self.targets, self.probability, strict=True))
         return [
-            Game(number, unit_bounds(one.instance, self.settings.units), label, p) for number, (one, label, p) in rows
+            TextUnits(number, compute_unit_bounds(one.instance, self.settings.units), label, p)
+            for number, (one, label, p) in rows
         ]
 
-    def play(self, search: Callable[[Game, Scores, Instance], Search[Result]]) -> list[tuple[Game, Result]]:
-        """Return each instance's game, and the result of a search in it; in each turn all that still search ask.
+    def evaluate_coalitions(
+        self, search: Callable[[TextUnits, Scores, Instance], CoalitionSearch[Result]]
+    ) -> list[tuple[TextUnits, Result]]:
+        """Return the units of each instance and the result of a search over their coalitions.
 
         Args:
-            search: begins a search from a game, the scores of its units ((0,) before there are scores) and its
+            search: begins a search from the units, their scores ((0,) before there are scores) and its
                 instance.
         """
-        games = self.games()
-        units = [game.of_units(self.scores[game.number]) if self.scores else np.zeros(0) for game in games]
-        searches = list(map(search, games, units, self.instances))
+        all_units = self.to_text_units()
+        units = [
+            text_units.sum_to_units(self.scores[text_units.number]) if self.scores else np.zeros(0)
+            for text_units in all_units
+        ]
+        searches = list(map(search, all_units, units, self.instances))
         results: dict[int, Result] = {}
-        asked: dict[int, Sets] = {}
+        pending: dict[int, Coalitions] = {}
 
-        def go_on(place: int, worths: Worths | None) -> None:
+        def advance(place: int, coalition_values: CoalitionValues | None) -> None:
             try:
-                asked[place] = next(searches[place]) if worths is None else searches[place].send(worths)
+                pending[place] = (
+                    next(searches[place]) if coalition_values is None else searches[place].send(coalition_values)
+                )
             except StopIteration as end:
                 results[place] = end.value
 
-        for place in range(len(games)):
-            go_on(place, None)
-        while asked:
-            turn, asked = asked, {}
+        for place in range(len(all_units)):
+            advance(place, None)
+        while pending:
+            turn, pending = pending, {}
             for places in _groups(turn):
-                values = self.run([one for place in places for one in games[place].erased(turn[place])])
+                values = self.run([one for place in places for one in all_units[place].erased(turn[place])])
                 start = 0
                 for place in places:
                     end = start + len(turn[place])
-                    go_on(place, values[start:end, games[place].label])
+                    advance(place, values[start:end, all_units[place].label])
                     start = end
-        return [(game, results[game.number]) for game in games]
+        return [(text_units, results[text_units.number]) for text_units in all_units]
 
 
-def _groups(turn: dict[int, Sets]) -> list[list[int]]:
-    """Return places whose sets go to the runner together."""
+def _groups(turn: dict[int, Coalitions]) -> list[list[int]]:
+    """Return groups of places whose coalitions go to the runner together."""
     groups: list[list[int]] = []
     room = 0
     for place, sets in turn.items():
@@ -205,7 +213,7 @@ def _groups(turn: dict[int, Sets]) -> list[list[int]]:
     return groups
 
 
-def all_sets(size: int) -> Sets:
-    """Return every set of ``size`` units, shape (2 ** size, size); unit i stands in set s where bit i of s is 1."""
-    sets: Sets = (np.arange(1 << size)[:, None] >> np.arange(size)) & 1 == 1
+def enumerate_coalitions(size: int) -> Coalitions:
+    """Return every coalition of ``size`` units, shape (2 ** size, size); unit i is in number s if bit i of s is 1."""
+    sets: Coalitions = (np.arange(1 << size)[:, None] >> np.arange(size)) & 1 == 1
     return sets

@@ -24,8 +24,8 @@ from .instances import READERS, Instance
 
 T = TypeVar("T")
 
-PAPER_OF_KD = {"eraser": "eraser_first_version", "perturbation": "wang_2022"}
-LOOKED_AT = 2000  # rows after the first that are looked at for another query
+KD_PAPERS = {"eraser": "eraser_first_version", "perturbation": "wang_2022"}
+MAX_QUERY_ROWS = 2000  # rows after the first that are looked at for another query
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ class Split:
     Attributes:
         rows: the rows as ``datasets`` gives them, re-iterable.
         label_names: names of the ClassLabel, () where labels are strings or absent.
-        kind: ``"eraser"``, ``"perturbation"`` or ``"tokens"``, see :func:`kind_of`.
-        size: number of rows, None when the dataset does not say.
+        kind: ``"eraser"``, ``"perturbation"`` or ``"tokens"``, see :func:`find_kind`.
+        size: number of rows, None if the dataset does not declare it.
         config: the config's name, which looks up kd.
         name: the dataset's folder or Hub id, for messages.
         places: of the rows that are taken; None for all.
@@ -51,11 +51,11 @@ class Split:
     places: frozenset[int] | None = None
 
     def instances(self) -> Iterator[Instance]:
-        """Instances in the dataset's order; errors as of `read`."""
+        """Yield instances in the dataset's order; errors as of `read`."""
         return self.read(READERS[self.kind])
 
     def read(self, reader: Callable[[dict[str, Any], tuple[str, ...]], T]) -> Iterator[T]:
-        """What a reader makes of each row and the label names, in the dataset's order.
+        """Yield the result of a reader for each row, in the dataset's order.
 
         Raises:
             DataError: a row that is not of its dataset's schema; a data file that cannot be read.
@@ -83,14 +83,14 @@ class Split:
                 ) from error
 
     def sample(self, size: int, seed: int) -> Split:
-        """So many of the rows, drawn by seed with each label's share (:func:`stratified`), in the dataset's order."""
+        """Draw ``size`` of the rows by seed, each label by its share, in the dataset's order."""
         labels = [str(one.label) for one in self.instances()]
         taken = range(len(labels)) if self.places is None else sorted(self.places)
-        chosen = frozenset(taken[place] for place in stratified(labels, size, seed))
+        chosen = frozenset(taken[place] for place in draw_stratified(labels, size, seed))
         return replace(self, places=chosen, size=len(chosen))
 
     def _refuse_damaged_file(self) -> None:
-        """Raise the error that names the file of a built dataset which cannot be read: datasets does not say which."""
+        """Raise an error that names the unreadable file of a built dataset, which datasets does not name."""
         try:
             files = open_built(self.name or "").files(self.config, str(self.rows.split))
         except (DataError, AttributeError):  # no built dataset, or rows that are in memory
@@ -99,7 +99,7 @@ class Split:
             pass
 
     def header(self, limit: int | None = None, *, labels: bool = False, rationales: bool = False) -> dict[str, Any]:
-        """What a run's record holds of its data; see `fingerprint`."""
+        """Return the data's part of a run's record; see `fingerprint`."""
         return {
             "dataset": Path(self.name or "").name,
             "config": self.config,
@@ -109,7 +109,7 @@ class Split:
         }
 
     def fingerprint(self, limit: int | None = None, *, labels: bool = False, rationales: bool = False) -> str:
-        """Digest of all that decides predictions: two runs that agree in it read the same data.
+        """Return a digest of the data that decide predictions: equal digests mean equal data.
 
         Ids, queries, documents and their names, the documents that hold evidence, and the order of the labels; not the
         gold labels and spans, which predictions do not depend on, unless gold ``labels`` are explained or human
@@ -142,7 +142,7 @@ def open_split(dataset: str | Path, config: str | None, split: str) -> Split:
     that were rebuilt in place.
 
     Raises:
-        DataError: no such folder, config or split; each names what there is.
+        DataError: no such folder, config or split; the message lists the existing ones.
     """
     import datasets
     from datasets.utils.logging import set_verbosity_error
@@ -151,21 +151,21 @@ def open_split(dataset: str | Path, config: str | None, split: str) -> Split:
     name = str(dataset)
     folder, place = Path(dataset), find_place(name)
     if not folder.exists() and place.repository is None:
-        words = "no such dataset folder; `eraser-hub build eraser --out hub` makes hub/eraser"
-        raise DataError(words, rule="file-missing", file=name)
+        message = "no such dataset folder; `eraser-hub build eraser --out hub` makes hub/eraser"
+        raise DataError(message, rule="file-missing", file=name)
     if folder.is_dir() and not (folder / "README.md").is_file():
-        words = "expected a dataset folder with README.md and Parquet files, found no README.md"
-        raise DataError(words, rule="file-missing", file=name)
+        message = "expected a dataset folder with README.md and Parquet files, found no README.md"
+        raise DataError(message, rule="file-missing", file=name)
     try:
         splits = datasets.load_dataset(
             place.repository or name, config, revision=place.revision, split=None, streaming=True
         )
     except Exception as error:  # datasets raises many kinds; its words name the config or the file
-        words = f"cannot open config {config or '(default)'}: {get_first_line(error)}"
-        raise DataError(words, rule="file-unreadable", file=name) from error
+        message = f"cannot open config {config or '(default)'}: {get_first_line(error)}"
+        raise DataError(message, rule="file-unreadable", file=name) from error
     if dataset_split(split) not in splits:
-        words = f"split: expected one of {', '.join(map(str, splits))}; found {show(split)}"
-        raise DataError(words, rule="option-value", file=name)
+        message = f"split: expected one of {', '.join(map(str, splits))}; found {show(split)}"
+        raise DataError(message, rule="option-value", file=name)
     rows = splits[dataset_split(split)]
     features = rows.features or {}
     label = next((features[column] for column in LABEL_COLUMNS if column in features), None)
@@ -175,11 +175,11 @@ def open_split(dataset: str | Path, config: str | None, split: str) -> Split:
         raise DataError(f"expected names of labels, found {show(odd[0])}", rule="type", file=name, field="class_label")
     info = (rows.info.splits or {}).get(dataset_split(split))
     size = info.num_examples if info is not None else None
-    return Split(rows, label_names, kind_of(features, name), size, config or rows.info.config_name or "", name)
+    return Split(rows, label_names, find_kind(features, name), size, config or rows.info.config_name or "", name)
 
 
-def kind_of(features: Mapping[str, Any], name: str = "dataset") -> str:
-    """Which reader a dataset's rows need, told by its columns.
+def find_kind(features: Mapping[str, Any], name: str = "dataset") -> str:
+    """Return the kind of reader that a dataset's rows need, by its columns.
 
     Returns:
         ``"eraser"`` for rows with documents, ``"perturbation"`` for rows with several token sequences
@@ -201,8 +201,8 @@ def kind_of(features: Mapping[str, Any], name: str = "dataset") -> str:
     )
 
 
-def stratified(labels: Sequence[str], limit: int, seed: int) -> set[int]:
-    """Places of ``limit`` of the labels, drawn by seed, each label with its share of all.
+def draw_stratified(labels: Sequence[str], limit: int, seed: int) -> set[int]:
+    """Draw the places of ``limit`` labels by seed, each label by its share.
 
     The shares are rounded by largest remainders, and no label goes out while there is room for each.
 
@@ -222,15 +222,15 @@ def stratified(labels: Sequence[str], limit: int, seed: int) -> set[int]:
     return {place for name in names for place in random.permutation(places[name])[: counts[name]].tolist()}
 
 
-def queries_differ(split: Split) -> bool:
+def has_different_queries(split: Split) -> bool:
     """True when the split's queries are not all the same: then a model needs to see them (movies asks one question)."""
     instances = split.instances()
     first = next(instances, None)
-    return first is not None and any(one.query != first.query for one in islice(instances, LOOKED_AT))
+    return first is not None and any(one.query != first.query for one in islice(instances, MAX_QUERY_ROWS))
 
 
-def kd_of(split: Split) -> float:
-    """The average rationale length of a config by the papers or its corpus.yaml, else that of the split's rationales.
+def find_kd(split: Split) -> float:
+    """Return the average rationale length of a config by the papers, its corpus.yaml, or the split's rationales.
 
     Papers: 000, Table 4; 002, Table 3.
 
@@ -240,8 +240,8 @@ def kd_of(split: Split) -> float:
     Raises:
         DataError: neither is known, or no token of the split is marked: kd must be given.
     """
-    printed = load_paper(PAPER_OF_KD[split.kind]).kd if split.kind in PAPER_OF_KD else {}
-    own = _own_config(split)
+    printed = load_paper(KD_PAPERS[split.kind]).kd if split.kind in KD_PAPERS else {}
+    own = _read_corpus_config(split)
     if own is not None:
         printed = {own.name: own.kd} if own.kd is not None else {}
     for name in (split.config, split.config.removesuffix("_simplified").removesuffix("_flat")):
@@ -254,13 +254,13 @@ def kd_of(split: Split) -> float:
     ]
     # a test split whose rationales are kept back has masks, all of them empty: kd 0 would compare nothing with nothing
     if not any(shares):
-        words = f"no rationale length is known for the config {show(split.config)}: give `kd`"
-        raise DataError(words, argument="kd", rule="option-missing")
+        message = f"no rationale length is known for the config {show(split.config)}: give `kd`"
+        raise DataError(message, argument="kd", rule="option-missing")
     return round(float(np.mean(shares)), 4)
 
 
-def _own_config(split: Split) -> EraserConfig | None:
-    """What the corpus.yaml of a corpus of one's own says, as the built dataset kept it; None for the others."""
+def _read_corpus_config(split: Split) -> EraserConfig | None:
+    """Return the config of a corpus.yaml, as the built dataset keeps it; None for other datasets."""
     if split.kind != "eraser" or split.name is None or split.config in CONFIGS:
         return None
     try:

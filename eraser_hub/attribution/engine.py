@@ -1,4 +1,4 @@
-"""From instances to predictions: scores, rationales, erased inputs, and what the model says of them.
+"""From instances to predictions: scores, rationales, erased inputs and their probabilities.
 
 The unit of work is a chunk: a fixed number of neighbouring instances, cut by position in the dataset. A chunk's
 results depend on nothing but the chunk, so a run that is stopped and goes on, or is spread over workers, gives the
@@ -22,11 +22,11 @@ from eraser_hub.schema.rows import ERASED_ANSWERS
 from . import erasure
 from .adapter import Adapter, Notes
 from .chunk import Chunk, Scores
-from .instances import Instance, chunks_of
+from .instances import Instance, split_into_chunks
 from .measure import Fields, Measure
 from .method import METHODS, supports
-from .runner import Fills, Runner
-from .settings import GIVEN, OWN, SPANS, TARGETS, THRESHOLDED, ExplainSettings, place_of
+from .runner import InfillModel, Runner
+from .settings import TARGETS, THRESHOLDED, ExplainSettings, RationaleSource, find_field_place
 
 ERASED_PAIR = ("comprehensiveness_classification_scores", "sufficiency_classification_scores")
 DIGITS = 9  # significant digits of a written token score; rankings are made from what is written
@@ -39,18 +39,18 @@ def explain_instances(
     settings: ExplainSettings,
     kind: str = "eraser",
     on_passes: Callable[[int], None] | None = None,
-    infiller: Fills | None = None,
+    infiller: InfillModel | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Yield predictions for instances in memory, one at a time (the work of a run without its files).
 
     Raises:
-        DataError: several ways of erasing; whatever the model's outputs give cause for.
+        DataError: several operators; outputs of the model that are no probabilities.
     """
     if settings.also_erase:
-        words = f"expected one way, found {', '.join(settings.operators)}: ask for one after the other"
-        raise DataError(words, argument="erase", rule="option-value")
+        message = f"expected one way, found {', '.join(settings.operators)}: ask for one after the other"
+        raise DataError(message, argument="erase", rule="option-value")
     runner = Runner(model, settings.erase, settings.batch_size, on_passes, infiller)
-    for _, chunk in chunks_of(instances, settings.chunk):
+    for _, chunk in split_into_chunks(instances, settings.chunk):
         yield from explain_chunk(runner, chunk, settings, kind)
 
 
@@ -61,51 +61,54 @@ def explain_chunk(
     kind: str = "eraser",
     measures: Sequence[Measure] | None = None,
 ) -> list[dict[str, Any]]:
-    """Return predictions for a chunk of instances, in order; those of each further way of erasing follow.
+    """Return predictions for a chunk of instances, in order, one operator after the other.
 
     Args:
+        runner: runner of the model.
+        instances: the instances.
+        settings: settings of the run.
         kind: ``"perturbation"`` for the results format of the perturbation benchmark; any other gives ERASER's.
         measures: those that are asked for, made ready; None: without.
 
     Raises:
-        DataError: several ways of erasing, or infilling, for a model that answers with words.
+        DataError: several operators, or infilling, for a model that answers with words.
     """
-    runner = runner.by(settings.scores_erase or settings.erase)
+    runner = runner.with_operator(settings.scores_erase or settings.erase)
     runner.forget()
     encoded = [runner.model.encode(one) for one in instances]
     chunk = Chunk(runner, encoded, settings, pairs=kind == "perturbation")
     if chunk.pairs and runner.model.gives_answers:
-        return _answers(chunk)
+        return _make_answers(chunk)
     _score(chunk)
     measures = [measure() for measure in settings.measures] if measures is None else measures
-    return _predictions(chunk, measures)
+    return _make_predictions(chunk, measures)
 
 
 def _score(chunk: Chunk) -> None:
-    """Ask the model for the chunk as it is: labels, token scores, rationales."""
+    """Compute labels, token scores and rationales of the whole inputs."""
     settings, model, instances = chunk.settings, chunk.model, chunk.instances
-    if settings.method != SPANS:
+    if settings.method != RationaleSource.SPANS:
         known = settings.target != "predicted"
-        wanted = [target_of(one, 0, settings.target, model) if known else None for one in instances]
+        wanted = [find_target(one, 0, settings.target, model) if known else None for one in instances]
         chunk.runner.take(model.ahead(settings.method, chunk.encoded, wanted))
     chunk.full = chunk.run(list(map(erasure.full, range(len(instances)))))
     chunk.predicted = chunk.full.argmax(axis=1).tolist()
-    if settings.method == SPANS and settings.scores == OWN:
+    if settings.method == RationaleSource.SPANS and settings.scores == RationaleSource.MODEL:
         selections = model.selections(chunk.encoded)
         chunk.hard = [one.positions for one in selections]
         chunk.sentences = [one.sentences for one in selections]
-    elif settings.method == SPANS:
+    elif settings.method == RationaleSource.SPANS:
         flags = ([flag for document in one.rationale or () for flag in document] for one in instances)
         chunk.hard = list(map(np.flatnonzero, flags))
     else:
         pairs = zip(instances, chunk.predicted, strict=True)
-        chunk.targets = [target_of(one, label, settings.target, model) for one, label in pairs]
-        chunk.scores = _token_scores(chunk)
-        pairs_of = zip(instances, chunk.scores, strict=True)
-        chunk.hard = [top_tokens(one, row, settings, chunk.pairs) for one, row in pairs_of]
+        chunk.targets = [find_target(one, label, settings.target, model) for one, label in pairs]
+        chunk.scores = _compute_token_scores(chunk)
+        score_pairs = zip(instances, chunk.scores, strict=True)
+        chunk.hard = [select_top_tokens(one, row, settings, chunk.pairs) for one, row in score_pairs]
 
 
-def target_of(one: Instance, predicted: int, target: str, model: Adapter) -> int:
+def find_target(one: Instance, predicted: int, target: str, model: Adapter) -> int:
     """Return the label that an instance's scores explain.
 
     Raises:
@@ -116,26 +119,28 @@ def target_of(one: Instance, predicted: int, target: str, model: Adapter) -> int
     names, gold = model.label_names, target == "gold"
     name = one.label if gold else target
     if name not in names:
-        words = f"`target` {target}: expected one of {', '.join((*TARGETS, *names))}; found {show(name)}"
+        message = f"`target` {target}: expected one of {', '.join((*TARGETS, *names))}; found {show(name)}"
         rule: Rule = "label-unknown" if gold else "option-value"
-        raise DataError(words, rule=rule, instance=one.id if gold else None)
+        raise DataError(message, rule=rule, instance=one.id if gold else None)
     return names.index(name)
 
 
-def _token_scores(chunk: Chunk) -> list[NDArray[np.float64]]:
-    """Return the scores of each instance's tokens as they are written, by the method or as they come with it.
+def _compute_token_scores(chunk: Chunk) -> list[NDArray[np.float64]]:
+    """Return the scores of each instance's tokens, rounded as they are written.
 
     Raises:
-        DataError: an instance without scores where they come from elsewhere; what the method refuses.
+        DataError: an instance lacks external scores; the model does not allow the method.
     """
-    if chunk.settings.method != GIVEN:
-        return list(map(rounded, attribute(chunk)))
+    if chunk.settings.method != RationaleSource.SCORES:
+        return list(map(round_scores, attribute(chunk)))
     rows = []
     for one in chunk.instances:
         if one.scores is None:
-            words = "expected token scores with the instance, found none"
-            raise DataError(words, rule="score-missing", instance=one.id)
-        rows.append(rounded(np.asarray([score for document in one.scores for score in document], dtype=np.float64)))
+            message = "expected token scores with the instance, found none"
+            raise DataError(message, rule="score-missing", instance=one.id)
+        rows.append(
+            round_scores(np.asarray([score for document in one.scores for score in document], dtype=np.float64))
+        )
     return rows
 
 
@@ -149,8 +154,8 @@ def attribute(chunk: Chunk) -> list[NDArray[np.float64]]:
     method = METHODS.find(name)
     if not supports(model, name):
         allowed = ", ".join(other for other in METHODS if supports(model, other))
-        words = f"not possible with {model.description}; it allows {allowed}"
-        raise DataError(f"`method` {name}: {words}", rule="unsupported")
+        message = f"not possible with {model.description}; it allows {allowed}"
+        raise DataError(f"`method` {name}: {message}", rule="unsupported")
     rows = method().scores(chunk)
     for one, scores in zip(chunk.instances, rows, strict=True):
         if not np.isfinite(scores).all():
@@ -161,10 +166,10 @@ def attribute(chunk: Chunk) -> list[NDArray[np.float64]]:
                 instance=one.id,
             )
     normalised = chunk.settings.choices.normalise and method.normalised
-    return [_shares(scores, model.notes) if normalised else scores for scores in rows]
+    return [_normalise_scores(scores, model.notes) if normalised else scores for scores in rows]
 
 
-def _shares(scores: Scores, notes: Notes) -> Scores:
+def _normalise_scores(scores: Scores, notes: Notes) -> Scores:
     """Return scores divided by their sum; zeros stay zeros, and are counted (the authors' code divides 0 by 0)."""
     total = scores.sum()
     if total == 0:
@@ -174,25 +179,27 @@ def _shares(scores: Scores, notes: Notes) -> Scores:
     return np.asarray(scores / total)
 
 
-def rounded(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return scores as they are written; minus zero becomes zero."""
+def round_scores(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Round scores to :data:`DIGITS` digits, as they are written; minus zero becomes zero."""
     return np.asarray([float(f"{value:.{DIGITS}g}") for value in scores], dtype=np.float64) + 0.0
 
 
-def top_tokens(one: Instance, scores: NDArray[np.float64], settings: ExplainSettings, pairs: bool) -> NDArray[np.int64]:
+def select_top_tokens(
+    one: Instance, scores: NDArray[np.float64], settings: ExplainSettings, pairs: bool
+) -> NDArray[np.int64]:
     """Return the top kd of all tokens, or of every sequence's, as ascending flat positions.
 
     The perturbation benchmark counts within sequences.
     """
     ties = settings.choices.ties
     if not pairs:
-        return erasure.top(scores, settings.kd, ties)
-    parts = zip(pairwise(one.bounds), shares_of(one, settings), strict=True)
-    tops = [erasure.top(scores[start:end], share, ties) + start for (start, end), share in parts]
-    return np.concatenate([*tops, erasure.NONE])
+        return erasure.select_top(scores, settings.kd, ties)
+    parts = zip(pairwise(one.bounds), find_kd_shares(one, settings), strict=True)
+    tops = [erasure.select_top(scores[start:end], share, ties) + start for (start, end), share in parts]
+    return np.concatenate([*tops, erasure.NO_POSITIONS])
 
 
-def shares_of(one: Instance, settings: ExplainSettings) -> tuple[float, ...]:
+def find_kd_shares(one: Instance, settings: ExplainSettings) -> tuple[float, ...]:
     """Return kd of each sequence.
 
     Raises:
@@ -200,20 +207,20 @@ def shares_of(one: Instance, settings: ExplainSettings) -> tuple[float, ...]:
     """
     shares = settings.kd_of_sequences or (settings.kd,) * len(one.documents)
     if len(shares) != len(one.documents):
-        words = f"`kd`: expected a share for each of {len(one.documents)} sequences, found {len(shares)}"
-        raise DataError(words, rule="option-value", instance=one.id)
+        message = f"`kd`: expected a share for each of {len(one.documents)} sequences, found {len(shares)}"
+        raise DataError(message, rule="option-value", instance=one.id)
     return shares
 
 
-def _predictions(chunk: Chunk, measures: Sequence[Measure]) -> list[dict[str, Any]]:
-    """Return the predictions by each way of erasing, one way after the other."""
+def _make_predictions(chunk: Chunk, measures: Sequence[Measure]) -> list[dict[str, Any]]:
+    """Return the predictions by each operator, one after the other."""
     predictions: list[dict[str, Any]] = []
-    write = _pair_predictions if chunk.pairs else _eraser_predictions
+    write = _make_pair_predictions if chunk.pairs else _make_eraser_predictions
     for operator in chunk.settings.operators:
         first = predictions[: len(chunk.encoded)]
-        some = [one for one in measures if one.by_way or not first]
+        some = [one for one in measures if one.per_operator or not first]
         fixed = [name for one in measures if one not in some for name in one.fields]
-        more = write(chunk.by(operator), some)
+        more = write(chunk.with_operator(operator), some)
         for one, same in zip(more, first, strict=False):
             one |= {name: same[name] for name in fixed}
         predictions += more
@@ -223,9 +230,9 @@ def _predictions(chunk: Chunk, measures: Sequence[Measure]) -> list[dict[str, An
 # --- the ERASER results format -----------------------------------------------------------------------------------
 
 
-def _eraser_predictions(chunk: Chunk, measures: Sequence[Measure]) -> list[dict[str, Any]]:
+def _make_eraser_predictions(chunk: Chunk, measures: Sequence[Measure]) -> list[dict[str, Any]]:
     names = chunk.model.label_names
-    sets = [_erased_sets(number, chunk) for number in range(len(chunk.encoded))]
+    sets = [_draw_erased_sets(number, chunk) for number in range(len(chunk.encoded))]
     plans = []
     for number, hard in enumerate(chunk.hard):
         positions = [hard, *(at for *_, at in sets[number])]
@@ -246,46 +253,46 @@ def _eraser_predictions(chunk: Chunk, measures: Sequence[Measure]) -> list[dict[
             more.setdefault(name, []).append({**facts, **pair})
         prediction: dict[str, Any] = {
             "annotation_id": one.id,
-            "rationales": rationales_of(chunk, number),
+            "rationales": make_rationales(chunk, number),
             "classification": names[chunk.predicted[number]],
             "classification_scores": full,
             **dict(zip(ERASED_PAIR, (without, only), strict=True)),
             "null_classification_scores": nothing,
         }
-        predictions.append(prediction | {name: more[name] for name in sorted(more, key=place_of)})
+        predictions.append(prediction | {name: more[name] for name in sorted(more, key=find_field_place)})
     return predictions
 
 
-def _erased_sets(number: int, chunk: Chunk) -> list[tuple[str, dict[str, Any], NDArray[np.int64]]]:
+def _draw_erased_sets(number: int, chunk: Chunk) -> list[tuple[str, dict[str, Any], NDArray[np.int64]]]:
     """Return the sets of tokens that are erased beside the rationale: the field that lists them, its entry, the set."""
     one, hard, settings = chunk.instances[number], chunk.hard[number], chunk.settings
     sets: list[tuple[str, dict[str, Any], NDArray[np.int64]]] = [
-        (THRESHOLDED, {"threshold": rate}, erasure.top(chunk.scores[number], rate, settings.choices.ties))
+        (THRESHOLDED, {"threshold": rate}, erasure.select_top(chunk.scores[number], rate, settings.choices.ties))
         for rate in settings.bins
     ]
     if settings.random_draws:
-        random = chunk.random(one, f"against chance: {settings.random_kind}")
+        random = chunk.make_generator(one, f"against chance: {settings.random_kind}")
         for _ in range(settings.random_draws):
             if settings.random_kind == "spans":
-                drawn = erasure.shifted_rationale(random, hard, one.bounds)
+                drawn = erasure.draw_shifted_rationale(random, hard, one.bounds)
             else:
-                drawn = erasure.random_rationale(random, one.bounds[-1], len(hard))
+                drawn = erasure.draw_random_rationale(random, one.bounds[-1], len(hard))
             sets.append(("random_rationales", {}, drawn))
     if settings.fidelity_trials:
-        random, each = chunk.random(one, "fidelity"), settings.choices.occlusion == "each"
+        random, each = chunk.make_generator(one, "fidelity"), settings.choices.occlusion == "each"
         for rate, trial in product(settings.fidelity_rates, range(settings.fidelity_trials)):
-            occluded = erasure.occluded(random, hard, rate, each)
-            sets.append((OCCLUDED_FIELD, {"occlusion_rate": rate, "trial": trial}, occluded))
+            kept_tokens = erasure.draw_occluded_rationale(random, hard, rate, each)
+            sets.append((OCCLUDED_FIELD, {"occlusion_rate": rate, "trial": trial}, kept_tokens))
     return sets
 
 
-def rationales_of(chunk: Chunk, number: int) -> list[dict[str, Any]]:
+def make_rationales(chunk: Chunk, number: int) -> list[dict[str, Any]]:
     """Return the hard rationale of each document, and the soft where there are scores, of tokens or of sentences."""
     one, scores = chunk.instances[number], chunk.scores[number] if chunk.scores else None
     sentences, bounds = chunk.sentences[number] if chunk.sentences else None, one.bounds
     rationales: list[dict[str, Any]] = []
-    spans_of = erasure.spans_of(chunk.hard[number].tolist(), bounds)
-    for place, (name, spans) in enumerate(zip(one.names, spans_of, strict=True)):
+    to_spans = erasure.to_spans(chunk.hard[number].tolist(), bounds)
+    for place, (name, spans) in enumerate(zip(one.names, to_spans, strict=True)):
         rationale: dict[str, Any] = {
             "docid": name,
             HARD_FIELD: [{"start_token": start, "end_token": end} for start, end in spans],
@@ -301,7 +308,7 @@ def rationales_of(chunk: Chunk, number: int) -> list[dict[str, Any]]:
 # --- the perturbation benchmark's --------------------------------------------------------------------------------
 
 
-def sequences_of(chunk: Chunk, number: int) -> dict[str, Any]:
+def make_sequences(chunk: Chunk, number: int) -> dict[str, Any]:
     """Return each sequence's rationale as indices; with scores also its tokens, all by importance, and kd."""
     one, scores = chunk.instances[number], chunk.scores[number] if chunk.scores else None
     pairs = list(pairwise(one.bounds))
@@ -309,18 +316,18 @@ def sequences_of(chunk: Chunk, number: int) -> dict[str, Any]:
     if scores is None:
         return {"rationale": rationale}
     ranked = [
-        [document[at] for at in erasure.ranking(scores[start:end], chunk.settings.choices.ties)]
+        [document[at] for at in erasure.rank_tokens(scores[start:end], chunk.settings.choices.ties)]
         for document, (start, end) in zip(one.documents, pairs, strict=True)
     ]
     return {
         "rationale": rationale,
         "rationale_tokens": [tokens[: len(part)] for tokens, part in zip(ranked, rationale, strict=True)],
         "ranked_tokens": ranked,
-        "kd": list(shares_of(one, chunk.settings)),
+        "kd": list(find_kd_shares(one, chunk.settings)),
     }
 
 
-def _pair_predictions(chunk: Chunk, measures: Sequence[Measure]) -> list[dict[str, Any]]:
+def _make_pair_predictions(chunk: Chunk, measures: Sequence[Measure]) -> list[dict[str, Any]]:
     """Return predictions in the benchmark's form: a class number, and lists of probabilities in its order."""
     plan = []
     for number, hard in enumerate(chunk.hard):
@@ -330,7 +337,7 @@ def _pair_predictions(chunk: Chunk, measures: Sequence[Measure]) -> list[dict[st
         {
             "id": one.id,
             "pred_label": chunk.predicted[number],
-            **sequences_of(chunk, number),
+            **make_sequences(chunk, number),
             "pred_proba": chunk.full[number].tolist(),
             "rationale_pred_proba": values[3 * number],
             "non_rationale_pred_proba": values[3 * number + 1],
@@ -340,38 +347,38 @@ def _pair_predictions(chunk: Chunk, measures: Sequence[Measure]) -> list[dict[st
     ]
 
 
-def _answers(chunk: Chunk) -> list[dict[str, Any]]:
+def _make_answers(chunk: Chunk) -> list[dict[str, Any]]:
     """Return rankings for question answering: an answer in the label's place, no erased probabilities.
 
     The answer's own probability has a name of its own: beside ``pred_proba`` the label would have to be a class.
 
     Raises:
-        DataError: a target other than the answer, or rationales that are given: there is nothing to score them by.
+        DataError: a target other than the answer, or external rationales: there is no probability to score them by.
     """
     settings, model = chunk.settings, chunk.model
     if settings.operators != ("remove",):
-        words = f"expected remove alone, since {model.description} answers to what is left"
-        raise DataError(f"`erase` {','.join(settings.operators)}: {words}", rule="unsupported")
-    if settings.target != "predicted" or settings.method == SPANS:
-        option = "`rationales`" if settings.method == SPANS else f"`target` {settings.target}"
-        words = f"{option}: {model.description} answers with words, and has no labels' probabilities"
-        raise DataError(words, rule="unsupported")
+        message = f"expected remove alone, since {model.description} answers to what is left"
+        raise DataError(f"`erase` {','.join(settings.operators)}: {message}", rule="unsupported")
+    if settings.target != "predicted" or settings.method == RationaleSource.SPANS:
+        option = "`rationales`" if settings.method == RationaleSource.SPANS else f"`target` {settings.target}"
+        message = f"{option}: {model.description} answers with words, and has no labels' probabilities"
+        raise DataError(message, rule="unsupported")
     chunk.targets = [0] * len(chunk.encoded)
-    chunk.scores = _token_scores(chunk)
+    chunk.scores = _compute_token_scores(chunk)
     predictions = []
     for number, one in enumerate(chunk.encoded):
         answer, p = model.answer_text(one)
-        chunk.hard.append(top_tokens(one.instance, chunk.scores[number], settings, pairs=True))
+        chunk.hard.append(select_top_tokens(one.instance, chunk.scores[number], settings, pairs=True))
         hard = np.zeros(len(chunk.scores[number]), dtype=bool)
         hard[chunk.hard[number]] = True
-        left = (_answer_to(model, one.instance, flags, settings.choices.filler) for flags in (hard, ~hard))
-        answers, sequences = dict(zip(ERASED_ANSWERS, left, strict=True)), sequences_of(chunk, number)
+        left = (_answer_rest(model, one.instance, flags, settings.choices.filler) for flags in (hard, ~hard))
+        answers, sequences = dict(zip(ERASED_ANSWERS, left, strict=True)), make_sequences(chunk, number)
         prediction = {"id": one.instance.id, "pred_label": answer, **sequences, "answer_proba": p, **answers}
         predictions.append(prediction)
     return predictions
 
 
-def _answer_to(model: Adapter, one: Instance, kept: NDArray[np.bool_], filler: str) -> str:
+def _answer_rest(model: Adapter, one: Instance, kept: NDArray[np.bool_], filler: str) -> str:
     """Return the answer to what is kept of a passage; none to nothing."""
     rest = one.left(kept, filler)
     return model.answer_text(model.encode(rest))[0] if rest.tokens else ""

@@ -26,7 +26,7 @@ from eraser_hub.metrics.token_rows import find_runs
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
 
-NONE = np.zeros(0, dtype=np.int64)
+NO_POSITIONS = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,66 +44,66 @@ class Erased:
     keep: bool
 
     def kept(self, tokens: int) -> NDArray[np.bool_]:
-        """Flags of the tokens that stay, shape (tokens,)."""
+        """Return flags of the tokens that stay, shape (tokens,)."""
         flags = np.full(tokens, not self.keep)
         flags[self.positions] = self.keep
         return flags
 
 
-def kept_rows(erased: Sequence[Erased], tokens: int) -> NDArray[np.bool_]:
-    """Flags of the tokens that stay in each of several erased inputs of one instance, shape (inputs, tokens)."""
+def compute_kept_flags(erased: Sequence[Erased], tokens: int) -> NDArray[np.bool_]:
+    """Return flags of the tokens that stay in each of several erased inputs of one instance, shape (inputs, tokens)."""
     keep = np.asarray([one.keep for one in erased], dtype=bool)
     sizes = [len(one.positions) for one in erased]
     flags = np.repeat(~keep[:, None], tokens, axis=1)
-    flags[np.repeat(np.arange(len(erased)), sizes), np.concatenate([NONE, *(one.positions for one in erased)])] = (
-        np.repeat(keep, sizes)
-    )
+    flags[
+        np.repeat(np.arange(len(erased)), sizes), np.concatenate([NO_POSITIONS, *(one.positions for one in erased)])
+    ] = np.repeat(keep, sizes)
     return flags
 
 
 def full(instance: int) -> Erased:
-    """The input as it is."""
-    return Erased(instance, NONE, keep=False)
+    """Return the input with nothing erased."""
+    return Erased(instance, NO_POSITIONS, keep=False)
 
 
 def empty(instance: int) -> Erased:
-    """The input with every token erased (Carton et al. (2020), equation 3: the null difference's second term)."""
-    return Erased(instance, NONE, keep=True)
+    """Return the input with every token erased (Carton et al. (2020), equation 3: the null difference)."""
+    return Erased(instance, NO_POSITIONS, keep=True)
 
 
 def without(instance: int, positions: Sequence[int] | NDArray[np.int64]) -> Erased:
-    """The input without ``positions`` (comprehensiveness)."""
+    """Return the input without ``positions`` (comprehensiveness)."""
     return Erased(instance, np.sort(np.asarray(positions, dtype=np.int64)), keep=False)
 
 
 def only(instance: int, positions: Sequence[int] | NDArray[np.int64]) -> Erased:
-    """The input reduced to ``positions`` (sufficiency)."""
+    """Return the input reduced to ``positions`` (sufficiency)."""
     return Erased(instance, np.sort(np.asarray(positions, dtype=np.int64)), keep=True)
 
 
-def ranking(scores: NDArray[np.float64], ties: str = "first") -> NDArray[np.int64]:
-    """Positions by falling score; of equal scores the first of the text leads, or the last (``ties``)."""
+def rank_tokens(scores: NDArray[np.float64], ties: str = "first") -> NDArray[np.int64]:
+    """Return positions by falling score; of equal scores the first of the text leads, or the last (``ties``)."""
     if ties == "last":
         return np.argsort(np.asarray(scores, dtype=np.float64), kind="stable")[::-1]
     return np.argsort(-np.asarray(scores, dtype=np.float64), kind="stable")
 
 
-def tokens_at(rate: float, tokens: int) -> int:
-    """How many tokens a rate of ``tokens`` tokens is: ``ceil(rate * tokens)`` in doubles, as both papers' code counts.
+def count_tokens_at(rate: float, tokens: int) -> int:
+    """Return ``ceil(rate * tokens)`` in doubles, as the code of both papers counts.
 
-    >>> tokens_at(0.1, 774), tokens_at(0.01, 20), tokens_at(0.0, 20), tokens_at(1.0, 20), tokens_at(0.5, 0)
-    (78, 1, 0, 20, 0)
+    >>> count_tokens_at(0.1, 774), count_tokens_at(0.01, 20), count_tokens_at(0.5, 0)
+    (78, 1, 0)
     """
     return min(tokens, math.ceil(rate * tokens))
 
 
-def top(scores: NDArray[np.float64], rate: float, ties: str = "first") -> NDArray[np.int64]:
-    """Ascending positions of the highest-scored ``rate`` of the tokens."""
-    return np.sort(ranking(scores, ties)[: tokens_at(rate, len(scores))])
+def select_top(scores: NDArray[np.float64], rate: float, ties: str = "first") -> NDArray[np.int64]:
+    """Return ascending positions of the highest-scored ``rate`` of the tokens."""
+    return np.sort(rank_tokens(scores, ties)[: count_tokens_at(rate, len(scores))])
 
 
-def spans_of(positions: Iterable[int], bounds: Sequence[int]) -> list[list[tuple[int, int]]]:
-    """Flat positions as spans per document; neighbours within one document are merged.
+def to_spans(positions: Iterable[int], bounds: Sequence[int]) -> list[list[tuple[int, int]]]:
+    """Convert flat positions to spans per document; neighbours within one document are merged.
 
     Args:
         positions: ascending flat positions.
@@ -112,7 +112,7 @@ def spans_of(positions: Iterable[int], bounds: Sequence[int]) -> list[list[tuple
     Returns:
         For each document its (start_token, end_token) pairs, the end exclusive, counted within the document.
 
-    >>> spans_of([0, 1, 4, 5, 6], [0, 5, 8])
+    >>> to_spans([0, 1, 4, 5, 6], [0, 5, 8])
     [[(0, 2), (4, 5)], [(0, 2)]]
     """
     ascending = list(map(int, positions))
@@ -120,21 +120,21 @@ def spans_of(positions: Iterable[int], bounds: Sequence[int]) -> list[list[tuple
     return [find_runs(ascending[low:high], -start) for start, (low, high) in zip(bounds, ends, strict=False)]
 
 
-def generator(seed: int, identity: str, purpose: str) -> np.random.Generator:
-    """Random numbers that depend on the seed, the instance's id and the purpose alone, not on the order of work."""
+def make_generator(seed: int, identity: str, purpose: str) -> np.random.Generator:
+    """Return a random generator that depends on the seed, the instance's id and the purpose alone."""
     key = hashlib.blake2b(f"{purpose}\x1f{identity}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
     return np.random.default_rng([seed, int.from_bytes(key, "little")])
 
 
-def random_rationale(random: np.random.Generator, tokens: int, size: int) -> NDArray[np.int64]:
-    """``size`` of ``tokens`` positions, every set equally likely; ascending."""
+def draw_random_rationale(random: np.random.Generator, tokens: int, size: int) -> NDArray[np.int64]:
+    """Draw ``size`` of ``tokens`` positions, every set equally likely; ascending."""
     return np.sort(random.choice(tokens, size=size, replace=False)).astype(np.int64)
 
 
-def shifted_rationale(
+def draw_shifted_rationale(
     random: np.random.Generator, positions: NDArray[np.int64], bounds: Sequence[int]
 ) -> NDArray[np.int64]:
-    """The rationale's own spans moved along their document by one random distance, around its end.
+    """Move the rationale's spans along their document by one random distance, around its end.
 
     Number and (but for a span that meets the document's end) lengths of the spans stay as they are, so the draw
     differs from the rationale in place alone.
@@ -145,15 +145,18 @@ def shifted_rationale(
         length = end - start
         step = int(random.integers(1, length)) if length > 1 else 0
         parts.append((inside - start + step) % max(length, 1) + start)
-    return np.sort(np.concatenate(parts)) if parts else NONE
+    return np.sort(np.concatenate(parts)) if parts else NO_POSITIONS
 
 
-def occluded(
+def draw_occluded_rationale(
     random: np.random.Generator, positions: NDArray[np.int64], rate: float, each: bool = False
 ) -> NDArray[np.int64]:
-    """The rationale with a random ``rate`` of its tokens taken out (Carton et al. (2020), section 5.2); ascending.
+    """Take a random ``rate`` of the tokens out of a rationale (Carton et al. (2020), section 5.2); ascending.
 
     Args:
+        random: random generator.
+        positions: ascending flat positions of the rationale.
+        rate: share of its tokens that is erased.
         each: every token goes with that probability, by itself, as in the authors' code.
     """
     if each:
@@ -163,18 +166,18 @@ def occluded(
     return np.sort(positions[stay])
 
 
-def one_thread(package: str) -> AbstractContextManager[Any]:
+def limit_to_one_thread(package: str) -> AbstractContextManager[Any]:
     """Return a block in which a package's linear algebra takes one thread.
 
     So small a system is solved fastest by one: several mostly wait for each other, on a busy machine ten times as long
     as the work takes; and the result is the same whatever the number of cores.
     """
-    limits: AbstractContextManager[Any] = _thread_pools(package).limit(limits=1)
+    limits: AbstractContextManager[Any] = _find_thread_pools(package).limit(limits=1)
     return limits
 
 
 @cache
-def _thread_pools(package: str) -> ThreadpoolController:
+def _find_thread_pools(package: str) -> ThreadpoolController:
     """Return the thread pools there are once a package is imported; to look for them takes long."""
     from threadpoolctl import ThreadpoolController
 

@@ -35,11 +35,11 @@ class Instance:
         documents: tokens of each document, in order; these can be erased.
         label: the gold label's name, None where the data has none.
         rationale: per document the human rationale, one flag a token; None where the data has none.
-        evidence_documents: numbers of the documents that gold evidence lies in, ascending; () where none is known.
-        scores: per document a score for each token, where they come from elsewhere (:mod:`given`).
+        evidence_documents: numbers of the documents with gold evidence, ascending; () if none is known.
+        scores: per document a score for each token, from a file (:mod:`external_rationales`).
         sentences: per document the number of tokens of each of its sentences; () where the data have none: then each
             document is one.
-        aopc_bounds: the least and the greatest AOPC of all orders of erasure, where another run has found them.
+        aopc_bounds: the least and the greatest AOPC of all orders of erasure, if another run has found them.
     """
 
     id: str
@@ -68,11 +68,11 @@ class Instance:
 
     @property
     def sentence_sizes(self) -> tuple[tuple[int, ...], ...]:
-        """Per document the number of tokens of each of its sentences."""
+        """Number of tokens of each sentence, per document."""
         return self.sentences or tuple((len(document),) if document else () for document in self.documents)
 
     def only(self, kept: Sequence[bool] | NDArray[np.bool_]) -> Instance:
-        """The instance reduced to some tokens; a sentence of which none stays is none.
+        """Return the instance reduced to some tokens; a sentence without kept tokens is dropped.
 
         Args:
             kept: a flag for each of :attr:`tokens`.
@@ -96,7 +96,7 @@ class Instance:
         )
 
     def left(self, kept: Sequence[bool] | NDArray[np.bool_], filler: str) -> Instance:
-        """What is left to read where some tokens stay, without what was known of the documents' tokens.
+        """Return the tokens that remain to be read, without rationale, scores and sentences.
 
         Args:
             kept: a flag for each of :attr:`tokens`.
@@ -106,98 +106,104 @@ class Instance:
         return replace(self, documents=documents, rationale=None, scores=None, sentences=())
 
     def rationale_only(self) -> Instance:
-        """The documents reduced to the human rationale's tokens (Carton et al. (2020), "rationale-only text").
+        """Return the documents reduced to the human rationale's tokens (Carton et al. (2020), "rationale-only text").
 
         Raises:
             DataError: the instance carries no rationale.
         """
         if self.rationale is None:
-            words = "expected a human rationale to train or evaluate on, found none"
-            raise DataError(words, rule="span-missing", instance=self.id)
+            message = "expected a human rationale to train or evaluate on, found none"
+            raise DataError(message, rule="span-missing", instance=self.id)
         whole = self.only([flag for document in self.rationale for flag in document])
         return replace(whole, rationale=None, evidence_documents=(), scores=None)
 
 
-def chunks_of(instances: Iterable[Instance], size: int) -> Iterator[tuple[int, list[Instance]]]:
-    """Numbered chunks of neighbouring instances."""
+def split_into_chunks(instances: Iterable[Instance], size: int) -> Iterator[tuple[int, list[Instance]]]:
+    """Yield numbered chunks of neighbouring instances."""
     rest = iter(instances)
     yield from enumerate(iter(lambda: list(islice(rest, size)), []))
 
 
-def _typed(value: Any, what: str, instance: str | None, field: str, words: str = "") -> Any:
-    """A value of one of :data:`TYPES`.
+def _check_type(value: Any, what: str, instance: str | None, field: str, words: str = "") -> Any:
+    """Return a value of one of :data:`TYPES`, or refuse it.
 
     Args:
-        words: for the error, where ``what`` does not say enough.
+        value: the value to check.
+        what: key of :data:`TYPES`.
+        instance: id of the instance, for the error.
+        field: name of the field, for the error.
+        words: the expected value in the error, if ``what`` is too general.
     """
     if not isinstance(value, TYPES[what]) or (isinstance(value, bool) and what == IDENTITY):
         raise DataError(f"expected {words or what}, found {show(value)}", rule="type", instance=instance, field=field)
     return value
 
 
-def _words(value: object, instance: str, field: str) -> tuple[str, ...]:
-    listed = _typed(value, LIST, instance, field)
-    return tuple(_typed(word, STRING, instance, field, "tokens that are strings") for word in listed)
+def _read_words(value: object, instance: str, field: str) -> tuple[str, ...]:
+    listed = _check_type(value, LIST, instance, field)
+    return tuple(_check_type(word, STRING, instance, field, "tokens that are strings") for word in listed)
 
 
-def _question(value: object, instance: str, field: str) -> tuple[str, ...]:
-    """Tokens of a query, () where there is none."""
-    return () if value is None else tuple(split_tokens(_typed(value, STRING, instance, field)))
+def _read_query(value: object, instance: str, field: str) -> tuple[str, ...]:
+    """Return the tokens of a query; () if there is none."""
+    return () if value is None else tuple(split_tokens(_check_type(value, STRING, instance, field)))
 
 
-def _documents(row: Mapping[str, Any], instance: str) -> tuple[tuple[str, ...], list[list[list[str]]]]:
-    """Names of a row's documents, and the tokens of each of their sentences."""
+def _read_documents(row: Mapping[str, Any], instance: str) -> tuple[tuple[str, ...], list[list[list[str]]]]:
+    """Return names of a row's documents, and the tokens of each of their sentences."""
     names: list[str] = []
     documents: list[list[list[str]]] = []
-    for number, document in enumerate(_typed(row["documents"], LIST, instance, "documents")):
+    for number, document in enumerate(_check_type(row["documents"], LIST, instance, "documents")):
         field = f"documents[{number}]"
         if not isinstance(document, Mapping) or not isinstance(document.get("docid"), str):
-            words = f"expected docid and text, found {show(document)}"
-            raise DataError(words, rule="type", instance=instance, field=field)
+            message = f"expected docid and text, found {show(document)}"
+            raise DataError(message, rule="type", instance=instance, field=field)
         name, text = document["docid"], document.get("text")
-        text = _typed(text, STRING, instance, f"{field}.text")
+        text = _check_type(text, STRING, instance, f"{field}.text")
         if name in names:
-            words = f"expected each document once, found {show(name)} again"
-            raise DataError(words, rule="document-twice", instance=instance, field=field)
+            message = f"expected each document once, found {show(name)} again"
+            raise DataError(message, rule="document-twice", instance=instance, field=field)
         names.append(name)
         documents.append(split_sentences(text))
     return tuple(names), documents
 
 
-def _marked(groups: object, names: Sequence[str], documents: Sequence[Sequence[str]], instance: str) -> Rationale:
-    """The union of groups of evidences as flags."""
+def _to_rationale(groups: object, names: Sequence[str], documents: Sequence[Sequence[str]], instance: str) -> Rationale:
+    """Return the union of groups of evidences as flags."""
     sizes = dict(zip(names, map(len, documents), strict=True))
     spans: dict[str, list[tuple[int, int]]] = {name: [] for name in names}
-    for number, group in enumerate(_typed(groups, LIST, instance, "evidences")):
-        for place, evidence in enumerate(_typed(group, LIST, instance, f"evidences[{number}]")):
+    for number, group in enumerate(_check_type(groups, LIST, instance, "evidences")):
+        for place, evidence in enumerate(_check_type(group, LIST, instance, f"evidences[{number}]")):
             field = f"evidences[{number}][{place}]"
             docid = evidence.get("docid") if isinstance(evidence, Mapping) else None
             if not isinstance(docid, str) or docid not in spans:
                 known = ", ".join(map(show, names[:10]))
-                words = f"expected a span in one of the documents {known}, found {show(evidence)}"
-                raise DataError(words, rule="document-unknown", instance=instance, field=field)
+                message = f"expected a span in one of the documents {known}, found {show(evidence)}"
+                raise DataError(message, rule="document-unknown", instance=instance, field=field)
             start, end = evidence.get("start_token"), evidence.get("end_token")
             if not (isinstance(start, int) and isinstance(end, int) and 0 <= start <= end <= sizes[docid]):
-                words = f"expected 0 <= start_token <= end_token <= {sizes[docid]}, found {show(start)} and {show(end)}"
-                raise DataError(words, rule="span-bounds", instance=instance, field=field)
+                message = (
+                    f"expected 0 <= start_token <= end_token <= {sizes[docid]}, found {show(start)} and {show(end)}"
+                )
+                raise DataError(message, rule="span-bounds", instance=instance, field=field)
             spans[docid].append((start, end))
     return tuple(tuple(mask(spans[name], sizes[name])) for name in names)
 
 
-def in_any(sets: object, size: int, instance: str, field: str) -> tuple[bool, ...]:
-    """Flags of the tokens that any gold set of a sequence holds."""
+def flag_members(sets: object, size: int, instance: str, field: str) -> tuple[bool, ...]:
+    """Return flags of the tokens that any gold set of a sequence holds."""
     flags = [False] * size
-    for number, members in enumerate(_typed(sets, LIST, instance, field)):
-        for place in _typed(members, LIST, instance, f"{field}[{number}]"):
+    for number, members in enumerate(_check_type(sets, LIST, instance, field)):
+        for place in _check_type(members, LIST, instance, f"{field}[{number}]"):
             if not isinstance(place, int) or not 0 <= place < size:
-                words = f"expected the index of one of {size} tokens, found {show(place)}"
-                raise DataError(words, rule="span-bounds", instance=instance, field=f"{field}[{number}]")
+                message = f"expected the index of one of {size} tokens, found {show(place)}"
+                raise DataError(message, rule="span-bounds", instance=instance, field=f"{field}[{number}]")
             flags[place] = True
     return tuple(flags)
 
 
-def instance_of_eraser(row: Mapping[str, Any], label_names: Sequence[str] = ()) -> Instance:
-    """An instance from a row of ``eraser``.
+def read_eraser_row(row: Mapping[str, Any], label_names: Sequence[str] = ()) -> Instance:
+    """Read an instance from a row of ``eraser``.
 
     The human rationale is the union of its evidences.
 
@@ -205,21 +211,21 @@ def instance_of_eraser(row: Mapping[str, Any], label_names: Sequence[str] = ()) 
         DataError: no id; a document without name or text, or twice; spans that do not fit the documents; an unknown
             label.
     """
-    identity = str(_typed(row.get("annotation_id"), IDENTITY, None, "annotation_id"))
-    names, texts = _documents(row, identity)
+    identity = str(_check_type(row.get("annotation_id"), IDENTITY, None, "annotation_id"))
+    names, texts = _read_documents(row, identity)
     documents = tuple(tuple(chain.from_iterable(text)) for text in texts)
     sentences = tuple(tuple(map(len, text)) for text in texts)
     evidences = row.get("evidences")
-    rationale = None if evidences is None else _marked(evidences, names, documents, identity)
+    rationale = None if evidences is None else _to_rationale(evidences, names, documents, identity)
     label = get_label_name(row.get("classification"), label_names, instance=identity)
     docids = {evidence["docid"] for group in evidences or () for evidence in group}
     evidence_documents = tuple(number for number, name in enumerate(names) if name in docids)
-    query = _question(row.get("query"), identity, "query")
+    query = _read_query(row.get("query"), identity, "query")
     return Instance(identity, query, names, documents, label, rationale, evidence_documents, sentences=sentences)
 
 
-def instance_of_perturbation(row: Mapping[str, Any], label_names: Sequence[str] = ()) -> Instance:
-    """An instance from a row of ``bilingual_perturbation``: each token sequence is a document of its own.
+def read_perturbation_row(row: Mapping[str, Any], label_names: Sequence[str] = ()) -> Instance:
+    """Read an instance from a row of ``bilingual_perturbation``; each token sequence is a document.
 
     For reading comprehension the question is the query; the passage's tokens can be erased. The human rationale is the
     union of the gold sets.
@@ -227,41 +233,45 @@ def instance_of_perturbation(row: Mapping[str, Any], label_names: Sequence[str] 
     Raises:
         DataError: no id; tokens that are no strings; gold sets for another number of sequences; an unknown label.
     """
-    identity = str(_typed(row.get("id"), IDENTITY, None, "id"))
+    identity = str(_check_type(row.get("id"), IDENTITY, None, "id"))
     sequences = tuple(
-        _words(sequence, identity, "tokens") for sequence in _typed(row["tokens"], LIST, identity, "tokens")
+        _read_words(sequence, identity, "tokens") for sequence in _check_type(row["tokens"], LIST, identity, "tokens")
     )
     names = tuple(f"sequence_{number}" for number in range(len(sequences)))
     rationale = None
     if row.get("rationale_ids") is not None:
-        gold = _typed(row["rationale_ids"], LIST, identity, "rationale_ids")
+        gold = _check_type(row["rationale_ids"], LIST, identity, "rationale_ids")
         if len(gold) != len(sequences):
             message = f"expected gold sets for each of {len(sequences)} sequences, found {len(gold)}"
             raise DataError(message, rule="length", instance=identity, field="rationale_ids")
         pairs = enumerate(zip(sequences, gold, strict=True))
-        rationale = tuple(in_any(sets, len(words), identity, f"rationale_ids[{at}]") for at, (words, sets) in pairs)
+        rationale = tuple(
+            flag_members(sets, len(words), identity, f"rationale_ids[{at}]") for at, (words, sets) in pairs
+        )
     label = get_label_name(row.get("label"), label_names, instance=identity)
-    return Instance(identity, _question(row.get("question"), identity, "question"), names, sequences, label, rationale)
+    return Instance(
+        identity, _read_query(row.get("question"), identity, "question"), names, sequences, label, rationale
+    )
 
 
-def instance_of_tokens(row: Mapping[str, Any], label_names: Sequence[str] = ()) -> Instance:
-    """An instance from a row of ``human_rationales``: one text of tokens, which is a document named like the row.
+def read_tokens_row(row: Mapping[str, Any], label_names: Sequence[str] = ()) -> Instance:
+    """Read an instance from a row of ``human_rationales``, whose one document is named like the row.
 
     Raises:
         DataError: no id; tokens that are no strings; a mask of another length; an unknown label.
     """
-    identity = str(_typed(row.get("id"), IDENTITY, None, "id"))
-    tokens = _words(row["tokens"], identity, "tokens")
+    identity = str(_check_type(row.get("id"), IDENTITY, None, "id"))
+    tokens = _read_words(row["tokens"], identity, "tokens")
     flags = row.get("rationale_mask")
     if flags is not None:
-        others = [flag for flag in _typed(flags, LIST, identity, "rationale_mask") if flag not in (0, 1)]
+        others = [flag for flag in _check_type(flags, LIST, identity, "rationale_mask") if flag not in (0, 1)]
         if others or len(flags) != len(tokens):
-            words = f"expected one flag, 0 or 1, for each of {len(tokens)} tokens, found "
-            words = words + (show(others[0]) if others else str(len(flags)))
-            raise DataError(words, rule="choice" if others else "length", instance=identity, field="rationale_mask")
+            message = f"expected one flag, 0 or 1, for each of {len(tokens)} tokens, found "
+            message = message + (show(others[0]) if others else str(len(flags)))
+            raise DataError(message, rule="choice" if others else "length", instance=identity, field="rationale_mask")
     label = get_label_name(row.get("label"), label_names, instance=identity)
     rationale = None if flags is None else (tuple(map(bool, flags)),)
     return Instance(identity, (), (identity,), (tokens,), label, rationale)
 
 
-READERS = {"eraser": instance_of_eraser, "perturbation": instance_of_perturbation, "tokens": instance_of_tokens}
+READERS = {"eraser": read_eraser_row, "perturbation": read_perturbation_row, "tokens": read_tokens_row}

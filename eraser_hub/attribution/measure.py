@@ -1,4 +1,4 @@
-"""What rankings and rationales are asked beside their erasure: the measures, one class each in :mod:`measures`."""
+"""The measures, one class each in :mod:`measures`: what rankings are judged by beside their erasure."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .method import DescribedPart
 if TYPE_CHECKING:  # the command line lists measures without waiting for numpy
     from .adapter import Adapter
     from .chunk import Chunk
+    from .config import ExplainConfig
     from .instances import Instance
-    from .job import Job
 
 Fields = list[dict[str, Any]]
 
@@ -22,24 +22,24 @@ class Measure(DescribedPart, ABC):
     """A measure.
 
     Attributes:
-        asked: the setting by which it is asked for, a field of :class:`settings.ExplainSettings` or one of its own; it
-            is not where that is 0 or False.
-        default: the value of ``asked`` where the measure is asked for by its name alone.
+        enabled_by: the setting that asks for it, a field of :class:`settings.ExplainSettings` or one of its own; 0 or
+            False: not asked for.
+        default: the value of this setting if the measure is asked for by its name alone.
         fields: of a prediction, which it fills; numbers, where they are not of the record.
         ranks: whether it needs a score of every token.
-        by_units: whether it erases units, which ``units`` names.
-        by_way: whether it hangs on how tokens are erased.
-        scores_anew: whether it has the method score further inputs.
-        costly: whether it may take so many inputs that their number is said before a run.
+        erases_units: whether it erases units, which ``units`` names.
+        per_operator: whether it depends on the erasure operator.
+        recomputes_scores: whether it has the method score further inputs.
+        costly: whether it may take so many inputs that a run reports their number first.
     """
 
-    asked: ClassVar[str]
+    enabled_by: ClassVar[str]
     default: ClassVar[Any] = True
     fields: ClassVar[tuple[str, ...]]
     ranks: ClassVar[bool] = True
-    by_units: ClassVar[bool] = True
-    by_way: ClassVar[bool] = True
-    scores_anew: ClassVar[bool] = False
+    erases_units: ClassVar[bool] = True
+    per_operator: ClassVar[bool] = True
+    recomputes_scores: ClassVar[bool] = False
     costly: ClassVar[bool] = True
 
     @classmethod
@@ -50,26 +50,28 @@ class Measure(DescribedPart, ABC):
             DataError: such settings.
         """
 
-    def prepare(self, model: Adapter, job: Job, settings: Any) -> str:
-        """Make ready, once a run, what every chunk needs; return what a reader of the results must know, or ""."""
+    def prepare(self, model: Adapter, config: ExplainConfig, settings: Any) -> str:
+        """Prepare once for all chunks of a run; return a message for the reader of the results, or ""."""
         return ""
 
     @abstractmethod
     def measure(self, chunk: Chunk) -> Fields:
-        """Return for each instance of a chunk the fields that its prediction gets."""
+        """Return the fields of each instance's prediction."""
 
     @classmethod
     @abstractmethod
     def most_inputs(cls, one: Instance, units: int, settings: Any) -> int:
-        """Return how many inputs of the model an instance takes at most, by one way of erasing.
+        """Return the largest number of inputs of the model that an instance takes, for one operator.
 
         Args:
+            one: the instance.
             units: how many units the instance has.
+            settings: settings of the run.
         """
 
     @classmethod
     def most_infilled(cls, one: Instance, units: int, settings: Any) -> int:
-        """Return how many of them a masked language model has to fill."""
+        """Return the number of these inputs that a masked language model has to fill."""
         return cls.most_inputs(one, units, settings)
 
 

@@ -1,4 +1,4 @@
-"""The attribution methods, one class each in :mod:`methods`; and what methods and measures say of themselves."""
+"""The attribution methods, one class each in :mod:`methods`; and the description that methods and measures share."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Setting(NamedTuple):
     """A setting of a part that :class:`settings.ExplainSettings` has no field for.
 
     Attributes:
-        default: which says the type too: a bool, an int, a float or a string.
-        help: what it is, in a sentence.
+        default: the default, whose type is the setting's: a bool, an int, a float or a string.
+        help: one sentence on the setting.
         least: the least number; None for any.
         choices: the allowed values; () for any.
     """
@@ -41,14 +41,14 @@ class Setting(NamedTuple):
         number = kind is float and isinstance(value, int) and not isinstance(value, bool)
         rule: Rule = "option-value"
         if type(value) is not kind and not number:
-            words, rule = f"a value of type {kind.__name__}", "type"
+            message, rule = f"a value of type {kind.__name__}", "type"
         elif self.choices and value not in self.choices:
-            words = f"one of {', '.join(map(str, self.choices))}"
+            message = f"one of {', '.join(map(str, self.choices))}"
         elif self.least is not None and not value >= self.least:
-            words = f"at least {self.least:g}"
+            message = f"at least {self.least:g}"
         else:
             return
-        raise DataError(f"expected {words}, found {show(value)}", argument=name, rule=rule)
+        raise DataError(f"expected {message}, found {show(value)}", argument=name, rule=rule)
 
     def parsed(self, text: str) -> Any:
         """Return a value from its text; the text where it is none of the type, which :meth:`check` refuses."""
@@ -61,38 +61,57 @@ class Setting(NamedTuple):
             return text
 
 
+OLD_NAMES = {
+    "said": "signature_format",
+    "words": "describe_settings",
+    "plays": "erases_units",
+    "by_units": "erases_units",
+    "by_way": "per_operator",
+    "scores_anew": "recomputes_scores",
+    "asked": "enabled_by",
+}
+
+
 class DescribedPart:
-    """What every method and every measure says of itself; its name is its module's, or its entry point's.
+    """Description of a method or measure; its name is its module's, or its entry point's.
 
     Attributes:
         source: the paper that it is from.
         reads: fields of :class:`settings.ExplainSettings` that it reads beside those that all do.
         settings: its own: name -> setting; read as ``chunk.settings.more[name]``.
-        said: what a run's signature says of its settings, a format of them: ``"steps:{0.steps}"``.
+        signature_format: a format of its settings for a run's signature: ``"steps:{0.steps}"``.
     """
 
     source: ClassVar[str] = ""
     reads: ClassVar[tuple[str, ...]] = ()
     settings: ClassVar[Mapping[str, Setting]] = {}
-    said: ClassVar[str] = ""
+    signature_format: ClassVar[str] = ""
+
+    def __init_subclass__(cls) -> None:
+        """Read attributes of plug-ins by their names before 3.0."""
+        for old, name in OLD_NAMES.items():
+            if old in cls.__dict__ and name not in cls.__dict__:
+                setattr(cls, name, cls.__dict__[old])
 
     @classmethod
     def summary(cls) -> str:
-        """Return what it is in a sentence: its docstring's first line."""
+        """Return its docstring's first line."""
         return (cls.__doc__ or "").strip().partition("\n")[0]
 
     @classmethod
-    def words(cls, settings: Any) -> list[str]:
-        """Return what a run's signature says of its settings, such as ``["steps:300"]``; by default `said`, its own."""
-        return [cls.said.format(settings)] * bool(cls.said) + [f"{name}:{settings.more[name]}" for name in cls.settings]
+    def describe_settings(cls, settings: Any) -> list[str]:
+        """Return the settings for a run's signature, ``["steps:300"]``; by default by :attr:`signature_format`."""
+        return [cls.signature_format.format(settings)] * bool(cls.signature_format) + [
+            f"{name}:{settings.more[name]}" for name in cls.settings
+        ]
 
 
 class Method(DescribedPart, ABC):
     """An attribution method.
 
     Attributes:
-        needs: what it asks of an adapter (:attr:`adapter.Adapter.provides`).
-        erases: whether its scores hang on how tokens are erased.
+        needs: capabilities of an adapter that it needs (:attr:`adapter.Adapter.provides`).
+        erases: whether its scores depend on the erasure operator.
         plays: whether it erases sets of units, which ``units`` names.
         normalised: whether papers divide its scores by their sum (:attr:`papers.presets.Choices.normalise`).
         drawn: whether it is drawn by chance alone, so that several draws make sense.
@@ -100,7 +119,7 @@ class Method(DescribedPart, ABC):
 
     needs: ClassVar[tuple[str, ...]] = ("probabilities",)
     erases: ClassVar[bool] = False
-    plays: ClassVar[bool] = False
+    erases_units: ClassVar[bool] = False
     normalised: ClassVar[bool] = False
     drawn: ClassVar[bool] = False
 
@@ -111,9 +130,10 @@ class Method(DescribedPart, ABC):
     @classmethod
     @abstractmethod
     def most_inputs(cls, one: Instance, units: int, settings: Any) -> int:
-        """Return how many inputs of the model the scores of an instance take at most.
+        """Return the largest number of inputs of the model that the scores of an instance take.
 
         Args:
+            one: the instance.
             units: how many units the instance has.
             settings: the run's :class:`settings.ExplainSettings`.
         """
@@ -125,7 +145,7 @@ class InsideMethod(Method):
     needs = ("gradients",)
 
     def scores(self, chunk: Chunk) -> Sequence[Scores]:
-        """Return what the adapter computes."""
+        """Return the adapter's scores."""
         model, settings = chunk.model, chunk.settings
         model.choices, model.outputs = settings.choices, chunk.runner.results
         return model.scores(settings.method, chunk.encoded, chunk.targets, settings.steps)
@@ -140,5 +160,5 @@ METHODS = Registry("eraser_hub.methods", "method", Method, "eraser_hub.attributi
 
 
 def supports(model: Adapter, name: str) -> bool:
-    """Return whether a method can be computed for a model: by what it needs, or because the adapter says so."""
+    """Return True if the model provides what the method needs, or its adapter supports the method by name."""
     return set(METHODS[name].needs) <= model.provides or model.supports(name)

@@ -1,4 +1,4 @@
-"""Opening a model: each kind of model has an opener, which tells by the object or by the files that lie there."""
+"""Opening a model: each kind of model has an opener, which knows it by the object or by its files."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.registry import Registry
 
 from .adapter import Adapter, ProbabilityModel
-from .job import Task
+from .config import Task
 
 # a folder in a model's while it is trained, and a file there while it is written
-UNFINISHED, SAVING = ".training", "saving"
+CHECKPOINT_DIR, SAVING = ".training", "saving"
 TOKENIZER = "tokenizer"  # folder in a model's of `train`, where it counts sub-words
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """A model that is to be opened, and how; the options are those of :func:`open_model`.
+    """A model to open and the options of :func:`open_model`.
 
     Attributes:
         model: the object, or what names it.
-        facts: what ``train`` wrote beside it.
+        facts: the ``model.json`` that ``train`` wrote beside it.
     """
 
     model: Any
@@ -41,7 +41,7 @@ class Opening:
 
     @property
     def path(self) -> Path | None:
-        """Where the model lies, or its Hub id; None for an object."""
+        """Path of the model, or its Hub id; None for an object."""
         return Path(self.model) if isinstance(self.model, (str, Path)) else None
 
 
@@ -57,7 +57,7 @@ class Opener(ABC):
     @classmethod
     @abstractmethod
     def opens(cls, opening: Opening) -> bool:
-        """Return whether the model is of this kind, told without opening it."""
+        """Return True if the model is of this kind; it is not opened for that."""
 
     @classmethod
     @abstractmethod
@@ -70,12 +70,12 @@ class Opener(ABC):
 
     @classmethod
     def embeds(cls, opening: Opening) -> bool:
-        """Return whether the model embeds its tokens, told without opening it."""
+        """Return True if the model embeds its tokens; the model is not opened for that."""
         return True
 
     @classmethod
     def selects(cls, opening: Opening) -> bool:
-        """Return whether the model comes with hard rationales of its own, told without opening it."""
+        """Return True if the model comes with hard rationales of its own; it is not opened for that."""
         return False
 
 
@@ -116,26 +116,26 @@ def open_model(
         DataError: an unknown task, nothing there, an unknown file, a pickle without ``trust_pickle``, missing packages.
     """
     if task not in get_args(Task):
-        words = f"expected one of {', '.join(get_args(Task))}; found {show(task)}"
-        raise DataError(words, rule="option-value", field="task")
+        message = f"expected one of {', '.join(get_args(Task))}; found {show(task)}"
+        raise DataError(message, rule="option-value", field="task")
     if isinstance(model, Adapter):
         return model
-    facts = opening_of(model).facts
+    facts = make_opening(model).facts
     asks = facts.get("uses_query") if uses_query is None else uses_query
     opening = Opening(model, facts, task, trust_pickle, trust_remote_code, asks, window, device, precision)
-    if opening.path is not None and (opening.path / UNFINISHED / SAVING).exists():
-        words = "expected a model, found one whose training was stopped while it was written: train again"
-        raise DataError(words, rule="model", file=opening.path)
-    return opener_of(opening).open(opening)
+    if opening.path is not None and (opening.path / CHECKPOINT_DIR / SAVING).exists():
+        message = "expected a model, found one whose training was stopped while it was written: train again"
+        raise DataError(message, rule="model", file=opening.path)
+    return find_opener(opening).open(opening)
 
 
-def opening_of(model: Any) -> Opening:
-    """Return a model as openers look at it."""
-    facts = training_facts(Path(model)) if isinstance(model, (str, Path)) else {}
+def make_opening(model: Any) -> Opening:
+    """Return a model with its facts, for the openers."""
+    facts = read_training_facts(Path(model)) if isinstance(model, (str, Path)) else {}
     return Opening(model, facts)
 
 
-def opener_of(opening: Opening) -> type[Opener]:
+def find_opener(opening: Opening) -> type[Opener]:
     """Return the opener of a model; those of plug-ins are asked first.
 
     Raises:
@@ -148,8 +148,8 @@ def opener_of(opening: Opening) -> type[Opener]:
     raise DataError(f"expected a model, found {show(opening.model)}", rule="model")
 
 
-def training_facts(model: Path) -> dict[str, Any]:
-    """Return what ``train`` wrote beside a model; nothing where another wrote it."""
+def read_training_facts(model: Path) -> dict[str, Any]:
+    """Read the facts that ``train`` wrote beside a model; {} for other models."""
     path = model / "model.json" if model.is_dir() else model.with_name("model.json")
     if not path.is_file():
         return {}
@@ -160,6 +160,6 @@ def training_facts(model: Path) -> dict[str, Any]:
         raise DataError(f"not JSON: {error}", rule="syntax", file=path) from error
 
 
-def looks_like_a_path(name: str) -> bool:
-    """Return True for what cannot be a Hub id (``org/name`` or ``name``)."""
+def is_path_like(name: str) -> bool:
+    """Return True if a name cannot be a Hub id (``org/name`` or ``name``)."""
     return name.startswith((".", "/", "~")) or name.count("/") > 1 or name.endswith(("/", ".skops", ".joblib", ".pkl"))

@@ -1,7 +1,7 @@
 """Predictions on disk: written chunk by chunk beside the result, gathered and renamed into place at the end.
 
-While a run is at work ``OUT.partial`` holds a first line with its settings and then one line per finished chunk. A
-line that was cut by a kill is dropped when the run goes on.
+During a run ``OUT.partial`` holds a first line with its settings and then one line per finished chunk. A line that
+was cut by a kill is dropped when the run resumes.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ PAIR_COLUMNS = (
 )
 
 
-def partial_path(out: Path) -> Path:
-    """Where a run's finished chunks lie until it is complete."""
+def get_partial_path(out: Path) -> Path:
+    """Return the path of a run's finished chunks until it is complete."""
     return out.with_name(out.name + ".partial")
 
 
@@ -45,18 +45,19 @@ def check_format(out: Path, partial: Path | None = None) -> None:
     """Refuse a place that no result may take.
 
     Args:
+        out: path of the result.
         partial: where the run's finished chunks lie; None: beside ``out``.
 
     Raises:
-        DataError: an ending that says neither JSON lines nor Parquet; a folder; a file that was not written here, such
+        DataError: an ending of neither JSON lines nor Parquet; a folder; a file that was not written here, such
             as the dataset's own (a result has its ``OUT.run.json``, a stopped run its ``OUT.partial``).
     """
     if out.suffix not in FORMATS:
-        words = f"expected a file ending in {' or '.join(FORMATS)}, found {show(out.name)}"
-        raise DataError(words, argument="out", rule="file-name")
+        message = f"expected a file ending in {' or '.join(FORMATS)}, found {show(out.name)}"
+        raise DataError(message, argument="out", rule="file-name")
     if out.is_dir():
         raise DataError("expected a file, found a folder", argument="out", rule="file-kind", file=out)
-    partial = partial or partial_path(out)
+    partial = partial or get_partial_path(out)
     if out.is_file() and out.stat().st_size and not run_path(out).exists() and not partial.exists():
         raise DataError(
             f"expected a new file or an earlier result, found a file without {run_path(out).name} beside it; delete "
@@ -71,42 +72,44 @@ def refuse_other(out: Path, header: dict[str, Any], partial: Path | None = None)
     """Refuse to replace a result that was made otherwise.
 
     Args:
+        out: path of the result.
+        header: record of all that decides the results.
         partial: where the run's finished chunks lie; None: beside ``out``.
 
     Raises:
-        DataError: says what differs.
+        DataError: names the differences.
     """
-    # a run that was stopped between result and record left its chunks, whose header `Partial` compares
-    if not out.is_file() or (not run_path(out).exists() and (partial or partial_path(out)).exists()):
+    # a run that was stopped between result and record left its chunks, whose header `PartialResult` compares
+    if not out.is_file() or (not run_path(out).exists() and (partial or get_partial_path(out)).exists()):
         return
     before = dict[str, Any]()
     with suppress(DataError):  # a damaged record says nothing, so all differs
         before = read_run(out)
-    words = differences({key: before.get(key) for key in header}, header)
+    words = describe_differences({key: before.get(key) for key in header}, header)
     if words:
         message = f"a result that was made otherwise lies here: {'; '.join(words)}; `force` replaces it"
         raise DataError(message, argument="out", rule="file-exists", file=out)
 
 
 def refuse_stopped(out: Path) -> None:
-    """Refuse to begin where a stopped run lies that could go on.
+    """Refuse to begin if a stopped run can be resumed.
 
     Raises:
         DataError: names the file.
     """
-    path = partial_path(out)
+    path = get_partial_path(out)
     if path.is_file():
         with open(path, "rb") as file:
             if file.readline().endswith(b"\n"):  # else it was stopped before anything was done
                 raise DataError(STOPPED, rule="resume", file=path)
 
 
-class Partial:
+class PartialResult:
     """The finished chunks of a run.
 
     Args:
         out: the result's path.
-        header: what must agree for a stopped run to go on (settings, model, data).
+        header: settings, model and data, which must agree to resume a stopped run.
         resume: go on from what is there.
 
     Raises:
@@ -115,7 +118,7 @@ class Partial:
     """
 
     def __init__(self, out: Path, header: dict[str, Any], resume: bool) -> None:
-        self.path = partial_path(out)
+        self.path = get_partial_path(out)
         self.places: dict[int, int] = {}
         self._resources = ExitStack()
         try:
@@ -141,7 +144,7 @@ class Partial:
             raise DataError(message, rule="resume", file=self.path, line=1)
         if not resume:
             raise DataError(STOPPED, rule="resume", file=self.path)
-        words = differences(before, header)
+        words = describe_differences(before, header)
         if words:
             message = f"the stopped run was made otherwise: {'; '.join(words)}"
             raise DataError(message, argument="resume", rule="resume", file=self.path)
@@ -175,19 +178,19 @@ class Partial:
             raise OSError(error.errno, error.strerror, str(self.path)) from error
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """The finished chunks in the dataset's order, whatever the order in which they were finished."""
+        """Yield the finished chunks in the dataset's order."""
         for chunk in sorted(self.places):
             self._file.seek(self.places[chunk])
             yield orjson.loads(self._file.readline())
 
     def close(self, remove: bool = False) -> None:
-        """Close; with ``remove``, the result is complete and the partial file goes."""
+        """Close the file; with ``remove``, delete it, since the result is complete."""
         if remove and not self._file.closed:
             self.path.unlink(missing_ok=True)
         self._quietly_close()
 
     def _quietly_close(self) -> None:
-        """Close although a line that found no room is still in the buffer: its error was told when it was written."""
+        """Close the file even if the buffer holds a line that could not be written: that error was raised already."""
         with suppress(OSError):
             self._resources.close()
 
@@ -199,8 +202,8 @@ def _parse(line: bytes) -> Any:
         return None
 
 
-def differences(before: dict[str, Any], header: dict[str, Any]) -> list[str]:
-    """What differs between a stopped run's header and this one's, in words."""
+def describe_differences(before: dict[str, Any], header: dict[str, Any]) -> list[str]:
+    """Describe how a stopped run's header differs from this one's."""
     now = orjson.loads(orjson.dumps(header))
     words = []
     for key in sorted(before.keys() | now.keys()):
@@ -228,14 +231,14 @@ def write_predictions(out: Path, lines: Iterable[str], labels: Sequence[str], ki
         predictions = map(orjson.loads, lines)
         groups = iter(lambda: list(islice(predictions, ROW_GROUP)), [])
         first = next(groups)
-        schema = prediction_schema(labels, kind, first[0])
+        schema = make_prediction_schema(labels, kind, first[0])
         with pq.ParquetWriter(beside, schema) as writer:
             for group in chain([first], groups):
                 writer.write_table(pa.Table.from_pylist(group, schema=schema))
 
 
-def prediction_schema(labels: Sequence[str], kind: str, example: dict[str, Any]) -> pa.Schema:
-    """The Arrow schema of predictions: probabilities by label as a struct, only the fields that ``example`` has."""
+def make_prediction_schema(labels: Sequence[str], kind: str, example: dict[str, Any]) -> pa.Schema:
+    """Return the Arrow schema of predictions, with the fields that ``example`` has."""
     record, columns = (PERTURBATION_ROW, PAIR_COLUMNS) if kind == "perturbation" else (INSTANCE, INSTANCE_COLUMNS)
     inner = {"rationales": example["rationales"][0]} if "rationales" in example else {}
     types = {name: to_arrow_type(record[name], labels, inner.get(name, ())) for name in columns if name in example}

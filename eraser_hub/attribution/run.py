@@ -1,4 +1,4 @@
-"""A whole run: open, explain chunk by chunk, write as results come, go on after a stop."""
+"""A whole run: open, explain chunk by chunk, write results as they come, resume after a stop."""
 
 from __future__ import annotations
 
@@ -25,95 +25,103 @@ from eraser_hub.records.run_record import read_run, write_run
 from eraser_hub.schema.instance import AOPC_THRESHOLDS
 
 from .adapter import Adapter, Notes, align_labels
-from .costs import PROBED, cost_in_words, inputs_of, seconds_of
-from .dataset import Split, kd_of, open_split, queries_differ
+from .config import Engine, ExplainArguments, ExplainConfig
+from .costs import PROBE_TEXTS, count_inputs, describe_cost, measure_seconds
+from .dataset import Split, find_kd, has_different_queries, open_split
 from .engine import ALL_ZERO
-from .given import Given, GivenScores, GoldRationales, KnownBounds, given_rationales
-from .instances import Instance, chunks_of
-from .job import Engine, ExplainArguments, Job
+from .external_rationales import (
+    ExternalRationales,
+    ExternalScores,
+    GoldRationales,
+    KnownBounds,
+    read_external_rationales,
+)
+from .instances import Instance, split_into_chunks
 from .measure import MEASURES, Measure
 from .measures.aopc_bounds import NO_SPAN
-from .measures.distances import training_texts
+from .measures.distances import draw_training_texts
 from .measures.tokens_to_flip import NEVER_FLIPPED
 from .method import METHODS
-from .open import opener_of, opening_of, training_facts
+from .open import find_opener, make_opening, read_training_facts
 from .outputs import (
     FORMATS,
-    Partial,
+    PartialResult,
     check_format,
-    partial_path,
+    get_partial_path,
     refuse_other,
     refuse_stopped,
     write_predictions,
 )
 from .runner import INFILLED, Runner
-from .settings import GIVEN, HUMAN, OWN, SPANS, ExplainSettings, parsed_settings, settings_for
-from .work import Worker, explain_on_ray, infiller_of, model_of
+from .settings import ExplainSettings, RationaleSource, build_settings, parse_settings
+from .work import Worker, explain_on_ray, load_infiller, load_model
 
 if TYPE_CHECKING:
     from .transformers.infilling import Infiller
 
 OnProgress = Callable[[int, int], None]
 # what a report tells of the counts, in its order
-COUNTED = (
+REPORTED_COUNTS = (
     *("queries or first texts cut to half the window", "questions cut at their end"),
     *(NEVER_FLIPPED, ALL_ZERO, NO_SPAN, INFILLED),
 )
 
 
 @dataclass(frozen=True, slots=True)
-class ExplainPlan:
-    """What a run explains and how, as the data decide it.
+class ResolvedRun:
+    """A run whose settings the data have completed.
 
     Attributes:
         job: with its query decided.
         settings: without what the dataset's results have no place for.
         split: the split, opened.
-        results: the file of each way of erasing.
-        given: scores or rationales that come from elsewhere; None for a method's.
+        results: the file of each operator.
+        external: external scores or rationales; None for a method's.
         bounds: of AOPC, from another run; None where they are looked for.
-        words: what a reader of the results must know of the data.
+        words: messages on the data for the reader of the results.
     """
 
-    job: Job
+    config: ExplainConfig
     settings: ExplainSettings
     split: Split
     results: Mapping[str, Path]
-    given: Given | None = None
+    external: ExternalRationales | None = None
     words: tuple[str, ...] = ()
     bounds: KnownBounds | None = None
 
     def chunks(self, done: Container[int]) -> Iterator[tuple[int, list[Instance]]]:
-        """The open chunks, with what comes from elsewhere: scores or rationales, and bounds of AOPC."""
-        instances: Iterator[Instance] = islice(self.split.instances(), self.job.limit)
-        if self.given is not None:
-            instances = self.given.put_on_all(instances)
+        """Yield the open chunks with their external rationales, scores and bounds of AOPC."""
+        instances: Iterator[Instance] = islice(self.split.instances(), self.config.limit)
+        if self.external is not None:
+            instances = self.external.attach_all(instances)
         if self.bounds is not None:
-            instances = map(self.bounds.put_on, instances)
-        return (chunk for chunk in chunks_of(instances, self.settings.chunk) if chunk[0] not in done)
+            instances = map(self.bounds.attach, instances)
+        return (chunk for chunk in split_into_chunks(instances, self.settings.chunk) if chunk[0] not in done)
 
     def header(self, operator: str = "") -> dict[str, Any]:
-        """What decides the results, as a run's record holds it: a stopped run with another header does not go on.
+        """Return the record of all that decides the results; a stopped run with another header does not resume.
 
         Args:
-            operator: of the result of one way of erasing alone; "" for all.
+            operator: the operator of a single result; "" for all.
         """
-        job = self.job
-        texts = training_texts(job, self.settings) if self.settings.distribution_texts else None
+        config = self.config
+        texts = draw_training_texts(config, self.settings) if self.settings.distribution_texts else None
         return {
-            "settings": (self.settings.by_operator(operator) if operator else self.settings).record(),
+            "settings": (self.settings.for_operator(operator) if operator else self.settings).record(),
             "data": self.split.header(
-                job.limit, labels=self.settings.target == "gold", rationales=isinstance(self.given, GoldRationales)
+                config.limit,
+                labels=self.settings.target == "gold",
+                rationales=isinstance(self.external, GoldRationales),
             ),
             "model": {
-                "model": Path(job.model).name,
-                "digest": model_digest(job.model),
-                "task": job.task,
-                "query": job.query,
-                "window": job.window,
-                "labels": job.labels,
-                "precision": job.precision,
-                **({"infill": model_digest(job.infill)} if job.infill else {}),
+                "model": Path(config.model).name,
+                "digest": compute_model_digest(config.model),
+                "task": config.task,
+                "query": config.query,
+                "window": config.window,
+                "labels": config.labels,
+                "precision": config.precision,
+                **({"infill": compute_model_digest(config.infill)} if config.infill else {}),
             },
             **({"distribution": texts.header()} if texts is not None else {}),
         }
@@ -121,16 +129,16 @@ class ExplainPlan:
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
-    """What a run did.
+    """Report of a run.
 
     Attributes:
         out: the result.
         instances, resumed: how many instances it holds, and how many of them a stopped run had done.
         inputs, passes: of this run: inputs asked for, forward passes made.
         seconds: of this run, the opening of the model not counted.
-        notes: what a reader of the results must know.
+        notes: messages and counts for the reader of the results.
         signature: the settings in one line.
-        others: results and signatures of further ways of erasing.
+        others: results and signatures of further operators.
     """
 
     out: Path
@@ -144,7 +152,7 @@ class RunReport:
     others: tuple[tuple[Path, str], ...] = ()
 
     def lines(self) -> list[str]:
-        """The report in words."""
+        """Return the report as lines of text."""
         fresh = self.instances - self.resumed
         words = [
             f"{', '.join(map(str, (self.out, *(path for path, _ in self.others))))}: {self.instances} instances"
@@ -162,13 +170,13 @@ class RunReport:
                 f"{counts['texts longer than the window']} texts longer than the model's window went in as "
                 f"{counts['windows of those texts']} overlapping windows, probabilities averaged"
             )
-        words += [f"{counts[name]} {name}" for name in COUNTED if name in counts]
+        words += [f"{counts[name]} {name}" for name in REPORTED_COUNTS if name in counts]
         words += [f"{name}: {value:.2g}" for name, value in self.notes.maxima.items()]
-        return [*words, *self.notes.words, self.signature, *(signature for _, signature in self.others)]
+        return [*words, *self.notes.messages, self.signature, *(signature for _, signature in self.others)]
 
 
 def explain(
-    job: Job,
+    config: ExplainConfig,
     settings: ExplainSettings,
     out: Path,
     *,
@@ -185,48 +193,48 @@ def explain(
     """Explain a split and write predictions.
 
     Args:
-        out: result, ``.jsonl`` or ``.parquet``; ``OUT.run.json`` beside it says how it was made. Several ways of
-            erasing make a result each, ``OUT.mask.jsonl`` and so on, of the same scores and rationales.
+        config: the model and the data.
+        settings: settings of the run.
+        out: result, ``.jsonl`` or ``.parquet``, beside it ``OUT.run.json``; several operators: ``OUT.mask.jsonl`` ..
         resume: go on with a stopped run of the same settings, model and data.
         force: replace a result that was made by other settings, another model or other data.
         engine: ``local``, or ``ray`` for workers of a Ray cluster.
-        workers: of the engine ``ray``, each with a model.
-        model: an opened model in place of ``job.model`` (local engine alone).
-        max_inputs: how many inputs the run may take at most.
+        workers: number of Ray workers, each with a model.
+        model: an opened model in place of ``config.model`` (local engine alone).
+        max_inputs: largest number of inputs of the run.
         spell: writes arguments' names as the caller knows them.
-        on_cost: called with a line on what the run costs, where that is asked for or may be much.
+        on_cost: called with a line on the cost of the run, if it is asked for or may be high.
         on_progress: called with (instances, forward passes) as they are done.
 
     Raises:
         DataError: wrong data, model or settings; a stopped run or a result that was made otherwise; too many inputs.
     """
-    results = places_of(settings, out)
-    _refuse(job, settings, engine)
-    split, seed = open_split(job.dataset, job.config, job.split), job.sample_seed
-    if job.sample is not None:
-        split = split.sample(job.sample, settings.seed if seed is None else seed)
-    job, settings = settled(job, split), settings.for_kind(split.kind)
-    if engine == "local":  # before the data are read through: what is wrong with model or labels is said at once
-        model = model_of(job, split.label_names) if model is None else model
-        align_labels(model, split.label_names, job.labels)
-    plan = plan_of(job, settings, split, results)
-    if not force:
-        for operator, path in results.items():
-            refuse_other(path, plan.header(operator), partial_path(out))
-    if resume and (report := _report_of(plan)) is not None:
+    results = find_result_paths(settings, out)
+    _check_engine(config, settings, engine)
+    split = open_split(config.dataset, config.config, config.split)
+    if config.sample is not None:
+        split = split.sample(config.sample, settings.seed if config.sample_seed is None else config.sample_seed)
+    config, settings = resolve_query(config, split), settings.for_kind(split.kind)
+    if engine == "local":  # before the data are read through, so that a wrong model fails at once
+        model = load_model(config, split.label_names) if model is None else model
+        align_labels(model, split.label_names, config.labels)
+    plan = resolve_run(config, settings, split, results)
+    for operator, path in results.items() if not force else ():
+        refuse_other(path, plan.header(operator), get_partial_path(out))
+    if resume and (report := _find_complete_report(plan)) is not None:
         return report
-    infiller = infiller_of(job.infill, settings.seed, job) if model is not None else None
-    partial = Partial(out, plan.header(), resume)
+    infiller = load_infiller(config.infill, settings.seed, config) if model is not None else None
+    partial = PartialResult(out, plan.header(), resume)
     try:
         resumed = sum(record["instances"] for record in partial.records())
-        if max_inputs is not None or plan.settings.may_cost_much:
-            on_cost(spell(_cost(plan, partial, model, infiller, max_inputs)))
+        if max_inputs is not None or plan.settings.is_costly:
+            on_cost(spell(_describe_run_cost(plan, partial, model, infiller, max_inputs)))
         todo, on_passes = plan.chunks(partial.places), functools.partial(on_progress, 0)
         start, done = time.perf_counter(), dict[str, Any](inputs=0, passes=0)
         if model is None:
-            chunks = explain_on_ray(job, plan.settings, split, todo, workers, on_passes)
+            chunks = explain_on_ray(config, plan.settings, split, todo, workers, on_passes)
         else:
-            worker = Worker(model, job, plan.settings, split.kind, on_passes, infiller)
+            worker = Worker(model, config, plan.settings, split.kind, on_passes, infiller)
             chunks = itertools.starmap(worker.explain, todo)
         for result in chunks:
             partial.append(result.number, result.lines, result.facts)
@@ -239,18 +247,18 @@ def explain(
         partial.close(remove=not partial.places)  # a run that failed in its first chunk leaves nothing to go on with
 
 
-def _refuse(job: Job, settings: ExplainSettings, engine: str) -> None:
+def _check_engine(config: ExplainConfig, settings: ExplainSettings, engine: str) -> None:
     """Refuse an unknown engine, and a masked language model of which the settings know nothing."""
     if engine not in get_args(Engine):
-        words = f"expected one of {', '.join(get_args(Engine))}; found {engine!r}"
-        raise DataError(words, argument="engine", rule="option-value")
-    if bool(job.infill) != bool(settings.infill):
-        words = "expected of the job and of the settings, found of one alone"
-        raise DataError(words, argument="infill", rule="option-conflict")
+        message = f"expected one of {', '.join(get_args(Engine))}; found {engine!r}"
+        raise DataError(message, argument="engine", rule="option-value")
+    if bool(config.infill) != bool(settings.infill):
+        message = "expected of the job and of the settings, found of one alone"
+        raise DataError(message, argument="infill", rule="option-conflict")
 
 
-def places_of(settings: ExplainSettings, out: Path) -> dict[str, Path]:
-    """The files of a run's results, by way of erasing: ``out`` of a single one.
+def find_result_paths(settings: ExplainSettings, out: Path) -> dict[str, Path]:
+    """Return the files of a run's results by operator; ``out`` for a single one.
 
     Raises:
         DataError: one that no result may take.
@@ -258,35 +266,37 @@ def places_of(settings: ExplainSettings, out: Path) -> dict[str, Path]:
     several = settings.also_erase
     results = {operator: make_operator_path(out, operator) if several else out for operator in settings.operators}
     for path in (out, *results.values()):
-        check_format(path, partial_path(out))
+        check_format(path, get_partial_path(out))
     return results
 
 
-def settings_for_job(job: Job, paper: str, **options: Any) -> tuple[ExplainSettings, int | None]:
-    """The settings by paper, data and options, and how many rows the split has.
+def find_run_settings(config: ExplainConfig, paper: str, **options: Any) -> tuple[ExplainSettings, int | None]:
+    """Find the settings by paper, data and options, and the number of rows of the split.
 
     Args:
-        paper, options: as of :func:`settings_for`.
+        config: the model and the data.
+        paper: as of :func:`build_settings`.
+        **options: as of :func:`build_settings`.
     """
-    rows = open_split(job.dataset, job.config, job.split)
-    if job.aopc_bounds_from is not None:
+    rows = open_split(config.dataset, config.config, config.split)
+    if config.aopc_bounds_from is not None:
         options["aopc_bounds"] = True
-    if job.rationales or job.scores is not None:
-        options["method"] = SPANS if job.rationales else GIVEN
-    options["infill"] = Path(job.infill).name
-    opening = opening_of(job.model)
-    opener = opener_of(opening)
-    settings = settings_for(paper, rows.config, opener.embeds(opening), opener.selects(opening), **options)
+    if config.rationales or config.scores is not None:
+        options["method"] = RationaleSource.SPANS if config.rationales else RationaleSource.SCORES
+    options["infill"] = Path(config.infill).name
+    opening = make_opening(config.model)
+    opener = find_opener(opening)
+    settings = build_settings(paper, rows.config, opener.embeds(opening), opener.selects(opening), **options)
     by_paper = rows.config in load_preset(paper).kd
-    if options.get("kd") is None and settings.method != SPANS and not by_paper:
-        settings = replace(settings, kd=kd_of(rows))
+    if options.get("kd") is None and settings.method != RationaleSource.SPANS and not by_paper:
+        settings = replace(settings, kd=find_kd(rows))
     return settings, rows.size
 
 
-def _cost(
-    plan: ExplainPlan, partial: Partial, model: Adapter | None, infiller: Infiller | None, max_inputs: int | None
+def _describe_run_cost(
+    plan: ResolvedRun, partial: PartialResult, model: Adapter | None, infiller: Infiller | None, max_inputs: int | None
 ) -> str:
-    """What the open chunks of a run cost; how long, where the model is in this process.
+    """Describe the cost of the open chunks of a run, with its time if the model is in this process.
 
     Raises:
         DataError: more than ``max_inputs`` inputs.
@@ -295,16 +305,18 @@ def _cost(
     counts, first = Counter[str](), list[Instance]()
     for _, chunk in plan.chunks(partial.places):
         for one in chunk:
-            counts.update(inputs_of(one, settings, kind))
-        first = first or list(chunk[:PROBED])
-    cost_in_words(counts, None, max_inputs)  # too many are refused before the model is asked
+            counts.update(count_inputs(one, settings, kind))
+        first = first or list(chunk[:PROBE_TEXTS])
+    describe_cost(counts, None, max_inputs)  # too many are refused before the model is asked
     seconds = None
     if model is not None and first and not model.gives_answers:
-        seconds = seconds_of(counts, Runner(model, settings.erase, settings.batch_size, infiller=infiller), first)
-    return cost_in_words(counts, seconds, None)
+        seconds = measure_seconds(counts, Runner(model, settings.erase, settings.batch_size, infiller=infiller), first)
+    return describe_cost(counts, seconds, None)
 
 
-def plan_of(job: Job, settings: ExplainSettings, split: Split, results: Mapping[str, Path]) -> ExplainPlan:
+def resolve_run(
+    config: ExplainConfig, settings: ExplainSettings, split: Split, results: Mapping[str, Path]
+) -> ResolvedRun:
     """Decide what the split decides.
 
     Raises:
@@ -313,40 +325,42 @@ def plan_of(job: Job, settings: ExplainSettings, split: Split, results: Mapping[
             drawing, each with bounds of its own.
     """
     words = list[str]()
-    given: Given | None = None
-    if job.rationales == OWN or (settings.scores == OWN and not job.rationales and job.scores is None):
-        settings = replace(settings, method=SPANS, scores=OWN)
-    elif job.rationales or settings.method == SPANS:
-        given = given_rationales(job.rationales or HUMAN, split.kind)
-        settings = replace(settings, method=SPANS, scores=given.digest)
-    elif job.scores is not None:
-        given = GivenScores(job.scores)
-        settings = replace(settings, method=GIVEN, scores=given.digest)
-    if given is not None:
-        words.append(given.check(islice(split.instances(), job.limit), partly=job.limit is not None))
-    if settings.paper and training_facts(Path(job.model)).get("paper") != settings.paper:
+    external: ExternalRationales | None = None
+    if config.rationales == RationaleSource.MODEL or (
+        settings.scores == RationaleSource.MODEL and not config.rationales and config.scores is None
+    ):
+        settings = replace(settings, method=RationaleSource.SPANS, scores=RationaleSource.MODEL)
+    elif config.rationales or settings.method == RationaleSource.SPANS:
+        external = read_external_rationales(config.rationales or RationaleSource.HUMAN, split.kind)
+        settings = replace(settings, method=RationaleSource.SPANS, scores=external.digest)
+    elif config.scores is not None:
+        external = ExternalScores(config.scores)
+        settings = replace(settings, method=RationaleSource.SCORES, scores=external.digest)
+    if external is not None:
+        words.append(external.check(islice(split.instances(), config.limit), partly=config.limit is not None))
+    if settings.paper and read_training_facts(Path(config.model)).get("paper") != settings.paper:
         words.append(f"the model was not trained with `paper` {settings.paper}: taken as it is")
     if settings.bins not in ((), AOPC_THRESHOLDS):
         words.append("score takes these bins with `aopc_thresholds` " + " ".join(f"{rate:g}" for rate in settings.bins))
-    plan = ExplainPlan(job, settings.for_kind(split.kind), split, results, given, tuple(filter(None, words)))
-    if job.aopc_bounds_from is None:
+    plan = ResolvedRun(config, settings.for_kind(split.kind), split, results, external, tuple(filter(None, words)))
+    if config.aopc_bounds_from is None:
         return plan
-    if settings.also_erase or job.infill:
-        found = "infilling, which draws" if job.infill else "several"
+    if settings.also_erase or config.infill:
+        found = "infilling, which draws" if config.infill else "several"
         message = f"expected one way of erasing that draws nothing, found {found}"
         raise DataError(message, argument="aopc_bounds_from", rule="option-conflict")
-    return replace(plan, bounds=KnownBounds(job.aopc_bounds_from, plan.header()))
+    return replace(plan, bounds=KnownBounds(config.aopc_bounds_from, plan.header()))
 
 
-def settled(job: Job, split: Split) -> Job:
-    """The job with what can be told from the data decided: whether a transformers model sees the query."""
-    if job.query is None and not (Path(job.model) / "model.json").is_file() and not Path(job.model).is_file():
-        return replace(job, query=queries_differ(split))
-    return job
+def resolve_query(config: ExplainConfig, split: Split) -> ExplainConfig:
+    """Return the config with its query decided by the data: a transformers model sees it if queries differ."""
+    if config.query is None and not (Path(config.model) / "model.json").is_file() and not Path(config.model).is_file():
+        return replace(config, query=has_different_queries(split))
+    return config
 
 
-def model_digest(model: str) -> str:
-    """Digest of a local model's files (sizes and, up to 1 GB, contents); a Hub id stands for itself.
+def compute_model_digest(model: str) -> str:
+    """Digest a local model's files (sizes and, up to 1 GB, contents); a Hub id stands for itself.
 
     Of a single file also the ``model.json`` beside it, which says how the file is to be used.
     """
@@ -362,39 +376,39 @@ def model_digest(model: str) -> str:
     return digest.hexdigest()
 
 
-def _write_results(plan: ExplainPlan, partial: Partial, spell: Callable[[str], str]) -> RunReport:
+def _write_results(plan: ResolvedRun, partial: PartialResult, spell: Callable[[str], str]) -> RunReport:
     """Gather the chunks' predictions into the results, each with its record; gives the report, without its costs."""
-    notes, count = Notes(words=list(plan.words)), 0
+    notes, count = Notes(messages=list(plan.words)), 0
     labels: Sequence[str] = ()
     for record in partial.records():
         notes.add(Notes(record["counts"], record["maxima"], record["words"]))
         labels = record["labels"]
         count += record["instances"]
     if not count:
-        raise DataError(f"split {plan.job.split}: no instances to explain", rule="empty", file=plan.job.dataset)
+        raise DataError(f"split {plan.config.split}: no instances to explain", rule="empty", file=plan.config.dataset)
     for place, path in enumerate(plan.results.values()):
         sizes = ((record["predictions"], record["instances"]) for record in partial.records())
         lines = (line for every, size in sizes for line in every[place * size : (place + 1) * size])
         write_predictions(path, lines, labels, plan.split.kind)
-    notes.words = list(map(spell, notes.words))
-    report = _report(plan, count, notes)
-    ways = [(report.out, report.signature), *report.others]
-    for operator, (path, signature) in zip(plan.results, ways, strict=True):
-        facts = {"counts": notes.counts, "maxima": notes.maxima, "notes": notes.words}
+    notes.messages = list(map(spell, notes.messages))
+    report = _make_report(plan, count, notes)
+    results = [(report.out, report.signature), *report.others]
+    for operator, (path, signature) in zip(plan.results, results, strict=True):
+        facts = {"counts": notes.counts, "maxima": notes.maxima, "notes": notes.messages}
         write_run(path, {"signature": signature, **plan.header(operator), "instances": count, **facts})
     return report
 
 
-def _report(plan: ExplainPlan, count: int, notes: Notes) -> RunReport:
-    """The report of results for which this run did nothing."""
-    settings, model = plan.settings, Path(plan.job.model).name
-    ways = [(path, settings.by_operator(operator).signature(model)) for operator, path in plan.results.items()]
-    (out, first), *others = ways
+def _make_report(plan: ResolvedRun, count: int, notes: Notes) -> RunReport:
+    """Return the report of results for which this run did nothing."""
+    settings, model = plan.settings, Path(plan.config.model).name
+    results = [(path, settings.for_operator(operator).signature(model)) for operator, path in plan.results.items()]
+    (out, first), *others = results
     return RunReport(out, count, count, 0, 0, 0.0, notes, first, tuple(others))
 
 
-def _report_of(plan: ExplainPlan) -> RunReport | None:
-    """The report of results that are complete and were made like this; None where any is not there."""
+def _find_complete_report(plan: ResolvedRun) -> RunReport | None:
+    """Return the report of results that are complete and were made like this; None if any is missing."""
     record = dict[str, Any]()
     for operator, path in plan.results.items():
         try:
@@ -403,35 +417,35 @@ def _report_of(plan: ExplainPlan) -> RunReport | None:
             return None
         if any(record.get(key) != value for key, value in orjson.loads(orjson.dumps(plan.header(operator))).items()):
             return None
-    return _report(plan, record["instances"], Notes(record["counts"], record["maxima"], record["notes"]))
+    return _make_report(plan, record["instances"], Notes(record["counts"], record["maxima"], record["notes"]))
 
 
-def draw_path(out: Path, draw: int) -> Path:
-    """The file of one of several random draws: ``predictions.draw-01.jsonl``."""
+def make_draw_path(out: Path, draw: int) -> Path:
+    """Return the file of one of several random draws: ``predictions.draw-01.jsonl``."""
     return out.with_name(f"{out.stem}.draw-{draw:02d}{out.suffix}")
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedRuns:
+class ConfiguredRuns:
     """Runs that can begin.
 
     Attributes:
         job: of all of them.
         runs: the settings and the file of each.
-        total: how many instances they explain together; None where nobody knows before.
+        total: how many instances they explain together; None if unknown.
     """
 
-    job: Job
+    config: ExplainConfig
     runs: list[tuple[ExplainSettings, Path]]
     total: int | None
 
 
-def planned_runs(arguments: ExplainArguments, values: Mapping[str, Any]) -> PlannedRuns:
-    """Return what arguments ask for.
+def plan_runs(arguments: ExplainArguments, values: Mapping[str, Any]) -> ConfiguredRuns:
+    """Build the runs that the arguments ask for.
 
     Args:
         arguments: of the runs.
-        values: further fields of :class:`Job` and :class:`ExplainSettings`, by their names.
+        values: further fields of :class:`ExplainConfig` and :class:`ExplainSettings`, by their names.
 
     Raises:
         UsageError: arguments that exclude each other.
@@ -441,38 +455,38 @@ def planned_runs(arguments: ExplainArguments, values: Mapping[str, Any]) -> Plan
     sources = {"method": methods, **{name: values.get(name) for name in ("scores", "rationales")}}
     together = [name for name, value in sources.items() if value]
     if len(together) > 1:
-        words = f"expected {' or '.join(f'`{name}`' for name in together)}, found both"
-        raise UsageError(words, rule="option-conflict", argument=together[1])
+        message = f"expected {' or '.join(f'`{name}`' for name in together)}, found both"
+        raise UsageError(message, rule="option-conflict", argument=together[1])
     if out.suffix not in FORMATS:
-        words = f"expected a file ending in {' or '.join(FORMATS)}"
-        raise UsageError(words, rule="option-value", argument="out")
+        message = f"expected a file ending in {' or '.join(FORMATS)}"
+        raise UsageError(message, rule="option-value", argument="out")
     classes = [METHODS.find(method, argument="method") for method in methods]
     if draws > 1 and [one.drawn for one in classes] != [True]:
-        words = f"only `method` random is drawn; {', '.join(methods) or 'another'} gives one result"
-        raise UsageError(words, rule="option-conflict", argument="draws")
+        message = f"only `method` random is drawn; {', '.join(methods) or 'another'} gives one result"
+        raise UsageError(message, rule="option-conflict", argument="draws")
     if len(set(methods)) < len(methods):
-        words = f"expected each method once, found {', '.join(methods)}"
-        raise UsageError(words, rule="option-value", argument="method")
-    of_job = {name: values[name] for name in Job.__dataclass_fields__.keys() & values}
-    options = {name: value for name, value in values.items() if name not in of_job}
+        message = f"expected each method once, found {', '.join(methods)}"
+        raise UsageError(message, rule="option-value", argument="method")
+    config_values = {name: values[name] for name in ExplainConfig.__dataclass_fields__.keys() & values}
+    options = {name: value for name, value in values.items() if name not in config_values}
     for measure in find_measures(arguments.measure):
-        options[measure.asked] = options.get(measure.asked) or measure.default
+        options[measure.enabled_by] = options.get(measure.enabled_by) or measure.default
     dataset = at_revision(arguments.dataset, arguments.revision)
-    job = Job(dataset, arguments.config, arguments.split, arguments.model, **of_job)
+    config = ExplainConfig(dataset, arguments.config, arguments.split, arguments.model, **config_values)
     options |= {"erase": next(iter(arguments.erase), None), "also_erase": arguments.erase[1:] or None}
-    options["more"] = parsed_settings(arguments.more)
+    options["more"] = parse_settings(arguments.more)
     paper, runs, size = options.pop("paper", ""), [], None
     for method in methods or (None,):
-        settings, size = settings_for_job(job, paper, method=method, **options)
+        settings, size = find_run_settings(config, paper, method=method, **options)
         path = out.with_name(f"{out.stem}.{method}{out.suffix}") if len(methods) > 1 else out
         runs.append((settings, path))
     if draws > 1:
-        runs = seeded_runs(runs[0][0], [draw_path(out, draw) for draw in range(1, draws + 1)])
-    total = min((number for number in (size, job.limit, job.sample) if number is not None), default=None)
-    return PlannedRuns(job, runs, None if total is None else total * len(runs))
+        runs = seed_runs(runs[0][0], [make_draw_path(out, draw) for draw in range(1, draws + 1)])
+    total = min((number for number in (size, config.limit, config.sample) if number is not None), default=None)
+    return ConfiguredRuns(config, runs, None if total is None else total * len(runs))
 
 
-def seeded_runs(settings: ExplainSettings, outs: Sequence[Path]) -> list[tuple[ExplainSettings, Path]]:
+def seed_runs(settings: ExplainSettings, outs: Sequence[Path]) -> list[tuple[ExplainSettings, Path]]:
     """Return a run for each file, the seed one higher each time."""
     return [(replace(settings, seed=settings.seed + draw), out) for draw, out in enumerate(outs)]
 
@@ -487,14 +501,14 @@ def find_measures(names: Sequence[str]) -> list[type[Measure]]:
     for name in names:
         fitting = [one for one in MEASURES if one == name] or [one for one in MEASURES if one.startswith(name)]
         if len(fitting) != 1:
-            words = f"expected one of {', '.join(fitting or MEASURES)}, found {name!r}"
-            raise UsageError(words, rule="option-value", argument="measure")
+            message = f"expected one of {', '.join(fitting or MEASURES)}, found {name!r}"
+            raise UsageError(message, rule="option-value", argument="measure")
         measures.append(MEASURES[fitting[0]])
     return measures
 
 
 def explain_runs(
-    job: Job,
+    config: ExplainConfig,
     runs: Sequence[tuple[ExplainSettings, Path]],
     *,
     resume: bool = False,
@@ -504,31 +518,40 @@ def explain_runs(
     """Explain by several settings, into a file each; the model is opened, and bounds of AOPC are searched, once.
 
     Args:
+        config: the model and the data.
         runs: the settings and the file of each.
-        resume, engine, how: as of :func:`explain`.
+        resume: as of :func:`explain`.
+        engine: as of :func:`explain`.
+        **how: as of :func:`explain`.
 
     Raises:
-        DataError: as :func:`explain` does; that a stopped run of any of the files lies there, before the first begins.
+        DataError: as :func:`explain` does; a stopped run of any of the files exists.
     """
     for settings, out in runs:
-        places_of(settings, out)
+        find_result_paths(settings, out)
         if not resume:
             refuse_stopped(out)
     model: Adapter | None = None
     if len(runs) > 1 and engine == "local":
-        split = open_split(job.dataset, job.config, job.split)
-        job = settled(job, split)
-        model = model_of(job, split.label_names)
+        split = open_split(config.dataset, config.config, config.split)
+        config = resolve_query(config, split)
+        model = load_model(config, split.label_names)
     first, first_out = runs[0]
-    job = replace(job, sample_seed=first.seed)
+    config = replace(config, sample_seed=first.seed)
     # words that are filled in differ from run to run
-    alike = first.aopc_bounds and not job.infill and not first.also_erase
+    alike = first.aopc_bounds and not config.infill and not first.also_erase
     reports = []
     for number, (settings, out) in enumerate(runs):
-        bounds = job.aopc_bounds_from or (first_out if number and alike else None)
+        bounds = config.aopc_bounds_from or (first_out if number and alike else None)
         reports.append(
             explain(
-                replace(job, aopc_bounds_from=bounds), settings, out, resume=resume, engine=engine, model=model, **how
+                replace(config, aopc_bounds_from=bounds),
+                settings,
+                out,
+                resume=resume,
+                engine=engine,
+                model=model,
+                **how,
             )
         )
     return reports

@@ -14,30 +14,30 @@ from numpy.typing import NDArray
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.operators import INFILL
 
-from .adapter import Adapter, Encoded, Notes, View, array_of, in_halves, out_of_memory, release_memory
+from .adapter import Adapter, Encoded, Notes, View, is_out_of_memory, release_memory, run_in_halves, to_array
 from .erasure import Erased, full
 from .instances import Instance
 
-KEPT_SIZE = 500_000  # tokens of inputs that are kept between finding equal ones and running them
-MOST_OFF = 1e-3  # by which the sum of a row of probabilities may differ from 1 (half precision)
+MAX_KEPT_TOKENS = 500_000  # tokens of inputs that are kept between finding equal ones and running them
+SUM_TOLERANCE = 1e-3  # by which the sum of a row of probabilities may differ from 1 (half precision)
 
 
 INFILLED = "forward passes of the masked language model"
 
 
-class Fills(Protocol):
-    """What puts words in the places of erased ones."""
+class InfillModel(Protocol):
+    """A model that draws other words for erased tokens."""
 
     passes: int
 
     def fill(self, instances: Sequence[Instance], kept: Sequence[NDArray[np.bool_]]) -> list[Instance]:
-        """Each instance with other words for the tokens that are not kept."""
+        """Return each instance with other words for the tokens that are not kept."""
         ...
 
 
 @dataclass(slots=True)
 class Counts:
-    """How much work was done: inputs asked for, forward passes made."""
+    """Counts of work: inputs asked for, forward passes made."""
 
     inputs: int = 0
     passes: int = 0
@@ -45,7 +45,7 @@ class Counts:
 
 @dataclass(slots=True)
 class _Unit:
-    """What has to run: one of the windows of an erased input, which is made again where its view was not kept."""
+    """One window of an erased input that has to run; its view is made again if it was not kept."""
 
     key: bytes
     erased: Erased
@@ -57,10 +57,10 @@ class _Unit:
 class Runner:
     """Sends erased inputs of a chunk of instances through a model.
 
-    Equal units (inputs, or windows of long ones) run once: results are kept by the unit's content until :meth:`forget`,
-    so the rationale at 100 % is the full input's very result, and of a long text with one token masked the windows
-    without that token are not computed again. Beside the batch at hand, inputs of :data:`KEPT_SIZE` tokens in all wait
-    ready made; what else waits is token positions.
+    Equal units (inputs, or windows of long ones) run once: :attr:`results` keeps them by the unit's content until
+    :meth:`forget`. So the rationale at 100 % is the full input's very result, and the windows of a long text that do
+    not hold a masked token are not computed again. Views of :data:`MAX_KEPT_TOKENS` tokens in all are kept ready; the
+    others are made again from token positions.
 
     Args:
         model: the adapter.
@@ -76,7 +76,7 @@ class Runner:
         erase: str,
         batch_size: int,
         on_passes: Callable[[int], None] | None = None,
-        infiller: Fills | None = None,
+        infiller: InfillModel | None = None,
     ) -> None:
         self.model, self.erase, self.batch_size, self.infiller = model, erase, batch_size, infiller
         self.counts = Counts()
@@ -88,39 +88,41 @@ class Runner:
         """Drop the kept results; called between chunks, so that memory does not grow with the dataset."""
         self.results.clear()
 
-    def by(self, erase: str) -> Runner:
-        """A runner that erases in another way; what was computed by either is not computed again."""
+    def with_operator(self, erase: str) -> Runner:
+        """Return a runner with another erasure operator that shares the results of this one."""
         runner = copy(self)
         runner.erase = erase
         return runner
 
     def run(self, encoded: Sequence[Encoded], erased: Sequence[Erased], filler: str = "") -> NDArray[np.float64]:
-        """Probabilities of each erased input, shape (len(erased), classes), columns in the dataset's label order.
+        """Return probabilities of each erased input, shape (len(erased), classes), in the dataset's label order.
 
         Those of an input of several windows are the mean of its windows'.
 
         Args:
+            encoded: the instances as the model sees them.
+            erased: the erased inputs.
             filler: the token in place of a document of which nothing is left; "" for none.
         """
         if self.erase == INFILL:
             return self._run_infilled(encoded, erased)
         if filler:
-            encoded, erased = self._filled(encoded, erased, filler)
+            encoded, erased = self._insert_fillers(encoded, erased, filler)
         return self._run_cut(encoded, erased)
 
     def states(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> NDArray[np.float64]:
-        """The model's pooled state of each erased input, float64 (len(erased), width); of several windows their mean.
+        """Return the pooled state of each erased input, float64 (len(erased), width), the mean over its windows.
 
         Raises:
             DataError: a model that has none; out of memory with a single input.
         """
         if self.erase == INFILL:
-            encoded, erased = self._infilled(encoded, erased)
-        views = dict(self._views(encoded, erased))
+            encoded, erased = self._make_infilled(encoded, erased)
+        views = dict(self._make_views(encoded, erased))
         units = [(views[number], unit) for number in range(len(erased)) for unit in range(len(views[number].keys))]
         rows: dict[int, NDArray[np.float64]] = {}
         for batch in self.model.batches([view.sizes[unit] for view, unit in units], self.batch_size):
-            values = in_halves(
+            values = run_in_halves(
                 lambda some: list(self.model.states(some)), [units[at] for at in batch], self.model.notes
             )
             rows.update(zip(batch, values, strict=True))
@@ -130,64 +132,66 @@ class Runner:
         )
 
     def _run_infilled(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> NDArray[np.float64]:
-        """Probabilities of inputs whose erased tokens are other words: instances of their own, some at a time."""
+        """Return probabilities of infilled inputs, which are instances of their own, some at a time."""
         rows, start, inputs = [np.zeros((0, len(self.model.label_names)))], 0, self.counts.inputs
         while start < len(erased):
             some, size = [erased[start]], encoded[erased[start].instance].instance.bounds[-1]
             for one in erased[start + 1 :]:
                 size += encoded[one.instance].instance.bounds[-1]
-                if size > KEPT_SIZE:
+                if size > MAX_KEPT_TOKENS:
                     break
                 some.append(one)
-            rows.append(self._run_cut(*self._infilled(encoded, some)))
+            rows.append(self._run_cut(*self._make_infilled(encoded, some)))
             start += len(some)
         self.counts.inputs = inputs + len(erased)
         return np.concatenate(rows)
 
-    def _infilled(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> tuple[list[Encoded], list[Erased]]:
-        """Erased inputs as instances of their own, equal ones once; whole ones stay what they are."""
+    def _make_infilled(
+        self, encoded: Sequence[Encoded], erased: Sequence[Erased]
+    ) -> tuple[list[Encoded], list[Erased]]:
+        """Make instances of infilled inputs, one for equal ones; whole inputs stay as they are."""
         if self.infiller is None:
-            words = f"`erase` {INFILL}: expected a masked language model (`infill`), found none"
-            raise DataError(words, rule="option-missing")
-        whole, inputs, number_of = list(encoded), list[Erased](), dict[tuple[int, bytes], int]()
-        asked: list[tuple[Instance, NDArray[np.bool_]]] = []
+            message = f"`erase` {INFILL}: expected a masked language model (`infill`), found none"
+            raise DataError(message, rule="option-missing")
+        whole, inputs, numbers_by_key = list(encoded), list[Erased](), dict[tuple[int, bytes], int]()
+        pending: list[tuple[Instance, NDArray[np.bool_]]] = []
         for one in erased:
             instance = encoded[one.instance].instance
             kept = one.kept(instance.bounds[-1])
             if kept.all():
                 inputs.append(full(one.instance))
                 continue
-            number = number_of.setdefault((one.instance, kept.tobytes()), len(encoded) + len(asked))
-            if number == len(encoded) + len(asked):
-                asked.append((instance, kept))
+            number = numbers_by_key.setdefault((one.instance, kept.tobytes()), len(encoded) + len(pending))
+            if number == len(encoded) + len(pending):
+                pending.append((instance, kept))
             inputs.append(full(number))
         passes = self.infiller.passes
-        instances = self.infiller.fill([one for one, _ in asked], [kept for _, kept in asked])
+        instances = self.infiller.fill([one for one, _ in pending], [kept for _, kept in pending])
         if self.infiller.passes > passes:
             self.model.notes.count(INFILLED, self.infiller.passes - passes)
-        notes, self.model.notes = self.model.notes, Notes()  # what is told of texts counts the dataset's alone
+        notes, self.model.notes = self.model.notes, Notes()  # notes count the dataset's own texts alone
         whole += map(self.model.encode, instances)
         self.model.notes = notes
         return whole, inputs
 
     def _run_cut(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> NDArray[np.float64]:
-        """Probabilities of erased inputs that are cut from their encodings."""
-        number_of: dict[tuple[int, bool, bytes], int] = {}
+        """Return probabilities of erased inputs that are cut from their encodings."""
+        numbers_by_key: dict[tuple[int, bool, bytes], int] = {}
         different: list[Erased] = []
         numbers: list[int] = []
         for one in erased:
             place = (one.instance, one.keep, encoded[one.instance].alike(one.positions))
-            number = number_of.setdefault(place, len(different))
+            number = numbers_by_key.setdefault(place, len(different))
             if number == len(different):
                 different.append(one)
             numbers.append(number)
         keys: list[tuple[bytes, ...]] = [()] * len(different)
         units: dict[bytes, _Unit] = {}
         size_so_far = 0
-        for number, view in self._views(encoded, different):
+        for number, view in self._make_views(encoded, different):
             keys[number] = view.keys
             size_so_far += sum(view.sizes)
-            kept = view if size_so_far <= KEPT_SIZE else None
+            kept = view if size_so_far <= MAX_KEPT_TOKENS else None
             for place_of_unit, (key, size) in enumerate(zip(view.keys, view.sizes, strict=True)):
                 if key not in self.results and key not in units:
                     units[key] = _Unit(key, different[number], place_of_unit, size, kept)
@@ -200,10 +204,10 @@ class Runner:
         ]
         return np.stack(values)[numbers] if values else np.zeros((0, len(self.model.label_names)))
 
-    def _filled(
+    def _insert_fillers(
         self, encoded: Sequence[Encoded], erased: Sequence[Erased], filler: str
     ) -> tuple[list[Encoded], list[Erased]]:
-        """Erased inputs of which a document is empty as instances of their own, with the filler there."""
+        """Make instances of the erased inputs that have an empty document, with the filler there."""
         whole, inputs = list(encoded), list(erased)
         for place, one in enumerate(erased):
             instance = encoded[one.instance].instance
@@ -213,8 +217,8 @@ class Runner:
                 whole.append(self.model.encode(instance.left(kept, filler)))
         return whole, inputs
 
-    def _views(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> Iterator[tuple[int, View]]:
-        """Numbers and views of erased inputs, those of one instance together."""
+    def _make_views(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> Iterator[tuple[int, View]]:
+        """Yield numbers and views of erased inputs, those of one instance together."""
         erase = "remove" if self.erase == INFILL else self.erase  # nothing is left to erase of infilled texts
         of: dict[int, list[int]] = {}
         for number, one in enumerate(erased):
@@ -223,7 +227,7 @@ class Runner:
             yield from zip(members, encoded[instance].views([erased[n] for n in members], erase), strict=True)
 
     def _run(self, encoded: Sequence[Encoded], units: Sequence[_Unit]) -> None:
-        """Run units that stand longest first."""
+        """Run units, which are sorted longest first."""
         place = 0
         before: tuple[Any, list[bytes], list[str]] | None = None
         while place < len(units):
@@ -232,11 +236,13 @@ class Runner:
             if not self.model.pads:
                 batch = [unit for unit in batch if unit.size == batch[0].size]
             ids = [encoded[unit.erased.instance].instance.id for unit in batch]
-            fits, outputs = self._start(self._ready(encoded, batch), ids)
+            fits, outputs = self._start(self._prepare_batch(encoded, batch), ids)
             if not fits:
                 # a share and no number of rows: what was too long in eights may be short enough in hundreds
                 self._share = len(batch) // 2 / most
-                self.model.notes.say(f"out of memory with {len(batch)} inputs at a time: halved to {len(batch) // 2}")
+                self.model.notes.add_message(
+                    f"out of memory with {len(batch)} inputs at a time: halved to {len(batch) // 2}"
+                )
                 release_memory()
                 continue
             # a GPU works on this batch while the one before is read and the one after is made ready
@@ -247,19 +253,19 @@ class Runner:
         if before is not None:
             self._keep(self.model.finish(before[0]), *before[1:])
 
-    def _ready(self, encoded: Sequence[Encoded], batch: Sequence[_Unit]) -> list[tuple[View, int]]:
-        """A batch as the model takes it; views that were not kept are made again, each once."""
+    def _prepare_batch(self, encoded: Sequence[Encoded], batch: Sequence[_Unit]) -> list[tuple[View, int]]:
+        """Return a batch as the model takes it; views that were not kept are made again, each once."""
         again = {id(unit.erased): unit.erased for unit in batch if unit.view is None}
         places = list(again)
-        views = {places[number]: view for number, view in self._views(encoded, list(again.values()))}
+        views = {places[number]: view for number, view in self._make_views(encoded, list(again.values()))}
         return [(unit.view or views[id(unit.erased)], unit.number) for unit in batch]
 
     def _start(self, batch: list[tuple[View, int]], ids: Sequence[str]) -> tuple[bool, Any]:
-        """Whether the batch fits into memory, and what the model finishes later."""
+        """Return True if the batch fits into memory, and the value that the model finishes later."""
         try:
             return True, self.model.start(batch)
         except (MemoryError, RuntimeError) as error:
-            if not out_of_memory(error):
+            if not is_out_of_memory(error):
                 raise
             if len(batch) == 1:
                 raise DataError(
@@ -292,11 +298,12 @@ class Runner:
 
 
 def check_probabilities(output: object, ids: Sequence[str], classes: int, whose: str) -> NDArray[np.float64]:
-    """A model's output for a batch, shape (len(ids), classes), or clear words about what is wrong with it.
+    """Check a model's output for a batch and return it, shape (len(ids), classes).
 
     Args:
         output: nested lists, any array, a data frame, a torch tensor.
         ids: the instance of each input, for the error.
+        classes: number of labels.
         whose: the model, for the error.
 
     Raises:
@@ -304,16 +311,16 @@ def check_probabilities(output: object, ids: Sequence[str], classes: int, whose:
             that do not sum to 1.
     """
     try:
-        values, rows = array_of(output), len(ids)
+        values, rows = to_array(output), len(ids)
     except (TypeError, ValueError):
-        words = f"{whose}: expected an array of numbers (inputs, labels), found {type(output).__name__}"
-        raise DataError(words, rule="model-output", instance=ids[0]) from None
+        message = f"{whose}: expected an array of numbers (inputs, labels), found {type(output).__name__}"
+        raise DataError(message, rule="model-output", instance=ids[0]) from None
     if values.ndim != 2 or len(values) != rows:
-        words = f"{whose}: expected probabilities of shape ({rows}, {classes}), found {values.shape}"
-        raise DataError(words, rule="model-output", instance=ids[0])
+        message = f"{whose}: expected probabilities of shape ({rows}, {classes}), found {values.shape}"
+        raise DataError(message, rule="model-output", instance=ids[0])
     if values.shape[1] != classes:
-        words = f"{whose}: expected {classes} labels as in the dataset, found {values.shape[1]} in its output"
-        raise DataError(words, rule="model-output", instance=ids[0])
+        message = f"{whose}: expected {classes} labels as in the dataset, found {values.shape[1]} in its output"
+        raise DataError(message, rule="model-output", instance=ids[0])
     finite = np.isfinite(values).all(axis=1)
     if not finite.all():
         raise DataError(
@@ -322,10 +329,10 @@ def check_probabilities(output: object, ids: Sequence[str], classes: int, whose:
             instance=ids[int(finite.argmin())],
         )
     sums, least = values.sum(axis=1), values.min(axis=1, initial=0)
-    bad = (least < 0) | (np.abs(sums - 1) > MOST_OFF)
+    bad = (least < 0) | (np.abs(sums - 1) > SUM_TOLERANCE)
     if bad.any():
         row = int(bad.argmax())
-        words = f"{least[row]:.4g}" if least[row] < 0 else f"a row that sums to {sums[row]:.4g}"
-        words = f"{whose}: expected non-negative probabilities that sum to 1, found {words}"
-        raise DataError(words, rule="model-output", instance=ids[row])
+        message = f"{least[row]:.4g}" if least[row] < 0 else f"a row that sums to {sums[row]:.4g}"
+        message = f"{whose}: expected non-negative probabilities that sum to 1, found {message}"
+        raise DataError(message, rule="model-output", instance=ids[row])
     return values

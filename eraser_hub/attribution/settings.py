@@ -1,9 +1,10 @@
-"""What decides the results of ``explain``, but for model and data; declared here once."""
+"""Settings that decide the results of ``explain``, but for model and data."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from eraser_hub.records.errors import DataError, show
@@ -26,9 +27,30 @@ from .method import METHODS, DescribedPart, Method, Setting
 if TYPE_CHECKING:  # the command line reads the declaration without waiting for numpy
     from eraser_hub.papers.presets import Choices, Preset
 
-GIVEN = "given"  # no method of ours: the scores come with the instances
-SPANS = "rationales"  # no scores at all: the rationales come with the instances
-HUMAN, OWN = "human", "model"  # of whom they are, where no file holds them
+
+class RationaleSource(str, Enum):
+    """Source of scores or rationales, where no method computes them.
+
+    Members equal their strings, which stand in settings, signatures and records.
+
+    Attributes:
+        SCORES: the method ``given``: token scores come with the instances.
+        SPANS: the method ``rationales``: rationales come with the instances.
+        HUMAN: the rationales of people.
+        MODEL: the rationales that the model selects.
+    """
+
+    SCORES = "given"
+    SPANS = "rationales"
+    HUMAN = "human"
+    MODEL = "model"
+
+    __str__ = str.__str__
+    __format__ = str.__format__  # type: ignore[assignment]  # since Python 3.12 a member is its name
+    __repr__ = str.__repr__
+
+
+GIVEN, HUMAN = RationaleSource.SCORES, RationaleSource.HUMAN  # their names before 3.0
 TARGETS = ("predicted", "gold")
 THRESHOLDED = "thresholded_scores"
 FIDELITY_RATES = tuple(round(0.05 * step, 2) for step in range(21))
@@ -43,8 +65,8 @@ SETTABLE = Option(settable=True)  # at the command line by --set
 OPEN = Option(open=True)  # the paper, the data or the model decide where nobody does
 
 
-def place_of(name: str) -> int:
-    """Return the place of a prediction's field among :data:`FIELDS`; others stand behind them."""
+def find_field_place(name: str) -> int:
+    """Return the place of a prediction's field among :data:`FIELDS`; others come last."""
     return FIELDS.index(name) if name in FIELDS else len(FIELDS)
 
 
@@ -69,8 +91,8 @@ class ExplainSettings:
 
     Erasure:
         bins: Shares of the tokens at which the AOPC is measured.
-        also_erase: further ways, each of which gives a result of its own, of the same scores and rationales.
-        scores_erase: how tokens were erased for the scores, where that is another way; "" for ``erase``.
+        also_erase: further operators, each with a result of its own, of the same scores and rationales.
+        scores_erase: the operator of the scores, if it is another one; "" for ``erase``.
         infill: name of the masked language model that fills erased places; "" without ``infill``.
         random_draws: Random rationales per instance, of its rationale's length.
         random_kind: random rationales: tokens (any set), or spans (its own spans, shifted).
@@ -142,8 +164,8 @@ class ExplainSettings:
     more: Annotated[Mapping[str, Any], Option(python_only=True)] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        preset_of(self.paper)
-        if self.method not in (GIVEN, SPANS):
+        find_preset(self.paper)
+        if self.method not in (RationaleSource.SCORES, RationaleSource.SPANS):
             METHODS.find(self.method, argument="method")
         for name, option in read_options(ExplainSettings).items():
             if not option.many:
@@ -151,22 +173,22 @@ class ExplainSettings:
         for name, good, expected, value in self._rules():
             if not good:
                 raise DataError(f"expected {expected}, found {show(value)}", argument=name, rule="option-value")
-        if self.units != "tokens" and not self.plays:
-            methods = " or ".join(name for name, one in METHODS.items() if one.plays)
-            measures = sorted((one for one in MEASURES.values() if one.by_units), key=_place)
-            options = ", ".join([f"`method` {methods}", *(f"`{measure.asked}`" for measure in measures)])
-            words = f"`units` {self.units}: expected beside one of {options}; all else goes by tokens"
-            raise DataError(words, rule="option-conflict")
-        object.__setattr__(self, "more", dict(self._more()))
+        if self.units != "tokens" and not self.erases_units:
+            methods = " or ".join(name for name, one in METHODS.items() if one.erases_units)
+            measures = sorted((one for one in MEASURES.values() if one.erases_units), key=_find_measure_place)
+            options = ", ".join([f"`method` {methods}", *(f"`{measure.enabled_by}`" for measure in measures)])
+            message = f"`units` {self.units}: expected beside one of {options}; all else goes by tokens"
+            raise DataError(message, rule="option-conflict")
+        object.__setattr__(self, "more", dict(self._complete_settings()))
 
     def _rules(self) -> Iterator[tuple[str, bool, str, object]]:
-        """Yield what has to hold of several settings, or of all values of one: name, whether it does, words, value."""
-        ways, rates, infill = self.operators, self.fidelity_rates, self.infill
-        for way in ways:
-            yield "erase", way in ERASE_MODES, f"one of {', '.join(ERASE_MODES)}", way
-        yield "erase", len(set(ways)) == len(ways), "each way once", ways
-        yield "infill", bool(infill) or INFILL not in ways, "a masked language model to infill with", infill
-        filled = INFILL in (*ways, self.scores_erase)
+        """Yield the rules across settings or across all values of one: name, True if valid, expected value, value."""
+        operators, rates, infill = self.operators, self.fidelity_rates, self.infill
+        for operator in operators:
+            yield "erase", operator in ERASE_MODES, f"one of {', '.join(ERASE_MODES)}", operator
+        yield "erase", len(set(operators)) == len(operators), "each way once", operators
+        yield "infill", bool(infill) or INFILL not in operators, "a masked language model to infill with", infill
+        filled = INFILL in (*operators, self.scores_erase)
         yield "infill", not infill or filled, "`erase` infill beside it", infill
         masked = self.soft_draws > 0 or self.soft_masks == "tokens"
         yield "soft_masks", masked, "`soft_draws` beside it", self.soft_masks
@@ -177,21 +199,21 @@ class ExplainSettings:
         yield "bins", _are_shares(self.bins) and different, "different shares from 0 to 1", self.bins
         yield "fidelity_rates", _are_shares(rates), "shares from 0 to 1", rates
         yield "fidelity_rates", len(set(rates)) == len(rates), "different shares", rates
-        asked = bool(rates) or not self.fidelity_trials
-        yield "fidelity_rates", asked, "at least one rate for the trials asked for", rates
+        has_rates = bool(rates) or not self.fidelity_trials
+        yield "fidelity_rates", has_rates, "at least one rate for the trials asked for", rates
 
-    def _more(self) -> Iterator[tuple[str, Any]]:
+    def _complete_settings(self) -> Iterator[tuple[str, Any]]:
         """Yield the plug-ins' settings, those that were not said by their defaults.
 
         Raises:
             DataError: one that neither the method nor a measure has, or another type or range.
         """
-        asked: tuple[type[DescribedPart] | None, ...] = (self.own_method, *self.measures)
-        own = {name: setting for part in asked if part is not None for name, setting in part.settings.items()}
+        parts: tuple[type[DescribedPart] | None, ...] = (self.method_class, *self.measures)
+        own = {name: setting for part in parts if part is not None for name, setting in part.settings.items()}
         for name in self.more:
-            if name not in own and name not in own_settings():
-                words = f"expected a setting of the method or of a measure, found {show(name)}"
-                raise DataError(words, argument="more", rule="key-unknown")
+            if name not in own and name not in find_declared_settings():
+                message = f"expected a setting of the method or of a measure, found {show(name)}"
+                raise DataError(message, argument="more", rule="key-unknown")
         for name, setting in own.items():
             value = self.more.get(name, setting.default)
             setting.check(name, value)
@@ -199,38 +221,40 @@ class ExplainSettings:
 
     @property
     def operators(self) -> tuple[str, ...]:
-        """The ways of erasing, each of which has a result."""
+        """The erasure operators, each of which has a result."""
         return (self.erase, *self.also_erase)
 
-    def by_operator(self, operator: str) -> ExplainSettings:
-        """Return the settings of one way's result: the scores are those of the first way."""
+    def for_operator(self, operator: str) -> ExplainSettings:
+        """Return the settings of one operator's result; its scores are those of the first operator."""
         if operator == self.erase:
             scores_erase = self.scores_erase
         else:
-            scores_erase = self.erase if self.scores_erased else ""
+            scores_erase = self.erase if self.scores_depend_on_operator else ""
         infill = self.infill if INFILL in (operator, scores_erase) else ""
         return replace(self, erase=operator, also_erase=(), scores_erase=scores_erase, infill=infill)
 
     @property
     def choices(self) -> Choices:
-        """How scores and inputs are made where no attribute says it."""
-        return preset_of(self.paper).choices
+        """Choices of the paper that no attribute holds."""
+        return find_preset(self.paper).choices
 
     @property
-    def own_method(self) -> type[Method] | None:
+    def method_class(self) -> type[Method] | None:
         """The method; None where scores or rationales come with the instances."""
-        return None if self.method in (GIVEN, SPANS) else METHODS[self.method]
+        return None if self.method in (RationaleSource.SCORES, RationaleSource.SPANS) else METHODS[self.method]
 
     @property
-    def scores_erased(self) -> bool:
-        """Whether the method's scores hang on how tokens are erased."""
-        return self.own_method is not None and self.own_method.erases
+    def scores_depend_on_operator(self) -> bool:
+        """True if the method's scores depend on how tokens are erased."""
+        return self.method_class is not None and self.method_class.erases
 
     @property
     def measures(self) -> list[type[Measure]]:
         """The measures that are asked for, in the order of their fields."""
-        asked = (one for one in MEASURES.values() if getattr(self, one.asked, None) or self.more.get(one.asked))
-        return sorted(asked, key=_place)
+        chosen = (
+            one for one in MEASURES.values() if getattr(self, one.enabled_by, None) or self.more.get(one.enabled_by)
+        )
+        return sorted(chosen, key=_find_measure_place)
 
     def record(self) -> dict[str, Any]:
         """Return the settings as a run's record holds them."""
@@ -239,9 +263,9 @@ class ExplainSettings:
 
     def signature(self, model: str = "") -> str:
         """Return every setting that decides the numbers, in one line (sacrebleu's manner)."""
-        spans, choices, method = self.method == SPANS, self.choices, self.own_method
-        own = [] if method is None else method.words(self)
-        before = [one for one in self.measures if _place(one) < place_of(OCCLUDED_FIELD)]
+        spans, choices, method = self.method == RationaleSource.SPANS, self.choices, self.method_class
+        own = [] if method is None else method.describe_settings(self)
+        before = [one for one in self.measures if _find_measure_place(one) < find_field_place(OCCLUDED_FIELD)]
         after = [one for one in self.measures if one not in before]
         parts = [f"paper:{self.paper}"] if self.paper else []
         parts += [f"rationales:{self.scores}"] if spans else [f"method:{self.method}"]
@@ -252,31 +276,31 @@ class ExplainSettings:
         parts += [f"scores-erase:{self.scores_erase}"] if self.scores_erase else []
         parts += [f"infill:{self.infill}"] if self.infill else []
         parts += ["bins:" + ",".join(f"{rate:g}" for rate in self.bins)] if self.bins else []
-        parts += [] if method is None or method.plays else own
+        parts += [] if method is None or method.erases_units else own
         parts += [f"scores:{self.scores}"] if self.scores and not spans else []
         parts += [f"random-draws:{self.random_draws},{self.random_kind}"] if self.random_draws else []
-        parts += [words for one in before for words in one.words(self)]
+        parts += [words for one in before for words in one.describe_settings(self)]
         if self.fidelity_trials:
             parts.append(f"fidelity:{self.fidelity_trials}x{len(self.fidelity_rates)},{choices.occlusion}")
-        parts += [words for one in after if not one.by_units for words in one.words(self)]
-        parts += own if method is not None and method.plays else []
-        parts += [words for one in after if one.by_units for words in one.words(self)]
-        parts += [f"units:{self.units}"] if self.plays and self.units != "tokens" else []
+        parts += [words for one in after if not one.erases_units for words in one.describe_settings(self)]
+        parts += own if method is not None and method.erases_units else []
+        parts += [words for one in after if one.erases_units for words in one.describe_settings(self)]
+        parts += [f"units:{self.units}"] if self.erases_units and self.units != "tokens" else []
         parts += [f"filler:{choices.filler}"] if choices.filler else []
         parts += [f"model:{model}"] if model else []
         ties = "position" if choices.ties == "first" else "last-position"
         return "|".join([*parts, f"ties:{ties}", f"eraser-hub:{__version__}"])
 
     @property
-    def may_cost_much(self) -> bool:
-        """Whether something is asked for that may take many inputs an instance."""
-        return self.plays or bool(self.infill or self.also_erase) or any(one.costly for one in self.measures)
+    def is_costly(self) -> bool:
+        """True if anything in the settings may take many inputs an instance."""
+        return self.erases_units or bool(self.infill or self.also_erase) or any(one.costly for one in self.measures)
 
     @property
-    def plays(self) -> bool:
-        """Whether sets of units are erased: what ``units`` is for."""
-        parts = [one.by_units for one in self.measures]
-        return any(parts if self.own_method is None else [self.own_method.plays, *parts])
+    def erases_units(self) -> bool:
+        """True if sets of ``units`` are erased."""
+        parts = [one.erases_units for one in self.measures]
+        return any(parts if self.method_class is None else [self.method_class.erases_units, *parts])
 
     def for_kind(self, kind: str) -> ExplainSettings:
         """Return the settings for a kind of dataset, without what its results have no place for.
@@ -287,58 +311,58 @@ class ExplainSettings:
         Raises:
             DataError: something was asked for that would be missing.
         """
-        if self.method == SPANS:
+        if self.method == RationaleSource.SPANS:
             for measure in self.measures:
                 if measure.ranks:
-                    raise _conflict(measure.asked, "given rationales rank no tokens")
+                    raise _make_conflict(measure.enabled_by, "given rationales rank no tokens")
             if self.target != "predicted":
-                raise _conflict("target", "given rationales explain no label")
+                raise _make_conflict("target", "given rationales explain no label")
             self = replace(self, bins=())
         for measure in self.measures:
-            if self.method == GIVEN and measure.scores_anew:
-                raise _conflict(measure.asked, "given scores cannot be computed anew for other inputs")
+            if self.method == RationaleSource.SCORES and measure.recomputes_scores:
+                raise _make_conflict(measure.enabled_by, "given scores cannot be computed anew for other inputs")
         if kind != "perturbation":
             return self
-        for name in (*(one.asked for one in self.measures), "random_draws", "fidelity_trials"):
+        for name in (*(one.enabled_by for one in self.measures), "random_draws", "fidelity_trials"):
             value = getattr(self, name, None) or self.more.get(name)
-            if value and value != preset_of(self.paper).settings.get(name):
-                words = "the perturbation benchmark's results have no place for it"
-                raise DataError(words, argument=name, rule="unsupported")
+            if value and value != find_preset(self.paper).settings.get(name):
+                message = "the perturbation benchmark's results have no place for it"
+                raise DataError(message, argument=name, rule="unsupported")
         return replace(self, bins=(), fidelity_trials=0)
 
 
-def _conflict(name: str, words: str) -> DataError:
+def _make_conflict(name: str, words: str) -> DataError:
     return DataError(words, argument=name, rule="option-conflict")
 
 
-def _place(measure: type[Measure]) -> int:
+def _find_measure_place(measure: type[Measure]) -> int:
     """Return the place of a measure's first field among a prediction's."""
-    return place_of(measure.fields[0])
+    return find_field_place(measure.fields[0])
 
 
-def own_settings() -> dict[str, Setting]:
+def find_declared_settings() -> dict[str, Setting]:
     """Return the settings of all methods and measures that there is no field for."""
     parts: list[type[DescribedPart]] = [*METHODS.values(), *MEASURES.values()]
     return {name: setting for part in parts for name, setting in part.settings.items()}
 
 
-def parsed_settings(pairs: Iterable[str]) -> dict[str, Any]:
+def parse_settings(pairs: Iterable[str]) -> dict[str, Any]:
     """Return the settings that plug-ins declare, from ``NAME=VALUE`` each.
 
     Raises:
         UsageError: no such pair, or a name that none of them has.
     """
-    declared, values = own_settings() if pairs else {}, {}
+    declared, values = find_declared_settings() if pairs else {}, {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals or name not in declared:
-            words = f"one of {', '.join(declared)}, found {name!r}" if equals else f"NAME=VALUE, found {pair!r}"
-            raise UsageError(f"expected {words}", rule="option-value", argument="more")
+            message = f"one of {', '.join(declared)}, found {name!r}" if equals else f"NAME=VALUE, found {pair!r}"
+            raise UsageError(f"expected {message}", rule="option-value", argument="more")
         values[name] = declared[name].parsed(text)
     return values
 
 
-def preset_of(paper: str) -> Preset:
+def find_preset(paper: str) -> Preset:
     """Return :func:`papers.presets.preset`, for a name that may be none.
 
     Raises:
@@ -347,12 +371,12 @@ def preset_of(paper: str) -> Preset:
     from eraser_hub.papers.presets import PRESETS, load_preset
 
     if paper not in ("", *PRESETS):
-        words = f"expected one of {', '.join(PRESETS)}, found {show(paper)}"
-        raise UsageError(words, argument="paper", rule="option-value")
+        message = f"expected one of {', '.join(PRESETS)}, found {show(paper)}"
+        raise UsageError(message, argument="paper", rule="option-value")
     return load_preset(paper)
 
 
-def settings_for(paper: str, config: str, embeddings: bool, selects: bool = False, **options: Any) -> ExplainSettings:
+def build_settings(paper: str, config: str, embeddings: bool, selects: bool = False, **options: Any) -> ExplainSettings:
     """Return settings by a paper's preset, with single options in place of its values.
 
     Args:
@@ -367,25 +391,31 @@ def settings_for(paper: str, config: str, embeddings: bool, selects: bool = Fals
     Raises:
         DataError: an unknown paper or option, values out of range.
     """
-    chosen = preset_of(paper)
+    chosen = find_preset(paper)
     names = ExplainSettings.__dataclass_fields__
     unknown = [name for name in options if name not in names]
-    declared = own_settings() if unknown else {}
+    declared = find_declared_settings() if unknown else {}
     for name in unknown:
         if name not in declared:
-            words = f"expected settings among {', '.join(names)}; found {show(name)}"
-            raise DataError(words, rule="key-unknown")
+            message = f"expected settings among {', '.join(names)}; found {show(name)}"
+            raise DataError(message, rule="key-unknown")
     more = {**(options.pop("more", None) or {}), **{name: options.pop(name) for name in unknown}}
     values: dict[str, Any] = {**chosen.settings, "paper": paper}
-    values["method"] = SPANS if chosen.rationales else chosen.method if embeddings else chosen.method_without_embeddings
+    values["method"] = (
+        RationaleSource.SPANS
+        if chosen.rationales
+        else chosen.method
+        if embeddings
+        else chosen.method_without_embeddings
+    )
     values["scores"] = chosen.rationales
     if selects and not chosen.rationales:
-        values |= {"method": SPANS, "scores": OWN}
+        values |= {"method": RationaleSource.SPANS, "scores": RationaleSource.MODEL}
     values["steps"] = chosen.steps.get(config.split("_")[0])
     shares = chosen.kd.get(config, ())
     if options.get("kd") is None and shares:
         values |= {"kd": shares[0], "kd_of_sequences": shares if len(shares) > 1 else ()}
-    if options.get("method") not in (None, SPANS):
+    if options.get("method") not in (None, RationaleSource.SPANS):
         values["scores"] = ""
     values |= {name: value for name, value in options.items() if value is not None}
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}

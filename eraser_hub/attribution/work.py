@@ -1,4 +1,4 @@
-"""What a worker does, in this process or in one of Ray's: open the model of a job, explain chunk after chunk."""
+"""Work of one process, local or of Ray: open the model of a run, explain chunk after chunk."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from eraser_hub.records.errors import DataError
 from eraser_hub.records.extras import need
 
 from .adapter import Adapter, align_labels
+from .config import ExplainConfig
 from .dataset import Split
 from .engine import explain_chunk
 from .instances import Instance
-from .job import Job
 from .open import open_model
 from .runner import Runner
 from .settings import ExplainSettings
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 
 class ChunkResult(NamedTuple):
-    """A chunk's number, its predictions as JSON lines, and what was counted: what :class:`Partial` keeps.
+    """A chunk's number, its predictions as JSON lines, and its counts, as :class:`PartialResult` keeps them.
 
-    The lines of the first way of erasing come first, then those of the second, and so on.
+    The lines of the first operator come first, then those of the second, and so on.
     """
 
     number: int
@@ -46,18 +46,18 @@ class Worker:
 
     Args:
         job, settings: what is explained by what, and how.
-        kind: the dataset's, see :func:`dataset.kind_of`.
+        kind: the dataset's, see :func:`dataset.find_kind`.
         on_passes: called with the number of forward passes after each batch.
-        infiller: what draws words for erased tokens, where they are infilled.
+        infiller: the model that draws words for erased tokens, for the operator infill.
 
     Raises:
-        DataError: what a measure needs and does not get.
+        DataError: a measure lacks what it needs.
     """
 
     def __init__(
         self,
         model: Adapter,
-        job: Job,
+        config: ExplainConfig,
         settings: ExplainSettings,
         kind: str,
         on_passes: Callable[[int], None] | None = None,
@@ -66,7 +66,7 @@ class Worker:
         self.settings, self.kind, self.infiller = settings, kind, infiller
         self.runner = Runner(model, settings.erase, settings.batch_size, on_passes, infiller)
         self.measures = [measure() for measure in settings.measures]
-        self.words = [measure.prepare(model, job, settings) for measure in self.measures]
+        self.words = [measure.prepare(model, config, settings) for measure in self.measures]
 
     def explain(self, number: int, chunk: Sequence[Instance]) -> ChunkResult:
         """Explain one chunk."""
@@ -74,9 +74,9 @@ class Worker:
         inputs, passes = counts.inputs, counts.passes
         predictions = explain_chunk(self.runner, list(map(model.seen, chunk)), self.settings, self.kind, self.measures)
         notes = model.notes.take()
-        filled = [] if self.infiller is None else self.infiller.notes.take().words
+        filled = [] if self.infiller is None else self.infiller.notes.take().messages
         for words in filter(None, (*self.words, *filled)):
-            notes.say(words)
+            notes.add_message(words)
         facts = {
             "instances": len(chunk),
             "inputs": counts.inputs - inputs,
@@ -84,32 +84,34 @@ class Worker:
             "labels": list(model.label_names),
             "counts": notes.counts,
             "maxima": notes.maxima,
-            "words": notes.words,
+            "words": notes.messages,
         }
         return ChunkResult(number, list(map(orjson.dumps, predictions)), facts)
 
 
-def model_of(job: Job, label_names: Sequence[str]) -> Adapter:
-    """The model of a job, its labels brought into the dataset's order; every worker opens it alike.
+def load_model(config: ExplainConfig, label_names: Sequence[str]) -> Adapter:
+    """Open the model of a run, its labels in the dataset's order; every worker opens it alike.
 
     Raises:
-        DataError: what :func:`open_model` and :func:`align_labels` refuse.
+        DataError: as :func:`open_model` and :func:`align_labels` do.
     """
-    if job.threads:
-        limit_threads(job.threads)
+    if config.threads:
+        limit_threads(config.threads)
     names = ("task", "trust_pickle", "trust_remote_code", "window", "device", "precision")
-    model = open_model(job.model, uses_query=job.query, **{name: getattr(job, name) for name in names})
-    if job.threads:
-        limit_threads(job.threads)  # once more: opening the model has loaded libraries with threads of their own
-    align_labels(model, label_names, job.labels)
+    model = open_model(config.model, uses_query=config.query, **{name: getattr(config, name) for name in names})
+    if config.threads:
+        limit_threads(config.threads)  # once more: opening the model has loaded libraries with threads of their own
+    align_labels(model, label_names, config.labels)
     return model
 
 
-def infiller_of(model: str | Path, seed: int, job: Job | None = None) -> Infiller | None:
-    """The masked language model that draws words for erased tokens; None where none is asked for.
+def load_infiller(model: str | Path, seed: int, config: ExplainConfig | None = None) -> Infiller | None:
+    """Open the masked language model that draws words for erased tokens; None without infilling.
 
     Args:
-        job: which says device, precision and trust_remote_code.
+        model: folder or Hub id; "" for none.
+        seed: seed of the draws.
+        config: the model and the data.
 
     Raises:
         DataError: missing packages; it cannot be opened, or is no masked language model.
@@ -119,8 +121,8 @@ def infiller_of(model: str | Path, seed: int, job: Job | None = None) -> Infille
     need("torch", "transformers")
     from .transformers.infilling import open_infiller
 
-    names = ("device", "precision", "trust_remote_code") if job is not None else ()
-    return open_infiller(str(model), seed, **{name: getattr(job, name) for name in names})
+    names = ("device", "precision", "trust_remote_code") if config is not None else ()
+    return open_infiller(str(model), seed, **{name: getattr(config, name) for name in names})
 
 
 def limit_threads(threads: int) -> None:
@@ -133,8 +135,8 @@ def limit_threads(threads: int) -> None:
     threadpool_limits(threads)
 
 
-def threads_here() -> int:
-    """Threads that a model takes in this process; workers take as many, since sums can differ with their number."""
+def count_threads() -> int:
+    """Count the threads of a model in this process; workers take as many, since sums differ with it."""
     if importlib.util.find_spec("torch") is None:
         return os.cpu_count() or 1
     import torch
@@ -148,7 +150,7 @@ CPUS_PER_WORKER = 0.5  # two whole-processor workers on two processors would lea
 
 
 def explain_on_ray(
-    job: Job,
+    config: ExplainConfig,
     settings: ExplainSettings,
     split: Split,
     todo: Iterator[tuple[int, list[Instance]]],
@@ -158,10 +160,15 @@ def explain_on_ray(
     """Explain open chunks with ``workers`` workers; yields results in any order.
 
     Args:
+        config: the model and the data.
+        settings: settings of the run.
+        split: the split to explain.
+        todo: numbered chunks that are open.
+        workers: number of workers.
         on_passes: called with the number of forward passes of each chunk.
 
     Raises:
-        DataError: Ray is not installed; a worker's own error, in its words.
+        DataError: Ray is not installed; an error of a worker.
     """
     need("ray")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
@@ -173,7 +180,7 @@ def explain_on_ray(
     import ray
     from ray.exceptions import RayError
 
-    job = job if job.threads else replace(job, threads=threads_here())
+    config = config if config.threads else replace(config, threads=count_threads())
     starts = not ray.is_initialized()
     if starts:
         ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
@@ -182,7 +189,7 @@ def explain_on_ray(
     try:
         results = ray.data.from_items(items, override_num_blocks=len(items)).map_batches(
             ChunkWorker,
-            fn_constructor_args=(job, settings, split.label_names, split.kind),
+            fn_constructor_args=(config, settings, split.label_names, split.kind),
             batch_size=1,
             compute=ray.data.ActorPoolStrategy(size=min(workers, len(items))),
             num_cpus=CPUS_PER_WORKER,
@@ -203,15 +210,18 @@ def explain_on_ray(
 class ChunkWorker:
     """One worker of Ray's: it opens the model when it starts, and explains the chunks that it gets."""
 
-    def __init__(self, job: Job, settings: ExplainSettings, label_names: tuple[str, ...], kind: str) -> None:
+    def __init__(
+        self, config: ExplainConfig, settings: ExplainSettings, label_names: tuple[str, ...], kind: str
+    ) -> None:
         self.error, self.rule = "", ""
         try:
-            infiller = infiller_of(job.infill, settings.seed, job)
-            self.worker = Worker(model_of(job, label_names), job, settings, kind, infiller=infiller)
-        except DataError as error:  # told to the driver, which raises it: Ray would start the worker again and again
+            infiller = load_infiller(config.infill, settings.seed, config)
+            self.worker = Worker(load_model(config, label_names), config, settings, kind, infiller=infiller)
+        except DataError as error:  # the driver raises it; Ray would restart the worker forever
             self.error, self.rule = str(error), error.rule
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
+        """Explain the chunk of a batch."""
         lines, facts = list[str](), dict[str, Any]()
         if not self.error:
             try:

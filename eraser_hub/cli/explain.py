@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-from eraser_hub.attribution.job import ExplainArguments, Job
+from eraser_hub.attribution.config import ExplainArguments, ExplainConfig
 from eraser_hub.attribution.method import METHODS
 from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.records.options import Option
@@ -29,7 +29,7 @@ class ExplainOptions(ExplainArguments):
     quiet: bool = False
 
 
-@with_options(ExplainOptions, Job, ExplainSettings)
+@with_options(ExplainOptions, ExplainConfig, ExplainSettings)
 def explain(options: ExplainOptions, values: dict[str, Any]) -> None:
     """Explain a model's predictions, and write predictions with rationales for `score`.
 
@@ -48,18 +48,18 @@ def explain(options: ExplainOptions, values: dict[str, Any]) -> None:
 
         eraser-hub explain --dataset hub/eraser --config movies --model model/ --paper eraser --out eraser.jsonl
     """
-    from eraser_hub.attribution.outputs import partial_path
-    from eraser_hub.attribution.run import explain_runs, planned_runs
+    from eraser_hub.attribution.outputs import get_partial_path
+    from eraser_hub.attribution.run import explain_runs, plan_runs
 
-    runs = planned_runs(options, values)
+    runs = plan_runs(options, values)
     bar, run_options = Bar(runs.total, options.quiet), select_options(options, "resume force engine workers max_inputs")
     try:
         reports = explain_runs(
-            runs.job, runs.runs, on_progress=bar.show, on_cost=print_note, spell=_spelled, **run_options
+            runs.config, runs.runs, on_progress=bar.show, on_cost=print_note, spell=_spelled, **run_options
         )
     except KeyboardInterrupt:
         bar.close()
-        saved = [path for _, path in runs.runs if path.is_file() or partial_path(path).is_file()]
+        saved = [path for _, path in runs.runs if path.is_file() or get_partial_path(path).is_file()]
         print_note("stopped" + (": what is done is kept; --resume goes on with it" if saved else ""))
         raise
     finally:

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.attribution.open import UNFINISHED
-from eraser_hub.attribution.outputs import differences
+from eraser_hub.attribution.open import CHECKPOINT_DIR
+from eraser_hub.attribution.outputs import describe_differences
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.json_lines import parse_strict_object
@@ -27,7 +27,7 @@ def train_or_resume(folder: Path, make_config: Callable[[bool], TrainConfig], sa
         say: Receives lines of progress.
         figures: Report how well the model does.
     """
-    stopped = (folder / UNFINISHED).is_dir()
+    stopped = (folder / CHECKPOINT_DIR).is_dir()
     if (folder / "model.json").is_file() and not stopped:
         say(f"{folder}: trained before")
         return folder
@@ -57,7 +57,7 @@ def lock_run_folder(out: Path, verb: str, settings: dict[str, Any]) -> Iterator[
                 message = f"expected a new folder or one of `{verb}`, found other files"
                 raise DataError(message, rule="file-exists", file=out, argument="out")
             atomic_write(state, json.dumps(settings, indent=2).encode())
-        words = differences(parse_strict_object(state.read_bytes(), file=state, number=1), settings)
+        words = describe_differences(parse_strict_object(state.read_bytes(), file=state, number=1), settings)
         if words:
             message = f"the folder holds a run with other settings: {'; '.join(words)}; choose another folder"
             raise DataError(message, rule="resume", file=out, argument="out")

@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.attribution.adapter import Adapter, align_labels
-from eraser_hub.attribution.instances import Instance, instance_of_eraser
-from eraser_hub.attribution.measures.infidelity import perturbed_sets
-from eraser_hub.attribution.measures.sensitivity import sensitivity_max
+from eraser_hub.attribution.instances import Instance, read_eraser_row
+from eraser_hub.attribution.measures.infidelity import draw_perturbations
+from eraser_hub.attribution.measures.sensitivity import compute_max_sensitivity
 from eraser_hub.records.extras import need
 from eraser_hub.samples.plant import CUES, FIRST, LABELS, MODIFIERS, SECOND, planted
 from eraser_hub.systems.data import Data, Labelled, Training
@@ -82,7 +82,7 @@ def make_planted_rows(kind: str, split: str, size: int, seed: int) -> list[dict[
 
 def make_planted_instances(rows: Sequence[Mapping[str, Any]]) -> list[Instance]:
     """Return rows as instances, with their labels and the deciding tokens."""
-    return [instance_of_eraser(row, LABELS) for row in rows]
+    return [read_eraser_row(row, LABELS) for row in rows]
 
 
 class PlantedModel:
@@ -162,11 +162,11 @@ def compute_sensitivity(
         get_random: Returns the random numbers for a purpose; those for :data:`PERTURBED` are the same for all makers.
     """
     deciding, changed_scores = find_deciding_tokens(one), list[Scores]()
-    for number, kept_tokens in enumerate(perturbed_sets(len(scores), perturbations, get_random(PERTURBED))):
+    for number, kept_tokens in enumerate(draw_perturbations(len(scores), perturbations, get_random(PERTURBED))):
         perturbed_scores = scores.copy()
         perturbed_scores[kept_tokens] = maker(deciding[kept_tokens], label, get_random(f"anew {number}"))
         changed_scores.append(perturbed_scores)
-    return sensitivity_max(scores, changed_scores)
+    return compute_max_sensitivity(scores, changed_scores)
 
 
 def find_deciding_tokens(one: Instance) -> NDArray[np.bool_]:

@@ -19,9 +19,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from eraser_hub.attribution.config import ExplainConfig
 from eraser_hub.attribution.dataset import open_split
-from eraser_hub.attribution.job import Job
-from eraser_hub.attribution.run import draw_path, explain_runs, seeded_runs, settings_for_job
+from eraser_hub.attribution.run import explain_runs, find_run_settings, make_draw_path, seed_runs
 from eraser_hub.attribution.settings import HUMAN as HUMAN_RATIONALES
 from eraser_hub.conversion.eraser.human_agreement import human_agreement
 from eraser_hub.metrics.normalized_fidelity import NormalizedFidelity
@@ -124,15 +124,17 @@ class RowRun:
         options, method = self.options, self.row.method
         sample, human = FAST.samples.get(self.row.model, FAST.sample) if options.fast else None, method == HUMAN
         rationales = HUMAN_RATIONALES if human else ""
-        job = Job(options.dataset, options.config, options.split, str(model), sample=sample, rationales=rationales)
+        job = ExplainConfig(
+            options.dataset, options.config, options.split, str(model), sample=sample, rationales=rationales
+        )
         choices = {"method": None if method in (OWN, HUMAN) else method, "seed": options.seed}
         choices |= FAST.settings if options.fast else {}
-        settings, _ = settings_for_job(job, self.printed.preset, **choices)
+        settings, _ = find_run_settings(job, self.printed.preset, **choices)
         draws = 1 if method != "random" else FAST.random_draws if options.fast else RANDOM_DRAWS
         out = self.out / f"{name}.predictions.jsonl"
-        outs = [out] if draws == 1 else [draw_path(out, draw) for draw in range(1, draws + 1)]
+        outs = [out] if draws == 1 else [make_draw_path(out, draw) for draw in range(1, draws + 1)]
         for line in (
-            line for report in explain_runs(job, seeded_runs(settings, outs), resume=True) for line in report.lines()
+            line for report in explain_runs(job, seed_runs(settings, outs), resume=True) for line in report.lines()
         ):
             self.say(line)
         if draws > 1:

@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 
 from eraser_hub.attribution.adapter import align_labels
-from eraser_hub.attribution.dataset import Split, open_split, queries_differ
-from eraser_hub.attribution.erasure import generator, top
-from eraser_hub.attribution.given import GivenScores
+from eraser_hub.attribution.config import ExplainConfig
+from eraser_hub.attribution.dataset import Split, has_different_queries, open_split
+from eraser_hub.attribution.erasure import make_generator, select_top
+from eraser_hub.attribution.external_rationales import ExternalScores
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.attribution.job import Job
 from eraser_hub.attribution.open import open_model
-from eraser_hub.attribution.run import explain, settings_for_job
+from eraser_hub.attribution.run import explain, find_run_settings
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError, show
@@ -112,11 +112,11 @@ def remove_top_tokens(one: Instance, share: float, ranking: str, seed: int) -> I
     """Return the text without the share of its tokens that its scores, or random ones, rank first."""
     tokens = one.bounds[-1]
     if ranking == RANDOM:
-        scores = generator(seed, one.id, "roar").random(tokens)
+        scores = make_generator(seed, one.id, "roar").random(tokens)
     else:
         scores = np.array([value for document in one.scores or () for value in document])
     kept_tokens = np.ones(tokens, dtype=bool)
-    kept_tokens[top(scores, share)] = False
+    kept_tokens[select_top(scores, share)] = False
     parts = zip(one.documents, pairwise(one.bounds), strict=True)
     documents = tuple(tuple(compress(words, kept_tokens[start:end])) for words, (start, end) in parts)
     return replace(_strip(one), documents=documents)
@@ -184,7 +184,7 @@ def _train(options: RoarConfig, folder: Path, say: Say) -> Path:
     """Train a model on a folder's texts and return its folder."""
 
     def make_config(stopped: bool) -> TrainConfig:
-        query = queries_differ(open_split(options.dataset, options.config, options.train_split))
+        query = has_different_queries(open_split(options.dataset, options.config, options.train_split))
         return replace(options.train_config, dataset=str(folder), config=None, query=query, resume=stopped)
 
     return train_or_resume(folder / "model", make_config, say)
@@ -193,11 +193,11 @@ def _train(options: RoarConfig, folder: Path, say: Say) -> Path:
 def _explain_split(options: RoarConfig, out: Path, model: Path, name: str) -> list[Instance]:
     """Return a split's texts with the method's scores by the model of whole texts."""
     path = out / f"{dataset_split(name)}.predictions.jsonl"
-    job = Job(dataset=str(out / "whole"), config=None, split=name, model=str(model))
-    settings, _ = settings_for_job(job, "", method=options.method, kd=0.1, seed=options.seed)
+    job = ExplainConfig(dataset=str(out / "whole"), config=None, split=name, model=str(model))
+    settings, _ = find_run_settings(job, "", method=options.method, kd=0.1, seed=options.seed)
     explain(job, replace(settings, bins=()), path, resume=True)  # the scores alone are read
     split = open_split(str(out / "whole"), None, name)
-    return list(map(GivenScores(path).put_on, split.instances()))
+    return list(map(ExternalScores(path).attach, split.instances()))
 
 
 def _find_hits(model: Path, folder: Path, options: RoarConfig, names: Sequence[str]) -> list[bool]:

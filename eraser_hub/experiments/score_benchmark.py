@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from eraser_hub.attribution.adapter import Adapter, align_labels
 from eraser_hub.attribution.adapters.plain import PlainModel
 from eraser_hub.attribution.engine import explain_instances
-from eraser_hub.attribution.erasure import generator
-from eraser_hub.attribution.given import with_scores
+from eraser_hub.attribution.erasure import make_generator
+from eraser_hub.attribution.external_rationales import attach_scores
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.settings import GIVEN, ExplainSettings
 from eraser_hub.metrics.eraser_agreement import EraserAgreement
@@ -201,7 +201,7 @@ def explain_planted(
     for one in instances:
         label, get_random = str(one.label), partial(_make_generator, settings.seed, one.id, name)
         scores = maker(find_deciding_tokens(one), label, get_random(""))
-        scored_instances.append(with_scores(one, [scores]))
+        scored_instances.append(attach_scores(one, [scores]))
         sensitivities.append(compute_sensitivity(maker, one, label, scores, settings.perturbations, get_random))
     explain_settings = ExplainSettings(
         method=GIVEN,
@@ -222,7 +222,7 @@ def explain_planted(
 
 def _make_generator(seed: int, identity: str, name: str, purpose: str) -> np.random.Generator:
     """Return the random numbers of a text's explanation; those of erasing are equal for all explanations."""
-    return generator(seed, identity, purpose if purpose == PERTURBED else f"{name} {purpose}".strip())
+    return make_generator(seed, identity, purpose if purpose == PERTURBED else f"{name} {purpose}".strip())
 
 
 def compute_per_text(predictions: Sequence[Row], rows: Sequence[Row]) -> Values:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.attribution.adapters.scikit_learn import BLANK_SPLIT, Subwords, save_pipeline, subwords_of
+from eraser_hub.attribution.adapters.scikit_learn import BLANK_SPLIT, Subwords, open_subwords, save_pipeline
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.open import TOKENIZER
 from eraser_hub.papers.presets import load_preset
@@ -45,7 +45,7 @@ def train_baseline(system: Baseline, training: Training) -> None:
             words = f"`paper` {CARTON}: expected a validation split with labels to choose by; `eval_split` names one"
             raise DataError(words, rule="option-missing", file=config.dataset)
         paper_tokenizer = load_preset(CARTON).training["tokenizer"]
-        subwords = subwords_of(config.tokenizer or paper_tokenizer, load_preset(CARTON).training["pieces"])
+        subwords = open_subwords(config.tokenizer or paper_tokenizer, load_preset(CARTON).training["pieces"])
         notes = f", the paper's are {paper_tokenizer}'s" if config.tokenizer else ""
         say(f"sub-words by {config.tokenizer or paper_tokenizer}{notes}")
         model, facts = fit_carton(system, data.train, data.validation, subwords, config.seed, say)

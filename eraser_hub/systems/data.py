@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.attribution.dataset import Split, stratified
-from eraser_hub.attribution.erasure import generator
+from eraser_hub.attribution.dataset import Split, draw_stratified
+from eraser_hub.attribution.erasure import make_generator
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.errors import DataError
 
@@ -106,7 +106,7 @@ def read_examples(
     rows = (one for one in split.instances() if one.label is not None)
     if limit is not None:
         # read the labels alone first, so that the rows of a large split are not kept in memory
-        chosen = stratified([str(one.label) for one in split.instances() if one.label is not None], limit, seed)
+        chosen = draw_stratified([str(one.label) for one in split.instances() if one.label is not None], limit, seed)
         rows = (one for place, one in enumerate(rows) if place in chosen)
     if rationale_only:
         rows = (one.rationale_only() for one in rows)
@@ -160,7 +160,7 @@ def draw_subsets(instances: Sequence[Instance], seed: int) -> list[Instance]:
     """
     rows = []
     for one in instances:
-        random, tokens = generator(seed, one.id, SUBSETS), one.bounds[-1]
+        random, tokens = make_generator(seed, one.id, SUBSETS), one.bounds[-1]
         subsets = list[Instance]()
         for _ in range(SUBSETS_EACH):
             ranks = random.random(tokens)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from eraser_hub.attribution.adapter import Adapter, align_labels
 from eraser_hub.attribution.dataset import Split
 from eraser_hub.attribution.erasure import full
-from eraser_hub.attribution.instances import Instance, chunks_of
+from eraser_hub.attribution.instances import Instance, split_into_chunks
 from eraser_hub.attribution.runner import Runner
 
 from .data import read_examples, say_nothing
@@ -87,7 +87,7 @@ class TextProbabilities:
 def predict_labels(model: Adapter, instances: Iterable[Instance]) -> Iterator[list[str]]:
     """Yield the model's labels of the instances, one list per chunk."""
     probabilities = TextProbabilities(model)
-    for _, chunk in chunks_of(map(model.seen, instances), CHUNK):
+    for _, chunk in split_into_chunks(map(model.seen, instances), CHUNK):
         yield [model.label_names[place] for place in probabilities.compute(chunk).argmax(axis=1)]
 
 

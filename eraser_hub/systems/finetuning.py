@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.attribution.transformers.devices import doubled
-from eraser_hub.attribution.transformers.multiple_choice import ChoiceModel, CutChoices, answers_of
+from eraser_hub.attribution.transformers.devices import to_float64
+from eraser_hub.attribution.transformers.multiple_choice import ChoiceModel, CutChoices, split_answers
 from eraser_hub.attribution.transformers.pieces import Window
 from eraser_hub.attribution.transformers.sequence_model import SequenceModel
-from eraser_hub.attribution.transformers.words import load_tokenizer, not_opened, silence
+from eraser_hub.attribution.transformers.words import load_tokenizer, make_open_error, silence
 from eraser_hub.papers.presets import load_preset
 
 from .data import Labelled, Training
@@ -59,7 +59,7 @@ def train_encoder(system: FineTuning, training: Training) -> None:
 
 def _has_choices(instances: Sequence[Instance], label_names: Sequence[str]) -> bool:
     """Return True if every query holds one answer for each label, separated by ``[sep]``."""
-    return len(label_names) > 1 and all(len(answers_of(one)) == len(label_names) for one in instances)
+    return len(label_names) > 1 and all(len(split_answers(one)) == len(label_names) for one in instances)
 
 
 def finetune(training: Training, hyper: Hyper) -> None:
@@ -140,7 +140,7 @@ class FinetuningObjective(Objective[Row]):
         numbers, values = list[int](), list[Tensor]()
         for batch in self.batches(chain.from_iterable(self._validation), self._batch_size):
             numbers += [number_of[id(row)] for row in batch]
-            values.append(torch.softmax(doubled(self._compute_outputs(batch).logits), dim=-1).cpu())
+            values.append(torch.softmax(to_float64(self._compute_outputs(batch).logits), dim=-1).cpu())
         whole = torch.cat(values)
         sums = whole.new_zeros((len(self._validation), whole.shape[1])).index_add_(0, torch.tensor(numbers), whole)
         probabilities = sums / sums.sum(dim=1, keepdim=True)
@@ -166,7 +166,7 @@ def _make_untrained_model(
         )
         tokenizer = load_tokenizer(config.model, config.trust_remote_code)
     except Exception as error:  # transformers raises many kinds
-        raise not_opened(error, config.model) from error
+        raise make_open_error(error, config.model) from error
     more: dict[str, Any] = {"window": config.window, "description": Path(config.model).name, "precision": "float32"}
     if not chooses:
         return SequenceModel(network, tokenizer, uses_query=uses_query, query_last=query_last, **more)

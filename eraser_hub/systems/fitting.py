@@ -19,8 +19,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from eraser_hub.attribution.adapter import out_of_memory
-from eraser_hub.attribution.transformers.devices import runs_bf16
+from eraser_hub.attribution.adapter import is_out_of_memory
+from eraser_hub.attribution.transformers.devices import supports_bf16
 from eraser_hub.records.atomic import replace_file
 from eraser_hub.records.errors import DataError
 
@@ -118,7 +118,7 @@ class _Fit(Generic[Example]):
         self.network, self.progress = objective.network, Progress()
         weights = [one for one in self.network.parameters() if one.requires_grad]
         self.optimizer = torch.optim.AdamW(weights, lr=hyper.learning_rate, weight_decay=hyper.weight_decay)
-        self.half = runs_bf16(objective.device)
+        self.half = supports_bf16(objective.device)
         per_epoch = max(1, math.ceil(len(objective.examples(0)) / hyper.batch_size))
         self.first, self.total = 0, hyper.max_steps or math.ceil(hyper.epochs * per_epoch)
         self.losses: list[float] = []
@@ -172,7 +172,7 @@ class _Fit(Generic[Example]):
                 loss = self.objective.loss(batch)
             loss.backward()  # type: ignore[no-untyped-call]
         except (MemoryError, RuntimeError) as error:
-            if not out_of_memory(error):
+            if not is_out_of_memory(error):
                 raise
             words = f"out of memory in a step of {len(batch)} examples; a smaller `batch_size` or `window` needs less"
             raise DataError(words, rule="device") from error

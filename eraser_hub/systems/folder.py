@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.attribution.open import SAVING, UNFINISHED
-from eraser_hub.attribution.outputs import differences
+from eraser_hub.attribution.open import CHECKPOINT_DIR, SAVING
+from eraser_hub.attribution.outputs import describe_differences
 from eraser_hub.records.atomic import atomic_write, replace_file
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.locks import hold_lock
@@ -43,7 +43,7 @@ def checkpoint_dir(out: Path, identity: dict[str, Any], resume: bool, say: Say) 
         BusyError: Another training is at work here.
         DataError: With ``resume``, the stopped training has other settings.
     """
-    new, folder = not out.exists(), out / UNFINISHED
+    new, folder = not out.exists(), out / CHECKPOINT_DIR
     try:
         with hold_lock(out / LOCK, BUSY, out):
             _prepare(folder, identity, resume, out, say)
@@ -79,7 +79,7 @@ def _resume_or_clear(folder: Path, identity: dict[str, Any], resume: bool, out: 
         say(f"{out}: found a stopped training; starting anew (`resume` continues it)")
         shutil.rmtree(folder)
         return
-    words = differences(before, identity)
+    words = describe_differences(before, identity)
     if words:
         message = f"the stopped training has other settings: {'; '.join(words)}"
         raise DataError(message, rule="resume", file=out, argument="resume")
@@ -89,7 +89,7 @@ def _resume_or_clear(folder: Path, identity: dict[str, Any], resume: bool, out: 
 @contextmanager
 def mark_saving(out: Path) -> Iterator[None]:
     """Mark the folder while the model's files are written: a half-written model is not opened."""
-    mark = out / UNFINISHED / SAVING
+    mark = out / CHECKPOINT_DIR / SAVING
     mark.parent.mkdir(parents=True, exist_ok=True)
     mark.touch()
     yield

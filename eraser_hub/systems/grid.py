@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from eraser_hub.attribution.work import threads_here
+from eraser_hub.attribution.work import count_threads
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError, get_first_line
 from eraser_hub.records.extras import need
@@ -123,7 +123,7 @@ def run_in_parallel(jobs: Sequence[Callable[[], object]], workers: int, folder: 
         ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
     try:
         say(f"`workers`: {len(jobs)} trainings, at most {workers} side by side by Ray Tune")
-        run = tune.with_parameters(_run_trial, jobs=jobs, threads=threads_here(), place=os.getcwd())
+        run = tune.with_parameters(_run_trial, jobs=jobs, threads=count_threads(), place=os.getcwd())
         tuner = tune.Tuner(
             tune.with_resources(run, {"cpu": 1, "gpu": _get_gpu_share(workers)}),
             param_space={"number": tune.grid_search(list(range(len(jobs))))},

@@ -193,10 +193,10 @@ class FineTuning(TrainedSystem):
 
     def fit(self, training: Training) -> Evaluation | None:
         """Fine-tune and save the encoder."""
-        from eraser_hub.attribution.open import looks_like_a_path
+        from eraser_hub.attribution.open import is_path_like
 
         model = training.config.model
-        if looks_like_a_path(model) and not Path(model).is_dir():
+        if is_path_like(model) and not Path(model).is_dir():
             words = f"expected {', '.join(SYSTEMS)}, or a transformers folder or Hub id"
             raise DataError(words, rule="option-value", argument="model", file=model)
         return super().fit(training)

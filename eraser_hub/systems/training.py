@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from eraser_hub.attribution.adapter import Adapter
-from eraser_hub.attribution.dataset import Split, kd_of, open_split, queries_differ, stratified
-from eraser_hub.attribution.instances import Instance, instance_of_perturbation
-from eraser_hub.attribution.open import UNFINISHED, open_model
-from eraser_hub.attribution.settings import preset_of
+from eraser_hub.attribution.dataset import Split, draw_stratified, find_kd, has_different_queries, open_split
+from eraser_hub.attribution.instances import Instance, read_perturbation_row
+from eraser_hub.attribution.open import CHECKPOINT_DIR, open_model
+from eraser_hub.attribution.settings import find_preset
 from eraser_hub.metrics.answer_f1 import answer_f1
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.extras import need
@@ -89,7 +89,7 @@ def has_answers(split: Split) -> bool:
 
 
 def _read_answer(row: Mapping[str, Any], label_names: Sequence[str]) -> tuple[Instance, str | None]:
-    one, answer = instance_of_perturbation(row, label_names), row.get("answer")
+    one, answer = read_perturbation_row(row, label_names), row.get("answer")
     if answer is not None and not isinstance(answer, str):
         raise DataError(f"expected a string, found {show(answer)}", rule="type", instance=one.id, field="answer")
     return one, answer
@@ -111,7 +111,7 @@ def read_answers(split: Split, limit: int | None = None, seed: int = 1) -> Label
         words = "expected questions with answers, found none"
         raise DataError(words, rule="label-missing", file=split.name, field="answer")
     if limit is not None:
-        chosen = stratified([str(bool(answer)) for _, answer in rows], limit, seed)
+        chosen = draw_stratified([str(bool(answer)) for _, answer in rows], limit, seed)
         rows = [row for place, row in enumerate(rows) if place in chosen]
     return [one for one, _ in rows], [answer for _, answer in rows]
 
@@ -164,7 +164,7 @@ def train_model(config: TrainConfig, out: Path, say: Say = say_nothing, figures:
         """Train one model; return the figures of the validation split if the training computes them."""
         inputs = learns(config, data, evaluated, say)
         facts = _make_facts(config, data, inputs)
-        return system.fit(Training(config, inputs, out, folder, say, facts, share=lambda: kd_of(data)))
+        return system.fit(Training(config, inputs, out, folder, say, facts, share=lambda: find_kd(data)))
 
     with checkpoint_dir(out, {**identity, "train_on": config.train_on}, config.resume, say) as folder:
         known = train_once(config, out, folder)
@@ -206,7 +206,7 @@ def _check_folder(config: TrainConfig, out: Path) -> None:
     if out.exists() and not out.is_dir():
         raise DataError("expected a folder, found a file", rule="file-kind", file=out, argument="out")
     others = [path.name for path in out.iterdir() if path.name[0] != "."] if out.is_dir() else []
-    if others and not (out / "model.json").is_file() and not (out / UNFINISHED).is_dir():
+    if others and not (out / "model.json").is_file() and not (out / CHECKPOINT_DIR).is_dir():
         words = f"expected a new folder, or a model's of `train`, found {show(sorted(others)[0])} and no model.json"
         raise DataError(words, rule="file-exists", file=out, argument="out")
 
@@ -217,7 +217,7 @@ def check_config(config: TrainConfig, system: TrainedSystem) -> None:
     Raises:
         DataError: An unknown preset, or an option that the system does not use.
     """
-    preset_of(config.paper)  # it refuses an unknown one
+    find_preset(config.paper)  # it refuses an unknown one
     system.check(config)
     if config.workers > 1:
         if not config.grid:
@@ -275,7 +275,7 @@ def _describe_figures(
 
 def _read_data(system: TrainedSystem, config: TrainConfig, split: Split, evaluated: Split | None, say: Say) -> Data:
     """Return the instances to train on, and those to validate on if the system validates."""
-    query = queries_differ(split) if config.query is None else config.query
+    query = has_different_queries(split) if config.query is None else config.query
     rationale_only = config.train_on == "rationale"
     options: dict[str, Any] = {"rationale_only": rationale_only, "uses_query": query, "seed": config.seed}
     instances, labels = read_examples(split, limit=config.limit, **options)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.attribution.chunk import Search
+from eraser_hub.attribution.chunk import CoalitionSearch
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "beyond"
 EXACT = 1e-9
@@ -24,8 +24,8 @@ def cases(name: str) -> list[dict[str, Any]]:
 def worth_of(case: dict[str, Any]) -> Callable[[Any], NDArray[np.float64]]:
     """p(target) of rows of masks, shape (rows, tokens), real numbers too."""
 
-    def worth(stands: Any) -> NDArray[np.float64]:
-        m = np.asarray(stands, dtype=np.float64)
+    def worth(coalitions: Any) -> NDArray[np.float64]:
+        m = np.asarray(coalitions, dtype=np.float64)
         z = case["bias"] + m @ np.asarray(case["weights"])
         for i, j, v in case["pairs"]:
             z = z + v * m[..., i] * m[..., j]
@@ -40,7 +40,7 @@ def full_of(case: dict[str, Any]) -> float:
     return float(worth_of(case)(np.ones(case["tokens"])))
 
 
-def result_of(search: Search[Any], worth: Callable[[Any], NDArray[np.float64]]) -> tuple[Any, int]:
+def result_of(search: CoalitionSearch[Any], worth: Callable[[Any], NDArray[np.float64]]) -> tuple[Any, int]:
     """What a search gives in the end, and how many different inputs it asked for."""
     asked: set[bytes] = set()
     try:

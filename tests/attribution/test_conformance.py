@@ -8,7 +8,7 @@ import pytest
 from eraser_hub.attribution import explain_instances, open_model
 from eraser_hub.attribution.adapter import align_labels
 from eraser_hub.attribution.adapters.plain import PlainModel
-from eraser_hub.attribution.costs import inputs_of
+from eraser_hub.attribution.costs import count_inputs
 from eraser_hub.attribution.measure import MEASURES
 from eraser_hub.attribution.method import METHODS, supports
 from eraser_hub.attribution.runner import Runner
@@ -71,7 +71,7 @@ def test_a_method(name, linear, network, tokenizer):
             np.testing.assert_allclose(scores, others, rtol=0, atol=1e-4)
         runner = Runner(model, "remove", 32)
         list(explain_with(runner, settings))
-        assert runner.counts.inputs <= sum(inputs_of(one, settings, "eraser").total() for one in texts())
+        assert runner.counts.inputs <= sum(count_inputs(one, settings, "eraser").total() for one in texts())
     assert tried, "no model allows it"
     if part.needs:
         with refused("unsupported", name):
@@ -91,12 +91,12 @@ def test_a_measure(name):
     """The same by seed, in its own fields, at the stated cost; refused for rationales that rank nothing."""
     part = MEASURES[name]
     assert part.summary() and part.fields and all(one.help for one in part.settings.values())
-    flag = isinstance(getattr(ExplainSettings(), part.asked, None), bool)
-    asked = {part.asked: True if flag else 3}
-    if part.asked in part.settings:
-        asked = {"more": {part.asked: type(part.settings[part.asked].default)(3)}}
+    flag = isinstance(getattr(ExplainSettings(), part.enabled_by, None), bool)
+    asked = {part.enabled_by: True if flag else 3}
+    if part.enabled_by in part.settings:
+        asked = {"more": {part.enabled_by: type(part.settings[part.enabled_by].default)(3)}}
     settings = ExplainSettings(**settings_of(part, method="occlusion", **asked))
-    assert settings.measures == [part] and part.words(settings)[0] in settings.signature()
+    assert settings.measures == [part] and part.describe_settings(settings)[0] in settings.signature()
     model = PlainModel(CountingModel())
     align_labels(model, ("NEG", "POS"))
     first, again = (list(explain_instances(model, texts(), settings)) for _ in range(2))
@@ -108,7 +108,7 @@ def test_a_measure(name):
         assert {field: row[field] for field in without} == without
     runner = Runner(model, "remove", 32)
     list(explain_with(runner, settings))
-    assert runner.counts.inputs <= sum(inputs_of(one, settings, "eraser").total() for one in texts())
+    assert runner.counts.inputs <= sum(count_inputs(one, settings, "eraser").total() for one in texts())
     if part.ranks:
-        with refused("option-conflict", argument=part.asked):
+        with refused("option-conflict", argument=part.enabled_by):
             ExplainSettings(**settings_of(part, method="rationales", **asked)).for_kind("eraser")

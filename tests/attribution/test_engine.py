@@ -234,7 +234,7 @@ def test_out_of_memory_halves_the_batch_and_says_so():
     adapter = opened(Small(5))
     found = list(explain_instances(adapter, [instance(DOCUMENT)], ExplainSettings(method="occlusion")))
     assert found == explained([instance(DOCUMENT)], method="occlusion")
-    assert any("out of memory" in words and "halved" in words for words in adapter.notes.words)
+    assert any("out of memory" in words and "halved" in words for words in adapter.notes.messages)
 
 
 def test_out_of_memory_with_a_single_input_is_an_error():
@@ -293,7 +293,7 @@ def test_labels_in_another_order_are_matched_by_name():
     align_labels(adapter, ("NEG", "POS"))  # twice is the same as once
     found = list(explain_instances(adapter, [instance(DOCUMENT)], ExplainSettings(method="occlusion")))
     assert found == explained([instance(DOCUMENT)], method="occlusion")
-    assert any("another order" in words for words in adapter.notes.words)
+    assert any("another order" in words for words in adapter.notes.messages)
 
 
 @pytest.mark.parametrize(
@@ -323,7 +323,7 @@ def test_labels_stated_by_hand_and_generic_ones():
     model.label_names = ("LABEL_0", "LABEL_1")
     adapter = PlainModel(model)
     align_labels(adapter, ("NEG", "POS"))
-    assert adapter.order.tolist() == [0, 1] and "say `labels`" in adapter.notes.words[0]
+    assert adapter.order.tolist() == [0, 1] and "say `labels`" in adapter.notes.messages[0]
 
 
 def test_tokens_to_flip_counts_the_evidence_documents_tokens_alone():
@@ -341,5 +341,5 @@ def test_tokens_to_flip_counts_the_evidence_documents_tokens_alone():
 def test_inputs_that_do_not_wait_ready_made_give_the_same(monkeypatch, lazy):
     model = CountingModel()
     whole = explained([instance(DOCUMENT)], method="lime")
-    monkeypatch.setattr("eraser_hub.attribution.runner.KEPT_SIZE", 0 if lazy else 25)
+    monkeypatch.setattr("eraser_hub.attribution.runner.MAX_KEPT_TOKENS", 0 if lazy else 25)
     assert explained([instance(DOCUMENT)], model, method="lime") == whole

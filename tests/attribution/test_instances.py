@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from eraser_hub.attribution.dataset import Split, kd_of, kind_of, open_split, queries_differ
-from eraser_hub.attribution.instances import instance_of_eraser, instance_of_perturbation, instance_of_tokens
+from eraser_hub.attribution.dataset import Split, find_kd, find_kind, has_different_queries, open_split
+from eraser_hub.attribution.instances import read_eraser_row, read_perturbation_row, read_tokens_row
 
 from ..refusals import refused
 from .conftest import made_row
 
 
 def test_eraser_rows():
-    one = instance_of_eraser(made_row(3), ("NEG", "POS"))
+    one = read_eraser_row(made_row(3), ("NEG", "POS"))
     assert (one.id, one.label, one.names) == ("doc3", "POS", ("doc3",))
     assert len(one.tokens) == 30 and sum(one.rationale[0]) == 4
     assert one.query == ("Is", "it", "good", "?")
@@ -27,7 +27,7 @@ def test_tokens_are_split_on_the_blank_alone():
         "query": None,
         "classification": None,
     }
-    one = instance_of_eraser(row)
+    one = read_eraser_row(row)
     assert one.id == "7" and one.tokens == ["a\u00a0b", "c", "\u200b", "d"]
     assert one.label is None and one.rationale is None and one.query == ()
     with refused("span-missing", instance="7"):
@@ -37,8 +37,8 @@ def test_tokens_are_split_on_the_blank_alone():
 @pytest.mark.parametrize("value", [2, -2, 1.5, ["POS"]])
 def test_a_label_that_is_none(value):
     with refused("label-unknown", "0 to 1", value, instance="doc1", field="classification"):
-        instance_of_eraser({**made_row(1), "classification": value}, ("NEG", "POS"))
-    assert instance_of_eraser({**made_row(1), "classification": -1}, ("NEG",)).label is None
+        read_eraser_row({**made_row(1), "classification": value}, ("NEG", "POS"))
+    assert read_eraser_row({**made_row(1), "classification": -1}, ("NEG",)).label is None
 
 
 def test_perturbation_rows():
@@ -51,28 +51,28 @@ def test_perturbation_rows():
         "sample_type": "ori",
         "rel_ids": [9],
     }
-    one = instance_of_perturbation(row, ("different", "same"))
+    one = read_perturbation_row(row, ("different", "same"))
     assert one.documents == (("好", "电影"), ("坏",)) and one.names == ("sequence_0", "sequence_1")
     assert one.rationale == ((True, True), (False,)) and one.label == "same" and one.query == ("谁", "？")
 
 
 def test_rows_of_one_text():
     row = {"id": "s1", "tokens": ["a", "b"], "label": 0, "rationale_mask": [True, False]}
-    one = instance_of_tokens(row, ("negative", "positive"))
+    one = read_tokens_row(row, ("negative", "positive"))
     assert one.documents == (("a", "b"),) and one.names == ("s1",) and one.rationale == ((True, False),)
     with refused("length", "2", "1", instance="s1", field="rationale_mask"):
-        instance_of_tokens({**row, "rationale_mask": [True]})
+        read_tokens_row({**row, "rationale_mask": [True]})
 
 
 def test_columns_tell_the_reader():
     import datasets
 
     text, many = datasets.Value("string"), datasets.List(datasets.Value("string"))
-    assert kind_of({"annotation_id": text, "documents": many}) == "eraser"
-    assert kind_of({"id": text, "tokens": datasets.List(many)}) == "perturbation"
-    assert kind_of({"id": text, "tokens": many}) == "tokens"
+    assert find_kind({"annotation_id": text, "documents": many}) == "eraser"
+    assert find_kind({"id": text, "tokens": datasets.List(many)}) == "perturbation"
+    assert find_kind({"id": text, "tokens": many}) == "tokens"
     with refused("key-missing", "annotation_id", "human_rationales", "a, b"):
-        kind_of({"a": text, "b": text})
+        find_kind({"a": text, "b": text})
 
 
 def test_a_split_is_read_as_often_as_asked(hub):
@@ -83,25 +83,25 @@ def test_a_split_is_read_as_often_as_asked(hub):
     assert [one.id for one in split.instances()] == ids
     assert split.fingerprint() == open_split(hub, "movies", "validation").fingerprint()
     assert split.fingerprint(3) != split.fingerprint(4)
-    assert not queries_differ(split)
+    assert not has_different_queries(split)
 
 
 def test_kd_is_the_papers_or_the_datas():
     def split(config, kind, rows):
         return Split(rows, (), kind, None, config)
 
-    assert kd_of(split("movies", "eraser", [])) == 0.1
-    assert kd_of(split("cose_simplified", "eraser", [])) == 0.3
-    assert kd_of(split("senti_ch", "perturbation", [])) == 0.276
+    assert find_kd(split("movies", "eraser", [])) == 0.1
+    assert find_kd(split("cose_simplified", "eraser", [])) == 0.3
+    assert find_kd(split("senti_ch", "perturbation", [])) == 0.276
     rows = [
         {"id": "1", "tokens": ["a", "b"], "rationale_mask": [True, False]},
         {"id": "2", "tokens": [], "rationale_mask": []},
     ]
-    assert kd_of(split("sst", "tokens", rows)) == 0.5
+    assert find_kd(split("sst", "tokens", rows)) == 0.5
     with refused("option-missing", "kd", "'own'"):
-        kd_of(split("own", "eraser", []))
+        find_kd(split("own", "eraser", []))
     with refused("option-missing", "kd", "'own'"):  # a test split whose rationales are kept back
-        kd_of(split("own", "tokens", [{"id": "1", "tokens": ["a", "b"], "rationale_mask": [False, False]}]))
+        find_kd(split("own", "tokens", [{"id": "1", "tokens": ["a", "b"], "rationale_mask": [False, False]}]))
 
 
 D = {"docid": "d", "text": "a b"}
@@ -134,17 +134,17 @@ def span(start, end, docid="d"):
 def test_rows_that_are_none(change, rule, field, mention):
     row = {"annotation_id": 7, "documents": [D], "query": None, "classification": None, **change}
     with refused(rule, mention, field=field, instance=None if field == "annotation_id" else "7"):
-        instance_of_eraser(row)
+        read_eraser_row(row)
 
 
 def test_rows_of_tokens_that_are_none():
     with refused("type", "None", instance="s", field="tokens"):
-        instance_of_tokens({"id": "s", "tokens": ["a", None]})
+        read_tokens_row({"id": "s", "tokens": ["a", None]})
     with refused("type", "None", instance="s", field="tokens"):
-        instance_of_perturbation({"id": "s", "tokens": [["a"], None]})
+        read_perturbation_row({"id": "s", "tokens": [["a"], None]})
     for flags, rule, found in (([1, 0, 1], "length", "3"), ([1, None], "choice", "None"), ("ab", "type", "'ab'")):
         with refused(rule, found, instance="s", field="rationale_mask"):
-            instance_of_tokens({"id": "s", "tokens": ["a", "b"], "rationale_mask": flags})
+            read_tokens_row({"id": "s", "tokens": ["a", "b"], "rationale_mask": flags})
     for gold, rule, field, found in (
         ([[[0, 2]]], "span-bounds", "rationale_ids[0][0]", "2"),
         ([[["0"]]], "span-bounds", "rationale_ids[0][0]", "'0'"),
@@ -153,9 +153,9 @@ def test_rows_of_tokens_that_are_none():
         ({}, "type", "rationale_ids", "{}"),
     ):
         with refused(rule, found, instance="s", field=field):
-            instance_of_perturbation({"id": "s", "tokens": [["a", "b"]], "rationale_ids": gold})
+            read_perturbation_row({"id": "s", "tokens": [["a", "b"]], "rationale_ids": gold})
     with refused("length", "1", "2", instance="s", field="rationale_ids"):
-        instance_of_perturbation({"id": "s", "tokens": [["a"]], "rationale_ids": [[], []]})
+        read_perturbation_row({"id": "s", "tokens": [["a"]], "rationale_ids": [[], []]})
 
 
 def rows_of(*ids, **more):

@@ -12,9 +12,9 @@ pytest.importorskip("sklearn")
 from typer.testing import CliRunner
 
 from eraser_hub.__main__ import _register, app
-from eraser_hub.attribution.costs import inputs_of
-from eraser_hub.attribution.job import Job
-from eraser_hub.attribution.run import explain, explain_runs, seeded_runs
+from eraser_hub.attribution.config import ExplainConfig
+from eraser_hub.attribution.costs import count_inputs
+from eraser_hub.attribution.run import explain, explain_runs, seed_runs
 from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.records.run_record import run_path
 
@@ -27,7 +27,7 @@ OTHERS = {"units": "tokens", "beam": 3, "erase": "mask", "target": "gold"}
 
 @pytest.fixture(scope="module")
 def job(hub, linear):
-    return Job(dataset=str(hub), config="movies", split="val", model=str(linear), limit=6)
+    return ExplainConfig(dataset=str(hub), config="movies", split="val", model=str(linear), limit=6)
 
 
 @pytest.fixture(scope="module")
@@ -58,13 +58,13 @@ def test_bounds_of_another_method_are_those_that_would_be_found(job, bounds, tmp
 
 def test_known_bounds_cost_the_ranking_s_own_curves_alone():
     one = replace(instance("a b c d e f"), sentences=((2, 2, 2),))
-    assert inputs_of(one, SETTINGS, "eraser")["`aopc_bounds`"] == 2**3 + 2 * 3
-    assert inputs_of(replace(one, aopc_bounds=(0.0, 1.0)), SETTINGS, "eraser")["`aopc_bounds`"] == 2 * 3
+    assert count_inputs(one, SETTINGS, "eraser")["`aopc_bounds`"] == 2**3 + 2 * 3
+    assert count_inputs(replace(one, aopc_bounds=(0.0, 1.0)), SETTINGS, "eraser")["`aopc_bounds`"] == 2 * 3
 
 
 def test_draws_search_once(job, tmp_path):
     outs = [tmp_path / f"{draw}.jsonl" for draw in range(3)]
-    first, *others = explain_runs(job, seeded_runs(SETTINGS, outs))
+    first, *others = explain_runs(job, seed_runs(SETTINGS, outs))
     assert all(other.inputs < first.inputs for other in others)
     explain(job, replace(SETTINGS, seed=SETTINGS.seed + 2), tmp_path / "alone.jsonl")
     assert (tmp_path / "alone.jsonl").read_bytes() == outs[2].read_bytes()
@@ -72,7 +72,7 @@ def test_draws_search_once(job, tmp_path):
 
 def test_draws_explain_the_same_sample(job, tmp_path):
     outs = [tmp_path / f"{draw}.jsonl" for draw in range(2)]
-    first, second = explain_runs(replace(job, limit=None, sample=5), seeded_runs(SETTINGS, outs))
+    first, second = explain_runs(replace(job, limit=None, sample=5), seed_runs(SETTINGS, outs))
     ids = [[json.loads(line)["annotation_id"] for line in out.read_text("utf-8").splitlines()] for out in outs]
     assert ids[0] == ids[1] and second.inputs < first.inputs
     alone = tmp_path / "alone.jsonl"

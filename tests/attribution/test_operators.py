@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from eraser_hub.__main__ import _register, app
-from eraser_hub.attribution.job import Job
-from eraser_hub.attribution.outputs import partial_path
+from eraser_hub.attribution.config import ExplainConfig
+from eraser_hub.attribution.outputs import get_partial_path
 from eraser_hub.attribution.run import explain
 from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.records.run_record import run_path
@@ -49,12 +49,12 @@ def masked(tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def job(hub: Path, linear: Path, masked: Path) -> Job:
-    return Job(dataset=str(hub), config="movies", split="val", model=str(linear), infill=str(masked), limit=9)
+def job(hub: Path, linear: Path, masked: Path) -> ExplainConfig:
+    return ExplainConfig(dataset=str(hub), config="movies", split="val", model=str(linear), infill=str(masked), limit=9)
 
 
 @pytest.fixture(scope="module")
-def whole(job: Job, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def whole(job: ExplainConfig, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of an undisturbed run."""
     folder = tmp_path_factory.mktemp("whole")
     lines: list[str] = []
@@ -132,7 +132,7 @@ def test_other_results_are_not_replaced(job, whole, tmp_path):
     run_path(tmp_path / "p.mask.jsonl").write_bytes(run_path(whole / "p.mask.jsonl").read_bytes())
     with refused("file-exists", "force", "seed", "1", "2", file="p.mask.jsonl"):
         explain(job, replace(SETTINGS, seed=2), out)
-    assert not partial_path(out).exists()
+    assert not get_partial_path(out).exists()
 
 
 def test_inputs_are_counted_before_the_run(job, tmp_path):

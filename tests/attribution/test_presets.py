@@ -11,11 +11,11 @@ import pytest
 
 from eraser_hub.attribution import Instance, explain_instances, explain_texts, open_model
 from eraser_hub.attribution.adapter import align_labels
-from eraser_hub.attribution.engine import _shares
-from eraser_hub.attribution.erasure import Erased, occluded, tokens_at, top
-from eraser_hub.attribution.methods.integrated_gradients import points_of
+from eraser_hub.attribution.engine import _normalise_scores
+from eraser_hub.attribution.erasure import Erased, count_tokens_at, draw_occluded_rationale, select_top
+from eraser_hub.attribution.methods.integrated_gradients import make_path_points
 from eraser_hub.attribution.runner import Runner
-from eraser_hub.attribution.settings import GIVEN, SPANS, settings_for
+from eraser_hub.attribution.settings import GIVEN, SPANS, build_settings
 from eraser_hub.metrics.fidelity import normalized_fidelity
 from eraser_hub.papers.presets import PRESETS, load_preset
 
@@ -126,7 +126,7 @@ def test_eraser_s_simple_gradient(number):
     erasable = [score for score, kept in zip(gradient["scores"], case["always_keep"], strict=True) if not kept]
     places = [at for at, kept in enumerate(case["always_keep"]) if not kept]
     for kd in ERASER["kd"]:
-        settings = settings_for("eraser", "", True, kd=kd)
+        settings = build_settings("eraser", "", True, kd=kd)
         assert settings.method == "simple-gradient" and list(settings.bins) == gradient["aopc"]["thresholds"]
         (found,) = explain_instances(model, [one], settings)
         full = found["classification_scores"]
@@ -138,7 +138,7 @@ def test_eraser_s_simple_gradient(number):
         assert scores == pytest.approx(erasable, **EXACT)
         if gradient["tie_at_a_cut"]:  # theirs is numpy's unstable sort
             continue
-        hard = np.asarray(places)[top(np.asarray(scores), kd, "last")]
+        hard = np.asarray(places)[select_top(np.asarray(scores), kd, "last")]
         assert hard.tolist() == gradient[str(kd)]["hard_rationale"]
         for measure in ("sufficiency", "comprehensiveness"):
             key = f"{measure}_classification_scores"
@@ -149,7 +149,7 @@ def test_eraser_s_simple_gradient(number):
 
 def test_the_last_of_equal_scores_wins():
     for case in ERASER["ties"]:
-        hard = top(np.asarray(case["scores"]), case["kd"], load_preset("eraser").choices.ties)
+        hard = select_top(np.asarray(case["scores"]), case["kd"], load_preset("eraser").choices.ties)
         assert hard.tolist() == case["expected"]["hard_rationale"]
 
 
@@ -157,9 +157,9 @@ def test_the_last_of_equal_scores_wins():
 def test_eraser_s_lime(number):
     case = ERASER["lime"]["cases"][number]
     expected, (model, one) = case["expected"], baseline_case(ERASER["cases"][case["case"]])
-    size, settings = one.bounds[-1], settings_for("eraser", "", False, kd=case["kd"])
+    size, settings = one.bounds[-1], build_settings("eraser", "", False, kd=case["kd"])
     assert settings.method == "lime" and settings.lime_samples == 1000
-    assert min(size, 2 * tokens_at(settings.kd, size)) == expected["num_features"]
+    assert min(size, 2 * count_tokens_at(settings.kd, size)) == expected["num_features"]
     kept = np.asarray(ERASER["cases"][case["case"]]["always_keep"])
     flat = np.cumsum(kept == 0) - 1  # the golden file counts separators too
     erased = [Erased(0, np.sort(flat[places]), keep=False) for places in case["dropped"]]
@@ -168,13 +168,13 @@ def test_eraser_s_lime(number):
     weights = np.zeros(len(expected["scores"]))
     for place, weight in case["weights"]:
         weights[place] = weight
-    assert _shares(np.maximum(weights, 0), model.notes).tolist() == pytest.approx(expected["scores"], **EXACT)
+    assert _normalise_scores(np.maximum(weights, 0), model.notes).tolist() == pytest.approx(expected["scores"], **EXACT)
 
 
 @pytest.mark.parametrize("number", [2, 6, 9])
 def test_lime_selects_features_as_the_package_does(number):
     lime_base = pytest.importorskip("lime.lime_base")
-    from eraser_hub.attribution.methods.lime import _lime_weights
+    from eraser_hub.attribution.methods.lime import _fit_weights
 
     random = np.random.default_rng(number)
     present = (random.random((200, 15)) < 0.6).astype(np.float32)
@@ -187,7 +187,7 @@ def test_lime_selects_features_as_the_package_does(number):
     for feature, weight in weights:
         expected[feature] = max(weight, 0)
     # the package solves in float32
-    assert _lime_weights(present, values, number).tolist() == pytest.approx(expected.tolist(), abs=1e-4)
+    assert _fit_weights(present, values, number).tolist() == pytest.approx(expected.tolist(), abs=1e-4)
 
 
 # --- wang2022 ----------------------------------------------------------------------------------------------------
@@ -196,7 +196,7 @@ def test_lime_selects_features_as_the_package_does(number):
 @pytest.mark.parametrize("number", range(len(WANG["cases"])))
 def test_wang_s_rationales_and_what_is_left(number):
     case = WANG["cases"][number]
-    settings = settings_for("wang2022", f"{case['task']}_{case['language']}", False, method=GIVEN)
+    settings = build_settings("wang2022", f"{case['task']}_{case['language']}", False, method=GIVEN)
     assert list(settings.kd_of_sequences or (settings.kd,)) == case["ratios"]
     model = open_model(WordModel(WANG["model"]))
     align_labels(model, ())
@@ -236,7 +236,7 @@ def test_a_word_is_one_feature_of_wang_s_lime():
 
 def test_wang_s_reading_comprehension():
     torch = pytest.importorskip("torch")
-    from eraser_hub.attribution.transformers.gradients import from_question, integrated_gradients
+    from eraser_hub.attribution.transformers.gradients import compute_integrated_gradients, compute_question_attention
 
     facts = WANG["reading_comprehension"]
     weights = {name: torch.tensor(value, dtype=torch.float64) for name, value in facts["model"].items()}
@@ -252,13 +252,15 @@ def test_wang_s_reading_comprehension():
             return ((h @ weights["ws"])[:, start] + (h @ weights["we"])[:, end]) / 2
 
         embedded, from_pads = weights["embedding"][ids][None], weights["embedding"][base][None]
-        scores = integrated_gradients(reader, probability, embedded, case["steps"], 7, (), from_pads)[0].numpy()
+        scores = compute_integrated_gradients(reader, probability, embedded, case["steps"], 7, (), from_pads)[0].numpy()
         e = embedded[0] + position
         heads = [torch.softmax((e @ q) @ (e @ k).T, dim=-1) for q, k in zip(weights["Q"], weights["K"], strict=True)]
         first, last = case["context_positions"]
         passage = np.zeros(len(ids), dtype=bool)
         passage[first:last] = True
-        attention = from_question(torch.stack(heads).mean(dim=0).numpy(), slice(*case["question_positions"]), passage)
+        attention = compute_question_attention(
+            torch.stack(heads).mean(dim=0).numpy(), slice(*case["question_positions"]), passage
+        )
         total = scores[passage].sum()
         integrated = case["expected"]["integrated_gradient"]
         assert total == pytest.approx(integrated["context_sum_before_normalising"], rel=1e-9)
@@ -303,7 +305,7 @@ def test_a_word_s_score_is_the_sum_of_its_pieces(number):
 
 
 def test_the_trapezoid_rule_has_both_ends():
-    points, shares = points_of(5, "trapezoid")
+    points, shares = make_path_points(5, "trapezoid")
     assert points.tolist() == [0, 0.25, 0.5, 0.75, 1] and shares.tolist() == [0.125, 0.25, 0.25, 0.25, 0.125]
 
 
@@ -313,7 +315,7 @@ def test_the_trapezoid_rule_has_both_ends():
 @pytest.mark.parametrize("number", range(len(CARTON["cases"])))
 def test_carton_s_human_rationales(number):
     case = CARTON["cases"][number]
-    settings = settings_for("carton2020", "", False, fidelity_trials=0)
+    settings = build_settings("carton2020", "", False, fidelity_trials=0)
     assert settings.method == SPANS and settings.scores == "human"
     model = open_model(WordModel(CARTON["model"]))
     align_labels(model, ())
@@ -358,12 +360,12 @@ def test_carton_s_curves_by_their_own_draws(number):
                 case["texts"], case["rationales"], marked, sample["rationales"], strict=True
             ):
                 uniform = random.uniform(size=len(numbers))
-                kept = occluded(Drawn(uniform[hard]), hard, 1 - point["rate"], each=True)
+                kept = draw_occluded_rationale(Drawn(uniform[hard]), hard, 1 - point["rate"], each=True)
                 assert kept.tolist() == [at for at, flag in enumerate(mask) if flag == "1"]
                 tokens = tuple(text.split(" ")) if text else ()
                 flags = tuple(at in kept for at in range(len(tokens)))
                 instances.append(Instance(str(len(instances)), (), ("d",), (tokens,), rationale=(flags,)))
-    rows = explain_instances(model, instances, settings_for("carton2020", "", False, fidelity_trials=0))
+    rows = explain_instances(model, instances, build_settings("carton2020", "", False, fidelity_trials=0))
     fields = (
         "classification_scores",
         *(f"{one}_classification_scores" for one in ("sufficiency", "comprehensiveness", "null")),
@@ -393,21 +395,21 @@ def test_each_token_of_carton_s_curves_goes_by_itself():
 
 def test_options_override_a_preset_and_the_signature_says_it():
     assert PRESETS == ("eraser", "wang2022", "carton2020")
-    settings = settings_for("wang2022", "mrc_ch", True, steps=20, kd=0.5)
+    settings = build_settings("wang2022", "mrc_ch", True, steps=20, kd=0.5)
     assert (
         "paper:wang2022|method:integrated-gradients|kd:0.5|" in settings.signature()
         and "steps:20" in settings.signature()
     )
-    assert settings_for("wang2022", "mrc_ch", True).steps == 300
-    lime = settings_for("eraser", "movies", False, bins=(), lime_samples=50).signature()
+    assert build_settings("wang2022", "mrc_ch", True).steps == 300
+    lime = build_settings("eraser", "movies", False, bins=(), lime_samples=50).signature()
     assert "paper:eraser|method:lime" in lime and "lime:N50,K0" in lime and "bins" not in lime and "ties:last" in lime
     assert (
-        settings_for("carton2020", "movies", True, method="random")
+        build_settings("carton2020", "movies", True, method="random")
         .signature()
         .startswith("paper:carton2020|method:random")
     )
     with refused("option-value", "paper", "eraser, wang2022, carton2020", "'lei2016'"):
-        settings_for("lei2016", "", True)
+        build_settings("lei2016", "", True)
     with refused("span-missing", instance="0"):
         explain_texts(CountingModel(), ["a text"], paper="carton2020")
 
@@ -459,7 +461,7 @@ def tokenizer_folder(tokenizer, tmp_path):
 
 @pytest.mark.slow
 def test_a_model_of_carton_s_is_trained_and_explained(hub, tokenizer_folder, tmp_path, monkeypatch):
-    from eraser_hub.attribution.job import Job
+    from eraser_hub.attribution.config import ExplainConfig
     from eraser_hub.attribution.run import explain
 
     from .test_runs import call
@@ -488,9 +490,9 @@ def test_a_model_of_carton_s_is_trained_and_explained(hub, tokenizer_folder, tmp
     ):
         with refused(rule, mention, "`paper` carton2020" if rule != "model" else ""):
             raise call(*words, "--paper", paper, *more, verb="train").exception
-    job = Job(str(hub), "movies", "val", str(tmp_path / "m"), limit=2)
+    job = ExplainConfig(str(hub), "movies", "val", str(tmp_path / "m"), limit=2)
     with refused("unsupported", "`method` coefficients", "LogisticRegression"):
-        explain(job, settings_for("", "", False, method="coefficients"), tmp_path / "c.jsonl")
+        explain(job, build_settings("", "", False, method="coefficients"), tmp_path / "c.jsonl")
 
 
 def test_eraser_s_networks_read_the_document_before_the_query(network, tokenizer):

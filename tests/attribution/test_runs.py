@@ -21,11 +21,11 @@ pytest.importorskip("sklearn")
 from typer.testing import CliRunner
 
 from eraser_hub.attribution.adapters.scikit_learn import load_pipeline, save_pipeline
-from eraser_hub.attribution.dataset import open_split, stratified
+from eraser_hub.attribution.config import ExplainConfig
+from eraser_hub.attribution.dataset import draw_stratified, open_split
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.attribution.job import Job
-from eraser_hub.attribution.outputs import Partial, partial_path
-from eraser_hub.attribution.run import explain, explain_runs, model_digest, seeded_runs
+from eraser_hub.attribution.outputs import PartialResult, get_partial_path
+from eraser_hub.attribution.run import compute_model_digest, explain, explain_runs, seed_runs
 from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.records.errors import BusyError
 from eraser_hub.records.run_record import run_path
@@ -40,15 +40,15 @@ ENVIRONMENT = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "RAY
 
 
 @pytest.fixture
-def job(hub: Path, linear: Path) -> Job:
-    return Job(dataset=str(hub), config="movies", split="val", model=str(linear))
+def job(hub: Path, linear: Path) -> ExplainConfig:
+    return ExplainConfig(dataset=str(hub), config="movies", split="val", model=str(linear))
 
 
 @pytest.fixture(scope="session")
 def whole(hub: Path, linear: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """The bytes of an undisturbed run with SETTINGS."""
     out = tmp_path_factory.mktemp("whole") / "p.jsonl"
-    explain(Job(dataset=str(hub), config="movies", split="val", model=str(linear)), SETTINGS, out)
+    explain(ExplainConfig(dataset=str(hub), config="movies", split="val", model=str(linear)), SETTINGS, out)
     return out.read_bytes()
 
 
@@ -82,7 +82,7 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(job, tmp_path, whole, stopped_a
     out = tmp_path / "p.jsonl"
     with pytest.raises(Stop):
         explain(job, SETTINGS, out, on_progress=stop_after(stopped_after))
-    assert not out.exists() and partial_path(out).exists()
+    assert not out.exists() and get_partial_path(out).exists()
     report = explain(job, SETTINGS, out, resume=True)
     assert report.resumed >= stopped_after and out.read_bytes() == whole
     again = explain(job, SETTINGS, out, resume=True)
@@ -94,15 +94,15 @@ def test_a_cut_line_is_written_again(job, tmp_path, whole, cut):
     out = tmp_path / "p.jsonl"
     with pytest.raises(Stop):
         explain(job, SETTINGS, out, on_progress=stop_after(12))
-    data = partial_path(out).read_bytes()
-    partial_path(out).write_bytes(data[:-cut])
+    data = get_partial_path(out).read_bytes()
+    get_partial_path(out).write_bytes(data[:-cut])
     explain(job, SETTINGS, out, resume=True)
     assert out.read_bytes() == whole
 
 
 def test_a_header_cut_by_a_kill(job, tmp_path, whole):
     out = tmp_path / "p.jsonl"
-    partial_path(out).write_bytes(b'{"settings": {"me')
+    get_partial_path(out).write_bytes(b'{"settings": {"me')
     explain(job, SETTINGS, out, resume=True)
     assert out.read_bytes() == whole
 
@@ -111,12 +111,12 @@ def test_a_stopped_run_is_not_thrown_away(job, tmp_path):
     out = tmp_path / "p.jsonl"
     with pytest.raises(Stop):
         explain(job, SETTINGS, out, on_progress=stop_after(4))
-    before = partial_path(out).read_bytes()
-    with refused("resume", "resume", file=partial_path(out)):
+    before = get_partial_path(out).read_bytes()
+    with refused("resume", "resume", file=get_partial_path(out)):
         explain(job, SETTINGS, out)
     with refused("resume", "resume", "kd", "0.1", "0.2", "seed", "1", "2"):
         explain(job, replace(SETTINGS, kd=0.2, seed=2), out, resume=True)
-    assert partial_path(out).read_bytes() == before
+    assert get_partial_path(out).read_bytes() == before
 
 
 def test_a_run_that_failed_before_its_first_chunk_leaves_nothing(job, tmp_path, whole):
@@ -143,15 +143,15 @@ def test_other_data_or_another_model_is_noticed(job, hub, tmp_path, linear):
 
 def test_someone_elses_file_is_not_touched(job, tmp_path):
     out = tmp_path / "p.jsonl"
-    partial_path(out).write_text("my notes\n")
-    with refused("resume", file=partial_path(out), line=1):
+    get_partial_path(out).write_text("my notes\n")
+    with refused("resume", file=get_partial_path(out), line=1):
         explain(job, SETTINGS, out, resume=True)
-    assert partial_path(out).read_text() == "my notes\n"
+    assert get_partial_path(out).read_text() == "my notes\n"
 
 
 def test_two_runs_do_not_write_into_one_file(job, tmp_path):
     out = tmp_path / "p.jsonl"
-    first = Partial(out, {"settings": {}}, False)
+    first = PartialResult(out, {"settings": {}}, False)
     with pytest.raises(BusyError):
         explain(job, SETTINGS, out, resume=True)
     first.close(remove=True)
@@ -200,7 +200,7 @@ def test_of_several_draws_none_begins_where_one_was_stopped(job, tmp_path):
     with pytest.raises(Stop):
         explain(job, SETTINGS, outs[1], on_progress=stop_after(4))
     with refused("resume", "resume", file="r1.jsonl.partial"):
-        explain_runs(job, seeded_runs(SETTINGS, outs))
+        explain_runs(job, seed_runs(SETTINGS, outs))
     assert not outs[0].exists()
 
 
@@ -222,9 +222,9 @@ def test_labels_in_another_order_are_other_data(job, hub, tmp_path):
 def test_a_single_model_file_is_used_as_its_card_says(job, linear, tmp_path):
     model = tmp_path / "model.skops"
     shutil.copy(linear / "model.skops", model)
-    before = model_digest(str(model))
+    before = compute_model_digest(str(model))
     (tmp_path / "model.json").write_text('{"uses_query": true}')
-    assert model_digest(str(model)) != before
+    assert compute_model_digest(str(model)) != before
 
 
 def test_a_full_disk_is_said_by_file_and_the_run_goes_on_later(job, tmp_path, whole):
@@ -246,7 +246,7 @@ def test_a_full_disk_is_said_by_file_and_the_run_goes_on_later(job, tmp_path, wh
         check=False,
     )
     assert ran.returncode == 1 and ran.stderr.count("Traceback") == 2, ran.stderr  # the error and what it comes from
-    assert ran.stderr.strip().endswith(f"File too large: '{partial_path(out)}'")
+    assert ran.stderr.strip().endswith(f"File too large: '{get_partial_path(out)}'")
     assert [path.name for path in tmp_path.iterdir()] == ["p.jsonl.partial"]
     report = explain(job, SETTINGS, out, resume=True)
     assert 0 < report.resumed < 21 and out.read_bytes() == whole
@@ -256,7 +256,7 @@ def test_a_line_that_no_run_wrote_is_written_again(job, tmp_path, whole):
     out = tmp_path / "p.jsonl"
     with pytest.raises(Stop):
         explain(job, SETTINGS, out, on_progress=stop_after(8))
-    with open(partial_path(out), "ab") as file:
+    with open(get_partial_path(out), "ab") as file:
         file.write(b'{"other": 1}\n')
     assert explain(job, SETTINGS, out, resume=True).resumed >= 8
     assert out.read_bytes() == whole
@@ -480,9 +480,9 @@ def test_an_evaluation_tells_how_long_it_still_takes(hub, linear, monkeypatch):
 @pytest.mark.parametrize("limit", [1, 2, 3, 7, 10, 25])
 def test_a_stratified_draw(limit):
     labels = ["a"] * 13 + ["b"] * 5 + ["c"] * 2
-    places = stratified(labels, limit, seed=3)
+    places = draw_stratified(labels, limit, seed=3)
     counts = {label: sum(labels[place] == label for place in places) for label in "abc"}
-    assert len(places) == min(limit, 20) and places == stratified(labels, limit, seed=3)
+    assert len(places) == min(limit, 20) and places == draw_stratified(labels, limit, seed=3)
     assert limit < 3 or min(counts.values()) >= 1
     assert all(abs(counts[label] - min(limit, 20) * labels.count(label) / 20) < 1 for label in "abc") or limit in (3, 7)
 
@@ -566,7 +566,7 @@ def test_attribution_beats_chance_on_a_linear_model(job, tmp_path):
 # --- kills, and workers ------------------------------------------------------------------------------------------
 
 
-def command(job: Job, out: Path, *more: str) -> list[str]:
+def command(job: ExplainConfig, out: Path, *more: str) -> list[str]:
     return [
         *(sys.executable, "-m", "eraser_hub", "explain"),
         *f"--dataset {job.dataset} --split val --model {job.model} --out {out} --quiet".split(),
@@ -579,7 +579,7 @@ def command(job: Job, out: Path, *more: str) -> list[str]:
 def undisturbed(hub: Path, linear: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """The bytes of a run of its own process that nothing stops."""
     out = tmp_path_factory.mktemp("undisturbed") / "p.jsonl"
-    job = Job(dataset=str(hub), config="movies", split="val", model=str(linear))
+    job = ExplainConfig(dataset=str(hub), config="movies", split="val", model=str(linear))
     subprocess.run(command(job, out), env=ENVIRONMENT, check=True, timeout=300)
     return out.read_bytes()
 
@@ -590,7 +590,7 @@ def test_a_killed_run_goes_on_to_the_same_bytes(job, tmp_path, undisturbed):
     running = subprocess.Popen(command(job, out), env=ENVIRONMENT)
     for _ in range(600):
         if running.poll() is not None or (
-            partial_path(out).exists() and partial_path(out).read_bytes().count(b"\n") >= 3
+            get_partial_path(out).exists() and get_partial_path(out).read_bytes().count(b"\n") >= 3
         ):
             break
         time.sleep(0.05)
@@ -599,7 +599,7 @@ def test_a_killed_run_goes_on_to_the_same_bytes(job, tmp_path, undisturbed):
     assert running.returncode == -signal.SIGKILL, "it ended before it was killed"
     subprocess.run(command(job, out, "--resume"), env=ENVIRONMENT, check=True, timeout=300)
     assert out.read_bytes() == undisturbed
-    assert not partial_path(out).exists()
+    assert not get_partial_path(out).exists()
 
 
 def test_an_interrupted_run_says_how_it_goes_on(hub, linear, tmp_path, monkeypatch):
@@ -614,7 +614,7 @@ def test_an_interrupted_run_says_how_it_goes_on(hub, linear, tmp_path, monkeypat
         patched.setattr(tqdm, "update", interrupt)
         found = call(*options, str(tmp_path / "p.jsonl"))
     assert found.exit_code == 130 and "stopped" in found.stderr and "--resume" in found.stderr
-    assert partial_path(tmp_path / "p.jsonl").exists()
+    assert get_partial_path(tmp_path / "p.jsonl").exists()
     assert call(*options, str(tmp_path / "p.jsonl"), "--resume").exit_code == 0
 
 
@@ -627,7 +627,7 @@ def test_ray_gives_the_same_bytes_though_a_worker_is_killed(job, tmp_path, undis
         command(job, out, "--engine", "ray", "--workers", "2"), env=ENVIRONMENT, stderr=subprocess.PIPE
     )
     killed = 0
-    partial = partial_path(out)
+    partial = get_partial_path(out)
     for _ in range(6000):
         if running.poll() is not None or killed:
             break

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("sklearn")
-from eraser_hub.attribution.dataset import kd_of, open_split
-from eraser_hub.attribution.job import Job
+from eraser_hub.attribution.config import ExplainConfig
+from eraser_hub.attribution.dataset import find_kd, open_split
 from eraser_hub.attribution.run import explain
-from eraser_hub.attribution.settings import ExplainSettings, settings_for
+from eraser_hub.attribution.settings import ExplainSettings, build_settings
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.systems.train_config import TrainConfig
 from eraser_hub.systems.training import train_model
@@ -46,8 +46,8 @@ def explained(
         features=features,
     )
     list(train_model(recipe, model, say=lambda words: None))
-    job = Job(str(built / dataset), config, split, str(model))
-    explain(job, ExplainSettings(kd=kd_of(open_split(job.dataset, config, split)), **more), out)
+    job = ExplainConfig(str(built / dataset), config, split, str(model))
+    explain(job, ExplainSettings(kd=find_kd(open_split(job.dataset, config, split)), **more), out)
     return [json.loads(line) for line in out.read_text("utf-8").splitlines()]
 
 
@@ -72,7 +72,7 @@ def test_one_text_rows_are_explained(built, tmp_path):
 
 
 def test_results_of_pairs_have_no_place_for_some_settings(built, tmp_path):
-    job = Job(str(built / "bilingual_perturbation"), "senti_ch", "test", "unopened")
+    job = ExplainConfig(str(built / "bilingual_perturbation"), "senti_ch", "test", "unopened")
     for more, option in (
         ({"random_draws": 2}, "random_draws"),
         ({"fidelity_trials": 2}, "fidelity_trials"),
@@ -89,8 +89,8 @@ def test_the_rationales_of_pairs_are_erased_as_they_are(built, tmp_path, spaces)
 
     data, human, again = str(built / "bilingual_perturbation"), tmp_path / "human.jsonl", tmp_path / "again.jsonl"
     explained(built, "bilingual_perturbation", "senti_ch", "test", tmp_path / "p.jsonl", train="test", method="random")
-    job = Job(data, "senti_ch", "test", str(tmp_path / "senti_ch-model"), rationales="human")
-    settings = settings_for("carton2020", "senti_ch", False)
+    job = ExplainConfig(data, "senti_ch", "test", str(tmp_path / "senti_ch-model"), rationales="human")
+    settings = build_settings("carton2020", "senti_ch", False)
     assert explain(job, settings, human).signature.startswith(
         "paper:carton2020|rationales:human|erase:remove|seed:1|model:"
     )

@@ -16,7 +16,7 @@ import pytest
 import eraser_hub
 from eraser_hub import api
 from eraser_hub.__main__ import COMMANDS
-from eraser_hub.attribution.job import ExplainArguments, Job
+from eraser_hub.attribution.config import ExplainArguments, ExplainConfig
 from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.records.options import merge_options
 from eraser_hub.scoring.options import CompareArguments
@@ -54,7 +54,7 @@ def test_each_is_public_and_says_what_it_takes_and_returns(name):
 @pytest.mark.parametrize(
     ("function", "declarations", "without"),
     [
-        (eraser_hub.explain, (ExplainArguments, Job, ExplainSettings), {"dataset"}),
+        (eraser_hub.explain, (ExplainArguments, ExplainConfig, ExplainSettings), {"dataset"}),
         (eraser_hub.explain_texts, (ExplainSettings,), set()),
         (eraser_hub.compare, (CompareArguments,), {"predictions"}),
     ],

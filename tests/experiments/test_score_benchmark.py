@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from eraser_hub.attribution.erasure import generator
+from eraser_hub.attribution.erasure import make_generator
 from eraser_hub.experiments import score_benchmark
 from eraser_hub.experiments.planted import (
     CANDIDATES,
@@ -118,7 +118,7 @@ def test_shares_and_verdicts():
 
 def moved(maker, one, draws=5):
     scores = maker(find_deciding_tokens(one), one.label, np.random.default_rng(0))
-    return compute_sensitivity(maker, one, one.label, scores, draws, lambda purpose: generator(1, one.id, purpose))
+    return compute_sensitivity(maker, one, one.label, scores, draws, lambda purpose: make_generator(1, one.id, purpose))
 
 
 def test_a_way_that_marks_what_decides_moves_by_its_noise_alone():

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from eraser_hub.attribution.job import Job
+from eraser_hub.attribution.config import ExplainConfig
 from eraser_hub.attribution.open import open_model
 from eraser_hub.attribution.run import explain
 from eraser_hub.attribution.settings import ExplainSettings
@@ -51,7 +51,7 @@ def test_a_finetuned_model_is_explained(hub, network, tokenizer, tmp_path, train
     assert open_model(tmp_path / "m").query_last == facts.get("query_last", False) == (train_on == "rationale")
     assert json.loads((tmp_path / "m" / "config.json").read_text())["id2label"] == {"0": "NEG", "1": "POS"}
     assert not (tmp_path / "m" / ".training").exists()
-    job = Job(
+    job = ExplainConfig(
         dataset=str(hub), config="movies", split="val", model=str(tmp_path / "m"), limit=4
     )  # the window of the training
     report = explain(job, ExplainSettings(method="attention", bins=()), tmp_path / "p.jsonl")
@@ -122,7 +122,7 @@ def test_multiple_choice_is_trained_and_explained(network, tokenizer, tmp_path, 
     facts = json.loads((tmp_path / "m" / "model.json").read_text())
     assert facts["task"] == "multiple-choice" and facts["label_names"] == ["A", "B", "C"]
     assert json.loads((tmp_path / "m" / "config.json").read_text())["architectures"] == ["BertForMultipleChoice"]
-    job = Job(dataset=str(hub), config="cose", split="train", model=str(tmp_path / "m"), limit=3)
+    job = ExplainConfig(dataset=str(hub), config="cose", split="train", model=str(tmp_path / "m"), limit=3)
     report = explain(job, ExplainSettings(method="integrated-gradients", bins=(), steps=20), tmp_path / "p.jsonl")
     assert report.instances == 3 and any("largest convergence delta" in line for line in report.lines())
 

@@ -19,15 +19,15 @@ from eraser_hub.records.errors import DataError
 
 from ..adapter import Notes
 from ..instances import Instance
-from ..methods.integrated_gradients import points_of
+from ..methods.integrated_gradients import make_path_points
 
 
 class LinearPipeline(Protocol):
-    """What the scores need of an adapter around a vectoriser and a linear classifier.
+    """An adapter around a vectoriser and a linear classifier, as the scores need it.
 
     Attributes:
         steps: the pipeline's steps: a fitted vectoriser first, an estimator with coefficients last.
-        joiner: what stands between tokens.
+        joiner: text between tokens.
     """
 
     steps: list[Any]
@@ -37,11 +37,13 @@ class LinearPipeline(Protocol):
     notes: Notes
 
 
-def occurrences(vectoriser: Any, tokens: Sequence[str], joiner: str) -> Iterator[tuple[int, Sequence[int]]]:
-    """Each counted feature of the text with the token positions it covers.
+def find_occurrences(vectoriser: Any, tokens: Sequence[str], joiner: str) -> Iterator[tuple[int, Sequence[int]]]:
+    """Yield each counted feature of the text with the token positions that it covers.
 
     Args:
         vectoriser: a fitted CountVectorizer or TfidfVectorizer with analyzer ``word`` (split on blanks) or ``char``.
+        tokens: tokens of the text.
+        joiner: text between tokens.
 
     Raises:
         DataError: another analyzer, whose features cannot be traced to tokens.
@@ -77,8 +79,8 @@ def occurrences(vectoriser: Any, tokens: Sequence[str], joiner: str) -> Iterator
                 yield feature, places[start : start + size]
 
 
-def weights_of(model: LinearPipeline, column: int) -> NDArray[np.float64]:
-    """w_c for an output column; a binary model keeps one row of coefficients, for its second class."""
+def get_weights(model: LinearPipeline, column: int) -> NDArray[np.float64]:
+    """Return w_c of an output column; a binary model has one row of coefficients, for its second class."""
     coefficients = np.asarray(model.steps[-1].coef_, dtype=np.float64)
     row: NDArray[np.float64] = coefficients[0 if len(coefficients) == 1 else column]
     return -row if len(coefficients) == 1 and column != 1 else row
@@ -99,17 +101,17 @@ def token_scores(
     query = list(instance.query) if model.uses_query else []
     tokens = [*query, *instance.tokens]
     row, scores = model.steps[0].transform([model.joiner.join(tokens)]), np.zeros(len(tokens))
-    features = list(occurrences(model.steps[0], tokens, model.joiner))
+    features = list(find_occurrences(model.steps[0], tokens, model.joiner))
     change = None
     if method == "coefficients":
         for step in model.steps[1:-1]:
             row = step.transform(row)
-        weights, row = weights_of(model, column), row.tocsr()
+        weights, row = get_weights(model, column), row.tocsr()
         value = dict(zip(row.indices.tolist(), row.data.tolist(), strict=True))
         counts = Counter(feature for feature, _ in features)
         gains = {feature: weights[feature] * value.get(feature, 0.0) / count for feature, count in counts.items()}
     else:
-        slopes, change = slopes_of(model, row, column, method, steps)
+        slopes, change = compute_slopes(model, row, column, method, steps)
         gains = {feature: float(slopes[feature]) for feature, _ in features}
     for feature, places in features:
         for place in places:
@@ -120,12 +122,12 @@ def token_scores(
     return np.abs(scores) if method == "gradient" else scores
 
 
-def slopes_of(
+def compute_slopes(
     model: LinearPipeline, row: Any, column: int, method: str, steps: int
 ) -> tuple[NDArray[np.float64], float | None]:
     """Return d p_c / d x_f of each feature, averaged over the path for integrated gradients, and p's change on it."""
     estimator = model.steps[-1]
-    weights = np.stack([weights_of(model, c) for c in range(len(estimator.classes_))])
+    weights = np.stack([get_weights(model, c) for c in range(len(estimator.classes_))])
     raw = np.asarray(estimator.decision_function(row), dtype=np.float64).reshape(-1)
     bias = np.asarray(estimator.intercept_, dtype=np.float64).reshape(-1)
     if len(raw) == 1:  # one logit z for two classes: probabilities sigmoid(-z), sigmoid(z) = softmax(0, z)
@@ -138,7 +140,7 @@ def slopes_of(
         return np.asarray(exp / exp.sum(axis=1, keepdims=True))
 
     integrated = method == "integrated-gradients"
-    at, shares = points_of(steps, model.choices.integral) if integrated else (np.ones(1), np.ones(1))
+    at, shares = make_path_points(steps, model.choices.integral) if integrated else (np.ones(1), np.ones(1))
     p = probabilities(at)
     # d p_c / d z_j = p_c ([c = j] - p_j)
     slopes = shares @ (p[:, [column]] * ((np.arange(p.shape[1]) == column) - p)) @ weights

@@ -20,7 +20,7 @@ from ..open import Opener, Opening
 
 @dataclass(slots=True)
 class CutTokens(Encoded):
-    """An instance as a list of tokens, and what stands for an erased one."""
+    """An instance as a list of tokens, with the substitutes of erased ones."""
 
     instance: Instance
     tokens: list[str]
@@ -29,6 +29,7 @@ class CutTokens(Encoded):
     pad_token: str | None
 
     def view(self, kept: NDArray[np.bool_], erase: str) -> View:
+        """Return the input with the tokens that are not kept erased."""
         tokens = erase_tokens(self.tokens, kept, erase, self.mask_token, self.pad_token)
         key = hashlib.blake2b("\x1f".join(tokens).encode("utf-8", "surrogatepass"), digest_size=16)
         key.update(b"\x1d" + "\x1f".join(self.query).encode("utf-8", "surrogatepass") + bytes(min(len(tokens), 1)))
@@ -38,13 +39,13 @@ class CutTokens(Encoded):
 def erase_tokens(
     tokens: Sequence[str], kept: NDArray[np.bool_], erase: str, mask: str | None, pad: str | None
 ) -> list[str]:
-    """Tokens with those not kept removed, or replaced by the mask or padding token."""
+    """Remove the tokens that are not kept, or replace them by the mask or padding token."""
     if erase == "remove":
         return [token for token, stays in zip(tokens, kept, strict=True) if stays]
     substitute = mask if erase == "mask" else pad
     if substitute is None:
-        words = f"`erase` {erase}: the model has no {erase} token; use `erase` remove"
-        raise DataError(words, rule="unsupported")
+        message = f"`erase` {erase}: the model has no {erase} token; use `erase` remove"
+        raise DataError(message, rule="unsupported")
     return [token if stays else substitute for token, stays in zip(tokens, kept, strict=True)]
 
 
@@ -59,28 +60,30 @@ class PlainModel(Adapter):
     def __init__(self, model: ProbabilityModel, *, uses_query: bool = False) -> None:
         super().__init__()
         if not callable(getattr(model, "predict_proba", None)):
-            words = f"expected a model with predict_proba(token lists), found {type(model).__name__}"
-            raise DataError(words, rule="model")
+            message = f"expected a model with predict_proba(token lists), found {type(model).__name__}"
+            raise DataError(message, rule="model")
         self.model, self.uses_query = model, uses_query
         self.description = type(model).__name__
         names: Any = getattr(model, "label_names", None)
         names = getattr(model, "classes_", ()) if names is None else names
         if callable(names) or isinstance(names, str):
-            words = f"{self.description}.label_names: expected a list of names, found {show(names)}"
-            raise DataError(words, rule="model")
+            message = f"{self.description}.label_names: expected a list of names, found {show(names)}"
+            raise DataError(message, rule="model")
         self.label_names = tuple(map(str, names))
         self._separate = "queries" in inspect.signature(model.predict_proba).parameters
 
     def encode(self, instance: Instance) -> Encoded:
+        """Cut the instance into the units that the model reads."""
         query = list(instance.query) if self.uses_query else []
         mask, pad = getattr(self.model, "mask_token", None), getattr(self.model, "pad_token", None)
         return CutTokens(instance, instance.tokens, query, mask, pad)
 
     def forward(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
+        """Return the probabilities of a batch."""
         if self._separate:
-            asked: Any = self.model  # whose second parameter the protocol does not name
+            model: Any = self.model  # whose second parameter the protocol does not name
             texts, queries = ([list(view.data[part]) for view, _ in units] for part in (0, 1))
-            separate: NDArray[np.float64] = asked.predict_proba(texts, queries=queries)
+            separate: NDArray[np.float64] = model.predict_proba(texts, queries=queries)
             return separate
         return self.model.predict_proba([view.data[1] + view.data[0] for view, _ in units])
 
@@ -92,8 +95,10 @@ class PlainOpener(Opener):
 
     @classmethod
     def opens(cls, opening: Opening) -> bool:
+        """Return True if the model is of this kind."""
         return opening.path is None
 
     @classmethod
     def open(cls, opening: Opening) -> Adapter:
+        """Return the model behind the one interface."""
         return PlainModel(opening.model, uses_query=bool(opening.uses_query))

@@ -49,13 +49,13 @@ class Subwords:
     longest: int
 
     def __call__(self, texts: Sequence[str]) -> list[str]:
-        """Each text's sub-words, a blank between; the padding is a word like any other."""
+        """Return each text's sub-words, joined by blanks; padding is a word like any other."""
         rows = self.tokenizer(list(texts), padding="max_length", truncation=True, max_length=self.longest)["input_ids"]
         return [" ".join(self.tokenizer.convert_ids_to_tokens(row)) for row in rows]
 
 
-def subwords_of(tokenizer: str | Path, longest: int) -> Subwords:
-    """Sub-words by the tokenizer of a folder or Hub id.
+def open_subwords(tokenizer: str | Path, longest: int) -> Subwords:
+    """Open the tokenizer of a folder or Hub id.
 
     Raises:
         DataError: it cannot be opened; ``transformers`` is missing.
@@ -66,8 +66,8 @@ def subwords_of(tokenizer: str | Path, longest: int) -> Subwords:
     try:
         return Subwords(transformers.AutoTokenizer.from_pretrained(tokenizer, trust_remote_code=False), longest)
     except Exception as error:  # transformers raises many kinds; its first line names what is missing
-        words = f"cannot open the tokenizer: {get_first_line(error)}; without a network name a folder"
-        raise DataError(words, argument="tokenizer", rule="model", file=tokenizer) from error
+        message = f"cannot open the tokenizer: {get_first_line(error)}; without a network name a folder"
+        raise DataError(message, argument="tokenizer", rule="model", file=tokenizer) from error
 
 
 def load_pipeline(path: Path, trust_pickle: bool = False) -> Any:
@@ -96,8 +96,8 @@ def load_pipeline(path: Path, trust_pickle: bool = False) -> Any:
         except DataError:
             raise
         except Exception as error:  # skops raises many kinds on a broken file
-            words = f"not a readable skops file: {get_first_line(error)}"
-            raise DataError(words, rule="file-unreadable", file=path) from error
+            message = f"not a readable skops file: {get_first_line(error)}"
+            raise DataError(message, rule="file-unreadable", file=path) from error
     elif path.suffix in (".joblib", ".pkl", ".pickle"):
         if not trust_pickle:
             raise DataError(
@@ -115,9 +115,9 @@ def load_pipeline(path: Path, trust_pickle: bool = False) -> Any:
     else:
         raise DataError("expected a model file ending in .skops, .joblib or .pkl", rule="file-name", file=path)
     if not hasattr(model, "predict_proba"):
-        words = f"expected a classifier with predict_proba, found {type(model).__name__}"
-        raise DataError(words, rule="model", file=path)
-    for tree in trees_of(model):
+        message = f"expected a classifier with predict_proba, found {type(model).__name__}"
+        raise DataError(message, rule="model", file=path)
+    for tree in find_trees(model):
         check_tree(tree, path)
     return model
 
@@ -144,8 +144,8 @@ def save_pipeline(model: Any, path: Path) -> None:
             after.writestr(ZipInfo(member), content)
 
 
-def trees_of(model: Any) -> Iterator[Any]:
-    """The node arrays of every decision tree in a pipeline."""
+def find_trees(model: Any) -> Iterator[Any]:
+    """Yield the node arrays of every decision tree in a pipeline."""
     for step in [model, *(step for _, step in getattr(model, "steps", []))]:
         for estimator in [step, *np.ravel(getattr(step, "estimators_", []))]:
             tree = getattr(estimator, "tree_", None)
@@ -164,12 +164,12 @@ def check_tree(tree: Any, path: Path) -> None:
         and bool(np.all((feature[inner] >= 0) & (feature[inner] < tree.n_features)))
     )
     if not good:
-        words = "a decision tree's nodes point outside the tree: the file is broken or made to crash"
-        raise DataError(words, rule="model", file=path)
+        message = "a decision tree's nodes point outside the tree: the file is broken or made to crash"
+        raise DataError(message, rule="model", file=path)
 
 
-def wants_strings(model: Any) -> bool:
-    """Whether an object of scikit-learn's (or with its interface) predicts on strings alone, not on token lists."""
+def predicts_on_strings(model: Any) -> bool:
+    """Return True for a scikit-learn classifier that predicts on strings and not on token lists."""
     if not (callable(getattr(model, "get_params", None)) and hasattr(model, "classes_")):
         return False
     for example in (["a", "b"], "a b"):
@@ -237,6 +237,7 @@ class PipelineModel(Adapter):
             self.vocabulary = vectoriser.vocabulary_
 
     def encode(self, instance: Instance) -> Encoded:
+        """Cut the instance into the units that the model reads."""
         query = list(instance.query) if self.uses_query else []
         if self.vocabulary is None:
             return CutTokens(instance, instance.tokens, query, MASK, PAD)
@@ -251,11 +252,12 @@ class PipelineModel(Adapter):
         return np.asarray([vocabulary.get(token.lower() if lower else token, -1) for token in tokens], dtype=np.int32)
 
     def rows_for(self, size: int, batch_size: int) -> int:
+        """Return the number of units in a batch."""
         # strings and counts are small: what bounds a batch is the number of words in it
         return max(batch_size, min(4096, 1_000_000 // max(size, 1)))
 
     def matrix(self, bags: Sequence[NDArray[np.int32]]) -> Any:
-        """Counts of word ids as the vectoriser makes them, a sparse matrix of shape (len(bags), words)."""
+        """Count word ids as the vectoriser does, a sparse matrix of shape (len(bags), words)."""
         from scipy.sparse import csr_matrix
 
         offsets = np.concatenate([[0], np.cumsum([len(bag) for bag in bags])])
@@ -269,6 +271,7 @@ class PipelineModel(Adapter):
         return counts
 
     def forward(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
+        """Return the probabilities of a batch."""
         if self.vocabulary is None:
             texts = [self.joiner.join([*view.data[1], *view.data[0]]) for view, _ in units]
             return np.asarray(self.pipeline.predict_proba(texts if self.subwords is None else self.subwords(texts)))
@@ -279,6 +282,7 @@ class PipelineModel(Adapter):
 
     @property
     def provides(self) -> frozenset[str]:  # type: ignore[override]  # the pipeline's steps decide
+        """Capabilities that methods may ask of the model."""
         counts, estimator = self.steps[0], self.steps[-1]
         # features of sub-words are no words' or characters', to which coefficients could be traced
         linear = self.subwords is None and hasattr(estimator, "coef_") and hasattr(counts, "vocabulary_")
@@ -290,6 +294,7 @@ class PipelineModel(Adapter):
     def scores(
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
     ) -> list[NDArray[np.float64]]:
+        """Compute token scores by a method that looks inside the model."""
         from ._linear import token_scores
 
         pairs = zip(encoded, targets, strict=True)
@@ -301,22 +306,25 @@ class PipelineOpener(Opener):
 
     @classmethod
     def opens(cls, opening: Opening) -> bool:
+        """Return True if the model is of this kind."""
         if opening.path is None:
-            return wants_strings(opening.model)
+            return predicts_on_strings(opening.model)
         return "network" not in opening.facts and ((opening.path / FILE).is_file() or opening.path.is_file())
 
     @classmethod
     def open(cls, opening: Opening) -> Adapter:
+        """Return the model behind the one interface."""
         asks, facts = bool(opening.uses_query), opening.facts
         if opening.path is None:
             return PipelineModel(opening.model, uses_query=asks)
         need("sklearn", "skops")
         longest, file = facts.get("longest"), opening.path / FILE
         file = file if file.is_file() else opening.path
-        subwords = None if longest is None else subwords_of(file.parent / TOKENIZER, longest)
+        subwords = None if longest is None else open_subwords(file.parent / TOKENIZER, longest)
         pipeline = load_pipeline(file, opening.trust_pickle)
         return PipelineModel(pipeline, uses_query=asks, joiner=facts.get("joiner", " "), subwords=subwords)
 
     @classmethod
     def embeds(cls, opening: Opening) -> bool:
+        """Return False: a pipeline has no embeddings of tokens."""
         return False

@@ -6,7 +6,7 @@ from eraser_hub.records.errors import DataError
 from eraser_hub.records.extras import need
 
 from ..adapter import Adapter
-from ..open import Opener, Opening, looks_like_a_path
+from ..open import Opener, Opening, is_path_like
 from ..transformers.multiple_choice import ChoiceModel
 from ..transformers.question_answering import AnswerModel
 from ..transformers.sequence_model import SequenceModel
@@ -27,20 +27,22 @@ class TransformerOpener(Opener):
 
     @classmethod
     def opens(cls, opening: Opening) -> bool:
+        """Return True if the model is of this kind."""
         return opening.path is not None
 
     @classmethod
     def open(cls, opening: Opening) -> Adapter:
+        """Return the model behind the one interface."""
         path, facts, name = opening.path, opening.facts, str(opening.model)
         if path is not None and path.is_dir() and not (path / "config.json").is_file():
-            words = "expected model.skops (eraser-hub train) or config.json (transformers), found neither"
-            raise DataError(words, rule="file-missing", file=path)
-        if path is not None and not path.is_dir() and looks_like_a_path(name):
+            message = "expected model.skops (eraser-hub train) or config.json (transformers), found neither"
+            raise DataError(message, rule="file-missing", file=path)
+        if path is not None and not path.is_dir() and is_path_like(name):
             raise DataError("no such model file or folder", rule="file-missing", file=path)
         need("torch", "transformers")
         endings = [ending for ending, (task, _) in TASKS.items() if opening.task in ("auto", task)]
 
-        def class_of(architecture: str) -> str:
+        def find_class(architecture: str) -> str:
             ending = next((one for one in endings if opening.task != "auto" or architecture.endswith(one)), "")
             if not ending:
                 raise DataError(
@@ -50,8 +52,8 @@ class TransformerOpener(Opener):
                 )
             return f"AutoModel{ending}"
 
-        network, tokenizer, description = open_network(name, opening.trust_remote_code, class_of)
-        _, adapter = TASKS[class_of(description.split()[0]).removeprefix("AutoModel")]
+        network, tokenizer, description = open_network(name, opening.trust_remote_code, find_class)
+        _, adapter = TASKS[find_class(description.split()[0]).removeprefix("AutoModel")]
         return adapter(
             network,
             tokenizer,

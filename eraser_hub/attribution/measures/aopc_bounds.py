@@ -1,4 +1,4 @@
-"""Normalised AOPC: where an order of erasure lies between the least and the greatest AOPC of all orders.
+"""Normalised AOPC: the place of an order of erasure between the least and the greatest AOPC of all orders.
 
 Units are erased one by one. The k-th point of an order's curve is ``p(full) - p(without its first k)``, its AOPC the
 mean of the points k = 1..n. Highest score first this is comprehensiveness (high is good), lowest first sufficiency (low
@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from eraser_hub.metrics.erasure import SAME_BOUNDS
 from eraser_hub.schema.instance import AOPC_BOUNDS
 
-from ..chunk import EXACT_UNITS, Chunk, Search, Sets, all_sets
-from ..erasure import ranking
+from ..chunk import EXACT_UNITS, Chunk, Coalitions, CoalitionSearch, enumerate_coalitions
+from ..erasure import rank_tokens
 from ..instances import Instance
 from ..measure import Fields, Measure
 
@@ -30,26 +30,30 @@ class AopcBounds(Measure):
     """The least and the greatest AOPC of all orders of erasure, for normalised AOPC (NAOPC), and the ranking's own."""
 
     source = "Edin et al. 2025"
-    asked, reads, fields = "aopc_bounds", ("units", "beam"), (AOPC_BOUNDS,)
-    said = "aopc-bounds:beam{0.beam}"
+    enabled_by, reads, fields = "aopc_bounds", ("units", "beam"), (AOPC_BOUNDS,)
+    signature_format = "aopc-bounds:beam{0.beam}"
 
     def measure(self, chunk: Chunk) -> Fields:
         """Return the AOPC of each ranking, and the least and the greatest of all orders."""
         width, ties = chunk.settings.beam, chunk.settings.choices.ties
         fields: Fields = []
         both = zip(
-            chunk.play(lambda game, _, one: bounds(game.size, game.full, width, one.aopc_bounds)),
-            chunk.play(lambda game, scores, _: aopc_of_ranking(ranking(scores, ties), game.full)),
+            chunk.evaluate_coalitions(
+                lambda text_units, _, one: compute_bounds(text_units.size, text_units.full, width, one.aopc_bounds)
+            ),
+            chunk.evaluate_coalitions(
+                lambda text_units, scores, _: compute_ranking_aopc(rank_tokens(scores, ties), text_units.full)
+            ),
             strict=True,
         )
-        for (game, (lower, upper)), (_, (high, low)) in both:
+        for (text_units, (lower, upper)), (_, (high, low)) in both:
             if upper - lower <= SAME_BOUNDS:
                 chunk.model.notes.count(NO_SPAN)
-            exact = game.size <= EXACT_UNITS
-            of_order = {"lower": lower, "upper": upper, "comprehensiveness": high}
+            exact = text_units.size <= EXACT_UNITS
+            forward = {"lower": lower, "upper": upper, "comprehensiveness": high}
             reverse = {"sufficiency_lower": lower, "sufficiency_upper": upper, "sufficiency": low}
             search = {"method": "exact" if exact else "beam", "beam": 0 if exact else width}
-            fields.append({AOPC_BOUNDS: {**of_order, **reverse, **search}})
+            fields.append({AOPC_BOUNDS: {**forward, **reverse, **search}})
         return fields
 
     @classmethod
@@ -67,22 +71,24 @@ class Bounds(NamedTuple):
     upper: float
 
 
-def bounds(size: int, full: float, width: int, known: tuple[float, float] | None = None) -> Search[Bounds]:
+def compute_bounds(
+    size: int, full: float, width: int, known: tuple[float, float] | None = None
+) -> CoalitionSearch[Bounds]:
     """Return both bounds: as another run has found them, exactly of few units, by a beam of more."""
     if known is not None:
         yield from ()
         return Bounds(*known)
-    return (yield from exact_bounds(size, full) if size <= EXACT_UNITS else beam_bounds(size, full, width))
+    return (yield from compute_exact_bounds(size, full) if size <= EXACT_UNITS else search_bounds(size, full, width))
 
 
-def exact_bounds(size: int, full: float) -> Search[Bounds]:
-    """Both bounds over all orders of ``size`` units, by dynamic programming over sets."""
+def compute_exact_bounds(size: int, full: float) -> CoalitionSearch[Bounds]:
+    """Compute both bounds over all orders of ``size`` units, by dynamic programming over sets."""
     if not size:
         return Bounds(0.0, 0.0)
-    stands = all_sets(size)
-    worths = yield stands
-    drops = full - worths[::-1]  # of set number s erased: all others stand
-    counts = stands.sum(axis=1)
+    coalitions = enumerate_coalitions(size)
+    coalition_values = yield coalitions
+    drops = full - coalition_values[::-1]  # of set number s erased: all others stand
+    counts = coalitions.sum(axis=1)
     least, most = np.zeros(len(drops)), np.zeros(len(drops))
     for count in range(1, size + 1):
         sets = np.flatnonzero(counts == count)
@@ -94,10 +100,15 @@ def exact_bounds(size: int, full: float) -> Search[Bounds]:
     return Bounds(float(least[-1]) / size, float(most[-1]) / size)
 
 
-def beam_bound(size: int, full: float, width: int, greatest: bool, duplicates: bool = False) -> Search[float]:
-    """One bound by a beam of ``width`` partial orders, at most n + width n (n - 1) / 2 inputs.
+def search_bound(
+    size: int, full: float, width: int, greatest: bool, duplicates: bool = False
+) -> CoalitionSearch[float]:
+    """Search one bound by a beam of ``width`` partial orders, at most n + width n (n - 1) / 2 inputs.
 
     Args:
+        size: number of units.
+        full: value of the coalition of all units.
+        width: number of partial orders that are kept.
         greatest: the greatest AOPC; else the least.
         duplicates: partial orders of the same set may fill the beam, as in the authors' package; without, each set is
             held once, by its best order, and the bounds are at least as far apart in practice.
@@ -109,37 +120,37 @@ def beam_bound(size: int, full: float, width: int, greatest: bool, duplicates: b
         parent, unit = np.nonzero(~erased)
         candidates = erased[parent]
         candidates[np.arange(len(unit)), unit] = True
-        worths = yield ~candidates
-        totals = sums[parent] + full - worths
+        coalition_values = yield ~candidates
+        totals = sums[parent] + full - coalition_values
         order = np.argsort(-sign * totals, kind="stable")
         if not duplicates:
-            order = order[_first_of_each(candidates[order])]
+            order = order[_find_first_of_each(candidates[order])]
         order = order[:width]
         erased, sums = candidates[order], totals[order]
     return float(sums[0]) / size if size else 0.0
 
 
-def beam_bounds(size: int, full: float, width: int) -> Search[Bounds]:
-    """Both bounds by a beam, one after the other; they begin with the same inputs."""
-    lower = yield from beam_bound(size, full, width, greatest=False)
-    upper = yield from beam_bound(size, full, width, greatest=True)
+def search_bounds(size: int, full: float, width: int) -> CoalitionSearch[Bounds]:
+    """Search both bounds by a beam, one after the other; they begin with the same inputs."""
+    lower = yield from search_bound(size, full, width, greatest=False)
+    upper = yield from search_bound(size, full, width, greatest=True)
     return Bounds(lower, upper)
 
 
-def _first_of_each(sets: Sets) -> NDArray[np.int64]:
-    """Places of the first of equal rows, ascending."""
+def _find_first_of_each(sets: Coalitions) -> NDArray[np.int64]:
+    """Return places of the first of equal rows, ascending."""
     packed = np.packbits(sets, axis=1)
     rows = np.ascontiguousarray(packed).view(np.dtype((np.void, packed.shape[1]))).ravel()
     return np.sort(np.unique(rows, return_index=True)[1])
 
 
-def aopc_of_ranking(ranking: NDArray[np.int64], full: float) -> Search[tuple[float, float]]:
-    """Comprehensiveness and sufficiency of a ranking of the units, best first: the AOPC of it and of its reverse."""
+def compute_ranking_aopc(ranking: NDArray[np.int64], full: float) -> CoalitionSearch[tuple[float, float]]:
+    """Compute comprehensiveness and sufficiency of a ranking of the units: the AOPC of it and of its reverse."""
     size = len(ranking)
     if not size:
         return 0.0, 0.0
     first = np.argsort(ranking, kind="stable") >= np.arange(1, size + 1)[:, None]  # row k: the top k + 1 are gone
     last = np.argsort(ranking[::-1], kind="stable") >= np.arange(1, size + 1)[:, None]
-    worths = yield np.concatenate([first, last])
-    drops = full - worths
+    coalition_values = yield np.concatenate([first, last])
+    drops = full - coalition_values
     return float(drops[:size].mean()), float(drops[size:].mean())

@@ -1,4 +1,4 @@
-"""How far erased inputs lie from the texts that the model was trained on, and how unsure the model is of them."""
+"""Distance of erased inputs from the training data (out of distribution), and entropy of the predictions."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from eraser_hub.schema.instance import DISTANCES, ENTROPIES
 
 from ..adapter import Adapter, Notes
 from ..chunk import Chunk
+from ..config import ExplainConfig
 from ..dataset import Split, open_split
 from ..erasure import full, only, without
-from ..instances import Instance, chunks_of
-from ..job import Job
+from ..instances import Instance, split_into_chunks
 from ..measure import Fields, Measure
 from ..runner import Runner
 
@@ -26,30 +26,30 @@ Matrix = NDArray[np.float64]
 RIDGE = 1e-3  # of the mean variance, added to every direction: texts may be fewer than directions
 
 
-class Distances(Measure):
+class OodDistances(Measure):
     """Mahalanobis distances of the whole and the erased inputs' states from training texts', and entropies."""
 
     source = "Lee et al. 2018; Hase, Xie and Bansal 2021"
     default = 200
-    asked, fields = "distribution_texts", (*DISTANCES, *ENTROPIES)
-    said = "distribution:{0.distribution_texts}"
-    ranks = by_units = False
+    enabled_by, fields = "distribution_texts", (*DISTANCES, *ENTROPIES)
+    signature_format = "distribution:{0.distribution_texts}"
+    ranks = erases_units = False
     gaussian: Gaussian | None = None
 
-    def prepare(self, model: Adapter, job: Job, settings: Any) -> str:
-        """Fit the distribution of the model's states; say where it has none.
+    def prepare(self, model: Adapter, config: ExplainConfig, settings: Any) -> str:
+        """Fit the distribution of the model's states; return a note if it has none.
 
         Raises:
             DataError: no such split, or fewer than two texts.
         """
-        self.gaussian = fitted_on(model, training_texts(job, settings), settings.batch_size)
+        self.gaussian = fit_to_texts(model, draw_training_texts(config, settings), settings.batch_size)
         no_state = f"`distribution_texts`: {model.description} has no pooled state: entropies alone, no distances"
         return no_state if self.gaussian is None else ""
 
     def measure(self, chunk: Chunk) -> Fields:
         """Return the entropies of each instance's three inputs, and where there are states their distances."""
         pairs = zip(chunk.full, chunk.erased, strict=True)
-        rows = [entropies(np.vstack([whole, part[:2]])).tolist() for whole, part in pairs]
+        rows = [compute_entropies(np.vstack([whole, part[:2]])).tolist() for whole, part in pairs]
         fields: Fields = [dict(zip(ENTROPIES, row, strict=True)) for row in rows]
         if self.gaussian is None:
             return fields
@@ -71,31 +71,31 @@ class Distances(Measure):
         return 2
 
 
-def training_texts(job: Job, settings: Any) -> Split:
+def draw_training_texts(config: ExplainConfig, settings: Any) -> Split:
     """Return texts of the split that the model was trained on, drawn by seed with each label's share.
 
     Raises:
         DataError: no such split, or fewer than two texts.
     """
-    rows = open_split(job.dataset, job.config, job.distribution_split)
+    rows = open_split(config.dataset, config.config, config.distribution_split)
     sample = rows.sample(settings.distribution_texts, settings.seed)
     if sum(1 for _ in islice(sample.instances(), 2)) < 2:
-        words = f"expected two texts or more in split {job.distribution_split}, found fewer"
-        raise DataError(words, rule="empty", file=job.dataset, argument="distribution_texts")
+        message = f"expected two texts or more in split {config.distribution_split}, found fewer"
+        raise DataError(message, rule="empty", file=config.dataset, argument="distribution_texts")
     return sample
 
 
-def fitted_on(model: Adapter, sample: Split, batch_size: int) -> Gaussian | None:
-    """The distribution of the model's pooled states on these texts; None for a model that has none."""
+def fit_to_texts(model: Adapter, sample: Split, batch_size: int) -> Gaussian | None:
+    """Fit the distribution of the model's pooled states on these texts; None for a model without states."""
     if not model.has_states:
         return None
-    notes, model.notes = model.notes, Notes()  # what is told of texts counts those that are explained
+    notes, model.notes = model.notes, Notes()  # notes count the explained texts alone
     runner, rows = Runner(model, "remove", batch_size), list[NDArray[np.float64]]()
-    for _, chunk in chunks_of(sample.instances(), CHUNK):
+    for _, chunk in split_into_chunks(sample.instances(), CHUNK):
         encoded = [model.encode(model.seen(one)) for one in chunk]
         rows.append(runner.states(encoded, [full(number) for number in range(len(chunk))]))
     model.notes = notes
-    return fitted(np.concatenate(rows))
+    return fit_gaussian(np.concatenate(rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class Gaussian:
     factor: Matrix
 
     def distances(self, states: Matrix) -> Matrix:
-        """Mahalanobis distances ``sqrt((z - mean)' covariance^-1 (z - mean))``, float64 (n,): Lee et al. (2018).
+        """Compute Mahalanobis distances ``sqrt((z - mean)' covariance^-1 (z - mean))``, float64 (n,).
 
         Near sqrt(width) for a state like those that it was fitted on.
         """
@@ -119,8 +119,8 @@ class Gaussian:
         return np.asarray(np.sqrt((white**2).sum(axis=0)))
 
 
-def fitted(states: Matrix) -> Gaussian:
-    """The mean and the covariance (n - 1) of states, with :data:`RIDGE` times the mean variance on its diagonal.
+def fit_gaussian(states: Matrix) -> Gaussian:
+    """Fit mean and covariance (n - 1) of states, with :data:`RIDGE` times the mean variance on its diagonal.
 
     Args:
         states: float64 (n, width), n at least 2.
@@ -134,7 +134,7 @@ def fitted(states: Matrix) -> Gaussian:
     return Gaussian(mean, np.linalg.cholesky(covariance + ridge * np.eye(width)))
 
 
-def entropies(probabilities: Matrix) -> Matrix:
-    """Predictive entropy ``-sum p ln p`` of each row, in nats, float64 (n,)."""
+def compute_entropies(probabilities: Matrix) -> Matrix:
+    """Compute the predictive entropy ``-sum p ln p`` of each row, in nats, float64 (n,)."""
     logs = np.log(probabilities, out=np.zeros_like(probabilities), where=probabilities > 0)
     return np.asarray(0.0 - (probabilities * logs).sum(axis=1))

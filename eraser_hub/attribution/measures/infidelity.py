@@ -1,4 +1,4 @@
-"""Infidelity: how far scores are from saying what perturbations do to the prediction.
+"""Infidelity: the error of scores as predictions of what perturbations do to the probability.
 
 The mean over perturbations I of ``(I . scores - (p(x) - p(x - I)))^2``, low is good. Here I erases a random tenth of
 the units, 1 where a unit goes; it is SUBTRACTED from the input. The sign is captum's.
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..chunk import Chunk, Search, Sets
+from ..chunk import Chunk, Coalitions, CoalitionSearch
 from ..instances import Instance
 from ..measure import Fields, Measure
 
@@ -23,18 +23,20 @@ class Infidelity(Measure):
 
     source = "Yeh et al. 2019"
     default = 50
-    asked, reads, fields = "infidelity_draws", ("units",), ("infidelity", "infidelity_normalized")
-    said = "infidelity:{0.infidelity_draws}"
+    enabled_by, reads, fields = "infidelity_draws", ("units",), ("infidelity", "infidelity_normalized")
+    signature_format = "infidelity:{0.infidelity_draws}"
 
     def measure(self, chunk: Chunk) -> Fields:
         """Return both for each instance."""
         draws = chunk.settings.infidelity_draws
-        played = chunk.play(
-            lambda game, scores, one: infidelity_of(
-                scores, game.full, perturbed_sets(game.size, draws, chunk.random(one, "perturbed"))
+        results = chunk.evaluate_coalitions(
+            lambda text_units, scores, one: evaluate_infidelity(
+                scores,
+                text_units.full,
+                draw_perturbations(text_units.size, draws, chunk.make_generator(one, "perturbed")),
             )
         )
-        return [dict(zip(self.fields, values, strict=True)) for _, values in played]
+        return [dict(zip(self.fields, values, strict=True)) for _, values in results]
 
     @classmethod
     def most_inputs(cls, one: Instance, units: int, settings: Any) -> int:
@@ -42,23 +44,23 @@ class Infidelity(Measure):
         return int(settings.infidelity_draws)
 
 
-def perturbed_sets(size: int, draws: int, random: np.random.Generator) -> Sets:
-    """Return which units stand in each perturbed input, (draws, size): all but a random tenth, one unit at least."""
+def draw_perturbations(size: int, draws: int, random: np.random.Generator) -> Coalitions:
+    """Draw the units that each perturbed input keeps, (draws, size): all but a random tenth, at least one erased."""
     gone = min(size, int(np.ceil(SHARE * size)))
     return random.random((draws, size)).argsort(axis=1).argsort(axis=1) >= gone
 
 
-def infidelity(
+def compute_infidelity(
     scores: NDArray[np.float64],
     perturbations: NDArray[np.float64],
     drops: NDArray[np.float64],
     normalise: bool = False,
 ) -> float:
-    """The mean of ``(I . scores - drop)^2``.
+    """Compute the mean of ``(I . scores - drop)^2``.
 
     Args:
         scores: float64 (n,).
-        perturbations: what was subtracted from the input, float64 (draws, n).
+        perturbations: subtracted from the input, float64 (draws, n).
         drops: p(x) - p(x - I) of each, float64 (draws,).
         normalise: scale the scores by the factor that makes it least, sum(a b) / sum(a^2) with a = I . scores and b the
             drops: methods whose scores are no probabilities can then be compared. Scores that are all 0 stay 0.
@@ -69,10 +71,14 @@ def infidelity(
     return float(np.mean((scale * products - drops) ** 2))
 
 
-def infidelity_of(scores: NDArray[np.float64], full: float, stands: Sets) -> Search[tuple[float, float]]:
-    """Infidelity, and infidelity of the scores at their best scale, over perturbed inputs."""
+def evaluate_infidelity(
+    scores: NDArray[np.float64], full: float, coalitions: Coalitions
+) -> CoalitionSearch[tuple[float, float]]:
+    """Evaluate infidelity of the scores as they are and at their best scale, over perturbed inputs."""
     if not len(scores):
         return 0.0, 0.0
-    worths = yield stands
-    gone = (~stands).astype(np.float64)
-    return infidelity(scores, gone, full - worths), infidelity(scores, gone, full - worths, normalise=True)
+    coalition_values = yield coalitions
+    gone = (~coalitions).astype(np.float64)
+    return compute_infidelity(scores, gone, full - coalition_values), compute_infidelity(
+        scores, gone, full - coalition_values, normalise=True
+    )

@@ -1,4 +1,4 @@
-"""Leave one out, for tau_loo: how a ranking agrees with what each unit's own erasure does."""
+"""Leave one out, for tau_loo: agreement of a ranking with the effect of each unit's own erasure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from eraser_hub.schema.instance import LEAVE_ONE_OUT
 
-from ..chunk import Chunk, Game, Scores, Search
+from ..chunk import Chunk, CoalitionSearch, Scores, TextUnits
 from ..instances import Instance
 from ..measure import Fields, Measure
 
@@ -17,19 +17,22 @@ class LeaveOneOut(Measure):
     """p of the label minus p without it, of each unit; the tokens of a sentence share its value."""
 
     source = "Li, Monroe and Jurafsky 2016; Jain and Wallace 2019, the correlation"
-    asked, reads, fields = "leave_one_out", ("units",), (LEAVE_ONE_OUT,)
-    said = "leave-one-out"
+    enabled_by, reads, fields = "leave_one_out", ("units",), (LEAVE_ONE_OUT,)
+    signature_format = "leave-one-out"
 
     def measure(self, chunk: Chunk) -> Fields:
         """Return the value of each token."""
 
-        def search(game: Game, scores: Scores, one: Instance) -> Search[Scores]:
-            if not game.size:
+        def search(text_units: TextUnits, scores: Scores, one: Instance) -> CoalitionSearch[Scores]:
+            if not text_units.size:
                 return np.zeros(0)
-            worths = yield ~np.eye(game.size, dtype=bool)
-            return game.full - worths
+            coalition_values = yield ~np.eye(text_units.size, dtype=bool)
+            return text_units.full - coalition_values
 
-        return [{LEAVE_ONE_OUT: game.of_tokens(values).tolist()} for game, values in chunk.play(search)]
+        return [
+            {LEAVE_ONE_OUT: text_units.share_to_tokens(values).tolist()}
+            for text_units, values in chunk.evaluate_coalitions(search)
+        ]
 
     @classmethod
     def most_inputs(cls, one: Instance, units: int, settings: Any) -> int:

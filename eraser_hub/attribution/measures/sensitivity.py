@@ -1,4 +1,4 @@
-"""Largest sensitivity: how far scores move when the input does.
+"""Largest sensitivity: the largest change of the scores when the input changes.
 
 The largest ``|g(x + I) - g(x)| / |g(x)|`` over perturbations I, which are ADDED (I is -1 where a unit goes), g the
 scores of the tokens that stay, computed anew; low is good. The sign is captum's.
@@ -17,37 +17,37 @@ from ..engine import attribute
 from ..instances import Instance
 from ..measure import Fields, Measure
 from ..method import METHODS
-from .infidelity import perturbed_sets
+from .infidelity import draw_perturbations
 
 
 class Sensitivity(Measure):
-    """How far scores move at most, as a share of their norm, as a random tenth of the units goes."""
+    """The largest change of the scores, as a share of their norm, when a random tenth of the units is erased."""
 
     source = "Yeh et al. 2019"
     default = 10
-    asked, reads, fields = "sensitivity_draws", ("units",), ("sensitivity_max",)
-    said = "sensitivity:{0.sensitivity_draws}"
-    by_way, scores_anew = False, True
+    enabled_by, reads, fields = "sensitivity_draws", ("units",), ("sensitivity_max",)
+    signature_format = "sensitivity:{0.sensitivity_draws}"
+    per_operator, recomputes_scores = False, True
 
     def measure(self, chunk: Chunk) -> Fields:
         """Return the largest distance for each instance."""
         instances, labels, kept, owner = list[Instance](), list[int](), list[NDArray[np.bool_]](), list[int]()
-        for game, one in zip(chunk.games(), chunk.instances, strict=True):
-            random = chunk.random(one, "perturbed")
-            for stands in perturbed_sets(game.size, chunk.settings.sensitivity_draws, random):
-                tokens = np.repeat(stands, np.diff(game.bounds))
+        for text_units, one in zip(chunk.to_text_units(), chunk.instances, strict=True):
+            random = chunk.make_generator(one, "perturbed")
+            for coalitions in draw_perturbations(text_units.size, chunk.settings.sensitivity_draws, random):
+                tokens = np.repeat(coalitions, np.diff(text_units.bounds))
                 instances.append(one.only(tokens))
-                labels.append(game.label)
+                labels.append(text_units.label)
                 kept.append(tokens)
-                owner.append(game.number)
-        rows = attribute(chunk.anew(instances, labels))
+                owner.append(text_units.number)
+        rows = attribute(chunk.with_instances(instances, labels))
         moved: list[list[NDArray[np.float64]]] = [[] for _ in chunk.instances]
         for number, tokens, row in zip(owner, kept, rows, strict=True):
             perturbed = chunk.scores[number].copy()
             perturbed[tokens] = row
             moved[number].append(perturbed)
         pairs = zip(chunk.scores, moved, strict=True)
-        return [{"sensitivity_max": sensitivity_max(scores, several)} for scores, several in pairs]
+        return [{"sensitivity_max": compute_max_sensitivity(scores, several)} for scores, several in pairs]
 
     @classmethod
     def most_inputs(cls, one: Instance, units: int, settings: Any) -> int:
@@ -56,7 +56,7 @@ class Sensitivity(Measure):
         return int(settings.sensitivity_draws * (1 + method))
 
 
-def sensitivity_max(scores: NDArray[np.float64], perturbed: Sequence[NDArray[np.float64]]) -> float:
-    """The largest Euclidean distance of perturbed scores from ``scores``, as a share of their norm (of 1 for 0)."""
+def compute_max_sensitivity(scores: NDArray[np.float64], perturbed: Sequence[NDArray[np.float64]]) -> float:
+    """Compute the largest Euclidean distance of perturbed scores from ``scores``, as a share of their norm."""
     norm = float(np.linalg.norm(scores)) or 1.0
     return max((float(np.linalg.norm(row - scores)) / norm for row in perturbed), default=0.0)

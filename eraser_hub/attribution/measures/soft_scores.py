@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from eraser_hub.schema.instance import SOFT_MASKS
 
-from ..chunk import Chunk, Game, Search, Sets, Worths, all_sets
+from ..chunk import Chunk, Coalitions, CoalitionSearch, CoalitionValues, TextUnits, enumerate_coalitions
 from ..instances import Instance
 from ..measure import Fields, Measure
 
@@ -36,15 +36,22 @@ class SoftScores(Measure):
 
     source = "Zhao and Aletras 2023"
     default = 50
-    asked, reads, fields = "soft_draws", ("units", "soft_masks"), (SOFT_MASKS,)
+    enabled_by, reads, fields = "soft_draws", ("units", "soft_masks"), (SOFT_MASKS,)
 
     def measure(self, chunk: Chunk) -> Fields:
         """Return both scores of each instance."""
         draws = chunk.settings.soft_draws
         if chunk.settings.soft_masks == "elements":
-            return [{SOFT_MASKS: _of_elements(chunk, game, draws)._asdict()} for game in chunk.games()]
-        played = chunk.play(lambda game, scores, one: soft_scores(scores, game.full, draws, chunk.random(one, "soft")))
-        return [{SOFT_MASKS: result._asdict()} for _, result in played]
+            return [
+                {SOFT_MASKS: _score_elements(chunk, text_units, draws)._asdict()}
+                for text_units in chunk.to_text_units()
+            ]
+        results = chunk.evaluate_coalitions(
+            lambda text_units, scores, one: compute_soft_scores(
+                scores, text_units.full, draws, chunk.make_generator(one, "soft")
+            )
+        )
+        return [{SOFT_MASKS: result._asdict()} for _, result in results]
 
     @classmethod
     def most_inputs(cls, one: Instance, units: int, settings: Any) -> int:
@@ -53,24 +60,24 @@ class SoftScores(Measure):
         return 1 << units if every else 2 * settings.soft_draws + 1
 
     @classmethod
-    def words(cls, settings: Any) -> list[str]:
+    def describe_settings(cls, settings: Any) -> list[str]:
         """Return the masks."""
         return [f"soft:{settings.soft_draws}" + (f",{settings.soft_masks}" if settings.soft_masks != "tokens" else "")]
 
 
-def _of_elements(chunk: Chunk, game: Game, draws: int) -> Soft:
+def _score_elements(chunk: Chunk, text_units: TextUnits, draws: int) -> SoftEstimate:
     """Return both soft scores of an instance, numbers of its tokens' embeddings erased by chance."""
-    one = chunk.encoded[game.number]
-    random = chunk.random(one.instance, "soft elements")
-    keep = importance(chunk.scores[game.number])
+    one = chunk.encoded[text_units.number]
+    random = chunk.make_generator(one.instance, "soft elements")
+    keep = compute_importance(chunk.scores[text_units.number])
     without, only, nothing = (
-        chunk.model.masked_elements(one, game.label, share, number, random)
+        chunk.model.masked_elements(one, text_units.label, share, number, random)
         for share, number in ((1 - keep, draws), (keep, draws), (np.zeros_like(keep), 1))
     )
-    return soft_of_draws(game.full, without, only, float(nothing[0]))
+    return summarise_draws(text_units.full, without, only, float(nothing[0]))
 
 
-class Soft(NamedTuple):
+class SoftEstimate(NamedTuple):
     """Both scores, how many masks were drawn for each (0: all were looked at), and their larger standard error."""
 
     comprehensiveness: float
@@ -79,14 +86,14 @@ class Soft(NamedTuple):
     standard_error: float
 
 
-def importance(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scores scaled to [0, 1]; all 0 where they are equal."""
+def compute_importance(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scale scores to [0, 1]; all 0 where they are equal."""
     span = np.ptp(scores) if len(scores) else 0.0
     return (scores - scores.min()) / span if span > 0 else np.zeros(len(scores))
 
 
-def normalised(full: float, p: Worths, nothing: float) -> tuple[Worths, Worths]:
-    """Soft comprehensiveness and soft sufficiency of single noisy predictions ``p``, each in [0, 1]."""
+def normalise_losses(full: float, p: CoalitionValues, nothing: float) -> tuple[CoalitionValues, CoalitionValues]:
+    """Compute soft comprehensiveness and soft sufficiency of noisy predictions ``p``, each in [0, 1]."""
     span = max(0.0, full - nothing)  # 1 - S0
     if span < LEAST_SPAN:
         return np.zeros_like(p), np.zeros_like(p)
@@ -94,36 +101,41 @@ def normalised(full: float, p: Worths, nothing: float) -> tuple[Worths, Worths]:
     return np.clip(loss, 0.0, 1.0), np.clip(1.0 - loss, 0.0, 1.0)
 
 
-def soft_scores(
+def compute_soft_scores(
     scores: NDArray[np.float64], full: float, draws: int, random: np.random.Generator, exact_up_to: int = EXACT_UNITS
-) -> Search[Soft]:
-    """Both scores of one instance.
+) -> CoalitionSearch[SoftEstimate]:
+    """Compute both scores of one instance.
 
     Args:
         scores: of the units.
+        full: value of the coalition of all units.
         draws: masks for each score where there are more than ``exact_up_to`` units; at least 2.
+        random: random generator.
+        exact_up_to: largest number of units for which all masks are evaluated.
     """
-    keep, size = importance(scores), len(scores)
+    keep, size = compute_importance(scores), len(scores)
     if size <= exact_up_to:
-        stands = all_sets(size)
-        worths = yield stands
-        losses, gains = normalised(full, worths, worths[0])
-        return Soft(float(_chances(stands, 1 - keep) @ losses), float(_chances(stands, keep) @ gains), 0, 0.0)
+        coalitions = enumerate_coalitions(size)
+        coalition_values = yield coalitions
+        losses, gains = normalise_losses(full, coalition_values, coalition_values[0])
+        return SoftEstimate(
+            float(_weigh_masks(coalitions, 1 - keep) @ losses), float(_weigh_masks(coalitions, keep) @ gains), 0, 0.0
+        )
     without, only = (random.random((draws, size)) < share for share in (1 - keep, keep))
-    worths = yield np.concatenate([without, only, [[False] * size]])
-    return soft_of_draws(full, worths[:draws], worths[draws:-1], float(worths[-1]))
+    coalition_values = yield np.concatenate([without, only, [[False] * size]])
+    return summarise_draws(full, coalition_values[:draws], coalition_values[draws:-1], float(coalition_values[-1]))
 
 
-def soft_of_draws(full: float, without: Worths, only: Worths, nothing: float) -> Soft:
-    """Both scores from noisy predictions: ``without`` what matters, ``only`` it."""
-    losses, _ = normalised(full, without, nothing)
-    _, gains = normalised(full, only, nothing)
+def summarise_draws(full: float, without: CoalitionValues, only: CoalitionValues, nothing: float) -> SoftEstimate:
+    """Compute both scores from noisy predictions ``without`` the important units and of them ``only``."""
+    losses, _ = normalise_losses(full, without, nothing)
+    _, gains = normalise_losses(full, only, nothing)
     draws = len(losses)
     error = max(values.std(ddof=1) for values in (losses, gains)) / np.sqrt(draws)
-    return Soft(float(losses.mean()), float(gains.mean()), draws, float(error))
+    return SoftEstimate(float(losses.mean()), float(gains.mean()), draws, float(error))
 
 
-def _chances(stands: Sets, keep: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The probability of each mask where units stand with these probabilities, each by itself."""
-    chances: NDArray[np.float64] = np.where(stands, keep, 1 - keep).prod(axis=1)
+def _weigh_masks(coalitions: Coalitions, keep: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the probability of each mask where units are kept independently with these probabilities."""
+    chances: NDArray[np.float64] = np.where(coalitions, keep, 1 - keep).prod(axis=1)
     return chances

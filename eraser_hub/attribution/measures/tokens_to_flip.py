@@ -1,4 +1,4 @@
-"""How many of the highest-ranked tokens must go until the label changes."""
+"""Number of highest-ranked tokens that have to be erased until the label changes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..chunk import Chunk
-from ..erasure import ranking, without
+from ..erasure import rank_tokens, without
 from ..instances import Instance
 from ..measure import Fields, Measure
 
@@ -26,15 +26,17 @@ class TokensToFlip(Measure):
     """
 
     source = "Nguyen 2018, switching point; Serrano and Smith 2019, decision flips; DeYoung et al. 2020, ERASER's code"
-    asked = "tokens_to_flip"
-    said = "flip:evidence-documents"
+    enabled_by = "tokens_to_flip"
+    signature_format = "flip:evidence-documents"
     fields = ("tokens_to_flip",)
-    by_units = costly = False
+    erases_units = costly = False
 
     def measure(self, chunk: Chunk) -> Fields:
         """Return the number for each instance."""
         ties = chunk.settings.choices.ties
-        rankings = [ranking_in_evidence(one, row, ties) for one, row in zip(chunk.instances, chunk.scores, strict=True)]
+        rankings = [
+            rank_evidence_tokens(one, row, ties) for one, row in zip(chunk.instances, chunk.scores, strict=True)
+        ]
         flips: dict[int, int] = {}
         searches = {number: 1 for number, order in enumerate(rankings) if len(order)}
         step = FIRST_STEP
@@ -65,9 +67,9 @@ class TokensToFlip(Measure):
         return one.bounds[-1]
 
 
-def ranking_in_evidence(one: Instance, scores: NDArray[np.float64], ties: str) -> NDArray[np.int64]:
-    """The ranking of the evidence documents' tokens, as flat positions; of all tokens where no evidence is known."""
-    order = ranking(scores, ties)
+def rank_evidence_tokens(one: Instance, scores: NDArray[np.float64], ties: str) -> NDArray[np.int64]:
+    """Rank the tokens of the evidence documents, as flat positions; all tokens if no evidence is known."""
+    order = rank_tokens(scores, ties)
     if not one.evidence_documents or len(one.evidence_documents) == len(one.documents):
         return order
     bounds, inside = one.bounds, np.zeros(len(scores), dtype=bool)

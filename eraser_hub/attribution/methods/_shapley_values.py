@@ -1,4 +1,4 @@
-"""Shapley values of the units: what each adds to the probability, the mean over all orders in which they come.
+"""Shapley values of the units: the mean gain of each over all orders in which units are added.
 
 They sum to p(full) - p(nothing). To :data:`chunk.EXACT_UNITS` units all sets are looked at.
 """
@@ -13,59 +13,61 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..chunk import EXACT_UNITS, Chunk, Scores, Search, all_sets
+from ..chunk import EXACT_UNITS, Chunk, CoalitionSearch, Scores, enumerate_coalitions
 from ..instances import Instance
 from ..method import Method
 
 
-class Shapley(NamedTuple):
+class ShapleyEstimate(NamedTuple):
     """Values of the units, and the largest of their standard errors: 0 of exact ones, NaN where none is known."""
 
     values: NDArray[np.float64]
     standard_error: float
 
 
-def exact_shapley(size: int) -> Search[Shapley]:
-    """By the definition: the mean over sets S without i of v(S + i) - v(S), sets of each size weighing alike."""
+def compute_exact_shapley(size: int) -> CoalitionSearch[ShapleyEstimate]:
+    """Compute by definition: the mean over sets S without i of v(S + i) - v(S), each size weighing alike."""
     if not size:
-        return Shapley(np.zeros(0), 0.0)
-    stands = all_sets(size)
-    worths = yield stands
+        return ShapleyEstimate(np.zeros(0), 0.0)
+    coalitions = enumerate_coalitions(size)
+    coalition_values = yield coalitions
     weight = np.array([1 / (size * comb(size - 1, count)) for count in range(size)])
     values = np.empty(size)
     for unit in range(size):
-        without = np.flatnonzero(~stands[:, unit])
-        gains = worths[without | (1 << unit)] - worths[without]
-        values[unit] = weight[stands[without].sum(axis=1)] @ gains
-    return Shapley(values, 0.0)
+        without = np.flatnonzero(~coalitions[:, unit])
+        gains = coalition_values[without | (1 << unit)] - coalition_values[without]
+        values[unit] = weight[coalitions[without].sum(axis=1)] @ gains
+    return ShapleyEstimate(values, 0.0)
 
 
 class ShapleyMethod(Method):
     """Shapley values, each shared equally by its unit's tokens."""
 
-    erases = plays = True
+    erases = erases_units = True
 
     @abstractmethod
-    def search(self, size: int, settings: Any, random: np.random.Generator) -> Search[Shapley]:
+    def search(self, size: int, settings: Any, random: np.random.Generator) -> CoalitionSearch[ShapleyEstimate]:
         """Return the search for the values of so many units."""
 
     def scores(self, chunk: Chunk) -> Sequence[Scores]:
         """Return each unit's value, shared by its tokens."""
         rows = []
-        for game, result in chunk.play(
-            lambda game, _, one: self.search(game.size, chunk.settings, chunk.random(one, chunk.settings.method))
+        for text_units, result in chunk.evaluate_coalitions(
+            lambda text_units, _, one: self.search(
+                text_units.size, chunk.settings, chunk.make_generator(one, chunk.settings.method)
+            )
         ):
             if result.standard_error > 0:
                 chunk.model.notes.largest("largest standard error of a Shapley value", result.standard_error)
-            rows.append(game.of_tokens(result.values))
+            rows.append(text_units.share_to_tokens(result.values))
         return rows
 
     @classmethod
     def most_inputs(cls, one: Instance, units: int, settings: Any) -> int:
-        """Return every set of few units; of more, those that are drawn, and the whole and the empty one."""
+        """Return every coalition of few units; of more the drawn, the whole and the empty one."""
         return 1 << units if units <= EXACT_UNITS else 2 + cls.drawn_inputs(units, settings)
 
     @classmethod
     @abstractmethod
     def drawn_inputs(cls, units: int, settings: Any) -> int:
-        """Return how many sets are drawn of more than `EXACT_UNITS` units."""
+        """Return the number of coalitions that are drawn of more than `EXACT_UNITS` units."""

@@ -17,7 +17,7 @@ class IntegratedGradients(InsideMethod):
 
     source = "Sundararajan, Taly and Yan 2017"
     reads = ("steps",)
-    said = "steps:{0.steps}|baseline:{0.choices.baseline}"
+    signature_format = "steps:{0.steps}|baseline:{0.choices.baseline}"
 
     @classmethod
     def most_inputs(cls, one: Instance, units: int, settings: Any) -> int:
@@ -26,7 +26,7 @@ class IntegratedGradients(InsideMethod):
 
 
 @cache
-def points_of(steps: int, integral: str = "gauss-legendre") -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def make_path_points(steps: int, integral: str = "gauss-legendre") -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return points and weights on [0, 1]: Gauss-Legendre, or the trapezoid rule with both ends.
 
     Kept, since to find 300 of them takes longer than a small model's passes.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from eraser_hub.records.extras import need
 
 from ..chunk import Chunk, Scores
-from ..erasure import Erased, kept_rows, one_thread, tokens_at
+from ..erasure import Erased, compute_kept_flags, count_tokens_at, limit_to_one_thread
 from ..instances import Instance
 from ..method import Method
 
@@ -35,7 +35,7 @@ class Lime(Method):
 
     source = "Ribeiro, Singh and Guestrin 2016"
     reads = ("lime_samples", "lime_tokens")
-    said = "lime:N{0.lime_samples},K{0.lime_tokens}"
+    signature_format = "lime:N{0.lime_samples},K{0.lime_tokens}"
     erases = normalised = True
 
     def scores(self, chunk: Chunk) -> list[Scores]:
@@ -47,20 +47,20 @@ class Lime(Method):
             if size == 0:
                 rows.append(np.zeros(0))
                 continue
-            feature_of, bounds = _features(one.documents, settings.choices.lime_features, chunk.pairs)
-            random = chunk.random(one, "lime")
+            token_features, bounds = _find_features(one.documents, settings.choices.lime_features, chunk.pairs)
+            random = chunk.make_generator(one, "lime")
             if chunk.pairs and len(bounds) > 2:
-                sets = lime_sets_of_sequences(random, bounds, settings.lime_samples, settings.lime_tokens)
+                sets = draw_pair_samples(random, bounds, settings.lime_samples, settings.lime_tokens)
             else:
-                sets = lime_sets(random, bounds[-1], settings.lime_samples, settings.lime_tokens)
-            kept = kept_rows([Erased(0, features, keep=True) for features in sets], bounds[-1])
-            samples = [Erased(number, np.flatnonzero(row[feature_of]), keep=True) for row in kept]
+                sets = draw_lime_samples(random, bounds[-1], settings.lime_samples, settings.lime_tokens)
+            kept = compute_kept_flags([Erased(0, features, keep=True) for features in sets], bounds[-1])
+            samples = [Erased(number, np.flatnonzero(row[token_features]), keep=True) for row in kept]
             values = chunk.runner.run(chunk.encoded, samples)[:, chunk.targets[number]]
-            fitted = min(size, 2 * tokens_at(settings.kd, size))
+            fitted = min(size, 2 * count_tokens_at(settings.kd, size))
             fitted = fitted if settings.choices.lime_features == "twice the rationale" else 0
-            with one_thread("sklearn.linear_model"):
-                weights = _lime_weights(kept.astype(np.float32), values, fitted)
-            rows.append(weights[feature_of])
+            with limit_to_one_thread("sklearn.linear_model"):
+                weights = _fit_weights(kept.astype(np.float32), values, fitted)
+            rows.append(weights[token_features])
         return rows
 
     @classmethod
@@ -69,8 +69,10 @@ class Lime(Method):
         return int(settings.lime_samples)
 
 
-def _features(documents: Sequence[Sequence[str]], kind: str, by_sequence: bool) -> tuple[NDArray[np.int64], list[int]]:
-    """LIME's feature of each token (itself, or its word), and the documents' offsets in features."""
+def _find_features(
+    documents: Sequence[Sequence[str]], kind: str, by_sequence: bool
+) -> tuple[NDArray[np.int64], list[int]]:
+    """Return LIME's feature of each token (itself, or its word), and the documents' offsets in features."""
     if kind != "words":
         sizes = [len(tokens) for tokens in documents]
         return np.arange(sum(sizes)), [0, *np.cumsum(sizes).tolist()]
@@ -85,10 +87,12 @@ def _features(documents: Sequence[Sequence[str]], kind: str, by_sequence: bool) 
     return np.asarray(features, dtype=np.int64), bounds if by_sequence else [0, bounds[-1]]
 
 
-def _lime_weights(present: NDArray[np.float32], values: NDArray[np.float64], fitted: int = 0) -> NDArray[np.float64]:
-    """The weight of each feature in LIME's fit of ``values`` to which of them are present, shape (samples, features).
+def _fit_weights(present: NDArray[np.float32], values: NDArray[np.float64], fitted: int = 0) -> NDArray[np.float64]:
+    """Fit LIME's linear model of ``values`` and return the weight of each feature, shape (features,).
 
     Args:
+        present: flags of the features in each sample, shape (samples, features).
+        values: p of the label for each sample, shape (samples,).
         fitted: so many features are selected as lime's "auto" does, all others weigh 0, and so do negative ones.
     """
     from sklearn.linear_model import Ridge
@@ -97,7 +101,7 @@ def _lime_weights(present: NDArray[np.float32], values: NDArray[np.float64], fit
     weights = np.sqrt(np.exp(-(distance**2) / KERNEL_WIDTH**2))
     used = np.arange(present.shape[1])
     if fitted:
-        select = _forward if fitted <= MOST_FORWARD else _heaviest
+        select = _select_forward if fitted <= MOST_FORWARD else _select_heaviest
         used = select(present, values, weights, fitted)
     fit = Ridge(alpha=1.0, fit_intercept=True).fit(present[:, used], values, sample_weight=weights)
     scores = np.zeros(present.shape[1])
@@ -105,20 +109,20 @@ def _lime_weights(present: NDArray[np.float32], values: NDArray[np.float64], fit
     return np.maximum(scores, 0.0) if fitted else scores
 
 
-def _heaviest(
+def _select_heaviest(
     present: NDArray[np.float32], values: NDArray[np.float64], weights: NDArray[np.float64], number: int
 ) -> NDArray[np.int64]:
-    """The features of the largest absolute weights in a fit of all (lime's "highest_weights")."""
+    """Select the features of the largest absolute weights in a fit of all (lime's "highest_weights")."""
     from sklearn.linear_model import Ridge
 
     fit = Ridge(alpha=0.01, fit_intercept=True).fit(present, values, sample_weight=weights)
     return np.argsort(-np.abs(fit.coef_), kind="stable")[:number]
 
 
-def _forward(
+def _select_forward(
     present: NDArray[np.float32], values: NDArray[np.float64], weights: NDArray[np.float64], number: int
 ) -> NDArray[np.int64]:
-    """Features that, one after the other, leave the least weighted squared error (lime's "forward_selection").
+    """Select the features that one by one leave the least weighted squared error (lime's "forward_selection").
 
     Least squares with an intercept: after weighting and centring, the feature whose part that is orthogonal to those
     chosen before explains most of what they leave.
@@ -141,19 +145,21 @@ def _forward(
     return np.asarray(used, dtype=np.int64)
 
 
-def lime_sets(random: np.random.Generator, size: int, samples: int, kept_tokens: int) -> list[NDArray[np.int64]]:
-    """Ascending positions that each sample keeps; the first sample is the whole text."""
+def draw_lime_samples(
+    random: np.random.Generator, size: int, samples: int, kept_tokens: int
+) -> list[NDArray[np.int64]]:
+    """Draw the ascending positions that each sample keeps; the first sample is the whole text."""
     sets = [np.arange(size)]
     if 0 < kept_tokens < size:
-        return [*sets, *sets_of_size(random, samples - 1, size, kept_tokens)]
+        return [*sets, *draw_position_sets(random, samples - 1, size, kept_tokens)]
     for _ in range(samples - 1):
         keep = size - int(random.integers(1, size + 1))
         sets.append(np.sort(random.choice(size, size=keep, replace=False)))
     return sets
 
 
-def sets_of_size(random: np.random.Generator, number: int, size: int, keep: int) -> NDArray[np.int64]:
-    """``number`` sets of ``keep`` of ``size`` positions, each set equally likely; ascending, shape (number, keep)."""
+def draw_position_sets(random: np.random.Generator, number: int, size: int, keep: int) -> NDArray[np.int64]:
+    """Draw ``number`` sets of ``keep`` of ``size`` positions, all equally likely; ascending, (number, keep)."""
     if keep**2 > size:
         rows = max(1, RANDOM_KEYS // size)
         parts = [
@@ -170,14 +176,18 @@ def sets_of_size(random: np.random.Generator, number: int, size: int, keep: int)
     return sets
 
 
-def lime_sets_of_sequences(
+def draw_pair_samples(
     random: np.random.Generator, bounds: Sequence[int], samples: int, kept_tokens: int
 ) -> list[NDArray[np.int64]]:
-    """As :func:`lime_sets`, each sample perturbing one of the sequences that have tokens, in turn."""
+    """Draw samples like :func:`draw_lime_samples`, each perturbing one of the sequences in turn."""
     spans = [(start, end) for start, end in pairwise(bounds) if end > start]
     everything = np.arange(bounds[-1])
     turns = [
-        iter(lime_sets(random, end - start, (samples - 1 + len(spans) - 1 - turn) // len(spans) + 1, kept_tokens)[1:])
+        iter(
+            draw_lime_samples(
+                random, end - start, (samples - 1 + len(spans) - 1 - turn) // len(spans) + 1, kept_tokens
+            )[1:]
+        )
         for turn, (start, end) in enumerate(spans)
     ]
     sets = [everything]

@@ -16,7 +16,7 @@ class Random(Method):
 
     def scores(self, chunk: Chunk) -> list[Scores]:
         """Return uniform numbers from 0 to 1."""
-        return [chunk.random(one, "scores").random(one.bounds[-1]) for one in chunk.instances]
+        return [chunk.make_generator(one, "scores").random(one.bounds[-1]) for one in chunk.instances]
 
     @classmethod
     def most_inputs(cls, one: Instance, units: int, settings: Any) -> int:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..chunk import EXACT_UNITS, Search
-from ._shapley_values import Shapley, ShapleyMethod, exact_shapley
+from ..chunk import EXACT_UNITS, CoalitionSearch
+from ._shapley_values import ShapleyEstimate, ShapleyMethod, compute_exact_shapley
 
 
 class PermutationShapley(ShapleyMethod):
@@ -15,11 +15,11 @@ class PermutationShapley(ShapleyMethod):
 
     source = "Castro, Gomez and Tejada 2009; Mitchell et al. 2022"
     reads = ("units", "shapley_draws")
-    said = "shapley:{0.shapley_draws}"
+    signature_format = "shapley:{0.shapley_draws}"
 
-    def search(self, size: int, settings: Any, random: np.random.Generator) -> Search[Shapley]:
-        """Return `permutation_shapley` of the run's draws."""
-        return permutation_shapley(size, settings.shapley_draws, random)
+    def search(self, size: int, settings: Any, random: np.random.Generator) -> CoalitionSearch[ShapleyEstimate]:
+        """Return `compute_permutation_shapley` of the run's draws."""
+        return compute_permutation_shapley(size, settings.shapley_draws, random)
 
     @classmethod
     def drawn_inputs(cls, units: int, settings: Any) -> int:
@@ -27,10 +27,10 @@ class PermutationShapley(ShapleyMethod):
         return int(2 * settings.shapley_draws * (units - 1))
 
 
-def permutation_shapley(size: int, pairs: int, random: np.random.Generator) -> Search[Shapley]:
-    """From ``pairs`` permutations, each with its reverse: 2 (n - 1) inputs a pair."""
+def compute_permutation_shapley(size: int, pairs: int, random: np.random.Generator) -> CoalitionSearch[ShapleyEstimate]:
+    """Estimate from ``pairs`` permutations, each with its reverse: 2 (n - 1) inputs a pair."""
     if size <= EXACT_UNITS:
-        return (yield from exact_shapley(size))
+        return (yield from compute_exact_shapley(size))
     empty, full = yield np.array([[False] * size, [True] * size])
     estimates = np.empty((pairs, size))
     for pair in range(pairs):
@@ -38,10 +38,10 @@ def permutation_shapley(size: int, pairs: int, random: np.random.Generator) -> S
         orders = np.stack([order, order[::-1]])
         places = np.argsort(orders, axis=1)
         inside = places[:, None, :] < np.arange(1, size)[:, None]  # row k: the first k + 1 have come
-        worths = (yield inside.reshape(-1, size)).reshape(2, size - 1)
-        ends = np.column_stack([np.full(2, empty), worths, np.full(2, full)])
+        coalition_values = (yield inside.reshape(-1, size)).reshape(2, size - 1)
+        ends = np.column_stack([np.full(2, empty), coalition_values, np.full(2, full)])
         gains = np.empty((2, size))
         np.put_along_axis(gains, orders, np.diff(ends, axis=1), axis=1)
         estimates[pair] = gains.mean(axis=0)
     spread = estimates.std(axis=0, ddof=1).max() if pairs > 1 else np.nan
-    return Shapley(estimates.mean(axis=0), float(spread / np.sqrt(pairs)))
+    return ShapleyEstimate(estimates.mean(axis=0), float(spread / np.sqrt(pairs)))

@@ -1,1 +1,1 @@
-"""What other libraries' attribution methods give, as a score for each token."""
+"""Results of other attribution libraries, as a score for each token."""

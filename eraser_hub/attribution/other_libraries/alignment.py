@@ -18,8 +18,8 @@ UNLIMITED = 1 << 20  # transformers writes 10**30 where a tokenizer knows no lon
 DEFAULT_LENGTH = 512
 
 
-def instance_of_row(row: Mapping[str, Any]) -> Instance:
-    """The row, read as `explain` reads it, whichever dataset it is from; without its label, whose name a row may lack.
+def read_instance(row: Mapping[str, Any]) -> Instance:
+    """Read a row of any of the three datasets as `explain` does, without its label.
 
     Raises:
         DataError: a row of none of the three datasets, or one that is not as it should be, with instance and field.
@@ -28,14 +28,14 @@ def instance_of_row(row: Mapping[str, Any]) -> Instance:
     if "documents" in row:
         return READERS["eraser"](row)
     if "tokens" not in row:
-        words = f"expected documents (eraser) or tokens, found the columns {show(sorted(row))}"
-        raise DataError(words, rule="key-missing")
+        message = f"expected documents (eraser) or tokens, found the columns {show(sorted(row))}"
+        raise DataError(message, rule="key-missing")
     nested = any(isinstance(each, (list, tuple)) for each in row["tokens"] or ())
     return READERS["perturbation" if nested else "tokens"](row)
 
 
 def tokens(row: Mapping[str, Any]) -> list[list[str]]:
-    """The tokens of each document of a row (of each sequence, in ``bilingual_perturbation``).
+    """Return the tokens of each document of a row (of each sequence, in ``bilingual_perturbation``).
 
     Args:
         row: a row of ``eraser``, ``bilingual_perturbation`` or ``human_rationales``.
@@ -43,11 +43,11 @@ def tokens(row: Mapping[str, Any]) -> list[list[str]]:
     >>> tokens({"annotation_id": "a", "documents": [{"docid": "d", "text": "a fine film .\\nnothing more"}]})
     [['a', 'fine', 'film', '.', 'nothing', 'more']]
     """
-    return [list(document) for document in instance_of_row(row).documents]
+    return [list(document) for document in read_instance(row).documents]
 
 
 def mask(row: Mapping[str, Any]) -> list[list[bool]]:
-    """For each document of a row, one flag per token: whether the human rationale holds it.
+    """Return for each document of a row one flag per token: True if the human rationale holds it.
 
     The rationale is the union of the evidences (``eraser``), of the gold sets (``bilingual_perturbation``), or the mask
     itself (``human_rationales``).
@@ -62,7 +62,7 @@ def mask(row: Mapping[str, Any]) -> list[list[bool]]:
     ...       "evidences": [[{"docid": "d", "start_token": 1, "end_token": 3}]]})
     [[False, True, True]]
     """
-    instance = instance_of_row(row)
+    instance = read_instance(row)
     if instance.rationale is None:
         raise DataError("expected a human rationale, found none", rule="span-missing", instance=instance.id)
     return [list(flags) for flags in instance.rationale]
@@ -105,7 +105,7 @@ class Alignment:
 
 
 def align(row: Mapping[str, Any], tokenizer: Any, *, max_length: int | None = None, stride: int = 0) -> Alignment:
-    """Cut a row into a tokenizer's sub-words, in windows; each says which token it is of and whether it is evidence.
+    """Cut a row into a tokenizer's sub-words, in windows that hold the token and the label of each.
 
     The query, where there is one, stands whole before each window's text, as in `explain`.
 
@@ -119,16 +119,16 @@ def align(row: Mapping[str, Any], tokenizer: Any, *, max_length: int | None = No
         DataError: a row that is not as it should be; a tokenizer that takes no words.
         ValueError: a length that leaves no room for text, or a stride that leaves no progress.
     """
-    from ..transformers.pieces import window_of
+    from ..transformers.pieces import make_window
     from ..transformers.words import CutWords
 
-    instance, words = instance_of_row(row), CutWords(tokenizer)
+    instance, words = read_instance(row), CutWords(tokenizer)
     places = [(number, at) for number, document in enumerate(instance.documents) for at in range(len(document))]
     cut = words.cut(instance.tokens)
     ids = [piece for pieces in cut for piece in pieces]
     query = [piece for pieces in words.cut(instance.query) for piece in pieces]
     template = words.pair if query else words.single
-    longest = _longest(tokenizer, max_length)
+    longest = _find_max_length(tokenizer, max_length)
     kept = query[: max(1, (longest - template.size) // 2)]
     room = longest - template.size - len(kept)
     if room < 1 or not 0 <= stride < room:
@@ -141,31 +141,31 @@ def align(row: Mapping[str, Any], tokenizer: Any, *, max_length: int | None = No
     windows = []
     for start in range(0, max(1, len(ids) - stride), room - stride):
         part = ids[start : start + room]
-        window = window_of(template, kept, np.full(len(kept), -1), part, np.arange(start, start + len(part)))
+        window = make_window(template, kept, np.full(len(kept), -1), part, np.arange(start, start + len(part)))
         columns = (window.ids, window.types, window.visible.astype(int), *facts[window.piece].T)
         windows.append(AlignedWindow(*(column.tolist() for column in columns)))
     lost = [place for place, pieces in zip(places, cut, strict=True) if not pieces]
     return Alignment(instance.id, windows, len(query) - len(kept), lost)
 
 
-def _longest(tokenizer: Any, max_length: int | None) -> int:
+def _find_max_length(tokenizer: Any, max_length: int | None) -> int:
     if max_length is not None:
         return max_length
     longest = getattr(tokenizer, "model_max_length", None)
     return DEFAULT_LENGTH if longest is None or longest > UNLIMITED else int(longest)
 
 
-def _plain(value: Any) -> Any:
-    """Tensors and arrays, as ``with_format("torch")`` puts them into rows, as Python's values."""
+def _to_python(value: Any) -> Any:
+    """Convert tensors and arrays, as ``with_format("torch")`` puts them into rows, to Python's values."""
     if isinstance(value, Mapping):
-        return {name: _plain(below) for name, below in value.items()}
+        return {name: _to_python(below) for name, below in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(below) for below in value]
+        return [_to_python(below) for below in value]
     return value.tolist() if hasattr(value, "tolist") else value
 
 
 def collate(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Rows of a dataset as a batch, for ``DataLoader(rows, collate_fn=collate)``.
+    """Put rows of a dataset into a batch, for ``DataLoader(rows, collate_fn=collate)``.
 
     Args:
         rows: of one of the three datasets, formatted (``with_format("torch")``) or not.
@@ -179,7 +179,7 @@ def collate(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
     batch: dict[str, Any] = {}
     for name in rows[0]:
-        values = [_plain(row[name]) for row in rows]
+        values = [_to_python(row[name]) for row in rows]
         kinds = {type(value) for value in values if value is not None}
         if kinds <= {int, float, bool} and (kinds or name in LABEL_COLUMNS):
             gap = float("nan") if float in kinds else IGNORED
@@ -209,7 +209,7 @@ class Collator:
         self.padding |= {"token_type_ids": 0, "attention_mask": 0, "documents": -1, "tokens": -1}
 
     def __call__(self, windows: Sequence[AlignedWindow | Mapping[str, Sequence[int]]]) -> dict[str, Any]:
-        """int64 (windows, the longest's length) by name.
+        """Pad windows to int64 arrays (windows, the longest's length), by name.
 
         Args:
             windows: of one or more rows, or their fields as mappings (rows of a Dataset made of them); or a dataset's
@@ -221,7 +221,7 @@ class Collator:
         """
         batch: dict[str, Any] = {}
         if windows and isinstance(windows[0], Mapping) and "input_ids" not in windows[0]:
-            rows = [_plain(row) for row in windows]
+            rows = [_to_python(row) for row in windows]
             aligned = [align(row, self.tokenizer).windows for row in rows]
             places = [place for place, own in enumerate(aligned) for _ in own]
             labels = [next((row[name] for name in LABEL_COLUMNS if name in row), None) for row in rows]

@@ -32,7 +32,7 @@ class MatchedText(NamedTuple):
     Attributes:
         characters: of all tokens, one after the other.
         starts: each token's first place among them; ascending, equal for tokens of which nothing is left.
-        by_bytes: whether a character stands for a byte, as byte-level tokenizers spell it.
+        by_bytes: whether a character represents a byte, as byte-level tokenizers spell it.
     """
 
     characters: str
@@ -40,17 +40,17 @@ class MatchedText(NamedTuple):
     by_bytes: bool
 
 
-def text_of(tokens: Sequence[str], by_bytes: bool) -> MatchedText:
-    """Tokens as pieces are compared with them."""
-    forms = [token.encode().decode("latin-1") if by_bytes else folded(token) for token in tokens]
+def make_matched_text(tokens: Sequence[str], by_bytes: bool) -> MatchedText:
+    """Convert tokens to the form in which pieces are compared with them."""
+    forms = [token.encode().decode("latin-1") if by_bytes else fold(token) for token in tokens]
     starts = [0]
     for form in forms:
         starts.append(starts[-1] + len(form))
     return MatchedText("".join(forms), starts[:-1], by_bytes)
 
 
-def folded(text: str) -> str:
-    """Without case, accents, blanks and control characters, which uncased tokenizers drop.
+def fold(text: str) -> str:
+    """Remove case, accents, blanks and control characters, which uncased tokenizers drop.
 
     >>> folded("Café au lait")
     'cafeaulait'
@@ -59,8 +59,8 @@ def folded(text: str) -> str:
     return "".join(one for one in plain if unicodedata.category(one)[0] not in "MCZ").casefold()
 
 
-def places_of(tokens: Sequence[str], raw: str) -> list[Span]:
-    """Where each token stands in a text.
+def find_token_spans(tokens: Sequence[str], raw: str) -> list[Span]:
+    """Find the span of each token in a text.
 
     Raises:
         DataError: the text holds other words, or in another order.
@@ -69,18 +69,18 @@ def places_of(tokens: Sequence[str], raw: str) -> list[Span]:
     for number, token in enumerate(tokens):
         start = raw.find(token, end)
         if start < 0 or raw[end:start].strip():
-            words = f"expected the text that was scored to go on with token {number}, {show(token)}, found "
-            raise DataError(words + show(raw[end : end + SEEN].strip()), rule="span-text")
+            message = f"expected the text that was scored to go on with token {number}, {show(token)}, found "
+            raise DataError(message + show(raw[end : end + SEEN].strip()), rule="span-text")
         end = start + len(token)
         spans.append((start, end))
     if raw[end:].strip():
-        words = f"expected the text that was scored to end with its last token, found {show(raw[end:][:SEEN])}"
-        raise DataError(words, rule="span-text")
+        message = f"expected the text that was scored to end with its last token, found {show(raw[end:][:SEEN])}"
+        raise DataError(message, rule="span-text")
     return spans
 
 
-def places_of_pieces(pieces: Sequence[str], tokens: Sequence[str]) -> tuple[list[Span | None], list[Span]]:
-    """Where pieces and tokens stand in the text's characters; None for special tokens.
+def match_pieces(pieces: Sequence[str], tokens: Sequence[str]) -> tuple[list[Span | None], list[Span]]:
+    """Find the spans of pieces and tokens in the text's characters; None for special tokens.
 
     ``[UNK]`` takes what the piece after it leaves free, or else the next token.
 
@@ -88,18 +88,18 @@ def places_of_pieces(pieces: Sequence[str], tokens: Sequence[str]) -> tuple[list
         DataError: pieces of another text.
     """
     by_bytes = any("Ġ" in piece or "Ċ" in piece for piece in pieces)
-    text = text_of(tokens, by_bytes)
+    text = make_matched_text(tokens, by_bytes)
     spans: list[Span | None] = [None] * len(pieces)
     place, waiting = 0, list[int]()  # pieces without a spelling of their own
     for number, piece in enumerate(pieces):
-        form = next((form for form in spellings(piece, by_bytes) if text.characters.startswith(form, place)), None)
+        form = next((form for form in list_spellings(piece, by_bytes) if text.characters.startswith(form, place)), None)
         if piece in UNKNOWN or (SPECIAL.fullmatch(piece.strip()) and not form):
             waiting.append(number)
             continue
         unknown = [one for one in waiting if pieces[one] in UNKNOWN]
         start = place
         if form is None or unknown:
-            form, start = _further_on(piece, text, place, len(unknown))
+            form, start = _find_further_on(piece, text, place, len(unknown))
         _share(spans, waiting, text.starts, (place, start))
         spans[number], place, waiting = (start, start + len(form)), start + len(form), []
     for number in waiting:
@@ -109,25 +109,25 @@ def places_of_pieces(pieces: Sequence[str], tokens: Sequence[str]) -> tuple[list
     return spans, list(pairwise([*text.starts, len(text.characters)]))
 
 
-def spellings(piece: str, by_bytes: bool) -> list[str]:
-    """What of a text a piece may stand for, the likeliest first."""
+def list_spellings(piece: str, by_bytes: bool) -> list[str]:
+    """Return the texts that a piece may stand for, the likeliest first."""
     if by_bytes:
-        bytes_of = byte_of_letter()
+        byte_map = map_letters_to_bytes()
         # "Ġ" is a blank, and blanks count for nothing
-        return ["".join(chr(bytes_of.get(letter, ord(letter))) for letter in piece if letter not in "ĠĊ")]
-    plain = folded(piece.replace("▁", " ").removesuffix("</w>"))
-    return [plain, folded(" ".join(part.removeprefix("##") for part in piece.split()))]
+        return ["".join(chr(byte_map.get(letter, ord(letter))) for letter in piece if letter not in "ĠĊ")]
+    plain = fold(piece.replace("▁", " ").removesuffix("</w>"))
+    return [plain, fold(" ".join(part.removeprefix("##") for part in piece.split()))]
 
 
-def byte_of_letter() -> dict[str, int]:
-    """The letter that byte-level tokenizers (GPT-2's rule) write for each byte -> the byte."""
+def map_letters_to_bytes() -> dict[str, int]:
+    """Map the letters of byte-level tokenizers (GPT-2's rule) to their bytes."""
     printed = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in printed]
     return {chr(byte): byte for byte in printed} | {chr(256 + at): byte for at, byte in enumerate(others)}
 
 
-def _further_on(piece: str, text: MatchedText, place: int, unknown: int) -> tuple[str, int]:
-    """The spelling of a piece and where it stands, after characters that no piece spells.
+def _find_further_on(piece: str, text: MatchedText, place: int, unknown: int) -> tuple[str, int]:
+    """Find the spelling of a piece and its place, after characters that no piece spells.
 
     With ``unknown`` pieces before it, at the start of one of so many tokens, or anywhere behind the first character;
     without, at the start of a token: others before it were left out whole.
@@ -136,14 +136,14 @@ def _further_on(piece: str, text: MatchedText, place: int, unknown: int) -> tupl
     near = text.starts[first : first + unknown] if unknown else text.starts[first:]
     anywhere = range(place + 1, len(text.characters)) if unknown else ()
     for start in (*near, *anywhere):
-        for form in spellings(piece, text.by_bytes):
+        for form in list_spellings(piece, text.by_bytes):
             if form and text.characters.startswith(form, start):
                 return form, start
-    if not any(spellings(piece, text.by_bytes)):
+    if not any(list_spellings(piece, text.by_bytes)):
         return "", place  # a lone accent or blank: nothing of the text
     rest = text.characters[place : place + SEEN]
-    words = f"expected pieces of the text, found {show(piece)} where it goes on with {show(rest)}"
-    raise DataError(words, rule="span-text")
+    message = f"expected pieces of the text, found {show(piece)} where it goes on with {show(rest)}"
+    raise DataError(message, rule="span-text")
 
 
 def _share(spans: list[Span | None], waiting: Sequence[int], starts: Sequence[int], span: Span) -> None:
@@ -157,13 +157,14 @@ def _share(spans: list[Span | None], waiting: Sequence[int], starts: Sequence[in
         spans[number] = part
 
 
-def summed(
+def sum_to_tokens(
     spans: Iterable[Span | None], values: Iterable[float], tokens: Sequence[Span]
 ) -> tuple[list[float], list[int]]:
-    """The score of each token, and the numbers of those that no piece touches, though they have characters.
+    """Sum scores to tokens, and list the tokens that have characters but no piece.
 
     Args:
-        spans: of pieces, None for those that stand for no text.
+        spans: spans of the pieces; None for special tokens.
+        values: score of each piece.
         tokens: their spans, ascending.
     """
     starts, ends = [start for start, _ in tokens], [end for _, end in tokens]

@@ -1,4 +1,4 @@
-"""What each library's results look like: pieces of a text, or places in it, and a number for each.
+"""Results of each library: pieces of a text, or places in it, and a number for each.
 
 Told by their attributes alone, so none of the libraries is needed to read its results.
 """
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.attribution.adapter import array_of
+from eraser_hub.attribution.adapter import to_array
 from eraser_hub.records.errors import DataError, show
 
 from .matching import Span
@@ -22,14 +22,14 @@ Label = int | str | None
 
 @dataclass(frozen=True, slots=True)
 class ForeignScores:
-    """A result: numbers, and what they are of.
+    """Scores of another library: numbers and their pieces or spans.
 
     Attributes:
         values: float64 (pieces,).
         pieces: as the library spells them; () where only their number is known, or their places.
         spans: their places in ``raw``; () where ``pieces`` are known.
         raw: the text that was scored, where places are known.
-        whole: whether the result speaks of the whole text: what it does not name weighs nothing.
+        whole: whether the result covers the whole text: words that it does not name weigh nothing.
     """
 
     values: NDArray[np.float64]
@@ -39,19 +39,19 @@ class ForeignScores:
     whole: bool = False
 
 
-def _has(*names: str) -> Callable[[Any], bool]:
+def _make_attribute_check(*names: str) -> Callable[[Any], bool]:
     return lambda result: all(hasattr(result, name) for name in names)
 
 
 def read_result(result: Any, label: Label) -> ForeignScores:
-    """A result of captum, ferret, inseq, interpreto, lime, shap or transformers-interpret.
+    """Read a result of captum, ferret, inseq, interpreto, lime, shap or transformers-interpret.
 
     Raises:
         DataError: none of these; the results of several texts; no label where there are several, or an unknown one.
     """
     if isinstance(result, Mapping):
         # transformers-interpret, several labels
-        return read_result(result[_choice(list(result), None, label)], label)
+        return read_result(result[_choose_label(list(result), None, label)], label)
     for matches, reader in READERS:
         if matches(result):
             return reader(result, label)
@@ -60,22 +60,22 @@ def read_result(result: Any, label: Label) -> ForeignScores:
     if isinstance(result, (list, tuple)) and len(result) == 1:
         return read_result(result[0], label)
     if isinstance(result, (list, tuple)) and any(matches(one) for one in result[:1] for matches, _ in READERS):
-        words = f"expected the result of one text, found {len(result)}: take one of them, result[0]"
-        raise DataError(words, rule="length")
-    return _of_places(result)
+        message = f"expected the result of one text, found {len(result)}: take one of them, result[0]"
+        raise DataError(message, rule="length")
+    return _read_places(result)
 
 
 def _are_pairs(result: Any) -> bool:
-    """transformers-interpret: a list of (piece, score)."""
+    """True if the result is a list of (piece, score), as transformers-interpret gives it."""
     return isinstance(result, (list, tuple)) and all(
         isinstance(one, (list, tuple)) and len(one) == 2 and isinstance(one[0], str) for one in result
     )
 
 
-def _of_places(result: Any) -> ForeignScores:
-    """captum: a tensor, a number (or a vector, which is summed) for each place of the model's input."""
+def _read_places(result: Any) -> ForeignScores:
+    """Read captum's tensor: a number (or a vector, which is summed) for each place of the model's input."""
     try:
-        values = array_of(result)
+        values = to_array(result)
     except (TypeError, ValueError):
         values = np.zeros(())
     if values.ndim in (2, 3) and len(values) == 1:
@@ -83,52 +83,54 @@ def _of_places(result: Any) -> ForeignScores:
     if values.ndim == 2:
         values = values.sum(axis=-1)
     if values.ndim != 1:
-        words = (
+        message = (
             "expected a result of captum, ferret, inseq, interpreto, lime, shap or transformers-interpret for one text"
         )
-        words = f"{words}, found {show(type(result).__name__)}" + (f" {values.shape}" if values.ndim else "")
-        raise DataError(words, rule="type")
+        message = f"{message}, found {show(type(result).__name__)}" + (f" {values.shape}" if values.ndim else "")
+        raise DataError(message, rule="type")
     return ForeignScores(values)
 
 
-def _choice(names: Sequence[Any], count: int | None, label: Label) -> Any:
-    """The label among a result's: its name for ``names``, its number for ``count`` outputs."""
+def _choose_label(names: Sequence[Any], count: int | None, label: Label) -> Any:
+    """Return the label among a result's: its name for ``names``, its number for ``count`` outputs."""
     known = list(names) or list(range(count or 0))
     place = label if isinstance(label, int) else known.index(label) if label in known else None
     if label is None and len(known) == 1:
         place = 0
     if place is None or not 0 <= place < len(known):
-        words = "a label, as there are several" if label is None else "one of the labels"
-        words = f"expected {words} ({', '.join(map(show, known))}), found {'none' if label is None else show(label)}"
-        raise DataError(words, rule="label-missing" if label is None else "label-unknown")
+        message = "a label, as there are several" if label is None else "one of the labels"
+        message = (
+            f"expected {message} ({', '.join(map(show, known))}), found {'none' if label is None else show(label)}"
+        )
+        raise DataError(message, rule="label-missing" if label is None else "label-unknown")
     return known[place] if names and count is None else place
 
 
-def _shap(result: Any, label: Label) -> ForeignScores:
-    """``Explanation``: values (pieces,) or (pieces, outputs), the pieces in ``data``."""
+def _read_shap(result: Any, label: Label) -> ForeignScores:
+    """Read an ``Explanation``: values (pieces,) or (pieces, outputs), the pieces in ``data``."""
     values, data = result.values, result.data
     names = getattr(result, "output_names", None)
     if not isinstance(data[0], str) if len(data) else False:
         if len(data) != 1:
-            words = f"expected the result of one text, found {len(data)}: take one of them, result[0]"
-            raise DataError(words, rule="length")
+            message = f"expected the result of one text, found {len(data)}: take one of them, result[0]"
+            raise DataError(message, rule="length")
         values, data = values[0], data[0]
-    numbers = array_of(values)
+    numbers = to_array(values)
     if numbers.ndim == 2:
         known = list(map(str, names)) if isinstance(names, (list, tuple, np.ndarray)) else []
-        numbers = numbers[:, _choice(known, numbers.shape[1], label)]
+        numbers = numbers[:, _choose_label(known, numbers.shape[1], label)]
     return ForeignScores(numbers, list(map(str, data)))
 
 
-def _lime(result: Any, label: Label) -> ForeignScores:
-    """``Explanation``: weights of words, each counted at every place where the word stands (unless ``bow=False``).
+def _read_lime(result: Any, label: Label) -> ForeignScores:
+    """Read an ``Explanation``: weights of words, each counted at every place of the word (unless ``bow=False``).
 
     Words beyond its ``num_features``, and punctuation, which it parts words by, weigh nothing in its linear model.
     """
     weights, text = result.as_map(), result.domain_mapper.indexed_string
     names = [str(name) for name in result.class_names or ()]
     wanted = names.index(label) if label in names else label
-    explained = _choice(sorted(weights), None, sorted(weights).index(wanted) if wanted in weights else label)
+    explained = _choose_label(sorted(weights), None, sorted(weights).index(wanted) if wanted in weights else label)
     spans, values = list[Span](), list[float]()
     for feature, weight in weights[explained]:
         size = len(text.word(feature))
@@ -138,56 +140,59 @@ def _lime(result: Any, label: Label) -> ForeignScores:
     return ForeignScores(np.array(values, dtype=np.float64), spans=spans, raw=text.raw_string(), whole=True)
 
 
-def _inseq(result: Any, label: Label) -> ForeignScores:
-    """The attribution of a generated text to its source, or to its prompt: summed over what was generated.
+def _read_inseq(result: Any, label: Label) -> ForeignScores:
+    """Read the attribution of a generated text to its source, or to its prompt, summed over the generated tokens.
 
     Where there is a vector a piece, its length is taken, inseq's own default.
     """
     if hasattr(result, "sequence_attributions"):
         if len(result.sequence_attributions) != 1:
-            words = "expected the result of one text, found"
-            words = f"{words} {len(result.sequence_attributions)}: take one of .sequence_attributions"
-            raise DataError(words, rule="length")
+            message = "expected the result of one text, found"
+            message = f"{message} {len(result.sequence_attributions)}: take one of .sequence_attributions"
+            raise DataError(message, rule="length")
         result = result.sequence_attributions[0]
     pieces, values = result.source, result.source_attributions
     if values is None:  # a model that continues its prompt
         pieces = result.target[: result.attr_pos_start]
         values = result.target_attributions[: result.attr_pos_start]
-    numbers = array_of(values)
+    numbers = to_array(values)
     if numbers.ndim == 3:
         numbers = np.linalg.norm(numbers, axis=-1)
     numbers = np.nansum(numbers, axis=-1) if numbers.ndim == 2 else numbers
     return ForeignScores(numbers, [one if isinstance(one, str) else one.token for one in pieces])
 
 
-def _interpreto(result: Any, label: Label) -> ForeignScores:
-    """``AttributionOutput``: attributions (labels, elements)."""
-    numbers = array_of(result.attributions)
+def _read_interpreto(result: Any, label: Label) -> ForeignScores:
+    """Read an ``AttributionOutput``: attributions (labels, elements)."""
+    numbers = to_array(result.attributions)
     if numbers.ndim == 2:
         classes = getattr(result, "classes", None)
-        explained = [] if classes is None else array_of(classes).astype(int).tolist()
+        explained = [] if classes is None else to_array(classes).astype(int).tolist()
         place = explained.index(label) if label in explained else label
-        numbers = numbers[_choice([], len(numbers), place)]
+        numbers = numbers[_choose_label([], len(numbers), place)]
     if not all(isinstance(one, str) for one in result.elements):
         return ForeignScores(numbers)
     return ForeignScores(numbers, list(result.elements))
 
 
-def _plain(scores: str, pieces: str) -> Callable[[Any, Label], ForeignScores]:
-    """A reader of one text's numbers and pieces, by their attributes."""
-    return lambda result, _: ForeignScores(array_of(getattr(result, scores)), list(getattr(result, pieces)))
+def _make_reader(scores: str, pieces: str) -> Callable[[Any, Label], ForeignScores]:
+    """Return a reader of one text's numbers and pieces, by their attributes."""
+    return lambda result, _: ForeignScores(to_array(getattr(result, scores)), list(getattr(result, pieces)))
 
 
 READERS: tuple[tuple[Callable[[Any], bool], Callable[[Any, Label], ForeignScores]], ...] = (
     # captum's ``LLMAttributionResult``: the whole answer's attribution to the prompt's tokens; and its records
-    (_has("seq_attr", "input_tokens"), _plain("seq_attr", "input_tokens")),
-    (_has("word_attributions", "raw_input_ids"), _plain("word_attributions", "raw_input_ids")),
-    (_has("sequence_attributions"), _inseq),
-    (_has("source", "target", "source_attributions"), _inseq),
-    (_has("attributions", "elements"), _interpreto),
-    (_has("as_map", "domain_mapper"), _lime),
-    (_has("values", "base_values", "data"), _shap),
-    (_has("tokens", "scores"), _plain("scores", "tokens")),  # ferret: of the target that was explained
+    (_make_attribute_check("seq_attr", "input_tokens"), _make_reader("seq_attr", "input_tokens")),
+    (_make_attribute_check("word_attributions", "raw_input_ids"), _make_reader("word_attributions", "raw_input_ids")),
+    (_make_attribute_check("sequence_attributions"), _read_inseq),
+    (_make_attribute_check("source", "target", "source_attributions"), _read_inseq),
+    (_make_attribute_check("attributions", "elements"), _read_interpreto),
+    (_make_attribute_check("as_map", "domain_mapper"), _read_lime),
+    (_make_attribute_check("values", "base_values", "data"), _read_shap),
+    (
+        _make_attribute_check("tokens", "scores"),
+        _make_reader("scores", "tokens"),
+    ),  # ferret: of the target that was explained
     # an explainer of transformers-interpret, which keeps what it last gave
-    (_has("word_attributions"), lambda result, label: read_result(result.word_attributions, label)),
+    (_make_attribute_check("word_attributions"), lambda result, label: read_result(result.word_attributions, label)),
 )

@@ -11,14 +11,14 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from eraser_hub.attribution.adapter import array_of
-from eraser_hub.attribution.given import SOFT, with_scores
-from eraser_hub.attribution.other_libraries.alignment import instance_of_row
+from eraser_hub.attribution.adapter import to_array
+from eraser_hub.attribution.external_rationales import SOFT, attach_scores
+from eraser_hub.attribution.other_libraries.alignment import read_instance
 from eraser_hub.metrics.tokens import split_tokens
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError, show
 
-from .matching import Span, places_of, places_of_pieces, summed
+from .matching import Span, find_token_spans, match_pieces, sum_to_tokens
 from .results import Label, read_result
 
 Words = str | Sequence[str] | Sequence[Sequence[str]]
@@ -33,7 +33,7 @@ def token_scores(
     query: Words = (),
     missing: float | None = None,
 ) -> list[float]:
-    """What another library's attribution says of each token of a text: for ``explain_texts(scores=..)``.
+    """Return the score of each token of a text by another library's result, for ``explain_texts(scores=..)``.
 
     A token's score is the sum of its sub-words' scores; a feature of several tokens (a sentence) is shared among them
     in equal parts, so sums stay what they were. lime's weight of a word counts wherever the word stands, and what lime
@@ -48,8 +48,8 @@ def token_scores(
         label: the label whose scores are wanted, by number, or by name where the result has names; None where it holds
             one.
         tokenizer: of transformers, the model's: needed where a result holds numbers alone, as captum's.
-        query: what stood before the text in the model's input; its scores are left out.
-        missing: the score of tokens that the result says nothing of (cut off by the model's window); None: an error.
+        query: text before the text in the model's input; its scores are left out.
+        missing: the score of tokens without any in the result (cut off by the model's window); None: an error.
 
     Returns:
         A float for each token of the text.
@@ -60,24 +60,24 @@ def token_scores(
     >>> token_scores([("[CLS]", 0.0), ("play", 0.25), ("##s", 0.5), ("well", -1.0)], "plays well")
     [0.75, -1.0]
     """
-    before, tokens = _flat(query), _flat(text)
+    before, tokens = _flatten(query), _flatten(text)
     scored = read_result(result, label)
     if len(scored.values) != len(scored.pieces or scored.spans or scored.values):
         pieces = len(scored.pieces or scored.spans)
         raise DataError(f"expected a score for each of {pieces} pieces, found {len(scored.values)}", rule="length")
     if not np.isfinite(scored.values).all():
-        words = f"expected finite scores, found {np.count_nonzero(~np.isfinite(scored.values))} that are not"
-        raise DataError(words, rule="range")
+        message = f"expected finite scores, found {np.count_nonzero(~np.isfinite(scored.values))} that are not"
+        raise DataError(message, rule="range")
     if scored.raw:
-        spans, places = list[Span | None](scored.spans), places_of([*before, *tokens], scored.raw)
+        spans, places = list[Span | None](scored.spans), find_token_spans([*before, *tokens], scored.raw)
     elif tokenizer is not None and getattr(tokenizer, "is_fast", False):
-        spans, places = _cut_again(tokenizer, len(scored.values), before, tokens)
+        spans, places = _retokenize(tokenizer, len(scored.values), before, tokens)
     elif scored.pieces or not len(scored.values):
-        spans, places = places_of_pieces(scored.pieces, [*before, *tokens])
+        spans, places = match_pieces(scored.pieces, [*before, *tokens])
     else:
-        words = f"expected a tokenizer to say what the {len(scored.values)} numbers stand for, found none"
-        raise DataError(words, rule="option-missing")
-    scores, bare = summed(spans, scored.values.tolist(), places)
+        message = f"expected a tokenizer to say what the {len(scored.values)} numbers stand for, found none"
+        raise DataError(message, rule="option-missing")
+    scores, bare = sum_to_tokens(spans, scored.values.tolist(), places)
     bare = [at - len(before) for at in bare if at >= len(before)]
     if bare and missing is None and not scored.whole:
         raise DataError(
@@ -91,7 +91,7 @@ def token_scores(
     return scores
 
 
-def _flat(text: Words) -> list[str]:
+def _flatten(text: Words) -> list[str]:
     if isinstance(text, str):
         return split_tokens(text)
     tokens = list[str]()
@@ -100,8 +100,10 @@ def _flat(text: Words) -> list[str]:
     return tokens
 
 
-def _cut_again(tokenizer: Any, size: int, before: list[str], tokens: list[str]) -> tuple[list[Span | None], list[Span]]:
-    """Places of a tokenizer's sub-words; ``size`` says how it was asked (special tokens or none, cut or padded)."""
+def _retokenize(
+    tokenizer: Any, size: int, before: list[str], tokens: list[str]
+) -> tuple[list[Span | None], list[Span]]:
+    """Find the places of a tokenizer's sub-words; their number ``size`` decides its options."""
     texts = [" ".join(part) for part in (before, tokens) if part] or [""]
     shift = len(texts[0]) + 1 if len(texts) > 1 else 0
     plain = tokenizer(*texts, add_special_tokens=False, verbose=False)["input_ids"]
@@ -112,13 +114,13 @@ def _cut_again(tokenizer: Any, size: int, before: list[str], tokens: list[str]) 
     encoded = tokenizer(*texts, return_offsets_mapping=True, verbose=False, **more)
     offsets, owners = encoded["offset_mapping"], encoded.sequence_ids()
     if len(offsets) != size:
-        words = f"expected a score for each of {len(offsets)} sub-words of the tokenizer, found {size}"
-        raise DataError(words, rule="length")
+        message = f"expected a score for each of {len(offsets)} sub-words of the tokenizer, found {size}"
+        raise DataError(message, rule="length")
     spans = [
         None if owner is None else (start + owner * shift, end + owner * shift)
         for (start, end), owner in zip(offsets, owners, strict=True)
     ]
-    return spans, places_of([*before, *tokens], " ".join(texts))
+    return spans, find_token_spans([*before, *tokens], " ".join(texts))
 
 
 def write_scores(
@@ -146,19 +148,19 @@ def write_scores(
     lines = list[bytes]()
     parts = iter(scores)
     for row in rows:
-        instance = instance_of_row(row)
+        instance = read_instance(row)
         try:
-            values = array_of(next(parts))
+            values = to_array(next(parts))
         except StopIteration:
-            words = "expected scores for each row, found none"
-            raise DataError(words, rule="score-missing", instance=instance.id) from None
+            message = "expected scores for each row, found none"
+            raise DataError(message, rule="score-missing", instance=instance.id) from None
         except (TypeError, ValueError):
             raise DataError("expected numbers", rule="type", instance=instance.id, field="scores") from None
         bounds = instance.bounds
         if values.shape != (bounds[-1],):
-            words = f"expected {bounds[-1]} scores, one a token, found shape {values.shape}"
-            raise DataError(words, rule="length", instance=instance.id, field="scores")
-        one = with_scores(instance, [values[start:end] for start, end in pairwise(bounds)])
+            message = f"expected {bounds[-1]} scores, one a token, found shape {values.shape}"
+            raise DataError(message, rule="length", instance=instance.id, field="scores")
+        one = attach_scores(instance, [values[start:end] for start, end in pairwise(bounds)])
         rationales = [{"docid": name, SOFT: list(part)} for name, part in zip(one.names, one.scores or (), strict=True)]
         lines.append(orjson.dumps({"annotation_id": one.id, "rationales": rationales}) + b"\n")
     if next(parts, None) is not None:

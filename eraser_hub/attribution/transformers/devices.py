@@ -1,18 +1,18 @@
-"""Where a network runs and in which precision: chosen by itself, or clear words about what cannot be."""
+"""Device and precision of a network: chosen automatically, or an error that names what is missing."""
 
 from __future__ import annotations
 
 from typing import Any, get_args
 
-from eraser_hub.attribution.adapter import out_of_memory
-from eraser_hub.attribution.job import Precision
+from eraser_hub.attribution.adapter import is_out_of_memory
+from eraser_hub.attribution.config import Precision
 from eraser_hub.records.errors import DataError, get_first_line, show
 
 PRECISIONS = get_args(Precision)
 
 
-def device_for(name: str | None) -> Any:
-    """The torch device asked for, or cuda where there is one, else the processor.
+def find_device(name: str | None) -> Any:
+    """Return the torch device of this name; by default cuda if there is one, else the processor.
 
     Raises:
         DataError: no such device, or not on this machine.
@@ -25,13 +25,13 @@ def device_for(name: str | None) -> Any:
         device = torch.device(name)
         torch.zeros(1, device=device).cpu()
     except Exception as error:  # torch raises errors of many types, by device
-        words = f"expected a device of this machine, found {show(name)}: {get_first_line(error)}"
-        raise DataError(words, argument="device", rule="device") from error
+        message = f"expected a device of this machine, found {show(name)}: {get_first_line(error)}"
+        raise DataError(message, argument="device", rule="device") from error
     return device
 
 
-def runs_bf16(device: Any) -> bool:
-    """Whether the device itself computes in bf16: older GPUs only imitate it, slower than float32."""
+def supports_bf16(device: Any) -> bool:
+    """Return True if the device computes in bf16; older GPUs only imitate it, slower than float32."""
     import torch
 
     if device.type != "cuda":
@@ -44,7 +44,9 @@ def runs_bf16(device: Any) -> bool:
 
 
 def half_type(precision: str, device: Any) -> Any:
-    """The torch type of forward passes in half precision (autocast), None in float32; ``auto``: see :func:`runs_bf16`.
+    """Return the torch type of forward passes in half precision (autocast); None for float32.
+
+    ``auto`` takes bfloat16 where :func:`supports_bf16`.
 
     Raises:
         DataError: an unknown precision.
@@ -52,32 +54,32 @@ def half_type(precision: str, device: Any) -> Any:
     import torch
 
     if precision not in PRECISIONS:
-        words = f"expected one of {', '.join(PRECISIONS)}; found {show(precision)}"
-        raise DataError(words, argument="precision", rule="option-value")
+        message = f"expected one of {', '.join(PRECISIONS)}; found {show(precision)}"
+        raise DataError(message, argument="precision", rule="option-value")
     if precision == "auto":
-        return torch.bfloat16 if runs_bf16(device) else None
+        return torch.bfloat16 if supports_bf16(device) else None
     return {"bfloat16": torch.bfloat16, "float16": torch.float16}.get(precision)
 
 
-def half_words(half: Any, device: Any) -> str:
-    """What a run says of its half precision."""
+def describe_half(half: Any, device: Any) -> str:
+    """Describe a run's half precision."""
     return f"forward passes in {str(half).removeprefix('torch.')} on {device}; `precision` float32 for more digits"
 
 
-def whole(values: Any) -> Any:
-    """A tensor's values in float32, those of a float64 network as they are."""
+def to_float32(values: Any) -> Any:
+    """Convert a tensor to float32; float64 stays."""
     import torch
 
     return values if values.dtype == torch.float64 else values.float()
 
 
-def doubled(values: Any) -> Any:
-    """A tensor's values in float64; on the processor where the device (mps) has no such numbers."""
+def to_float64(values: Any) -> Any:
+    """Convert a tensor to float64; on the processor where the device (mps) has no such numbers."""
     return (values.cpu() if values.device.type == "mps" else values).double()
 
 
-def placed(network: Any, device: Any) -> Any:
-    """The network on the device, for evaluation, its weights in float32.
+def move_network(network: Any, device: Any) -> Any:
+    """Move the network to the device, for evaluation, its weights in float32.
 
     A checkpoint may hold half-precision weights, which ``transformers`` keeps: gradients and the differences of
     probabilities that faithfulness is made of need float32; where half precision is wanted autocast makes it.
@@ -92,12 +94,12 @@ def placed(network: Any, device: Any) -> Any:
             network = network.float()
         return network.to(device).eval()
     except RuntimeError as error:
-        if not out_of_memory(error):
+        if not is_out_of_memory(error):
             raise
         raise DataError(f"`device` {device}: out of memory while the model was moved there", rule="device") from error
 
 
-def heads_in_float32(network: Any, kind: str) -> None:
+def keep_heads_in_float32(network: Any, kind: str) -> None:
     """Let everything behind the encoder (the classification head) compute in float32 under autocast.
 
     bf16 has eight binary digits: logits near 4 would be multiples of 1/64, and most occlusion scores ties; float16 has
@@ -108,16 +110,16 @@ def heads_in_float32(network: Any, kind: str) -> None:
         return
     for part in network.children():
         if part is not encoder:
-            _outside_autocast(part, kind)
+            _run_outside_autocast(part, kind)
 
 
-def _outside_autocast(part: Any, kind: str) -> None:
+def _run_outside_autocast(part: Any, kind: str) -> None:
     import torch
 
     inner = part.forward
 
     def widened(value: Any) -> Any:
-        return whole(value) if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+        return to_float32(value) if isinstance(value, torch.Tensor) and value.is_floating_point() else value
 
     def forward(*values: Any, **named: Any) -> Any:
         with torch.autocast(kind, enabled=False):

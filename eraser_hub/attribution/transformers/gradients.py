@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.attribution.adapter import Notes, in_halves, out_of_memory
-from eraser_hub.attribution.methods.integrated_gradients import points_of
+from eraser_hub.attribution.adapter import Notes, is_out_of_memory, run_in_halves
+from eraser_hub.attribution.methods.integrated_gradients import make_path_points
 from eraser_hub.papers.presets import Choices
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.extras import need
 
-from .devices import doubled, whole
+from .devices import to_float32, to_float64
 from .pieces import Explained
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ FULL_LENGTH_ROWS = 16  # half as many as forward passes take: the backward pass 
 
 
 class Differentiable(Protocol):
-    """What gradients need of a model: its network, and what an adapter has besides."""
+    """A model as gradients need it: its network, notes, choices and description."""
 
     network: Any
     notes: Notes
@@ -45,17 +45,17 @@ class Differentiable(Protocol):
 
 
 def batches(model: WindowModel, windows: Sequence[Window]) -> Iterator[list[int]]:
-    """Window numbers in batches of like length, longest first."""
+    """Yield window numbers in batches of similar length, longest first."""
     return model.batches([len(window.code) for window in windows], FULL_LENGTH_ROWS)
 
 
-def whole_windows(encoded: Sequence[Pieces]) -> tuple[list[Window], list[int]]:
-    """Every window of every text with nothing erased, and the number of the text that it belongs to."""
+def list_windows(encoded: Sequence[Pieces]) -> tuple[list[Window], list[int]]:
+    """Return every window of every text with nothing erased, and the number of the text that it belongs to."""
     pairs = [(window, number) for number, one in enumerate(encoded) for window in one.whole()]
     return [window for window, _ in pairs], [number for _, number in pairs]
 
 
-def embedding_scores(
+def compute_embedding_scores(
     model: Differentiable,
     probability: Callable[..., Any],
     embedded: Any,
@@ -66,24 +66,28 @@ def embedding_scores(
     baseline: Any = None,
     ends: tuple[float, float] | None = None,
 ) -> NDArray[np.float64]:
-    """Scores of every place of ``embedded`` (inputs, .., places, width), shape (inputs, .., places).
+    """Compute scores of every place of ``embedded`` (inputs, .., places, width), shape (inputs, .., places).
 
     The width is summed away. Each input's probability depends on its own embeddings alone, so one backward pass gives
     all gradients.
 
     Args:
+        model: the model.
         probability: input embeddings (and ``more``) to the explained probability of each input, shape (inputs,).
+        embedded: input embeddings, shape (inputs, .., places, width).
+        method: name of the method.
+        steps: integration steps.
         rows: integration points that go through the model together; halved when memory runs out.
-        more: what ``probability`` takes besides: tensors of shape (inputs, ..).
+        more: further arguments of ``probability``: tensors of shape (inputs, ..).
         baseline: embeddings from which integrated gradients start; None for zeros.
-        ends: what :func:`integrated_gradients` takes.
+        ends: as of :func:`compute_integrated_gradients`.
     """
     embedded = embedded.detach().requires_grad_()
     if method == "integrated-gradients":
         # what is halved is the number of points in one batch
-        scores = in_halves(
+        scores = run_in_halves(
             lambda points: (
-                [integrated_gradients(model, probability, embedded, steps, len(points), more, baseline, ends)]
+                [compute_integrated_gradients(model, probability, embedded, steps, len(points), more, baseline, ends)]
                 * len(points)
             ),
             range(max(rows, 1)),
@@ -91,18 +95,18 @@ def embedding_scores(
             all_of=False,
         )[0]
     elif method == "deeplift":
-        scores = deeplift(model, probability, embedded, more)
+        scores = compute_deeplift(model, probability, embedded, more)
     else:
         import torch
 
         (gradients,) = torch.autograd.grad(probability(embedded, *more).sum(), embedded)
-        scores = _of_gradients(method, gradients, embedded)
-    numbers: NDArray[np.float64] = doubled(scores.detach()).cpu().numpy()
+        scores = _score_gradients(method, gradients, embedded)
+    numbers: NDArray[np.float64] = to_float64(scores.detach()).cpu().numpy()
     return numbers
 
 
-def _of_gradients(method: str, gradients: Tensor, embedded: Tensor) -> Tensor:
-    """The scores of one of `PLAIN`, the width summed away."""
+def _score_gradients(method: str, gradients: Tensor, embedded: Tensor) -> Tensor:
+    """Return the scores of one of `PLAIN`, the width summed away."""
     if method == "gradient":
         norms: Tensor = gradients.norm(dim=-1)
         return norms
@@ -110,8 +114,8 @@ def _of_gradients(method: str, gradients: Tensor, embedded: Tensor) -> Tensor:
     return products.abs() if method == "simple-gradient" else products
 
 
-def output_of(model: WindowModel, embedded: Any, inputs: dict[str, Any]) -> Any:
-    """The network's output with ``embedded`` in the place of its input embeddings.
+def compute_output(model: WindowModel, embedded: Any, inputs: dict[str, Any]) -> Any:
+    """Run the network with ``embedded`` in the place of its input embeddings.
 
     The ids go in as well, since a network may look at more in them than their embeddings: one that classifies at the
     last token finds by them where padding begins.
@@ -148,7 +152,7 @@ def output_of(model: WindowModel, embedded: Any, inputs: dict[str, Any]) -> Any:
     return out
 
 
-def integrated_gradients(
+def compute_integrated_gradients(
     model: Differentiable,
     probability: Callable[..., Any],
     embedded: Any,
@@ -158,13 +162,17 @@ def integrated_gradients(
     baseline: Any = None,
     ends: tuple[float, float] | None = None,
 ) -> Any:
-    """Integrated gradients (Sundararajan et al., 2017, equation 1) of one input, by default from all-zero embeddings.
+    """Compute integrated gradients (Sundararajan et al., 2017, equation 1) of one input.
 
     Our own and not captum's, which computes the integration points anew for every input; its values are the same.
 
     Args:
+        model: the model.
+        probability: function of embeddings and ``more`` to the explained probability.
         embedded: shape (1, .., places, width).
+        steps: integration steps.
         rows: points in one batch.
+        more: further arguments of ``probability``: tensors of shape (1, ..).
         baseline: embeddings of the same shape; None for zeros.
         ends: probabilities of the input and of the baseline where they are known; None: a pass for each finds them out.
 
@@ -177,24 +185,30 @@ def integrated_gradients(
         return probability(points, *(one.expand(len(points), *one.shape[1:]) for one in more))
 
     start_at = torch.zeros_like(embedded) if baseline is None else baseline.detach().to(embedded)
-    way = embedded.detach() - start_at
-    alphas, weights = (torch.from_numpy(one).to(embedded) for one in points_of(steps, model.choices.integral))
+    difference = embedded.detach() - start_at
+    alphas, weights = (torch.from_numpy(one).to(embedded) for one in make_path_points(steps, model.choices.integral))
     shape = (-1, *(1 for _ in embedded.shape[1:]))
     sums = torch.zeros_like(embedded)
     for start in range(0, steps, rows):
         alpha, weight = alphas[start : start + rows].view(shape), weights[start : start + rows].view(shape)
-        points = (start_at + way * alpha).requires_grad_()
+        points = (start_at + difference * alpha).requires_grad_()
         (gradients,) = torch.autograd.grad(values(points).sum(), points)
         sums += (gradients * weight).sum(dim=0, keepdim=True)
     with torch.no_grad():
-        scores = (sums * way).sum(dim=-1)
-        of_input, of_baseline = values(torch.cat([embedded, start_at])).tolist() if ends is None else ends
-    model.notes.largest("largest convergence delta", abs(float(scores.sum()) - (of_input - of_baseline)))
+        scores = (sums * difference).sum(dim=-1)
+        input_probability, baseline_probability = (
+            values(torch.cat([embedded, start_at])).tolist() if ends is None else ends
+        )
+    model.notes.largest(
+        "largest convergence delta", abs(float(scores.sum()) - (input_probability - baseline_probability))
+    )
     return scores
 
 
-def deeplift(model: Differentiable, logit: Callable[..., Any], embedded: Any, more: tuple[Any, ...] = ()) -> Any:
-    """DeepLIFT (Shrikumar et al., 2017, the rescale rule) by captum, from the all-zero embeddings.
+def compute_deeplift(
+    model: Differentiable, logit: Callable[..., Any], embedded: Any, more: tuple[Any, ...] = ()
+) -> Any:
+    """Compute DeepLIFT (Shrikumar et al., 2017, the rescale rule) by captum, from the all-zero embeddings.
 
     What is explained is the label's logit minus the mean of all labels' (their section 3.6), and not the probability:
     captum's rule for a softmax mixes the inputs of a batch. Captum has the rule for ReLU, ELU, sigmoid, tanh and
@@ -219,6 +233,7 @@ def deeplift(model: Differentiable, logit: Callable[..., Any], embedded: Any, mo
             self.network = model.network
 
         def forward(self, vectors: Any, *values: Any) -> Any:
+            """Return the explained logits."""
             return logit(vectors, *values)
 
     try:
@@ -228,17 +243,17 @@ def deeplift(model: Differentiable, logit: Callable[..., Any], embedded: Any, mo
                 embedded, torch.zeros_like(embedded), additional_forward_args=more, return_convergence_delta=True
             )
     except (AssertionError, RuntimeError) as error:
-        if out_of_memory(error):
+        if is_out_of_memory(error):
             raise
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        words = f"`method` deeplift: {model.description} does not allow it: {reason}"
-        raise DataError(words, rule="unsupported") from error
+        message = f"`method` deeplift: {model.description} does not allow it: {reason}"
+        raise DataError(message, rule="unsupported") from error
     model.notes.largest("largest convergence delta", float(deltas.abs().max()))
     return products.sum(dim=-1)
 
 
-def baseline_of(model: WindowModel, ids: Any) -> Any:
-    """Embeddings from which integrated gradients start, by the paper's choice; None for zeros.
+def make_baseline(model: WindowModel, ids: Any) -> Any:
+    """Return the embeddings from which integrated gradients start, by the paper's choice; None for zeros.
 
     ``pads``: padding between the first and the last token (Wang 2022's code), with the model's own ids in place of the
     authors' fixed ones, which are those of Chinese BERT alone.
@@ -253,54 +268,60 @@ def baseline_of(model: WindowModel, ids: Any) -> Any:
         return model.network.get_input_embeddings()(pads)
 
 
-def gradients_ahead(
+def compute_gradients_ahead(
     model: WindowModel, encoded: Sequence[Pieces], columns: Sequence[int | None], method: str
 ) -> tuple[dict[bytes, NDArray[np.float64]], Known]:
-    """Probabilities of whole windows out of the passes that their gradients take, and these gradients' scores.
+    """Compute probabilities of whole windows together with the scores of their gradients.
 
     Args:
+        model: the model.
+        encoded: the instances as the model sees them.
         columns: the output to explain of each instance; None for the one that each window has most of.
         method: one of `PLAIN`.
 
     Returns:
         the output of each window by its key; the scores of its places by key and explained column.
     """
-    windows, owner = whole_windows(encoded)
+    windows, owner = list_windows(encoded)
     wanted = [columns[number] for number in owner]
     inputs = [Explained(one, (-1 if at is None else at,)) for one, at in zip(windows, wanted, strict=True)]
     outputs, known = dict[bytes, NDArray[np.float64]](), Known()
-    for number, (values, p, column) in scores_of_places(model, inputs, method, 0, ahead=True):
+    for number, (values, p, column) in compute_place_scores(model, inputs, method, 0, ahead=True):
         outputs[windows[number].key], known[windows[number].key, column] = p, values
     return outputs, known
 
 
-def scores_of_places(
+def compute_place_scores(
     model: WindowModel, inputs: Sequence[Explained], method: str, steps: int, ahead: bool = False
 ) -> Iterator[tuple[int, PassScores]]:
     """Yield each input's number, the scores of each of its windows' places, its probabilities and the explained column.
 
     Args:
+        model: the model.
+        inputs: the model inputs to explain.
+        method: name of the method.
+        steps: integration steps.
         ahead: whether the last two are wanted, which the same passes give.
     """
     import torch
 
-    of_baselines: dict[tuple[bytes, int], float] = {}
+    baseline_probabilities: dict[tuple[bytes, int], float] = {}
     # the points of one integral fill a batch by themselves
     single = method == "integrated-gradients" or model.explains_singly
     embedding, none = model.network.get_input_embeddings(), np.zeros(0)
 
-    def values_of(batch: list[int]) -> list[PassScores]:
+    def score_batch(batch: list[int]) -> list[PassScores]:
         tensors = model.tensors([inputs[number].unit for number in batch])
         seen: list[tuple[NDArray[np.float64], int]] = []
 
         def output(embedded: Any, places: Any, *values: Any) -> Any:
             # what is expanded shares its memory, which a network that flattens its input cannot
             more = {name: value.contiguous() for name, value in zip(tensors, values, strict=True)}
-            out = output_of(model, embedded, more)
+            out = compute_output(model, embedded, more)
             if ahead:
-                logits = whole(out.logits)
+                logits = to_float32(out.logits)
                 places = torch.where(places < 0, logits.argmax(dim=-1, keepdim=True), places)
-                p = torch.softmax(doubled(logits.detach()), dim=-1)
+                p = torch.softmax(to_float64(logits.detach()), dim=-1)
                 seen.extend(zip(p.cpu().numpy(), places[:, 0].tolist(), strict=True))
             return model.explained_output(out, places, method)
 
@@ -311,27 +332,29 @@ def scores_of_places(
         rows = model.rows_for(embedded.shape[-2], FULL_LENGTH_ROWS)
         start_at = ends = None
         if method == "integrated-gradients":
-            start_at = baseline_of(model, tensors["input_ids"])
+            start_at = make_baseline(model, tensors["input_ids"])
             p = partial(output, torch.zeros_like(embedded) if start_at is None else start_at, *more)
-            ends = ends_of(model, inputs[batch[0]], p, of_baselines)
-        scores = embedding_scores(model, output, embedded, method, steps, rows, more, start_at, ends)
-        rows_of = list[list[NDArray[np.float64]]]()
+            ends = compute_ends(model, inputs[batch[0]], p, baseline_probabilities)
+        scores = compute_embedding_scores(model, output, embedded, method, steps, rows, more, start_at, ends)
+        window_rows = list[list[NDArray[np.float64]]]()
         for number, own in zip(batch, scores.reshape(len(batch), -1, scores.shape[-1]), strict=True):
             pairs = zip(inputs[number].windows, own, strict=True)
-            rows_of.append([row[model.inside(window, len(row))] for window, row in pairs])
-        return [(own, *pair) for own, pair in zip(rows_of, seen or [(none, 0)] * len(batch), strict=True)]
+            window_rows.append([row[model.inside(window, len(row))] for window, row in pairs])
+        return [(own, *pair) for own, pair in zip(window_rows, seen or [(none, 0)] * len(batch), strict=True)]
 
     windows = [one.windows[0] for one in inputs]
     for batch in [[number] for number in range(len(inputs))] if single else batches(model, windows):
-        yield from zip(batch, values_of(batch) if single else in_halves(values_of, batch, model.notes), strict=True)
+        yield from zip(
+            batch, score_batch(batch) if single else run_in_halves(score_batch, batch, model.notes), strict=True
+        )
 
 
-def gradient_scores(
+def compute_gradient_scores(
     model: WindowModel, encoded: Sequence[Any], targets: Sequence[int], method: str, steps: int, known: Known
 ) -> list[NDArray[np.float64]]:
-    """Scores for the probability of each instance's explained class.
+    """Compute scores for the probability of each instance's explained class.
 
-    ``known`` has what `gradients_ahead` found out; the rest is computed.
+    ``known`` has what `compute_gradients_ahead` found out; the rest is computed.
 
     ``gradient`` is the Euclidean norm of the gradient with respect to a sub-word's input embedding;
     ``input-x-gradient`` the inner product of both; ``simple-gradient`` its absolute value (ERASER's);
@@ -348,26 +371,26 @@ def gradient_scores(
     parts = np.bincount([one.owner for one in inputs], minlength=len(encoded))
     rows = [known.get((one.windows[0].key, one.places[0])) if known else None for one in inputs]
     missing = [number for number, row in enumerate(rows) if row is None]
-    for at, (row, _, _) in scores_of_places(model, [inputs[number] for number in missing], method, steps):
+    for at, (row, _, _) in compute_place_scores(model, [inputs[number] for number in missing], method, steps):
         rows[missing[at]] = row
     scores = [np.zeros(len(one.instance.tokens)) for one in encoded]
-    for one, of_windows in zip(inputs, rows, strict=True):
-        for window, values in zip(one.windows, of_windows or (), strict=True):
+    for one, window_scores in zip(inputs, rows, strict=True):
+        for window, values in zip(one.windows, window_scores or (), strict=True):
             add_to_words(scores[one.owner], encoded[one.owner], window, values / parts[one.owner])
     return scores
 
 
-def ends_of(
+def compute_ends(
     model: WindowModel,
     one: Explained,
     p_of_baseline: Callable[[], Any],
-    of_baselines: dict[tuple[bytes, int], float],
+    baseline_probabilities: dict[tuple[bytes, int], float],
 ) -> tuple[float, float] | None:
-    """Probabilities of a window and of its baseline without another pass for either, for `integrated_gradients`.
+    """Return the probabilities of a window and of its baseline from passes that were made already.
 
     The window's is its prediction's. The baseline has none of its words, so one pass serves all windows of its length,
-    special tokens and query: ``of_baselines`` keeps them. None where predictions were made otherwise than gradients (in
-    half precision, of several windows together, or not yet).
+    special tokens and query: ``baseline_probabilities`` keeps them. None where predictions were made otherwise than
+    gradients (in half precision, of several windows together, or not yet).
     """
     import torch
 
@@ -375,13 +398,13 @@ def ends_of(
     if model.half or model.explains_singly or window.key not in model.outputs:
         return None
     key = np.where(window.piece < 0, window.code, -1).tobytes(), one.target
-    if key not in of_baselines:
+    if key not in baseline_probabilities:
         with torch.no_grad():
-            of_baselines[key] = float(p_of_baseline())
-    return float(model.outputs[window.key][one.target]), of_baselines[key]
+            baseline_probabilities[key] = float(p_of_baseline())
+    return float(model.outputs[window.key][one.target]), baseline_probabilities[key]
 
 
-def p_of_masked_elements(
+def compute_masked_probabilities(
     model: WindowModel,
     one: Pieces,
     column: int,
@@ -389,7 +412,7 @@ def p_of_masked_elements(
     draws: int,
     random: np.random.Generator,
 ) -> NDArray[np.float64]:
-    """p of an output column, (draws,), where each number of a sub-word's embedding stays with its token's probability.
+    """Compute p of an output column, (draws,), with elements of sub-words' embeddings masked at random.
 
     Special tokens and the query stay whole; overlapping windows share a sub-word's mask, and p is the mean over
     windows.
@@ -398,9 +421,9 @@ def p_of_masked_elements(
 
     windows, embedding = one.whole(), model.network.get_input_embeddings()
     p = np.zeros((len(windows), draws))
-    of_piece = keep[one.owner][:, None]
+    piece_keep = keep[one.owner][:, None]
     for draw in range(draws):
-        stays = random.random((len(one.ids), embedding.weight.shape[1])) < of_piece
+        stays = random.random((len(one.ids), embedding.weight.shape[1])) < piece_keep
         for number, window in enumerate(windows):
             inputs = model.tensors([window])
             with torch.inference_mode():
@@ -408,39 +431,41 @@ def p_of_masked_elements(
                 mask = np.ones(embedded.shape[1:], dtype=bool)
                 erasable = window.piece >= 0
                 mask[model.inside(window, len(mask))][erasable] = stays[window.piece[erasable]]
-                logits = output_of(model, embedded * torch.from_numpy(mask).to(embedded), inputs).logits
-                p[number, draw] = float(torch.softmax(doubled(logits), dim=-1)[0, column])
+                logits = compute_output(model, embedded * torch.from_numpy(mask).to(embedded), inputs).logits
+                p[number, draw] = float(torch.softmax(to_float64(logits), dim=-1)[0, column])
     return np.asarray(p.mean(axis=0))
 
 
-def attention_scores(model: WindowModel, encoded: Sequence[Pieces]) -> list[NDArray[np.float64]]:
-    """Attention of the last layer from the CLS token to each sub-word, the mean over heads, summed to words.
+def compute_attention_scores(model: WindowModel, encoded: Sequence[Pieces]) -> list[NDArray[np.float64]]:
+    """Compute attention of the last layer from the CLS token to each word, the mean over heads.
 
     A model without CLS token (one that classifies at the last token) gives the last token's attention. A sub-word in
     several windows takes the mean of its windows.
     """
     import torch
 
-    windows, owner = whole_windows(encoded)
+    windows, owner = list_windows(encoded)
     sums = [np.zeros(len(one.ids)) for one in encoded]  # of each sub-word over the windows that hold it
     times = [np.zeros(len(one.ids)) for one in encoded]
 
-    def weights_of(batch: list[int]) -> list[NDArray[np.float64]]:
+    def get_weights(batch: list[int]) -> list[NDArray[np.float64]]:
         inputs = model.tensors([windows[number] for number in batch])
         with torch.inference_mode():
             layers = getattr(model.network(**inputs, output_attentions=True), "attentions", None)
         places = inputs["input_ids"].shape[-1]
         if not layers or layers[-1].ndim != 4 or tuple(layers[-1].shape[-2:]) != (places, places):
-            words = f"`method` attention: {model.description} gives no attention weights of every place to every other"
-            raise DataError(words, rule="unsupported")
-        heads = doubled(layers[-1].mean(dim=1)).cpu().numpy()
-        return [_attention_of(model, windows[number], matrix) for number, matrix in zip(batch, heads, strict=True)]
+            message = (
+                f"`method` attention: {model.description} gives no attention weights of every place to every other"
+            )
+            raise DataError(message, rule="unsupported")
+        heads = to_float64(layers[-1].mean(dim=1)).cpu().numpy()
+        return [_select_attention(model, windows[number], matrix) for number, matrix in zip(batch, heads, strict=True)]
 
     before = model.network.config._attn_implementation
     model.network.set_attn_implementation("eager")  # the fused kernels do not give their weights
     try:
         for batch in batches(model, windows):
-            for number, row in zip(batch, in_halves(weights_of, batch, model.notes), strict=True):
+            for number, row in zip(batch, run_in_halves(get_weights, batch, model.notes), strict=True):
                 erasable = windows[number].piece >= 0
                 pieces = windows[number].piece[erasable]
                 sums[owner[number]][pieces] += row[erasable]
@@ -453,8 +478,8 @@ def attention_scores(model: WindowModel, encoded: Sequence[Pieces]) -> list[NDAr
     ]
 
 
-def _attention_of(model: WindowModel, window: Window, matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The row of the CLS token, or of the last one, in a window's attention matrix, shape (places, places).
+def _select_attention(model: WindowModel, window: Window, matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the row of the CLS token, or of the last one, in a window's attention matrix (places, places).
 
     By Wang 2022's choice in reading comprehension: the mean of the question's rows, as shares of the passage's columns.
     """
@@ -462,14 +487,16 @@ def _attention_of(model: WindowModel, window: Window, matrix: NDArray[np.float64
     if model.gives_answers and model.choices.question_to_passage:
         passage, template = window.piece >= 0, model.words.pair
         question = slice(len(template.before), int(passage.argmax()) - len(template.between))
-        return from_question(matrix[inside, inside], question, passage)
+        return compute_question_attention(matrix[inside, inside], question, passage)
     asking = 0 if window.ids[0] == model.tokenizer.cls_token_id else len(window.code) - 1
     row: NDArray[np.float64] = matrix[inside, inside][asking]
     return row
 
 
-def from_question(matrix: NDArray[np.float64], question: slice, passage: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Attention from the question to each place, the passage's divided by their sum."""
+def compute_question_attention(
+    matrix: NDArray[np.float64], question: slice, passage: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Compute attention from the question to each place, the passage's divided by their sum."""
     row = matrix[question].mean(axis=0) if question.stop > question.start else matrix[0]
     return np.asarray(row / row[passage].sum())
 

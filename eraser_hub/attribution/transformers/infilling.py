@@ -2,7 +2,7 @@
 
 What removing, masking or padding leaves is no text that the explained model was trained on. Infilling leaves a text:
 each erased token becomes a mask, and a word is drawn for it from what a masked language model expects there (Kim et al.
-2020; Hase et al. 2021). The drawn words hang on the tokens that stay and on the seed, never on those that were erased.
+2020; Hase et al. 2021). The drawn words depend on the kept tokens and on the seed, never on the erased ones.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.attribution.adapter import in_halves
-from eraser_hub.attribution.erasure import generator
+from eraser_hub.attribution.adapter import run_in_halves
+from eraser_hub.attribution.erasure import make_generator
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.errors import DataError
 
-from .devices import doubled
+from .devices import to_float64
 from .pieces import Pieces, Window
 from .sequence_model import SequenceModel
 from .words import open_network
@@ -57,14 +57,14 @@ class Infiller(SequenceModel):
         self.seed, self.passes = seed, 0  # passes: windows that went through the network
         mask = tokenizer.mask_token
         if mask is None or self.words.cut([mask]) != [(tokenizer.mask_token_id,)]:
-            words = f"{self.description} has no mask token, expected a masked language model"
-            raise DataError(words, argument="infill", rule="model")
+            message = f"{self.description} has no mask token, expected a masked language model"
+            raise DataError(message, argument="infill", rule="model")
         self.allowed, self.drawn = self._vocabulary()
         if not len(self.allowed):
             raise DataError(f"no sub-word of {self.description} is a word by itself", argument="infill", rule="model")
 
     def _vocabulary(self) -> tuple[NDArray[np.int64], list[str]]:
-        """Ids of the sub-words that the tokenizer makes of one whole word, and these words."""
+        """Return the ids of the sub-words that are one whole word, and these words."""
         tokenizer, special = self.tokenizer, {*self.tokenizer.all_special_ids}
         size = min(len(tokenizer), self.network.config.vocab_size)
         ids = [number for number in range(size) if number not in special]
@@ -81,20 +81,21 @@ class Infiller(SequenceModel):
         return logits[self.inside(windows[0], len(logits))]
 
     def fill(self, instances: Sequence[Instance], kept: Sequence[NDArray[np.bool_]]) -> list[Instance]:
-        """Each instance with a drawn word in the place of every token that is not kept.
+        """Return each instance with a drawn word in the place of every token that is not kept.
 
         Args:
+            instances: the instances.
             kept: for each instance flags of the tokens that stay, shape (tokens,).
         """
         windows: list[tuple[Window, list[Gap]]] = []
         for number, (one, flags) in enumerate(zip(instances, kept, strict=True)):
             windows += self._masked(number, one, flags)
         words = [list(one.tokens) for one in instances]
-        numbers = {number: generator(self.seed, one.id, "infill") for number, one in enumerate(instances)}
+        numbers = {number: make_generator(self.seed, one.id, "infill") for number, one in enumerate(instances)}
         uniform = {number: random.random(len(words[number])) for number, random in numbers.items()}
         for numbers_of_batch in self.batches([len(window.code) for window, _ in windows], BATCH_SIZE):
             batch = [windows[number] for number in numbers_of_batch]
-            drawn = in_halves(lambda some: self._drawn(some, uniform), batch, self.notes)
+            drawn = run_in_halves(lambda some: self._drawn(some, uniform), batch, self.notes)
             self.passes += len(batch)
             for (_, places), row in zip(batch, drawn, strict=True):
                 for place, word in zip(places, row, strict=True):
@@ -102,7 +103,7 @@ class Infiller(SequenceModel):
         return [_with_tokens(one, tokens) for one, tokens in zip(instances, words, strict=True)]
 
     def _masked(self, number: int, one: Instance, kept: NDArray[np.bool_]) -> list[tuple[Window, list[Gap]]]:
-        """The windows of a text with masks in place of what is erased, those that hold the best view of any mask."""
+        """Return the windows of a text with masks for erased tokens, those that hold the best view of a mask."""
         mask = str(self.tokenizer.mask_token)
         tokens = tuple(token if stays else mask for token, stays in zip(one.tokens, kept, strict=True))
         pieces: Pieces = self.encode(Instance(one.id, (), (one.id,), (tokens,)))
@@ -115,8 +116,8 @@ class Infiller(SequenceModel):
                 if not kept[token] and margin > best.get(token, (-1, 0, 0))[0]:
                     best[token] = margin, at, place
         if len(best) < int(np.count_nonzero(~kept)):
-            words = f"{self.description} drops masks of this text"
-            raise DataError(words, argument="infill", rule="model", instance=one.id)
+            message = f"{self.description} drops masks of this text"
+            raise DataError(message, argument="infill", rule="model", instance=one.id)
         chosen: dict[int, list[Gap]] = {}
         for token, (_, at, place) in sorted(best.items()):
             chosen.setdefault(at, []).append(Gap(number, token, place))
@@ -125,13 +126,15 @@ class Infiller(SequenceModel):
     def _drawn(
         self, batch: Sequence[tuple[Window, list[Gap]]], uniform: dict[int, NDArray[np.float64]]
     ) -> list[list[int]]:
-        """For each window the number of the word that is drawn at each of its masks."""
+        """Draw for each window the number of the word at each of its masks."""
         logits = self.logits(self.tensors([window for window, _ in batch]))
         rows = []
         for (window, places), row in zip(batch, logits, strict=True):
             start = self.inside(window, len(row)).start
             at = self.torch.tensor([start + one.place for one in places], device=row.device)
-            shares = self.torch.softmax(doubled(row[at][:, self.torch.from_numpy(self.allowed).to(row.device)]), dim=-1)
+            shares = self.torch.softmax(
+                to_float64(row[at][:, self.torch.from_numpy(self.allowed).to(row.device)]), dim=-1
+            )
             sums = shares.cpu().numpy().cumsum(axis=1)
             rows.append(
                 [
@@ -146,7 +149,7 @@ class Infiller(SequenceModel):
 
 
 def _with_tokens(one: Instance, tokens: Sequence[str]) -> Instance:
-    """The instance with other tokens in the same documents."""
+    """Return the instance with other tokens in the same documents."""
     documents = tuple(tuple(tokens[start:end]) for start, end in pairwise(one.bounds))
     return replace(one, documents=documents, rationale=None, scores=None)
 
@@ -155,17 +158,20 @@ def open_infiller(name: str, seed: int, *, trust_remote_code: bool = False, **ho
     """Open a masked language model, a local folder or Hub id.
 
     Args:
-        how: device and precision, as for :func:`eraser_hub.attribution.open_model`.
+        name: folder or Hub id.
+        seed: seed of the draws.
+        trust_remote_code: run the code that the model brings.
+        **how: device and precision, as for :func:`eraser_hub.attribution.open_model`.
 
     Raises:
         DataError: it cannot be opened, or is no masked language model.
     """
 
-    def class_of(architecture: str) -> str:
+    def find_class(architecture: str) -> str:
         if not architecture.endswith(("ForMaskedLM", "ForPreTraining")):
-            words = f"expected a masked language model, found {architecture}"
-            raise DataError(words, argument="infill", rule="model", file=name)
+            message = f"expected a masked language model, found {architecture}"
+            raise DataError(message, argument="infill", rule="model", file=name)
         return "AutoModelForMaskedLM"
 
-    network, tokenizer, description = open_network(name, trust_remote_code, class_of)
+    network, tokenizer, description = open_network(name, trust_remote_code, find_class)
     return Infiller(network, tokenizer, seed, description=description, **how)

@@ -13,14 +13,14 @@ from eraser_hub.attribution.adapter import Encoded, View
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.errors import DataError
 
-from .pieces import Explained, Pieces, Window, blank_window, window_of
+from .pieces import Explained, Pieces, Window, make_blank_window, make_window
 from .sequence_model import SequenceModel
 
 SEPARATOR = "[sep]"
 
 
-def answers_of(instance: Instance) -> list[list[str]]:
-    """The answers in a query, which stand between ``[sep]`` tokens."""
+def split_answers(instance: Instance) -> list[list[str]]:
+    """Split a query into its answers, which ``[sep]`` tokens separate."""
     answers: list[list[str]] = [[]]
     for token in instance.query:
         if token == SEPARATOR:
@@ -39,17 +39,17 @@ class CutChoices(Encoded):
     answers: list[NDArray[np.int64]]
 
     def windows(self, kept: NDArray[np.bool_], erase: str) -> list[Window]:
-        """One model input for each answer: (question, answer)."""
+        """Return one model input for each answer: (question, answer)."""
         ids, places = self.question.remaining(kept, erase)
         model = self.question.model
         hidden = ~kept[self.question.owner[places]] if erase == "pad" else np.zeros(len(ids), dtype=bool)
         template = model.words.pair
         room = max(1, model.window - template.size - max(len(answer) for answer in self.answers))
         windows = [
-            window_of(template, ids[:room], places[:room], answer, np.full(len(answer), -1), hidden[:room])
+            make_window(template, ids[:room], places[:room], answer, np.full(len(answer), -1), hidden[:room])
             for answer in self.answers
         ]
-        return [window if len(window.code) else blank_window(model.words) for window in windows]
+        return [window if len(window.code) else make_blank_window(model.words) for window in windows]
 
     @property
     def owner(self) -> NDArray[np.int64]:
@@ -57,10 +57,11 @@ class CutChoices(Encoded):
         return self.question.owner
 
     def whole(self) -> list[Window]:
-        """The model's inputs with nothing erased."""
+        """Return the model's inputs with nothing erased."""
         return self.windows(np.ones(self.question.bounds[-1], dtype=bool), "remove")
 
     def view(self, kept: NDArray[np.bool_], erase: str) -> View:
+        """Return the input with the tokens that are not kept erased."""
         windows = self.windows(kept, erase)
         key = b"".join(len(window.code).to_bytes(4, "little") + window.key for window in windows)
         return View((key,), (max(len(window.code) for window in windows),), [windows])
@@ -82,10 +83,11 @@ class ChoiceModel(SequenceModel):
         self.label_names = ()
 
     def encode(self, instance: Instance) -> CutChoices:  # type: ignore[override]
-        answers = answers_of(instance)
+        """Cut the instance into the units that the model reads."""
+        answers = split_answers(instance)
         if self.label_names and len(answers) != len(self.label_names):
-            words = f"expected {len(self.label_names)} answers between {SEPARATOR}, found {len(answers)}"
-            raise DataError(words, rule="length", instance=instance.id, field="query")
+            message = f"expected {len(self.label_names)} answers between {SEPARATOR}, found {len(answers)}"
+            raise DataError(message, rule="length", instance=instance.id, field="query")
         question = super().encode(replace(instance, query=()))
         cut = [
             np.asarray([piece for word in self.words.cut(answer) for piece in word], dtype=np.int64)
@@ -96,9 +98,11 @@ class ChoiceModel(SequenceModel):
         return CutChoices(instance, question, cut)
 
     def rows_for(self, size: int, batch_size: int) -> int:
+        """Return the number of units in a batch."""
         return max(1, super().rows_for(size, batch_size) // max(len(self.label_names), 1))
 
     def tensors(self, windows: Sequence[Any]) -> dict[str, Any]:
+        """Return padded model inputs on the device."""
         flat = super().tensors([window for several in windows for window in several])
         return {name: rows.view(len(windows), -1, rows.shape[-1]) for name, rows in flat.items()}
 
@@ -106,5 +110,5 @@ class ChoiceModel(SequenceModel):
         return super()._first_output([[window] for window in windows])
 
     def explained(self, encoded: Any, target: int) -> list[Explained]:
-        """The pairs (question, answer), over whose question's sub-words scores are summed."""
+        """Return the pairs (question, answer), over whose question's sub-words scores are summed."""
         return [Explained(encoded.whole(), (self.column(target),), target=target)]

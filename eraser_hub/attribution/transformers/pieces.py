@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.attribution.adapter import Adapter, Encoded, View
-from eraser_hub.attribution.erasure import Erased, kept_rows
+from eraser_hub.attribution.erasure import Erased, compute_kept_flags
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.errors import DataError
 
@@ -30,8 +30,8 @@ SHORT = 32  # so many places are their own key, which is quicker than a digest
 TYPES = (1 << ID_SHIFT) - (1 << TYPE_SHIFT)
 
 
-def codes_of(ids: Any, types: Any, visible: Any) -> NDArray[np.int64]:
-    """Id, token type (below 2 to the 15th) and attention flag of each place in one integer."""
+def encode_places(ids: Any, types: Any, visible: Any) -> NDArray[np.int64]:
+    """Encode id, token type (below 2 to the 15th) and attention flag of each place in one integer."""
     kinds = np.asarray(types, np.int64) << TYPE_SHIFT
     codes: NDArray[np.int64] = (np.asarray(ids, np.int64) << ID_SHIFT) | kinds | visible
     return codes
@@ -42,7 +42,7 @@ class Window:
     """One model input.
 
     Attributes:
-        code: :func:`codes_of` each place; equal codes are equal inputs.
+        code: :func:`encode_places` each place; equal codes are equal inputs.
         piece: number of the erasable sub-word at each place, -1 for special tokens and the query.
     """
 
@@ -73,7 +73,7 @@ class Window:
 
 
 class Explained(NamedTuple):
-    """A model input, and what of its output is explained.
+    """A model input, and the part of its output that is explained.
 
     Attributes:
         unit: a window, or the windows of a choice's answers.
@@ -94,12 +94,12 @@ class Explained(NamedTuple):
         return self.unit if isinstance(self.unit, list) else [self.unit]
 
 
-def padded(
+def pad_windows(
     windows: Sequence[Window], pad: int, at_start: bool = False
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Ids, token types and attention masks of windows, each of shape (windows, the longest's length)."""
+    """Pad windows to ids, token types and attention masks, each of shape (windows, the longest's length)."""
     sizes = np.asarray([len(window.code) for window in windows])
-    rows = np.full((len(windows), sizes.max(initial=0)), codes_of(pad, 0, 0))
+    rows = np.full((len(windows), sizes.max(initial=0)), encode_places(pad, 0, 0))
     places = np.arange(rows.shape[1])
     inside = places >= rows.shape[1] - sizes[:, None] if at_start else places < sizes[:, None]
     rows[inside] = np.concatenate([window.code for window in windows])
@@ -133,14 +133,14 @@ class Frame:
 
 
 class WindowModel(Adapter):
-    """A network that reads windows of sub-words: what `Pieces` and the gradients need of it.
+    """A network that reads windows of sub-words.
 
     Attributes:
         network: the torch module.
         tokenizer: its tokenizer of transformers.
         words: the tokenizer, word by word.
         window: the longest input, in sub-words.
-        query_last: whether the query stands behind the text.
+        query_last: whether the query comes after the text.
         half: the half-precision type of forward passes, or None.
         explains_singly: whether inputs are explained one at a time, with passes of their own.
     """
@@ -159,7 +159,7 @@ class WindowModel(Adapter):
 
     @abstractmethod
     def inside(self, window: Window, places: int) -> slice:
-        """Return where a window stands in a padded row of so many places."""
+        """Return the slice of a window in a padded row of so many places."""
 
     @abstractmethod
     def explained(self, encoded: Any, target: int) -> list[Explained]:
@@ -167,7 +167,7 @@ class WindowModel(Adapter):
 
     @abstractmethod
     def explained_output(self, out: Any, places: Any, method: str) -> Any:
-        """Return what gradients are taken of, (inputs,), from the network's output and `Explained.places`."""
+        """Return the value whose gradients are taken, (inputs,), from the network's output and `Explained.places`."""
 
 
 @dataclass(slots=True)
@@ -184,7 +184,7 @@ class Pieces(Encoded):
     _frame: Frame | None = None
 
     def frame(self) -> Frame:
-        """The whole input, laid out once."""
+        """Return the whole input, laid out once."""
         if self._frame is None:
             template = self.model.words.pair if len(self.query) or self.split else self.model.words.single
             most = max(1, (self.model.window - template.size) // 2)
@@ -194,9 +194,9 @@ class Pieces(Encoded):
             head_pieces = np.full(len(query), -1) if len(query) else numbers[:split]
             last = self.model.query_last and len(query) > 0
             if last:
-                whole = window_of(template, self.ids, numbers, head, head_pieces)
+                whole = make_window(template, self.ids, numbers, head, head_pieces)
             else:
-                whole = window_of(template, head, head_pieces, self.ids[split:], numbers[split:])
+                whole = make_window(template, head, head_pieces, self.ids[split:], numbers[split:])
             text, tokens = whole.piece >= 0, self.bounds[-1]
             source, holds = np.full(len(text), tokens), np.zeros(len(text), dtype=bool)
             source[text], holds[text] = self.owner[whole.piece[text]], self.first[whole.piece[text]]
@@ -212,7 +212,7 @@ class Pieces(Encoded):
         return self.instance.bounds
 
     def substitute(self, erase: str) -> int:
-        """The id that stands for an erased token."""
+        """Return the id that replaces an erased token."""
         words = self.model.words
         substitute = words.mask if erase == "mask" else words.pad
         if substitute is None or (erase == "pad" and not words.can_pad):
@@ -221,7 +221,7 @@ class Pieces(Encoded):
         return int(substitute)
 
     def remaining(self, kept: NDArray[np.bool_], erase: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Ids and numbers of the sub-words that remain; a masked or padded token keeps one place."""
+        """Return ids and numbers of the sub-words that remain; a masked or padded token keeps one place."""
         stays = kept[self.owner]
         if erase == "remove" or stays.all():
             places = np.flatnonzero(stays)
@@ -230,10 +230,11 @@ class Pieces(Encoded):
         return np.where(stays[places], self.ids[places], self.substitute(erase)), places
 
     def cut(self, kept: NDArray[np.bool_], erase: str, overlap: bool = True) -> Iterator[list[Window]]:
-        """The model's inputs of many erased texts, one or several each.
+        """Yield the model's inputs of many erased texts, one or several each.
 
         Args:
             kept: flags of the tokens that stay, shape (texts, tokens).
+            erase: operator: remove, mask or pad.
             overlap: neighbouring windows of a text share a quarter of their places.
         """
         frame, window = self.frame(), self.model.window
@@ -244,14 +245,14 @@ class Pieces(Encoded):
         if erase != "remove":
             gone = ~stays[texts, places]
             if gone.any():
-                code[gone] = (code[gone] & TYPES) | codes_of(self.substitute(erase), 0, erase == "mask")
+                code[gone] = (code[gone] & TYPES) | encode_places(self.substitute(erase), 0, erase == "mask")
         ends = np.cumsum(np.bincount(texts, minlength=len(kept))).tolist()
         # the query is cut already and does not count as a text of its own
         room = frame.lead - self.split + frame.most if self.split else frame.lead
         leads = np.count_nonzero(remains[:, : frame.lead], axis=1).tolist() if self.split else [room] * len(kept)
         for start, end, lead in zip([0, *ends[:-1]], ends, leads, strict=True):
             if end == start:
-                yield [blank_window(self.model.words)]
+                yield [make_blank_window(self.model.words)]
             elif end - start <= window and lead <= room:
                 yield [Window(code[start:end], piece[start:end])]
             else:
@@ -259,7 +260,7 @@ class Pieces(Encoded):
                 yield [Window(code.take(part), piece.take(part)) for part in parts]
 
     def _spread(self, start: int, end: int, lead: int, overlap: bool) -> Iterator[NDArray[np.int64]]:
-        """Places of each window of a text that stands from ``start`` to ``end`` and does not fit into one."""
+        """Yield the places of each window of a text that does not fit into one window."""
         frame = self.frame()
         head = np.arange(start, start + lead)
         between = frame.lead - frame.before - self.split if self.split else 0
@@ -276,39 +277,43 @@ class Pieces(Encoded):
             place += step
 
     def windows(self, kept: NDArray[np.bool_], erase: str, overlap: bool = True) -> list[Window]:
-        """The model's inputs for one text, as :meth:`cut` makes them."""
+        """Return the model's inputs for one text, as :meth:`cut` makes them."""
         return next(self.cut(kept[None], erase, overlap))
 
     def whole(self, overlap: bool = True) -> list[Window]:
-        """The model's inputs for the text with nothing erased."""
+        """Return the model's inputs for the text with nothing erased."""
         return self.windows(np.ones(self.bounds[-1], dtype=bool), "remove", overlap)
 
     def view(self, kept: NDArray[np.bool_], erase: str) -> View:
-        return _view(self.windows(kept, erase))
+        """Return the input with the tokens that are not kept erased."""
+        return _make_view(self.windows(kept, erase))
 
     def views(self, erased: Sequence[Erased], erase: str) -> Iterator[View]:
+        """Yield a view of each of several erased inputs, many in one step."""
         rows = max(1, BLOCK // max(1, len(self.frame().code)))
         for start in range(0, len(erased), rows):
-            for windows in self.cut(kept_rows(erased[start : start + rows], self.bounds[-1]), erase):
-                yield _view(windows)
+            for windows in self.cut(compute_kept_flags(erased[start : start + rows], self.bounds[-1]), erase):
+                yield _make_view(windows)
 
 
-def blank_window(words: CutWords) -> Window:
-    """The input where nothing is left and the tokenizer adds no special token (GPT-2): one token that starts a text."""
-    return Window(codes_of([words.blank], 0, 1), np.full(1, -1))
+def make_blank_window(words: CutWords) -> Window:
+    """Return the input for an empty text where the tokenizer adds no special token (GPT-2): one token."""
+    return Window(encode_places([words.blank], 0, 1), np.full(1, -1))
 
 
-def _view(windows: list[Window]) -> View:
+def _make_view(windows: list[Window]) -> View:
     return View(tuple([window.key for window in windows]), tuple([len(window.code) for window in windows]), windows)
 
 
-def window_of(template: Template, head: Any, head_pieces: Any, ids: Any, pieces: Any, hidden: Any = None) -> Window:
-    """Special tokens, first text and second text in the template's order.
+def make_window(template: Template, head: Any, head_pieces: Any, ids: Any, pieces: Any, hidden: Any = None) -> Window:
+    """Join special tokens, first text and second text in the template's order.
 
     Args:
+        template: special tokens and their types.
         head: ids of the first text, () for none.
         head_pieces: number of the erasable sub-word at each of its places, or -1.
-        ids, pieces: of the second (or only) text.
+        ids: of the second (or only) text.
+        pieces: of the second (or only) text.
         hidden: flags of the first text's places that the attention mask hides; None for none.
     """
     special = template.before, template.between, template.after
@@ -326,6 +331,6 @@ def window_of(template: Template, head: Any, head_pieces: Any, ids: Any, pieces:
     if hidden is not None:
         visible[len(before) : len(before) + len(head)] = ~hidden
     return Window(
-        codes_of(sequence, types, visible),
+        encode_places(sequence, types, visible),
         np.concatenate([none[0], head_pieces, none[1], pieces, none[2]]).astype(np.int64),
     )

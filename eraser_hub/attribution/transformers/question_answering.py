@@ -17,17 +17,17 @@ from eraser_hub.attribution.adapter import Encoded, View
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.errors import DataError
 
-from .devices import doubled, whole
+from .devices import to_float32, to_float64
 from .pieces import Explained, Pieces, Window
 from .sequence_model import SequenceModel
 
 LONGEST_ANSWER = 30
 
 
-def best_span(start: NDArray[np.float64], end: NDArray[np.float64]) -> tuple[int, int, float]:
-    """First and last place of the answer of largest p(start) p(end), at most :data:`LONGEST_ANSWER` places, and that p.
+def find_best_span(start: NDArray[np.float64], end: NDArray[np.float64]) -> tuple[int, int, float]:
+    """Find the answer of largest p(start) p(end): first place, last place, that p.
 
-    >>> best_span(np.array([0.1, 0.9]), np.array([0.6, 0.4]))
+    >>> find_best_span(np.array([0.1, 0.9]), np.array([0.6, 0.4]))
     (1, 1, 0.36000000000000004)
     """
     pairs = np.outer(start, end)
@@ -36,8 +36,8 @@ def best_span(start: NDArray[np.float64], end: NDArray[np.float64]) -> tuple[int
     return int(first), int(last), float(start[first] * end[last])
 
 
-def no_probabilities(description: str) -> DataError:
-    """The error of asking for probabilities of labels."""
+def make_no_probabilities_error(description: str) -> DataError:
+    """Return the error for probabilities of labels, which question answering does not give."""
     return DataError(
         f"{description}: question answering gives spans, not label probabilities: rankings only "
         "(`method` random, gradient, input-x-gradient, integrated-gradients or attention)",
@@ -52,8 +52,8 @@ class Passage(Pieces):
     best: tuple[Window, int, int, float] | None = None
 
 
-def passage_of(encoded: Encoded) -> Passage:
-    """What :meth:`AnswerModel.encode` gave."""
+def check_passage(encoded: Encoded) -> Passage:
+    """Return the encoding if it is a passage."""
     assert isinstance(encoded, Passage)
     return encoded
 
@@ -70,31 +70,33 @@ class AnswerModel(SequenceModel):
         self.label_names = ()
 
     def start(self, units: Sequence[tuple[View, int]]) -> Any:
-        raise no_probabilities(self.description)
+        """Begin a forward pass."""
+        raise make_no_probabilities_error(self.description)
 
     def _first_output(self, windows: Sequence[Window]) -> Any:
         logits = self.network(**self.tensors(windows)).start_logits[0]
         return logits[self.inside(windows[0], len(logits))]
 
     def encode(self, instance: Instance) -> Passage:
+        """Cut the instance into the units that the model reads."""
         one = super().encode(instance)
         return Passage(one.instance, one.model, one.query, one.ids, one.owner, one.first, one.split)
 
     def answer(self, one: Passage) -> tuple[Window, int, int, float]:
-        """The best span of a passage: its window, its first and last place there, and p(start) · p(end)."""
+        """Find the best span of a passage: its window, its first and last place there, and p(start) · p(end)."""
         if one.best is not None:
             return one.best
         best: tuple[Window, int, int, float] | None = None
         for window in one.whole():
             with self.torch.inference_mode():
                 out = self.network(**self.tensors([window]))
-            start = self.torch.softmax(doubled(out.start_logits), dim=-1)[0].cpu().numpy()
-            end = self.torch.softmax(doubled(out.end_logits), dim=-1)[0].cpu().numpy()
+            start = self.torch.softmax(to_float64(out.start_logits), dim=-1)[0].cpu().numpy()
+            end = self.torch.softmax(to_float64(out.end_logits), dim=-1)[0].cpu().numpy()
             inside = window.piece >= 0
-            first, last, p = best_span(start * inside, end * inside)
+            first, last, p = find_best_span(start * inside, end * inside)
             if not np.isfinite(p):
-                words = f"{self.description}: its output holds NaN or infinite values"
-                raise DataError(words, rule="model-output", instance=one.instance.id)
+                message = f"{self.description}: its output holds NaN or infinite values"
+                raise DataError(message, rule="model-output", instance=one.instance.id)
             if best is None or p > best[3]:
                 best = (window, first, last, p)
         if best is None:
@@ -103,8 +105,8 @@ class AnswerModel(SequenceModel):
         return best
 
     def answer_text(self, encoded: Encoded) -> tuple[str, float]:
-        """The answer's words, blank between, and its probability."""
-        one = passage_of(encoded)
+        """Return the answer's words, blank between, and its probability."""
+        one = check_passage(encoded)
         window, first, last, p = self.answer(one)
         pieces = window.piece[first : last + 1]
         words = sorted({int(one.owner[piece]) for piece in pieces if piece >= 0})
@@ -113,6 +115,7 @@ class AnswerModel(SequenceModel):
     def scores(
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
     ) -> list[NDArray[np.float64]]:
+        """Compute token scores by a method that looks inside the model."""
         rows = super().scores(method, encoded, targets, steps)
         # with the sum's own sign, as in the authors' code: a negative one reverses the ranking
         return [row / row.sum() for row in rows] if self._of_logits(method) else rows
@@ -121,11 +124,13 @@ class AnswerModel(SequenceModel):
         return method == "integrated-gradients" and self.choices.signed_sum
 
     def explained(self, encoded: Any, target: int) -> list[Explained]:
-        window, first, last, _ = self.answer(passage_of(encoded))
+        """Return the model inputs to explain."""
+        window, first, last, _ = self.answer(check_passage(encoded))
         return [Explained(window, (first, last))]
 
     def explained_output(self, out: Any, places: Any, method: str) -> Any:
-        logits = [whole(out.start_logits), whole(out.end_logits)]
+        """Return the output whose gradient is taken, shape (inputs,)."""
+        logits = [to_float32(out.start_logits), to_float32(out.end_logits)]
         if not self._of_logits(method):
             logits = [one.softmax(dim=-1) for one in logits]
         start, end = (one.gather(1, at[:, None])[:, 0] for one, at in zip(logits, places.T, strict=True))

@@ -17,9 +17,16 @@ from eraser_hub.attribution.adapter import Encoded, View
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.errors import DataError
 
-from .devices import device_for, doubled, half_type, half_words, heads_in_float32, placed, whole
-from .gradients import PLAIN, Known, attention_scores, gradient_scores, gradients_ahead, p_of_masked_elements
-from .pieces import Explained, Pieces, Window, WindowModel, padded, window_of
+from .devices import describe_half, find_device, half_type, keep_heads_in_float32, move_network, to_float32, to_float64
+from .gradients import (
+    PLAIN,
+    Known,
+    compute_attention_scores,
+    compute_gradient_scores,
+    compute_gradients_ahead,
+    compute_masked_probabilities,
+)
+from .pieces import Explained, Pieces, Window, WindowModel, make_window, pad_windows
 from .words import CutWords
 
 PADDING_SEEN = 1e-4  # relative difference of logits; rounding makes a hundredth of it
@@ -54,21 +61,21 @@ class SequenceModel(WindowModel):
 
         super().__init__()
         self.torch = torch
-        self.device = device_for(device)
+        self.device = find_device(device)
         self.half = half_type(precision, self.device)
-        self.network = placed(network, self.device)
+        self.network = move_network(network, self.device)
         if self.half:
-            heads_in_float32(self.network, self.device.type)
-            self.notes.say(half_words(self.half, self.device))
+            keep_heads_in_float32(self.network, self.device.type)
+            self.notes.add_message(describe_half(self.half, self.device))
         self.tokenizer, self.words, self.uses_query = tokenizer, CutWords(tokenizer), uses_query
         self.query_last = query_last
         self.description = description or type(network).__name__
         names = getattr(network.config, "id2label", None) or {}
         self.label_names = tuple(str(names[number]) for number in sorted(names, key=int))
-        longest = longest_input(network.config, tokenizer)
+        longest = find_longest_input(network.config, tokenizer)
         if window is not None and not self.words.pair.size + 2 <= window <= longest:
-            words = f"expected {self.words.pair.size + 2} to {longest} sub-words, found {window}"
-            raise DataError(words, argument="window", rule="option-value")
+            message = f"expected {self.words.pair.size + 2} to {longest} sub-words, found {window}"
+            raise DataError(message, argument="window", rule="option-value")
         self.window = window or longest
         self._known: Known = {}
         if network.config.pad_token_id is None:
@@ -77,27 +84,28 @@ class SequenceModel(WindowModel):
         self._pads_at_start = getattr(network.config, "summary_type", None) == "last"
         self.pads = not self._sees_padding()
         if not self.pads:
-            self.notes.say(f"{self.description} sees its padding: only inputs of one length go together")
+            self.notes.add_message(f"{self.description} sees its padding: only inputs of one length go together")
 
     def _sees_padding(self) -> bool:
-        """Whether an input's outputs change when a longer one stands beside it (convolutions and Fourier layers)."""
+        """Return True if a longer input beside it changes an input's outputs (convolutions, Fourier layers)."""
         (word,) = self.words.cut(["a"])
         short, long = (
-            window_of(self.words.single, (), (), word * times, np.arange(len(word) * times))
+            make_window(self.words.single, (), (), word * times, np.arange(len(word) * times))
             for times in (2, max(2, min(12, (self.window - self.words.single.size) // len(word))))
         )
         try:
             with self.torch.inference_mode():
                 alone, beside = (self._first_output(some).float() for some in ([short], [short, long]))
-        except Exception:  # what a network cannot take is said when it is asked in earnest
+        except Exception:  # the run itself reports what a network cannot take
             return False
         return bool((alone - beside).abs().max() > PADDING_SEEN * (1 + alone.abs().max()))
 
     def _first_output(self, windows: Sequence[Any]) -> Any:
-        """What the network puts out for the first of several windows."""
+        """Return the network's output for the first of several windows."""
         return self.network(**self.tensors(windows)).logits[0]
 
     def encode(self, instance: Instance) -> Pieces:
+        """Cut the instance into the units that the model reads."""
         pieces = self.words.cut(instance.tokens)
         counts = np.asarray([len(word) for word in pieces], dtype=np.int64)
         owner = np.repeat(np.arange(len(pieces)), counts)
@@ -118,21 +126,22 @@ class SequenceModel(WindowModel):
         return encoded
 
     def rows_for(self, size: int, batch_size: int) -> int:
+        """Return the number of units in a batch."""
         # as many sub-words as batch_size inputs of full length (512, if that is less) have; on a processor an eighth
         # of that, since larger matrices leave its caches and go slower
         longest = min(self.window, 512 if self.device.type == "cuda" else 64)
         return max(1, min(batch_size * longest // max(size, 1), 32 * batch_size))
 
     def tensors(self, windows: Sequence[Any]) -> dict[str, Any]:
-        """Padded model inputs on the device."""
-        ids, types, visible = padded(windows, self.words.pad, self._pads_at_start)
+        """Return padded model inputs on the device."""
+        ids, types, visible = pad_windows(windows, self.words.pad, self._pads_at_start)
         arrays = {"input_ids": ids, "attention_mask": visible}
         if "token_type_ids" in self.tokenizer.model_input_names:
             arrays["token_type_ids"] = types
         return {name: self._move(array) for name, array in arrays.items()}
 
     def inside(self, window: Window, places: int) -> slice:
-        """Where a window stands in a padded row of so many places."""
+        """Return the slice of a window in a padded row of so many places."""
         size = len(window.code)
         return slice(places - size, places) if self._pads_at_start else slice(0, size)
 
@@ -143,52 +152,58 @@ class SequenceModel(WindowModel):
         return tensor.to(self.device)
 
     def logits(self, inputs: dict[str, Any]) -> Any:
-        """The network's logits, in float32 or better."""
+        """Return the network's logits, in float32 or better."""
         with self.torch.inference_mode(), self._cast():
-            return whole(self.network(**inputs).logits)
+            return to_float32(self.network(**inputs).logits)
 
     def _cast(self) -> AbstractContextManager[object]:
         return self.torch.autocast(self.device.type, dtype=self.half) if self.half else nullcontext()
 
     def forward(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
+        """Return the probabilities of a batch."""
         return self.finish(self.start(units))
 
     def start(self, units: Sequence[tuple[View, int]]) -> Any:
+        """Begin a forward pass."""
         logits = self.logits(self.tensors([view.data[number] for view, number in units]))
-        return self.torch.softmax(doubled(logits), dim=-1)
+        return self.torch.softmax(to_float64(logits), dim=-1)
 
     def finish(self, outputs: Any) -> NDArray[np.float64]:
+        """Return the probabilities of a batch."""
         probabilities: NDArray[np.float64] = outputs.cpu().numpy()
         return probabilities
 
     def states(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
-        """The encoder's last states, their mean over the places that attention may fall on."""
+        """Return the encoder's last states, their mean over the visible places."""
         torch, windows = self.torch, [view.data[number] for view, number in units]
         inputs = self.tensors(windows)
         with torch.inference_mode(), self._cast():
             last = self.network(**inputs, output_hidden_states=True).hidden_states[-1]
         if last.shape[:2] != inputs["attention_mask"].shape:
-            words = f"{self.description} has no state for each place of its input"
-            raise DataError(words, argument="distribution_texts", rule="unsupported")
-        weights = doubled(inputs["attention_mask"])[..., None]
+            message = f"{self.description} has no state for each place of its input"
+            raise DataError(message, argument="distribution_texts", rule="unsupported")
+        weights = to_float64(inputs["attention_mask"])[..., None]
         # a text of which nothing is visible has no state of its own: zeros
-        means = (doubled(last) * weights).sum(dim=1).div(weights.sum(dim=1).clamp(min=1))
+        means = (to_float64(last) * weights).sum(dim=1).div(weights.sum(dim=1).clamp(min=1))
         states: NDArray[np.float64] = means.cpu().numpy()
         return states
 
     def scores(
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
     ) -> list[NDArray[np.float64]]:
+        """Compute token scores by a method that looks inside the model."""
         if method == "attention":
-            return attention_scores(self, [one for one in encoded if isinstance(one, Pieces)])
+            return compute_attention_scores(self, [one for one in encoded if isinstance(one, Pieces)])
         known, self._known = self._known, {}
-        return gradient_scores(self, encoded, targets, method, steps, known)
+        return compute_gradient_scores(self, encoded, targets, method, steps, known)
 
     def explained(self, encoded: Any, target: int) -> list[Explained]:
+        """Return the model inputs to explain."""
         return [Explained(window, (self.column(target),), target=target) for window in encoded.whole()]
 
     def explained_output(self, out: Any, places: Any, method: str) -> Any:
-        logits = whole(out.logits)
+        """Return the output whose gradient is taken, shape (inputs,)."""
+        logits = to_float32(out.logits)
         # of DeepLIFT logits, see `deeplift`
         centred = logits - logits.mean(dim=-1, keepdim=True) if method == "deeplift" else logits.softmax(dim=-1)
         return centred.gather(1, places)[:, 0]
@@ -196,25 +211,27 @@ class SequenceModel(WindowModel):
     def ahead(
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int | None]
     ) -> dict[bytes, NDArray[np.float64]]:
+        """Return the outputs of whole inputs that the gradients' passes give."""
         self._known = {}
         # in half precision passes are not those of the gradient
         if self.half or method not in PLAIN or self.explains_singly:
             return {}
         pieces = [one for one in encoded if isinstance(one, Pieces)]
         columns = [None if target is None else self.column(target) for target in targets]
-        outputs, self._known = gradients_ahead(self, pieces, columns, method)
+        outputs, self._known = compute_gradients_ahead(self, pieces, columns, method)
         return outputs
 
     def masked_elements(
         self, encoded: Encoded, target: int, keep: NDArray[np.float64], draws: int, random: np.random.Generator
     ) -> NDArray[np.float64]:
+        """Return p of a label with elements of token embeddings masked at random."""
         if not isinstance(encoded, Pieces):
             return super().masked_elements(encoded, target, keep, draws, random)
-        return p_of_masked_elements(self, encoded, self.column(target), keep, draws, random)
+        return compute_masked_probabilities(self, encoded, self.column(target), keep, draws, random)
 
 
-def longest_input(config: Any, tokenizer: Any) -> int:
-    """The longest input in sub-words that both the tokenizer and the position embeddings allow."""
+def find_longest_input(config: Any, tokenizer: Any) -> int:
+    """Return the longest input in sub-words that both the tokenizer and the position embeddings allow."""
     limits = [tokenizer.model_max_length] if tokenizer.model_max_length < 1_000_000 else []
     positions = getattr(config, "max_position_embeddings", None)
     if isinstance(positions, int) and positions > 0:

@@ -11,7 +11,7 @@ from eraser_hub.records.errors import DataError, get_first_line
 
 
 def silence() -> None:
-    """Let transformers say nothing but errors, and show no progress."""
+    """Let transformers print errors alone, and show no progress."""
     from transformers.utils import logging
 
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
@@ -19,7 +19,7 @@ def silence() -> None:
 
 
 def load_tokenizer(name: str, trust_remote_code: bool = False) -> Any:
-    """The tokenizer of a model, set to take words (byte-level tokenizers need a blank before each)."""
+    """Load the tokenizer of a model, set to take words (byte-level tokenizers need a blank before each)."""
     import transformers
 
     tokenizer = transformers.AutoTokenizer.from_pretrained(name, trust_remote_code=trust_remote_code)
@@ -30,8 +30,8 @@ def load_tokenizer(name: str, trust_remote_code: bool = False) -> Any:
     return tokenizer
 
 
-def not_opened(error: Exception, name: str) -> DataError:
-    """What to say of a model that transformers did not open: its first line names what is missing."""
+def make_open_error(error: Exception, name: str) -> DataError:
+    """Return the error for a model that transformers did not open; its first line names what is missing."""
     if "trust_remote_code" in str(error):
         return DataError(
             "the model brings its own code, which was not run: say `trust_remote_code` if you trust its source",
@@ -41,14 +41,16 @@ def not_opened(error: Exception, name: str) -> DataError:
     return DataError(f"cannot open the model: {get_first_line(error)}", rule="model", file=name)
 
 
-def open_network(name: str, trust_remote_code: bool, class_of: Callable[[str], str]) -> tuple[Any, Any, str]:
-    """A network from a local folder or Hub id, its tokenizer, and what to call it.
+def open_network(name: str, trust_remote_code: bool, find_class: Callable[[str], str]) -> tuple[Any, Any, str]:
+    """Open a network from a local folder or Hub id; return it, its tokenizer and its description.
 
     Args:
-        class_of: from the architecture to the class of transformers that opens it.
+        name: folder or Hub id.
+        trust_remote_code: run the code that the model brings.
+        find_class: from the architecture to the class of transformers that opens it.
 
     Raises:
-        DataError: it cannot be opened; what ``class_of`` refuses.
+        DataError: it cannot be opened; what ``find_class`` refuses.
     """
     import transformers
 
@@ -57,12 +59,12 @@ def open_network(name: str, trust_remote_code: bool, class_of: Callable[[str], s
         config = transformers.AutoConfig.from_pretrained(name, trust_remote_code=trust_remote_code)
         tokenizer = load_tokenizer(name, trust_remote_code)
         architecture = (config.architectures or ["an encoder without a task"])[0]
-        opens = getattr(transformers, class_of(architecture))
+        opens = getattr(transformers, find_class(architecture))
         network = opens.from_pretrained(name, trust_remote_code=trust_remote_code)
     except DataError:
         raise
     except Exception as error:  # transformers raises many kinds; its first line names what is missing
-        raise not_opened(error, name) from error
+        raise make_open_error(error, name) from error
     return network, tokenizer, f"{architecture} {Path(name).name}"
 
 
@@ -110,8 +112,8 @@ class CutWords:
         owners = encoded.sequence_ids() if self.tokenizer.is_fast else self._owners(ids, pair)
         first = [place for place, owner in enumerate(owners) if owner == 0]
         if not first or (pair and 1 not in owners):
-            words = "the tokenizer gives no sub-word for the words 'a' and 'b': it cannot be used with words"
-            raise DataError(words, rule="model")
+            message = "the tokenizer gives no sub-word for the words 'a' and 'b': it cannot be used with words"
+            raise DataError(message, rule="model")
         types = types or [0] * len(ids)
         second = [place for place, owner in enumerate(owners) if owner == 1] if pair else first
         between = slice(first[-1] + 1, second[0] if pair else first[-1] + 1)
@@ -121,7 +123,7 @@ class CutWords:
         return Template(before, middle, after, kinds, (types[first[0]], types[second[0]]))
 
     def _owners(self, ids: Sequence[int], pair: bool) -> list[int | None]:
-        """Which text each id belongs to, for tokenizers that do not say."""
+        """Return the number of the text that each id belongs to, for tokenizers that do not give it."""
         owners: list[int | None] = [None] * len(ids)
         place = 0
         for number, word in enumerate(("a", "b") if pair else ("a",)):
@@ -133,7 +135,7 @@ class CutWords:
         return owners
 
     def cut(self, words: Sequence[str]) -> list[tuple[int, ...]]:
-        """Sub-word ids of each word; a word that the tokenizer drops (a zero-width blank) has none.
+        """Return the sub-word ids of each word; a word that the tokenizer drops (a zero-width blank) has none.
 
         Most tokenizers cut a word the same way whatever stands beside it. That is checked on the first texts; for a
         tokenizer that does not, whole texts are cut and assigned to words.

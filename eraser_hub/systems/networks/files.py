@@ -21,7 +21,7 @@ from safetensors.torch import load_model, save_model
 
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.open import Opening
-from eraser_hub.attribution.transformers.words import CutWords, load_tokenizer, not_opened, silence
+from eraser_hub.attribution.transformers.words import CutWords, load_tokenizer, make_open_error, silence
 from eraser_hub.records.atomic import replace_file
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.systems.hyper import Hyper, NetworkHyper
@@ -64,7 +64,7 @@ def make_embedder_factory(
         except DataError:
             raise
         except Exception as error:  # transformers raises many kinds
-            raise not_opened(error, config.encoder) from error
+            raise make_open_error(error, config.encoder) from error
         return lambda layers: EncoderEmbedder(encoder(), lexicon, hyper.window, layers)
     texts = [words for one in instances for words in (one.query, *one.documents)]
     vocabulary = Vocabulary.build(texts, hyper.lowercase, hyper.min_count)

@@ -16,11 +16,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from eraser_hub.attribution.adapter import Adapter, Encoded, Selection, View, in_halves
+from eraser_hub.attribution.adapter import Adapter, Encoded, Selection, View, run_in_halves
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.attribution.transformers.devices import device_for, doubled, half_type, half_words, placed
-from eraser_hub.attribution.transformers.gradients import FULL_LENGTH_ROWS, embedding_scores
-from eraser_hub.attribution.transformers.question_answering import best_span, no_probabilities
+from eraser_hub.attribution.transformers.devices import describe_half, find_device, half_type, move_network, to_float64
+from eraser_hub.attribution.transformers.gradients import FULL_LENGTH_ROWS, compute_embedding_scores
+from eraser_hub.attribution.transformers.question_answering import find_best_span, make_no_probabilities_error
 from eraser_hub.records.errors import DataError
 
 from .classifiers import TokenNetwork
@@ -51,8 +51,8 @@ class NetworkModel(Adapter):
         description: str = "",
     ) -> None:
         super().__init__()
-        self.device = device_for(device)
-        self.network: TokenNetwork = placed(network, self.device)
+        self.device = find_device(device)
+        self.network: TokenNetwork = move_network(network, self.device)
         self.label_names, self.uses_query = tuple(label_names), uses_query
         self.description = description or type(network).__name__
         self.selects, self.has_embeddings = network.selects, not network.selects
@@ -61,7 +61,7 @@ class NetworkModel(Adapter):
         for embedder in self._encoders:
             embedder.half_type = half
         if half:
-            self.notes.say(half_words(half, self.device))
+            self.notes.add_message(describe_half(half, self.device))
 
     def encode(self, instance: Instance) -> ReadInstance:
         """Return the instance as the network reads it."""
@@ -75,7 +75,7 @@ class NetworkModel(Adapter):
         """Start the computation of probabilities on the device."""
         with torch.inference_mode():
             logits = self.network(pad_readings([view.data for view, _ in units], self.device))
-            return torch.softmax(doubled(logits), dim=-1)
+            return torch.softmax(to_float64(logits), dim=-1)
 
     def finish(self, outputs: Tensor) -> NDArray[np.float64]:
         """Return the probabilities that :meth:`start` computed."""
@@ -135,7 +135,7 @@ class NetworkModel(Adapter):
         """Apply ``work`` to batches of instances of similar length; return the results in their order."""
         rows: dict[int, NDArray[np.float64]] = {}
         for some in self.batches([len(get_reading(one).words) for one in encoded], FULL_LENGTH_ROWS):
-            rows.update(zip(some, in_halves(work, [encoded[number] for number in some], self.notes), strict=True))
+            rows.update(zip(some, run_in_halves(work, [encoded[number] for number in some], self.notes), strict=True))
         return [rows[number] for number in range(len(encoded))]
 
     def _make_batch(self, encoded: Sequence[Encoded]) -> PaddedReadings:
@@ -144,7 +144,7 @@ class NetworkModel(Adapter):
     def _to_token_scores(self, encoded: Sequence[Encoded], values: Tensor) -> list[NDArray[np.float64]]:
         """Return the values of each instance's tokens from the values of a batch's places."""
         rows = []
-        for one, row in zip(encoded, doubled(values).cpu().numpy(), strict=True):
+        for one, row in zip(encoded, to_float64(values).cpu().numpy(), strict=True):
             token = get_reading(one).token
             scores = np.zeros(one.instance.bounds[-1])
             scores[token[token >= 0]] = row[: len(token)][token >= 0]
@@ -178,7 +178,7 @@ class NetworkModel(Adapter):
         explained = torch.tensor(self.explained_places(encoded, columns), device=self.device)
         more = (explained, *(getattr(batch, field.name) for field in fields(batch)))
         rows = self.rows_for(vectors.shape[1], FULL_LENGTH_ROWS)
-        values = embedding_scores(self, probability, vectors, method, steps, rows, more)
+        values = compute_embedding_scores(self, probability, vectors, method, steps, rows, more)
         return self._to_token_scores(encoded, torch.from_numpy(values))
 
 
@@ -196,7 +196,7 @@ def find_best_answer(start: NDArray[np.float64], end: NDArray[np.float64]) -> An
         end: End probabilities of no answer and of each word.
     """
     none = float(start[0] * end[0])
-    first, last, p = best_span(start[1:], end[1:])
+    first, last, p = find_best_span(start[1:], end[1:])
     # what is not a number is larger than nothing
     return AnswerSpan(0, 0, none) if none >= p else AnswerSpan(first + 1, last + 1, p)
 
@@ -217,7 +217,7 @@ class AnswerNetwork(NetworkModel):
 
     def start(self, units: Sequence[tuple[View, int]]) -> Tensor:
         """Refuse: answers have no label probabilities."""
-        raise no_probabilities(self.description)
+        raise make_no_probabilities_error(self.description)
 
     def answer(self, encoded: Encoded) -> AnswerSpan:
         """Return the best answer, computed once.
@@ -229,7 +229,7 @@ class AnswerNetwork(NetworkModel):
         if encoded.best is None:
             with torch.inference_mode():
                 logits = self.network(pad_readings([encoded.reading], self.device))
-                best = find_best_answer(*torch.softmax(doubled(logits[0]), dim=-1).cpu().numpy())
+                best = find_best_answer(*torch.softmax(to_float64(logits[0]), dim=-1).cpu().numpy())
             if not np.isfinite(best.p):
                 words = f"{self.description}: its output holds NaN or infinite values"
                 raise DataError(words, rule="model-output", instance=encoded.instance.id)

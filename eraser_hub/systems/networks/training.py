@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.attribution.transformers.devices import device_for, doubled
+from eraser_hub.attribution.transformers.devices import find_device, to_float64
 from eraser_hub.records.errors import DataError
 from eraser_hub.systems.data import Data, Training, find_answer_span, has_rationale
 from eraser_hub.systems.evaluation import Evaluation, compute_figures
@@ -95,7 +95,7 @@ class AnswerObjective(NetworkObjective):
         """Return the validation figures."""
         losses, hits = list[float](), 0
         for some in self.batches(self.validation, self.batch_size):
-            logits = doubled(self.model(pad_readings([one.reading for one in some], self.device)))
+            logits = to_float64(self.model(pad_readings([one.reading for one in some], self.device)))
             for one, rows in zip(some, torch.log_softmax(logits, dim=-1).cpu().numpy(), strict=True):
                 losses.append(-float(rows[0, one.span[0]] + rows[1, one.span[1]]))
                 hits += find_best_answer(*np.exp(rows))[:2] == one.span
@@ -145,7 +145,7 @@ def fit_network(system: NetworkSystem, training: Training) -> tuple[TokenNetwork
     if not data.validation[0]:
         say("no validation split: the last weights are kept, and nothing stops the training early")
     kind = AnswerObjective if data.answers else NetworkObjective
-    objective = kind(network, data, device_for(None), hyper.batch_size)
+    objective = kind(network, data, find_device(None), hyper.batch_size)
     weights = sum(each.numel() for each in network.parameters() if each.requires_grad)
     say(f"{config.model}: {weights:,} weights to train, {len(data.train[0])} instances, on {objective.device}")
     return network, fit(objective, hyper, config.seed, training.folder, say)

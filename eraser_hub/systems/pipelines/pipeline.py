@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.attribution.adapter import Adapter, Encoded, Selection, View, align_labels
-from eraser_hub.attribution.erasure import NONE, ranking, tokens_at, top
+from eraser_hub.attribution.erasure import NO_POSITIONS, count_tokens_at, rank_tokens, select_top
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.systems.evaluation import TextProbabilities
@@ -128,8 +128,8 @@ class SentenceSelector(Selector):
 
     def _select_best(self, one: Instance, scores: NDArray[np.float64]) -> Selection:
         bounds = find_sentence_bounds(one)
-        chosen = [np.arange(*bounds[number]) for number in sorted(ranking(scores)[: self.number].tolist())]
-        return Selection(np.concatenate([NONE, *chosen]), group_by_document(one, scores.tolist()))
+        chosen = [np.arange(*bounds[number]) for number in sorted(rank_tokens(scores)[: self.number].tolist())]
+        return Selection(np.concatenate([NO_POSITIONS, *chosen]), group_by_document(one, scores.tolist()))
 
 
 class AttentionSelector(Selector):
@@ -149,10 +149,12 @@ class AttentionSelector(Selector):
         """Return the selected tokens of each text."""
         encoded = [self.model.encode(one) for one in instances if one.bounds[-1]]
         rows = iter(self.model.scores("attention", encoded, [0] * len(encoded), 0)) if encoded else iter(())
-        return [Selection(self._select_best(next(rows)) if one.bounds[-1] else NONE) for one in instances]
+        return [Selection(self._select_best(next(rows)) if one.bounds[-1] else NO_POSITIONS) for one in instances]
 
     def _select_best(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
-        return find_best_window(scores, self.share) if self.extractor == "contiguous" else top(scores, self.share)
+        return (
+            find_best_window(scores, self.share) if self.extractor == "contiguous" else select_top(scores, self.share)
+        )
 
 
 def find_best_window(scores: NDArray[np.float64], share: float) -> NDArray[np.int64]:
@@ -161,9 +163,9 @@ def find_best_window(scores: NDArray[np.float64], share: float) -> NDArray[np.in
     >>> find_best_window(np.array([0.0, 3.0, 1.0, 2.0, 1.0]), 0.6)
     array([1, 2, 3])
     """
-    size = tokens_at(share, len(scores))
+    size = count_tokens_at(share, len(scores))
     if not size:
-        return NONE
+        return NO_POSITIONS
     sums = np.convolve(scores, np.ones(size), "valid")
     most = sums.max()
     start = int(np.argmax(sums >= most - 1e-12 * max(1.0, abs(most))))  # rounding parts no equal sums

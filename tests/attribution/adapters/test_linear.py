@@ -129,24 +129,24 @@ def test_lime_ranks_a_linear_model_like_its_weights(closed):
 def test_limes_sets_of_one_size_are_equally_likely(size, keep):
     from math import comb
 
-    from eraser_hub.attribution.methods.lime import sets_of_size
+    from eraser_hub.attribution.methods.lime import draw_position_sets
 
     number = 200 * comb(size, keep)
-    sets = sets_of_size(np.random.default_rng(3), number, size, keep)
+    sets = draw_position_sets(np.random.default_rng(3), number, size, keep)
     assert sets.shape == (number, keep) and sets.min() >= 0 and sets.max() < size
     assert (np.diff(sets, axis=1) > 0).all()
     times = np.unique(sets, axis=0, return_counts=True)[1]
     assert len(times) == comb(size, keep)
     # a multinomial count of mean 200 stays within six standard deviations
     assert abs(times - 200).max() < 6 * np.sqrt(200)
-    assert sets_of_size(np.random.default_rng(3), 0, size, keep).shape == (0, keep)
+    assert draw_position_sets(np.random.default_rng(3), 0, size, keep).shape == (0, keep)
 
 
 @pytest.mark.parametrize(("bounds", "kept"), [([0, 3, 9], 2), ([0, 3, 3, 9], 10), ([0, 1, 2], 0)])
 def test_lime_perturbs_one_sequence_of_a_pair_at_a_time(bounds, kept):
-    from eraser_hub.attribution.methods.lime import lime_sets_of_sequences
+    from eraser_hub.attribution.methods.lime import draw_pair_samples
 
-    sets = lime_sets_of_sequences(np.random.default_rng(1), bounds, 12, kept)
+    sets = draw_pair_samples(np.random.default_rng(1), bounds, 12, kept)
     assert len(sets) == 12 and sets[0].tolist() == list(range(bounds[-1]))
     first, second = (set(range(bounds[0], bounds[1])), set(range(bounds[-2], bounds[-1])))
     for number, places in enumerate(sets[1:]):

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from eraser_hub.attribution.adapter import align_labels
+from eraser_hub.attribution.config import ExplainConfig
 from eraser_hub.attribution.engine import explain_chunk
 from eraser_hub.attribution.erasure import full, only, without
-from eraser_hub.attribution.job import Job
-from eraser_hub.attribution.measures.distances import RIDGE, Distances, entropies, fitted
+from eraser_hub.attribution.measures.distances import RIDGE, OodDistances, compute_entropies, fit_gaussian
 from eraser_hub.attribution.run import explain
 from eraser_hub.attribution.runner import Runner
 from eraser_hub.attribution.settings import ExplainSettings
@@ -38,7 +38,7 @@ SETTINGS = ExplainSettings(chunk=4, bins=(), distribution_texts=12)
 def test_distances_in_closed_form():
     """Four points of a cross: covariance 2/3 I, ridge RIDGE 2/3; distance r is r / sqrt(2/3 (1 + RIDGE))."""
     cross = np.array([[1.0, 0], [-1, 0], [0, 1], [0, -1]])
-    gaussian = fitted(cross + 5)
+    gaussian = fit_gaussian(cross + 5)
     distances = gaussian.distances(np.array([[5.0, 5], [8, 9], [6, 5]]))
     expected = np.array([0, 5, 1]) / np.sqrt(2 / 3 * (1 + RIDGE))
     np.testing.assert_allclose(distances, expected, rtol=0, atol=1e-12)
@@ -49,25 +49,25 @@ def test_scale_does_not_matter_and_spread_does():
     states, other = random.normal(size=(400, 3)), random.normal(size=(5, 3))
     scale = np.array([100.0] * 3)
     np.testing.assert_allclose(
-        fitted(states * scale).distances(other * scale), fitted(states).distances(other), rtol=1e-9, atol=0
+        fit_gaussian(states * scale).distances(other * scale), fit_gaussian(states).distances(other), rtol=1e-9, atol=0
     )
-    wide = fitted(states * [10, 1, 1])
+    wide = fit_gaussian(states * [10, 1, 1])
     along, across = wide.distances(np.array([[5.0, 0, 0], [0, 5.0, 0]]))
     assert along < 1 < across
     # of their own states the squared distances average (n - 1) / n times the width, but for the ridge
-    own = fitted(states).distances(states)
+    own = fit_gaussian(states).distances(states)
     assert abs((own**2).mean() - 3 * 399 / 400) <= 3 * 2 * RIDGE
 
 
 def test_states_that_are_all_alike_and_fewer_than_directions():
-    alike = fitted(np.ones((5, 3)))
+    alike = fit_gaussian(np.ones((5, 3)))
     np.testing.assert_allclose(alike.distances(np.array([[1.0, 1, 1], [4, 5, 1]])), [0, 5], rtol=0, atol=1e-12)
-    few = fitted(np.random.default_rng(1).normal(size=(3, 50)))
+    few = fit_gaussian(np.random.default_rng(1).normal(size=(3, 50)))
     assert np.isfinite(few.distances(np.zeros((1, 50)))).all()
 
 
 def test_entropies_in_closed_form():
-    values = entropies(np.array([[0.5, 0.5], [1.0, 0.0], [0.25, 0.75]]))
+    values = compute_entropies(np.array([[0.5, 0.5], [1.0, 0.0], [0.25, 0.75]]))
     expected = [np.log(2), 0, -(0.25 * np.log(0.25) + 0.75 * np.log(0.75))]
     np.testing.assert_allclose(values, expected, rtol=0, atol=1e-15)
     assert values[1] == 0 and not np.signbit(values[1])
@@ -101,14 +101,14 @@ def test_states_are_the_mean_of_the_last_hidden_ones(model):
     parts = [mean(model.tokenizer.convert_ids_to_tokens(ids.tolist())) for ids in windows]
     assert len(parts) > 1
     np.testing.assert_allclose(states[2], np.mean(parts, axis=0), rtol=0, atol=CLOSE)
-    masked = runner.by("mask").states(encoded, [without(0, [1])])
+    masked = runner.with_operator("mask").states(encoded, [without(0, [1])])
     np.testing.assert_allclose(masked[0], mean(["the", "[MASK]", "film"]), rtol=0, atol=CLOSE)
 
 
 def test_every_way_has_distances_of_its_own(model, hub):
     settings = replace(SETTINGS, also_erase=("mask",), kd=0.5, method="random")
-    distances = Distances()
-    assert distances.prepare(model, Job(str(hub), "movies", "test", ""), settings) == ""
+    distances = OodDistances()
+    assert distances.prepare(model, ExplainConfig(str(hub), "movies", "test", ""), settings) == ""
     runner, gaussian = Runner(model, "remove", 8), distances.gaussian
     first, second = explain_chunk(runner, [instance("the good film and a bad plot")], settings, measures=[distances])
     whole = DISTANCES[0], ENTROPIES[0]
@@ -116,14 +116,14 @@ def test_every_way_has_distances_of_its_own(model, hub):
     for name in (*DISTANCES[1:], *ENTROPIES[1:]):
         assert first[name] != second[name] and first[name] >= 0
     side = list(first["sufficiency_classification_scores"].values())
-    assert abs(first["entropy_sufficiency"] - entropies(np.array([side]))[0]) <= CLOSE
-    masked = runner.by("mask").states([model.encode(instance("the good film and a bad plot"))], [full(0)])
+    assert abs(first["entropy_sufficiency"] - compute_entropies(np.array([side]))[0]) <= CLOSE
+    masked = runner.with_operator("mask").states([model.encode(instance("the good film and a bad plot"))], [full(0)])
     assert gaussian is not None and abs(gaussian.distances(masked)[0] - first["distance_whole"]) <= CLOSE
 
 
 @pytest.fixture
 def job(hub, linear):
-    return Job(dataset=str(hub), config="movies", split="val", model=str(linear), limit=6)
+    return ExplainConfig(dataset=str(hub), config="movies", split="val", model=str(linear), limit=6)
 
 
 def test_a_linear_model_has_entropies_alone_and_says_so(job, tmp_path):
@@ -140,7 +140,9 @@ def test_a_linear_model_has_entropies_alone_and_says_so(job, tmp_path):
 def test_a_transformer_s_run_is_scored(hub, network, tokenizer, tmp_path):
     network().save_pretrained(tmp_path / "model")
     tokenizer.save_pretrained(tmp_path / "model")
-    job = Job(dataset=str(hub), config="movies", split="val", model=str(tmp_path / "model"), limit=6, query=False)
+    job = ExplainConfig(
+        dataset=str(hub), config="movies", split="val", model=str(tmp_path / "model"), limit=6, query=False
+    )
     settings = replace(SETTINGS, method="random", chunk=2)
     whole = explain(job, settings, tmp_path / "p.jsonl")
 
@@ -194,7 +196,9 @@ def test_on_ray(hub, network, tokenizer, tmp_path):
     pytest.importorskip("ray")
     network().save_pretrained(tmp_path / "model")
     tokenizer.save_pretrained(tmp_path / "model")
-    job = Job(dataset=str(hub), config="movies", split="val", model=str(tmp_path / "model"), limit=6, query=False)
+    job = ExplainConfig(
+        dataset=str(hub), config="movies", split="val", model=str(tmp_path / "model"), limit=6, query=False
+    )
     settings = replace(SETTINGS, method="random", chunk=2)
     explain(job, settings, tmp_path / "p.jsonl")
     explain(job, settings, tmp_path / "q.jsonl", engine="ray", workers=2)

@@ -11,7 +11,7 @@ import pytest
 from eraser_hub.attribution.adapter import align_labels
 from eraser_hub.attribution.adapters.plain import PlainModel
 from eraser_hub.attribution.api import explain_texts
-from eraser_hub.attribution.costs import inputs_of
+from eraser_hub.attribution.costs import count_inputs
 from eraser_hub.attribution.engine import explain_instances
 from eraser_hub.attribution.outputs import write_predictions
 from eraser_hub.attribution.settings import ExplainSettings
@@ -41,10 +41,10 @@ class ClosedForm:
         self.case = case
 
     def predict_proba(self, token_lists):
-        stands = np.zeros((len(token_lists), self.case["tokens"]))
-        for row, tokens in zip(stands, token_lists, strict=True):
+        coalitions = np.zeros((len(token_lists), self.case["tokens"]))
+        for row, tokens in zip(coalitions, token_lists, strict=True):
             row[[int(token[1:]) for token in tokens]] = 1
-        p = worth_of(self.case)(stands)
+        p = worth_of(self.case)(coalitions)
         return np.stack([1 - p, p] if self.case["target"] == 1 else [p, 1 - p], axis=1)
 
 
@@ -118,7 +118,7 @@ def test_every_score_goes_to_files_and_back(method, units, tmp_path):
             )
             assert back.soft_scores.sufficiency == one["soft_scores"]["sufficiency"]
             assert back.leave_one_out == one["leave_one_out"]
-            assert (back.infidelity, back.sensitivity_max) == (one["infidelity"], one["sensitivity_max"])
+            assert (back.infidelity, back.compute_max_sensitivity) == (one["infidelity"], one["sensitivity_max"])
     import datasets
 
     again = metric.compute(predictions=datasets.Dataset.from_list(predictions))
@@ -184,7 +184,7 @@ def test_costs_bound_what_is_asked(method, words):
     adapter = PlainModel(model)
     align_labels(adapter, ("NEG", "POS"))
     list(explain_instances(adapter, [instance(text)], settings))
-    cost = inputs_of(instance(text), settings, "eraser")
+    cost = count_inputs(instance(text), settings, "eraser")
     assert len(model.asked) <= cost.total()
     assert cost["`aopc_bounds`"] == (2**4 + 8 if words == 4 else 2 * (14 + 5 * 14 * 13 // 2) + 28)
     assert replace(settings, units="tokens").signature().count("aopc-bounds:beam5") == 1

@@ -9,8 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eraser_hub.attribution.erasure import ranking
-from eraser_hub.attribution.measures.aopc_bounds import aopc_of_ranking, beam_bound, beam_bounds, exact_bounds
+from eraser_hub.attribution.erasure import rank_tokens
+from eraser_hub.attribution.measures.aopc_bounds import (
+    compute_exact_bounds,
+    compute_ranking_aopc,
+    search_bound,
+    search_bounds,
+)
 from eraser_hub.metrics.erasure import normalised_aopc
 
 from ..closed_form import EXACT, cases, full_of, result_of, worth_of
@@ -24,11 +29,11 @@ CASES = cases("naopc")
 def test_golden_bounds_and_normalised_aopc(case):
     """Expected values: golden/beyond/naopc.json."""
     expected, size, full = case["expected"], case["tokens"], full_of(case)
-    (lower, upper), inputs = result_of(exact_bounds(size, full), worth_of(case))
+    (lower, upper), inputs = result_of(compute_exact_bounds(size, full), worth_of(case))
     assert inputs == 2**size
     assert (lower, upper) == pytest.approx((expected["lower"], expected["upper"]), abs=EXACT)
-    order = ranking(np.array(case["scores"]))
-    (high, low), _ = result_of(aopc_of_ranking(order, full), worth_of(case))
+    order = rank_tokens(np.array(case["scores"]))
+    (high, low), _ = result_of(compute_ranking_aopc(order, full), worth_of(case))
     assert (high, low) == pytest.approx((expected["comprehensiveness"], expected["sufficiency"]), abs=EXACT)
     areas = np.array([high, low])
     assert normalised_aopc(areas, np.full(2, lower), np.full(2, upper)) == pytest.approx(
@@ -43,9 +48,9 @@ def test_golden_beams(case, width):
     expected, size, full = case["expected"], case["tokens"], full_of(case)
     theirs = expected["beam"][str(width)]
     for greatest, key in ((False, "lower"), (True, "upper")):
-        (bound, _) = result_of(beam_bound(size, full, width, greatest, duplicates=True), worth_of(case))
+        (bound, _) = result_of(search_bound(size, full, width, greatest, duplicates=True), worth_of(case))
         assert bound == pytest.approx(theirs[key], abs=EXACT)
-    (lower, upper), inputs = result_of(beam_bounds(size, full, width), worth_of(case))
+    (lower, upper), inputs = result_of(search_bounds(size, full, width), worth_of(case))
     assert expected["lower"] - EXACT <= lower <= theirs["lower"] + EXACT
     assert theirs["upper"] - EXACT <= upper <= expected["upper"] + EXACT
     assert inputs <= 2 * (size + width * size * (size - 1) // 2)
@@ -55,9 +60,9 @@ def test_golden_beams(case, width):
 def test_short_texts(size):
     worth = lambda sets: 0.3 + 0.4 * np.asarray(sets, dtype=float).sum(axis=1)  # noqa: E731
     full = 0.3 + 0.4 * size
-    for search in (exact_bounds(size, full), beam_bounds(size, full, 5)):
+    for search in (compute_exact_bounds(size, full), search_bounds(size, full, 5)):
         assert tuple(result_of(search, worth)[0]) == pytest.approx((0.4 * size, 0.4 * size))
-    assert result_of(aopc_of_ranking(np.arange(size), full), worth)[0] == pytest.approx((0.4 * size, 0.4 * size))
+    assert result_of(compute_ranking_aopc(np.arange(size), full), worth)[0] == pytest.approx((0.4 * size, 0.4 * size))
 
 
 @settings(max_examples=25, derandomize=True, deadline=None)
@@ -72,7 +77,7 @@ def test_bounds_are_those_of_all_orders(size, seed):
     for order in permutations(range(size)):
         gone = [sum(1 << unit for unit in order[:count]) for count in range(1, size + 1)]
         areas.append(np.mean([full - table[(1 << size) - 1 - erased] for erased in gone]))
-    (lower, upper), _ = result_of(exact_bounds(size, full), worth)
+    (lower, upper), _ = result_of(compute_exact_bounds(size, full), worth)
     assert (lower, upper) == pytest.approx((min(areas), max(areas)), abs=EXACT)
-    wide, _ = result_of(beam_bounds(size, full, 1 << size), worth)
+    wide, _ = result_of(search_bounds(size, full, 1 << size), worth)
     assert tuple(wide) == pytest.approx((lower, upper), abs=EXACT)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eraser_hub.attribution.measures.soft_scores import importance, normalised, soft_scores
+from eraser_hub.attribution.measures.soft_scores import compute_importance, compute_soft_scores, normalise_losses
 
 from ..closed_form import EXACT, cases, full_of, result_of, worth_of
 
@@ -18,8 +18,8 @@ CASES = [case for case in cases("soft") if case["mask"] == "token"]
 def test_golden_values(case):
     """Expected values: golden/beyond/soft.json, "expected_normalized"."""
     expected, scores = case["expected"], np.array(case["scores"])
-    assert importance(scores) == pytest.approx(expected["importance"], abs=EXACT)
-    result, inputs = result_of(soft_scores(scores, full_of(case), 2, np.random.default_rng(0)), worth_of(case))
+    assert compute_importance(scores) == pytest.approx(expected["importance"], abs=EXACT)
+    result, inputs = result_of(compute_soft_scores(scores, full_of(case), 2, np.random.default_rng(0)), worth_of(case))
     assert inputs == 2 ** case["tokens"]
     for side in ("comprehensiveness", "sufficiency"):
         assert getattr(result, side) == pytest.approx(expected[side]["expected_normalized"], abs=EXACT)
@@ -30,8 +30,8 @@ def worth_of_elements(case):
     """p of masks over the numbers of a case's embeddings, token after token: its sum h bends by tanh and squares."""
     embeddings, a, b = (np.array(case[name]) for name in ("embeddings", "a", "b"))
 
-    def worth(stands):
-        h = (np.asarray(stands, dtype=np.float64).reshape(-1, *embeddings.shape) * embeddings).sum(axis=1)
+    def worth(coalitions):
+        h = (np.asarray(coalitions, dtype=np.float64).reshape(-1, *embeddings.shape) * embeddings).sum(axis=1)
         p = 1 / (1 + np.exp(-(case["bias"] + np.tanh(h) @ a + h**2 @ b)))
         return p if case["target"] == 1 else 1 - p
 
@@ -45,7 +45,7 @@ def test_golden_values_of_masked_embeddings(case):
     scores, worth = np.repeat(case["scores"], width), worth_of_elements(case)
     full = float(worth(np.ones((1, len(scores))))[0])
     assert full == pytest.approx(expected["p_full"], abs=EXACT)
-    search = soft_scores(scores, full, 2, np.random.default_rng(0), exact_up_to=len(scores))
+    search = compute_soft_scores(scores, full, 2, np.random.default_rng(0), exact_up_to=len(scores))
     result, _ = result_of(search, worth)
     for side in ("comprehensiveness", "sufficiency"):
         assert getattr(result, side) == pytest.approx(expected[side]["expected_normalized"], abs=EXACT)
@@ -59,7 +59,7 @@ def test_drawn_scores_keep_their_stated_error():
     worth = lambda sets: worth_of(case)(np.asarray(sets)[:, :8])  # noqa: E731
     scores = np.array([*case["scores"], min(case["scores"])])
     for seed in range(3):
-        result, inputs = result_of(soft_scores(scores, full_of(case), 2000, np.random.default_rng(seed)), worth)
+        result, inputs = result_of(compute_soft_scores(scores, full_of(case), 2000, np.random.default_rng(seed)), worth)
         assert result.draws == 2000 and inputs <= 4001
         for side in ("comprehensiveness", "sufficiency"):
             # the stated error is the larger of both sides'; five of them are passed once in two million
@@ -70,9 +70,9 @@ def test_drawn_scores_keep_their_stated_error():
 
 def test_nothing_to_normalise_by():
     p = np.array([0.1, 0.9])
-    assert [values.tolist() for values in normalised(0.5, p, 0.5)] == [[0, 0], [0, 0]]
-    assert [values.tolist() for values in normalised(0.5, p, 0.8)] == [[0, 0], [0, 0]]
+    assert [values.tolist() for values in normalise_losses(0.5, p, 0.5)] == [[0, 0], [0, 0]]
+    assert [values.tolist() for values in normalise_losses(0.5, p, 0.8)] == [[0, 0], [0, 0]]
     empty, _ = result_of(
-        soft_scores(np.zeros(0), 0.5, 2, np.random.default_rng(0)), lambda sets: np.full(len(sets), 0.5)
+        compute_soft_scores(np.zeros(0), 0.5, 2, np.random.default_rng(0)), lambda sets: np.full(len(sets), 0.5)
     )
     assert empty == (0, 0, 0, 0)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eraser_hub.attribution.methods._shapley_values import exact_shapley
-from eraser_hub.attribution.methods.kernel_shap import kernel_sets, kernel_shapley
-from eraser_hub.attribution.methods.shapley import permutation_shapley
+from eraser_hub.attribution.methods._shapley_values import compute_exact_shapley
+from eraser_hub.attribution.methods.kernel_shap import compute_kernel_shapley, draw_kernel_coalitions
+from eraser_hub.attribution.methods.shapley import compute_permutation_shapley
 from eraser_hub.metrics.rank_correlation import kendall_tau
 
 from ..closed_form import EXACT, cases, result_of, worth_of
@@ -24,9 +24,9 @@ def test_golden_values(case):
     expected, size = case["expected"], case["tokens"]
     random = np.random.default_rng(0)
     for search in (
-        exact_shapley(size),
-        permutation_shapley(size, 1, random),
-        kernel_shapley(size, 0, random, solve),
+        compute_exact_shapley(size),
+        compute_permutation_shapley(size, 1, random),
+        compute_kernel_shapley(size, 0, random, solve),
     ):
         (values, error), inputs = result_of(search, worth_of(case))
         assert values == pytest.approx(expected["shapley"], abs=EXACT)
@@ -47,17 +47,17 @@ def long_game(size=14):
         "target": 1,
         "pairs": [[i, i + 1, float(random.normal())] for i in range(0, size - 1, 2)],
     }
-    return worth_of(case), result_of(exact_shapley(size), worth_of(case))[0].values
+    return worth_of(case), result_of(compute_exact_shapley(size), worth_of(case))[0].values
 
 
 def test_permutations_keep_the_sum_and_their_stated_error():
     worth, exact = long_game()
-    (values, error), _ = result_of(permutation_shapley(14, 400, np.random.default_rng(1)), worth)
+    (values, error), _ = result_of(compute_permutation_shapley(14, 400, np.random.default_rng(1)), worth)
     ends = worth(np.array([[True] * 14, [False] * 14]))
     assert values.sum() == pytest.approx(ends[0] - ends[1], abs=EXACT)
     # the largest of 14 errors, each of which passes five standard errors once in two million
     assert error > 0 and np.abs(values - exact).max() < 5 * error
-    assert np.isnan(result_of(permutation_shapley(14, 1, np.random.default_rng(1)), worth)[0].standard_error)
+    assert np.isnan(result_of(compute_permutation_shapley(14, 1, np.random.default_rng(1)), worth)[0].standard_error)
 
 
 def test_antithetic_pairs_are_exact_for_pairwise_games():
@@ -66,10 +66,10 @@ def test_antithetic_pairs_are_exact_for_pairwise_games():
     single, pairs = random.normal(size=12), np.triu(random.normal(size=(12, 12)), 1)
 
     def worth(sets):
-        stands = np.asarray(sets, float)
-        return ((stands @ pairs) * stands).sum(axis=1) + stands @ single
+        coalitions = np.asarray(sets, float)
+        return ((coalitions @ pairs) * coalitions).sum(axis=1) + coalitions @ single
 
-    (values, error), _ = result_of(permutation_shapley(12, 2, random), worth)
+    (values, error), _ = result_of(compute_permutation_shapley(12, 2, random), worth)
     assert values == pytest.approx(single + (pairs + pairs.T).sum(axis=1) / 2, abs=EXACT)
     assert error < EXACT
 
@@ -78,7 +78,7 @@ def test_kernel_keeps_the_sum_and_nears_the_values():
     worth, exact = long_game()
     errors = []
     for samples in (200, 12_800):
-        (values, error), inputs = result_of(kernel_shapley(14, samples, np.random.default_rng(1), solve), worth)
+        (values, error), inputs = result_of(compute_kernel_shapley(14, samples, np.random.default_rng(1), solve), worth)
         ends = worth(np.array([[True] * 14, [False] * 14]))
         assert values.sum() == pytest.approx(ends[0] - ends[1], abs=EXACT)
         assert np.isnan(error) and inputs <= samples + 2
@@ -88,7 +88,7 @@ def test_kernel_keeps_the_sum_and_nears_the_values():
 
 
 def test_kernel_sets_come_with_their_complements():
-    sets = kernel_sets(20, 101, np.random.default_rng(0))
+    sets = draw_kernel_coalitions(20, 101, np.random.default_rng(0))
     assert sets.shape == (101, 20)
     assert (sets[:100:2] ^ sets[1:100:2]).all()
     assert sets.sum(axis=1).min() > 0 and sets.sum(axis=1).max() < 20
@@ -98,7 +98,7 @@ def test_kernel_sets_come_with_their_complements():
 def test_sizes(size):
     worth = lambda sets: np.asarray(sets, float).sum(axis=1)  # noqa: E731
     for search in (
-        permutation_shapley(size, 2, np.random.default_rng(0)),
-        kernel_shapley(size, 50, np.random.default_rng(0), solve),
+        compute_permutation_shapley(size, 2, np.random.default_rng(0)),
+        compute_kernel_shapley(size, 50, np.random.default_rng(0), solve),
     ):
         assert result_of(search, worth)[0].values == pytest.approx(np.ones(size), abs=EXACT)

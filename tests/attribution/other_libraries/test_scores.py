@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import eraser_hub
 from eraser_hub import token_scores, write_scores
 from eraser_hub.attribution import Instance, explain_texts
-from eraser_hub.attribution.given import GivenScores
+from eraser_hub.attribution.external_rationales import ExternalScores
 from tests.attribution.conftest import CountingModel
 
 from ...refusals import refused
@@ -197,8 +197,8 @@ def test_numbers_alone_are_placed_by_the_tokenizer(tokenizer: Any) -> None:
     assert token_scores(whole[1:-1].bfloat16(), text, tokenizer=tokenizer) == [1, 2, 3, 4.5]
     vectors = whole.detach()[:, None] * torch.tensor([0.25, 0.75])
     assert token_scores(vectors[None], text, tokenizer=tokenizer) == [1, 2, 3, 4.5]
-    padded = torch.cat([whole, torch.zeros(3)])
-    assert token_scores(padded, text, tokenizer=tokenizer) == [1, 2, 3, 4.5]
+    pad_windows = torch.cat([whole, torch.zeros(3)])
+    assert token_scores(pad_windows, text, tokenizer=tokenizer) == [1, 2, 3, 4.5]
     with refused("score-missing", "token 2, 'film'"):
         token_scores(torch.ones(4), text, tokenizer=tokenizer)
     assert token_scores(torch.ones(4), text, tokenizer=tokenizer, missing=0.0) == [1, 1, 0, 0]
@@ -319,8 +319,8 @@ def test_written_scores_are_what_explain_takes(tmp_path: Path) -> None:
     pair = {"id": 7, "tokens": [["a", "b"], ["c"]]}
     path = tmp_path / "scores.jsonl"
     assert write_scores(path, [row, pair], [[1, 2.5, 3], np.array([1.0, 2, 3])]) == 2
-    given_scores = GivenScores(path)
-    one = given_scores.put_on(Instance("x", (), ("d", "e", "f"), (("a", "b"), (), ("c",))))
+    given_scores = ExternalScores(path)
+    one = given_scores.attach(Instance("x", (), ("d", "e", "f"), (("a", "b"), (), ("c",))))
     assert one.scores == ((1.0, 2.5), (), (3.0,))
     first = json.loads(path.read_text().splitlines()[1])
     assert [part["docid"] for part in first["rationales"]] == ["sequence_0", "sequence_1"]

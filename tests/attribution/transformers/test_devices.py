@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eraser_hub.attribution.adapter import Notes, align_labels, in_halves, out_of_memory
+from eraser_hub.attribution.adapter import Notes, align_labels, is_out_of_memory, run_in_halves
 from eraser_hub.attribution.engine import explain_instances
 from eraser_hub.attribution.erasure import full, only, without
 from eraser_hub.attribution.open import open_model
@@ -63,7 +63,7 @@ def test_half_precision_keeps_the_heads_digits(network, tokenizer, precision):
     kind = getattr(torch, precision)
     plain, half = network(), opened(network(), tokenizer, precision=precision)
     assert half.half is kind and opened(network(), tokenizer).half is None
-    assert any(f"passes in {precision}" in words and "`precision` float32" in words for words in half.notes.words)
+    assert any(f"passes in {precision}" in words and "`precision` float32" in words for words in half.notes.messages)
     documents = [instance("good plays film" + " the" * n, str(n)) for n in range(12)]
     windows = [half.encode(one).view(np.ones(len(one.tokens), dtype=bool), "remove").data[0] for one in documents]
     inputs = half.tensors(windows)
@@ -97,8 +97,8 @@ def test_a_device_that_is_not_there(name):
     if name.startswith("cuda") and torch.cuda.is_available() and name != "cuda:99":
         pytest.skip("it is there")
     with refused("device", "device", repr(name)):
-        devices.device_for(name)
-    assert devices.device_for("cpu").type == "cpu"
+        devices.find_device(name)
+    assert devices.find_device("cpu").type == "cpu"
 
 
 def test_an_unknown_precision():
@@ -125,8 +125,8 @@ def test_where_a_device_has_no_float64_the_processor_computes_in_it():
         def cpu(self):
             return torch.tensor([0.1])
 
-    assert devices.doubled(OfAMac()).dtype == torch.float64
-    assert devices.doubled(torch.tensor([0.1])).dtype == torch.float64
+    assert devices.to_float64(OfAMac()).dtype == torch.float64
+    assert devices.to_float64(torch.tensor([0.1])).dtype == torch.float64
     # nobody here has such a device: that every other place asks `doubled` is read in the sources
     sources = Path(devices.__file__).parents[1].rglob("*.py")
     places = [(path.name, line.strip()) for path in sources for line in path.read_text("utf-8").splitlines()]
@@ -203,7 +203,7 @@ def test_gradients_and_attention_halve_too(network, tokenizer, method):
     assert max(sizes) <= 3
     for one, other in zip(found, whole, strict=True):
         np.testing.assert_allclose(one, other, rtol=0, atol=CLOSE)
-    assert any("out of memory" in words and "halved to" in words for words in adapter.notes.words)
+    assert any("out of memory" in words and "halved to" in words for words in adapter.notes.messages)
 
 
 def test_memory_for_not_even_one():
@@ -211,7 +211,7 @@ def test_memory_for_not_even_one():
         raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes")
 
     with refused("device", "window"):
-        in_halves(work, [1, 2, 3], Notes())
+        run_in_halves(work, [1, 2, 3], Notes())
 
 
 def test_halving_keeps_order_and_every_item():
@@ -221,8 +221,8 @@ def test_halving_keeps_order_and_every_item():
         return [2 * item for item in items]
 
     notes = Notes()
-    assert in_halves(work, range(11), notes) == [2 * item for item in range(11)]
-    assert told(notes.words[:1], "11", "5")
+    assert run_in_halves(work, range(11), notes) == [2 * item for item in range(11)]
+    assert told(notes.messages[:1], "11", "5")
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_halving_keeps_order_and_every_item():
     ],
 )
 def test_what_counts_as_out_of_memory(error, memory):
-    assert out_of_memory(error() if callable(error) else error) is memory
+    assert is_out_of_memory(error() if callable(error) else error) is memory
 
 
 def test_a_network_that_does_not_fit(network, tokenizer, monkeypatch):

@@ -123,14 +123,14 @@ def test_a_runner_infills(masked):
     texts = [one.tokens, filled(infiller, one, [1]), filled(infiller, one, [1]), filled(infiller, one, list(range(12)))]
     np.testing.assert_allclose(values, CountingModel().predict_proba(texts), rtol=0, atol=CLOSE)
     assert runner.counts.inputs == 4 and adapter.notes.counts[INFILLED] == 2
-    np.testing.assert_array_equal(runner.by("remove").run([adapter.encode(one)], asked[:1]), values[:1])
+    np.testing.assert_array_equal(runner.with_operator("remove").run([adapter.encode(one)], asked[:1]), values[:1])
 
 
 def test_blocks_of_many_inputs_are_as_one(masked, monkeypatch):
     adapter, one = PlainModel(CountingModel()), instance(TEXT)
     asked = [without(0, [at]) for at in range(12)]
     whole = Runner(adapter, "infill", 8, infiller=masked()).run([adapter.encode(one)], asked)
-    monkeypatch.setattr("eraser_hub.attribution.runner.KEPT_SIZE", 30)
+    monkeypatch.setattr("eraser_hub.attribution.runner.MAX_KEPT_TOKENS", 30)
     parts = Runner(adapter, "infill", 8, infiller=masked()).run([adapter.encode(one)], asked)
     np.testing.assert_array_equal(whole, parts)
 
@@ -150,7 +150,7 @@ def test_a_linear_model_s_bag_is_infilled_by_place(linear, masked):
 def test_several_ways_of_one_chunk_share_scores_and_rationales(masked):
     """Each way's numbers are those of a run of its own on the first one's scores."""
     from eraser_hub.attribution.engine import explain_chunk
-    from eraser_hub.attribution.given import with_scores
+    from eraser_hub.attribution.external_rationales import attach_scores
     from eraser_hub.attribution.settings import GIVEN
 
     settings = ExplainSettings(
@@ -174,7 +174,7 @@ def test_several_ways_of_one_chunk_share_scores_and_rationales(masked):
         model = "tiny" if operator == "infill" else ""
         alone = replace(settings, method=GIVEN, erase=operator, also_erase=(), sensitivity_draws=0, infill=model)
         runner = Runner(PlainModel(CountingModel()), operator, 8, infiller=masked())
-        (expected,) = explain_chunk(runner, [with_scores(one, [scores])], alone)
+        (expected,) = explain_chunk(runner, [attach_scores(one, [scores])], alone)
         assert expected == {key: value for key, value in prediction.items() if key != "sensitivity_max"}
 
 

@@ -245,7 +245,7 @@ def test_integrated_gradients_sum_to_the_difference(model):
 @pytest.mark.parametrize("rows", [1, 7, 64])
 def test_integrated_gradients_are_captums(model, rows):
     captum = pytest.importorskip("captum.attr")
-    from eraser_hub.attribution.transformers.gradients import integrated_gradients
+    from eraser_hub.attribution.transformers.gradients import compute_integrated_gradients
 
     inputs = model.tokenizer(instance(DOCUMENT).tokens, is_split_into_words=True, return_tensors="pt")
     embedded = model.network.get_input_embeddings()(inputs["input_ids"]).detach()
@@ -258,7 +258,7 @@ def test_integrated_gradients_are_captums(model, rows):
         embedded, torch.zeros_like(embedded), additional_forward_args=more, n_steps=30, return_convergence_delta=True
     )
     model.notes.maxima.clear()
-    found = integrated_gradients(model, probability, embedded, 30, rows, more)
+    found = compute_integrated_gradients(model, probability, embedded, 30, rows, more)
     np.testing.assert_allclose(found, expected.sum(-1).detach(), rtol=0, atol=CLOSE)
     assert model.notes.maxima["largest convergence delta"] == pytest.approx(abs(float(delta)), abs=CLOSE)
 
@@ -266,7 +266,7 @@ def test_integrated_gradients_are_captums(model, rows):
 @pytest.mark.parametrize("method", ["gradient", "simple-gradient", "input-x-gradient"])
 def test_gradients_are_captums_in_one_backward_pass_for_all_inputs(model, method):
     captum = pytest.importorskip("captum.attr")
-    from eraser_hub.attribution.transformers.gradients import embedding_scores
+    from eraser_hub.attribution.transformers.gradients import compute_embedding_scores
 
     ids = model.tokenizer(["good plays film", "a dull scene"], return_tensors="pt", padding=True)["input_ids"]
     embedded = model.network.get_input_embeddings()(ids).detach()
@@ -279,7 +279,7 @@ def test_gradients_are_captums_in_one_backward_pass_for_all_inputs(model, method
     else:
         expected = captum.InputXGradient(probability).attribute(embedded.clone()).sum(-1)
         expected = expected if method == "input-x-gradient" else expected.abs()
-    scores = embedding_scores(model, probability, embedded, method, 1, 1)
+    scores = compute_embedding_scores(model, probability, embedded, method, 1, 1)
     np.testing.assert_allclose(scores, expected.detach(), rtol=0, atol=CLOSE)
 
 
@@ -328,7 +328,7 @@ def test_the_ends_of_integrated_gradients_are_the_prediction_and_one_baseline_a_
     ours, rows = explained(model, texts, settings)
     delta = model.notes.maxima.pop("largest convergence delta")
     lengths = {len(window.code) for one in texts for window in model.encode(one).whole()}
-    monkeypatch.setattr("eraser_hub.attribution.transformers.gradients.ends_of", lambda *_: None)
+    monkeypatch.setattr("eraser_hub.attribution.transformers.gradients.compute_ends", lambda *_: None)
     theirs, more = explained(model, texts, settings)
     # in place of two passes a window, one a length for each of the two labels that were explained
     assert 0 < 2 * (windows - len(lengths)) <= more - rows <= 2 * windows - len(lengths)
@@ -492,7 +492,7 @@ def test_out_of_memory_halves(network, tokenizer, monkeypatch):
     found = list(explain_instances(adapter, [instance(DOCUMENT)], ExplainSettings(method="occlusion")))
     assert found[0]["classification"] == whole[0]["classification"]
     np.testing.assert_allclose(soft(found[0])[0], soft(whole[0])[0], rtol=0, atol=CLOSE)
-    assert any("halved to" in words for words in adapter.notes.words)
+    assert any("halved to" in words for words in adapter.notes.messages)
 
 
 def test_folders_open_by_their_architecture(network, tokenizer, tmp_path):
@@ -528,7 +528,7 @@ def test_window_is_checked(network, tokenizer):
 def test_multiple_choice(network, tokenizer):
     adapter = ChoiceModel(network("BertForMultipleChoice").double(), tokenizer)
     align_labels(adapter, ("A", "B", "C"))
-    assert not adapter.notes.words  # answers have no order of their own to be told about
+    assert not adapter.notes.messages  # answers have no order of their own to be told about
     query = "good [sep] bad film [sep] the"
     one = instance("it plays a scene", query=query)
     for method in ("occlusion", "gradient", "input-x-gradient", "integrated-gradients"):

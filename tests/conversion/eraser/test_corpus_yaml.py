@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import eraser_hub
-from eraser_hub.attribution.dataset import kd_of, open_split
+from eraser_hub.attribution.dataset import find_kd, open_split
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.dataset import PartlyBuilt
 from eraser_hub.conversion.eraser.configs import CONFIGS
@@ -215,11 +215,11 @@ def test_the_builder_class_takes_it(source: Path, tmp_path: Path) -> None:
 
 def test_kd_is_that_of_corpus_yaml_else_the_rationales(source: Path, tmp_path: Path) -> None:
     folder = ERASER.build(["reviews"], out=tmp_path, source=source).folder
-    assert kd_of(open_split(folder, "reviews", "validation")) == 0.25
+    assert find_kd(open_split(folder, "reviews", "validation")) == 0.25
     (source / "mine/corpus.yaml").write_text(
         WORDS.replace("reviews", "movies_flat")
     )  # not the kd that papers print of movies
     folder = ERASER.build(["movies_flat"], out=tmp_path, source=source).folder
     split = open_split(folder, "movies_flat", "validation")
     shares = [sum(map(sum, one.rationale or ())) / len(one.tokens) for one in split.instances()]
-    assert kd_of(split) == round(sum(shares) / len(shares), 4) != 0.1
+    assert find_kd(split) == round(sum(shares) / len(shares), 4) != 0.1

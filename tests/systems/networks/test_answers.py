@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eraser_hub.attribution import Instance, explain_instances, open_model
-from eraser_hub.attribution.job import Job
+from eraser_hub.attribution.config import ExplainConfig
 from eraser_hub.attribution.run import explain
-from eraser_hub.attribution.settings import ExplainSettings, settings_for
+from eraser_hub.attribution.settings import ExplainSettings, build_settings
 from eraser_hub.attribution.transformers.question_answering import LONGEST_ANSWER
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.systems.data import Data, Training, find_answer_span
@@ -100,7 +100,7 @@ def test_it_learns_to_point_and_to_give_no_answer(tmp_path):
     job = Training(recipe, data, tmp_path / "m", tmp_path / "work", lambda words: None)
     train_network(SYSTEMS["match-lstm"](), job)
     model = open_model(tmp_path / "m", device="cpu")
-    settings = settings_for("", "", True, False, kd=0.1, method="attention")
+    settings = build_settings("", "", True, False, kd=0.1, method="attention")
     predictions = list(explain_instances(model, instances, settings, kind="perturbation"))
     right = [found["pred_label"] == answer for found, answer in zip(predictions, answers, strict=True)]
     assert sum(right) > 95
@@ -229,7 +229,7 @@ def test_from_questions_to_scores(built, config, tmp_path):
     assert words[1].startswith("answers: F1 ") and words[1].endswith("(6 instances)")
     facts = json.loads((tmp_path / "m" / "model.json").read_text("utf-8"))
     assert (facts["task"], facts["label_names"], facts["uses_query"]) == (ANSWERS, [], True)
-    job = Job(str(built), config, "test", str(tmp_path / "m"))
+    job = ExplainConfig(str(built), config, "test", str(tmp_path / "m"))
     explain(job, ExplainSettings(method="attention", kd=0.1), tmp_path / "p.jsonl")
     rows = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text("utf-8").splitlines()]
     assert len(rows) == 6 and all(isinstance(row["pred_label"], str) for row in rows)

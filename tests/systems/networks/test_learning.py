@@ -9,10 +9,10 @@ import pytest
 
 from eraser_hub.attribution import explain_instances, open_model
 from eraser_hub.attribution.adapter import align_labels
-from eraser_hub.attribution.job import Job
-from eraser_hub.attribution.open import opener_of, opening_of
+from eraser_hub.attribution.config import ExplainConfig
+from eraser_hub.attribution.open import find_opener, make_opening
 from eraser_hub.attribution.run import explain
-from eraser_hub.attribution.settings import settings_for
+from eraser_hub.attribution.settings import build_settings
 from eraser_hub.systems.data import Data, Training
 from eraser_hub.systems.system import SYSTEMS
 from eraser_hub.systems.train_config import TrainConfig
@@ -82,7 +82,7 @@ def trained(planted, folder, model, kind="word", query=False, **options):
 
 
 def explained(model, instances, **options):
-    settings = settings_for("", "", model.has_embeddings, model.selects, kd=0.02, bins=(), **options)
+    settings = build_settings("", "", model.has_embeddings, model.selects, kd=0.02, bins=(), **options)
     return list(explain_instances(model, instances, settings.for_kind("eraser")))
 
 
@@ -163,9 +163,9 @@ def test_lei_has_no_scores_but_a_rationale_of_its_own(planted, tmp_path):
     model, instances, _ = trained(planted, tmp_path, "lei-unsupervised", hyper=("epochs=1",))
     with refused("unsupported", "`method` attention", "lei-unsupervised m", "random"):
         explained(model, instances, method="attention")
-    settings = settings_for("", "", model.has_embeddings, model.selects, kd=0.02)
+    settings = build_settings("", "", model.has_embeddings, model.selects, kd=0.02)
     assert settings.method == "rationales" and "rationales:model" in settings.signature()
-    assert settings_for("carton2020", "", False, True).scores == "human"
+    assert build_settings("carton2020", "", False, True).scores == "human"
     (own,) = model.selections([model.encode(instances[0])])
     (one,) = explained(model, instances[:1])
     spans = one["rationales"][0]["hard_rationale_predictions"]
@@ -191,9 +191,11 @@ def test_explain_erases_a_selector_s_own_rationale_unless_told_otherwise(hub, tm
         max_steps=1,
     )
     list(train_model(job, tmp_path / "m", say=lambda words: None))
-    opening = opening_of(tmp_path / "m")
-    assert opener_of(opening).selects(opening) and not opener_of(opening_of(tmp_path)).selects(opening_of(tmp_path))
-    job = Job(str(hub), "movies", "val", str(tmp_path / "m"), limit=2)
+    opening = make_opening(tmp_path / "m")
+    assert find_opener(opening).selects(opening) and not find_opener(make_opening(tmp_path)).selects(
+        make_opening(tmp_path)
+    )
+    job = ExplainConfig(str(hub), "movies", "val", str(tmp_path / "m"), limit=2)
     for number, (more, options, whose) in enumerate(
         (
             ({}, {}, "rationales:model"),
@@ -202,7 +204,7 @@ def test_explain_erases_a_selector_s_own_rationale_unless_told_otherwise(hub, tm
             ({}, {"method": "occlusion"}, "method:occlusion"),
         )
     ):
-        settings = settings_for("", "movies", False, True, **options)
+        settings = build_settings("", "movies", False, True, **options)
         report = explain(replace(job, **more), settings, tmp_path / f"{number}.jsonl")
         assert report.signature.startswith(whose)
     human = json.loads((tmp_path / "2.jsonl").read_text().splitlines()[0])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from eraser_hub.attribution import Instance, explain_instances
 from eraser_hub.attribution.adapter import align_labels
-from eraser_hub.attribution.settings import settings_for
+from eraser_hub.attribution.settings import build_settings
 from eraser_hub.systems.system import SYSTEMS
 
 from ...needs import needs
@@ -92,7 +92,7 @@ def test_eraser_s_attention_and_gradient(case, method):
     expected, label = case["expected"][method], str(case["expected"]["predicted"])
     erasable = [score for score, kept in zip(expected["scores"], case["always_keep"], strict=True) if not kept]
     for kd in ERASER["kd"]:
-        settings = settings_for("eraser", "", True, kd=kd, method=method.replace("_", "-"))
+        settings = build_settings("eraser", "", True, kd=kd, method=method.replace("_", "-"))
         (found,) = explain_instances(model, [one], settings)
         full = found["classification_scores"]
         assert list(full.values()) == pytest.approx(case["expected"]["probabilities"], **EXACT)
@@ -319,7 +319,7 @@ def test_empty_texts_have_an_output(name):
     model = NetworkModel(network, ("a", "b"), uses_query=True, device="cpu")
     align_labels(model, ("a", "b"))
     empty = Instance("empty", (), ("d",), ((),))
-    found = list(explain_instances(model, [empty, some_texts()[0]], settings_for("", "", True, kd=0.5, bins=(0.1,))))
+    found = list(explain_instances(model, [empty, some_texts()[0]], build_settings("", "", True, kd=0.5, bins=(0.1,))))
     assert abs(sum(found[0]["classification_scores"].values()) - 1) < 1e-9
 
 

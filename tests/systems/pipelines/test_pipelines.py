@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from eraser_hub.attribution import explain_instances
 from eraser_hub.attribution.adapter import Selection, align_labels
 from eraser_hub.attribution.adapters.plain import PlainModel
-from eraser_hub.attribution.erasure import tokens_at
-from eraser_hub.attribution.instances import Instance, instance_of_eraser
-from eraser_hub.attribution.settings import settings_for
+from eraser_hub.attribution.erasure import count_tokens_at
+from eraser_hub.attribution.instances import Instance, read_eraser_row
+from eraser_hub.attribution.settings import build_settings
 from eraser_hub.metrics.tokens import split_sentences
 from eraser_hub.records.predictions import instances as read_predictions
 from eraser_hub.systems.pipelines.pipeline import (
@@ -82,7 +82,7 @@ def test_instances_know_their_sentences_and_keep_them_where_they_are_cut():
         "evidences": [],
         "documents": [{"docid": "d", "text": TEXT + "\n\n"}, {"docid": "e", "text": "one"}],
     }
-    one = instance_of_eraser(row)
+    one = read_eraser_row(row)
     assert one.sentences == ((5, 5, 5, 2), (1,))
     kept = np.ones(18, dtype=bool)
     kept[[0, *range(5, 10), 17]] = False
@@ -125,7 +125,7 @@ def test_the_best_sentences_are_selected(number, words):
 
 def test_a_pipeline_explains_itself_by_its_own_rationale():
     model, classifier = pipeline()
-    settings = settings_for("", "", model.has_embeddings, model.selects).for_kind("eraser")
+    settings = build_settings("", "", model.has_embeddings, model.selects).for_kind("eraser")
     (prediction,) = explain_instances(model, [text()], settings)
     (rationale,) = prediction["rationales"]
     assert rationale["hard_rationale_predictions"] == [{"start_token": 5, "end_token": 10}]
@@ -143,7 +143,7 @@ def test_what_is_written_is_read_again(tmp_path):
     import orjson
 
     model, _ = pipeline()
-    settings = settings_for("", "", False, True).for_kind("eraser")
+    settings = build_settings("", "", False, True).for_kind("eraser")
     path = tmp_path / "p.jsonl"
     path.write_bytes(b"\n".join(map(orjson.dumps, explain_instances(model, [text()], settings))) + b"\n")
     ((_, one),) = read_predictions(path)
@@ -197,7 +197,7 @@ def test_attention_selects_top_tokens_or_neighbours():
 @given(st.lists(st.floats(-5, 5), max_size=12), st.floats(0, 1))
 def test_the_best_window_has_the_largest_sum(scores, share):
     row = np.array(scores)
-    positions, size = find_best_window(row, share), tokens_at(share, len(scores))
+    positions, size = find_best_window(row, share), count_tokens_at(share, len(scores))
     assert len(positions) == size and (np.diff(positions) == 1).all()
     sums = [row[start : start + size].sum() for start in range(len(scores) - size + 1)]
     # sums of at most twelve numbers up to 5 differ by rounding: 12 * 60 * 2**-53 is far below

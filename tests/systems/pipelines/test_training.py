@@ -10,8 +10,8 @@ import pytest
 
 from eraser_hub.attribution import explain_instances, open_model
 from eraser_hub.attribution.adapter import align_labels
-from eraser_hub.attribution.open import opener_of, opening_of
-from eraser_hub.attribution.settings import settings_for
+from eraser_hub.attribution.open import find_opener, make_opening
+from eraser_hub.attribution.settings import build_settings
 from eraser_hub.samples.plant import CUES, FILLER
 from eraser_hub.systems.data import Data, Training
 from eraser_hub.systems.pipelines.pipeline import find_sentence_bounds
@@ -94,7 +94,7 @@ def train(planted, folder, model, **options):
 
 
 def explained(model, instances):
-    settings = settings_for("", "", model.has_embeddings, model.selects)
+    settings = build_settings("", "", model.has_embeddings, model.selects)
     return list(explain_instances(model, instances, settings.for_kind("eraser")))
 
 
@@ -129,8 +129,8 @@ def test_lehman_finds_the_sentence_and_reads_it(planted, tmp_path, cell):
     assert any(line.startswith("identifier: ") for line in words)
     config = json.loads((tmp_path / "m" / "config.json").read_text())
     assert config["hyper"]["cell"] == cell and config["stages"] == ["identifier", "classifier"]
-    opening = opening_of(tmp_path / "m")
-    assert opener_of(opening).selects(opening) and model.selects and not model.has_embeddings
+    opening = make_opening(tmp_path / "m")
+    assert find_opener(opening).selects(opening) and model.selects and not model.has_embeddings
 
 
 @pytest.mark.slow

@@ -13,9 +13,9 @@ pytest.importorskip("sklearn")
 from typer.testing import CliRunner
 
 from eraser_hub.attribution import Instance, explain_instances, explain_texts, open_model
+from eraser_hub.attribution.config import ExplainConfig
 from eraser_hub.attribution.dataset import open_split
-from eraser_hub.attribution.given import GivenRationales, GivenScores, GoldRationales
-from eraser_hub.attribution.job import Job
+from eraser_hub.attribution.external_rationales import ExternalScores, ExternalSpans, GoldRationales
 from eraser_hub.attribution.run import explain
 from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.cli.explain import explain as explain_verb
@@ -28,7 +28,7 @@ SETTINGS = ExplainSettings(method="occlusion", chunk=4, random_draws=2)
 
 @pytest.fixture
 def job(hub, linear):
-    return Job(dataset=str(hub), config="movies", split="val", model=str(linear))
+    return ExplainConfig(dataset=str(hub), config="movies", split="val", model=str(linear))
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "parquet"])
@@ -37,7 +37,7 @@ def test_the_scores_of_a_run_give_its_predictions_again(job, tmp_path, ending):
     explain(job, SETTINGS, first)
     again = explain(replace(job, scores=first), SETTINGS, tmp_path / f"again.{ending}")
     assert (tmp_path / f"again.{ending}").read_bytes() == first.read_bytes()
-    assert "method:given" in again.signature and f"scores:{GivenScores(first).digest}" in again.signature
+    assert "method:given" in again.signature and f"scores:{ExternalScores(first).digest}" in again.signature
 
 
 @pytest.mark.slow
@@ -105,12 +105,12 @@ def test_bad_files_are_refused_with_their_place(tmp_path, lines, rule, where, me
     path = tmp_path / "s.jsonl"
     path.write_text("\n".join(lines), "utf-8")
     with refused(rule, *mentions, file=path, **where):
-        GivenScores(path).put_on(Instance("x", (), ("d",), (("good", "film"),)))
+        ExternalScores(path).attach(Instance("x", (), ("d",), (("good", "film"),)))
 
 
 def test_a_document_without_tokens_needs_no_scores(tmp_path):
     (tmp_path / "s.jsonl").write_text(json.dumps(row()) + "\n", "utf-8")
-    found = GivenScores(tmp_path / "s.jsonl").put_on(Instance("x", (), ("d", "e"), (("good", "film"), ())))
+    found = ExternalScores(tmp_path / "s.jsonl").attach(Instance("x", (), ("d", "e"), (("good", "film"), ())))
     assert found.scores == ((0.1, 0.2), ())
 
 
@@ -130,7 +130,7 @@ def test_all_that_is_missing_is_told_at_once(job, tmp_path):
     assert str(caught.error).count("\n") == 10
     first = islice(open_split(job.dataset, "movies", "val").instances(), 20)
     with refused("id-unknown", file="whole.jsonl", line=21, instance="doc120"):
-        GivenScores(tmp_path / "whole.jsonl").check(first, partly=False)
+        ExternalScores(tmp_path / "whole.jsonl").check(first, partly=False)
     explain(replace(job, scores=tmp_path / "whole.jsonl", limit=4), SETTINGS, tmp_path / "p.jsonl")
 
 
@@ -172,7 +172,7 @@ SPANS_OF_HUMANS = ExplainSettings(
 )
 
 
-def spans_of(prediction):
+def to_spans(prediction):
     return [tuple(span.values()) for part in prediction["rationales"] for span in part["hard_rationale_predictions"]]
 
 
@@ -188,7 +188,7 @@ def test_human_rationales_are_erased_as_they_are(job, hub, tmp_path, ending):
     for _, found in read_plain_rows(out):
         one = gold[found["annotation_id"]]
         (document,) = found["rationales"]
-        places = [at for start, end in spans_of(found) for at in range(start, end)]
+        places = [at for start, end in to_spans(found) for at in range(start, end)]
         assert places == [at for at, flag in enumerate(one.rationale[0]) if flag]
         assert "soft_rationale_predictions" not in document and "thresholded_scores" not in found
         alone = replace(one, query=(), documents=(tuple(one.documents[0][at] for at in places),))
@@ -209,7 +209,7 @@ def test_instances_without_a_human_rationale_are_left_out_and_counted(job, hub, 
     whole = open_split(hub, "movies", "val").instances()
     some = [replace(one, rationale=None) if number % 3 else one for number, one in enumerate(whole)]
     given = GoldRationales()
-    assert [one.id for one in given.put_on_all(some)] == [one.id for one in some[::3]]
+    assert [one.id for one in given.attach_all(some)] == [one.id for one in some[::3]]
     assert told([given.check(some, partly=False)], "14 of 21")
 
 
@@ -218,13 +218,13 @@ def test_the_rationales_of_a_file_are_erased(job, tmp_path):
     explain(replace(job, rationales="human"), SPANS_OF_HUMANS, first)
     report = explain(replace(job, rationales=str(first)), SPANS_OF_HUMANS, again)
     assert first.read_bytes() == again.read_bytes()
-    assert f"rationales:{GivenRationales(first).digest}|" in report.signature
+    assert f"rationales:{ExternalSpans(first).digest}|" in report.signature
     rows = [json.loads(line) for line in first.read_text().splitlines()]
     rows[0]["rationales"][0]["hard_rationale_predictions"] = []  # a model may mark nothing
     out.write_text("\n".join(map(json.dumps, rows)))
     explain(replace(job, rationales=str(out)), SPANS_OF_HUMANS, again, force=True)
     found = json.loads(again.read_text().splitlines()[0])
-    assert spans_of(found) == [] and found["sufficiency_classification_scores"] == found["null_classification_scores"]
+    assert to_spans(found) == [] and found["sufficiency_classification_scores"] == found["null_classification_scores"]
     for spans, rule in (
         ([[0, 2], [1, 3]], "span-overlap"),
         ([[3, 3]], "span-order"),

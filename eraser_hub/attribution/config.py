@@ -1,4 +1,4 @@
-"""What is explained by what."""
+"""Configuration of a run: the model, the data, and the arguments of the command."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Precision = Literal["auto", "float32", "bfloat16", "float16"]
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """What is explained by what.
+class ExplainConfig:
+    """The model and the data of a run.
 
     Attributes:
         config: config; None: the dataset's default config.
@@ -75,9 +75,12 @@ class Job:
     distribution_split: Annotated[str, Option(settable=True)] = "train"
 
 
+ExplainConfig = ExplainConfig  # the name before 3.0
+
+
 @dataclass(frozen=True, kw_only=True)
 class ExplainArguments(Options):
-    """What a run is told beside its :class:`Job` and its :class:`settings.ExplainSettings`.
+    """Arguments of a run beside its :class:`ExplainConfig` and its :class:`settings.ExplainSettings`.
 
     Attributes:
         model: Model folder of `eraser-hub train`, .skops file, or transformers id.

@@ -1,4 +1,4 @@
-"""Token scores or rationales from elsewhere: erased and scored as our own would be."""
+"""Rationales and token scores from files, which are erased and scored as computed ones are."""
 
 from __future__ import annotations
 
@@ -20,40 +20,40 @@ from eraser_hub.records.rules import Rule
 from eraser_hub.records.run_record import read_run, run_path
 from eraser_hub.schema.instance import AOPC_BOUNDS, HARD_FIELD, SOFT_FIELDS
 
-from .adapter import array_of
-from .instances import Instance, in_any
-from .outputs import FORMATS, differences
-from .settings import HUMAN
+from .adapter import to_array
+from .instances import Instance, flag_members
+from .outputs import FORMATS, describe_differences
+from .settings import RationaleSource
 
 SOFT = SOFT_FIELDS["soft"].field
-DECIDES = ("settings", "data", "model")  # of a run's header, what bounds of AOPC are
-DECISIVE = ("beam", "erase", "paper", "target", "units")  # of these settings, those that do
+DECISIVE_PARTS = ("settings", "data", "model")  # of a run's header, what bounds of AOPC are
+DECISIVE_SETTINGS = ("beam", "erase", "paper", "target", "units")  # of these settings, those that do
 
 
 class GoldRationales:
-    """The instances' own: the union of the gold evidence. Instances without any are left out, and counted."""
+    """Human rationales, the union of the gold evidence; instances without any are left out and counted."""
 
-    digest = HUMAN
+    digest = RationaleSource.HUMAN
 
-    def put_on_all(self, instances: Iterable[Instance]) -> Iterator[Instance]:
-        """Every instance that has a rationale."""
+    def attach_all(self, instances: Iterable[Instance]) -> Iterator[Instance]:
+        """Yield every instance with its rationale or scores."""
         return (one for one in instances if one.rationale is not None and any(map(any, one.rationale)))
 
     def check(self, instances: Iterable[Instance], partly: bool) -> str:
-        """As :meth:`GivenFile.check`: how many instances have none."""
+        """Refuse missing rationales before the run begins."""
         every = list(instances)
-        size, marked = len(every), sum(1 for _ in self.put_on_all(every))
+        size, marked = len(every), sum(1 for _ in self.attach_all(every))
         if not marked:
-            words = f"`rationales` human: none of {size} instances has a human rationale"
-            raise DataError(words, rule="span-missing")
+            message = f"`rationales` human: none of {size} instances has a human rationale"
+            raise DataError(message, rule="span-missing")
         return "" if marked == size else f"{size - marked} of {size} instances without a human rationale, left out"
 
 
-class GivenFile(ABC):
-    """A field of a predictions file, held by id.
+class ExternalFile(ABC):
+    """A field of a predictions file, by id.
 
     Attributes:
-        digest: what stands in the signature.
+        digest: digest of the file, for the signature.
 
     Args:
         path: an ERASER results file, ``.jsonl`` or ``.parquet``; only ``annotation_id`` and, of its ``rationales``,
@@ -70,20 +70,20 @@ class GivenFile(ABC):
     def __init__(self, path: Path) -> None:
         self.path = path
         if path.suffix not in FORMATS:
-            words = f"expected a file ending in {' or '.join(FORMATS)}, found {show(path.name)}"
-            raise DataError(words, argument=self.what, rule="file-name")
+            message = f"expected a file ending in {' or '.join(FORMATS)}, found {show(path.name)}"
+            raise DataError(message, argument=self.what, rule="file-name")
         if not path.is_file():
             raise DataError("no such file", argument=self.what, rule="file-missing", file=path)
         self.digest = compute_file_digest(path, hashlib.blake2b(digest_size=6))
         self._documents: dict[str, tuple[int, dict[str, Any]]] = {}
         for number, identity, documents in self._rows(path):
             if identity in self._documents:
-                words = "expected each id once, found it again"
-                raise DataError(words, rule="id-twice", file=path, line=number, instance=identity)
+                message = "expected each id once, found it again"
+                raise DataError(message, rule="id-twice", file=path, line=number, instance=identity)
             self._documents[identity] = number, documents
 
     def _rows(self, path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
-        """Line, id, and the field's values by document."""
+        """Yield the line, the id, and the field's values by document."""
         for number, prediction in instances(path):
             identity, documents = str(prediction.annotation_id), dict[str, Any]()
             where: dict[str, Any] = {"file": path, "line": number, "instance": identity}
@@ -92,55 +92,56 @@ class GivenFile(ABC):
             for place, one in enumerate(prediction.rationales):
                 docid, values = str(one.docid), getattr(one, self.field)
                 if values is None:
-                    words = f"expected {self.what}, found none"
-                    raise DataError(words, rule="key-missing", **where, field=f"rationales[{place}].{self.field}")
+                    message = f"expected {self.what}, found none"
+                    raise DataError(message, rule="key-missing", **where, field=f"rationales[{place}].{self.field}")
                 if docid in documents:
-                    words = f"expected each document once, found {show(docid)} again"
-                    raise DataError(words, rule="document-twice", **where, field=f"rationales[{place}].docid")
+                    message = f"expected each document once, found {show(docid)} again"
+                    raise DataError(message, rule="document-twice", **where, field=f"rationales[{place}].docid")
                 documents[docid] = values
             yield number, identity, documents
 
     def check(self, instances: Iterable[Instance], partly: bool) -> str:
-        """Say what is missing now and not after hours.
+        """Refuse missing rationales before the run begins.
 
         Args:
-            partly: whether there may be something for other instances besides (a ``limit``).
+            instances: the instances.
+            partly: whether the file may hold further instances (a ``limit``).
 
         Returns:
-            What a reader of the results must know; "" for nothing.
+            A message for the reader of the results; "" for none.
 
         Raises:
-            DataError: at most ten instances for which something is missing or does not fit, and their number.
+            DataError: names at most ten instances whose values are missing or do not fit, and counts all.
         """
         errors, wrong, ids = list[DataError](), 0, set[str]()
         for one in instances:
             ids.add(one.id)
             try:
-                self.put_on(one)
+                self.attach(one)
             except DataError as error:
                 wrong += 1
-                errors = [*errors, error][:MOST_SHOWN]  # their number is told, only so many are shown
+                errors = [*errors, error][:MOST_SHOWN]  # all are counted, only so many are shown
         if ids.isdisjoint(self._documents):
-            words = "expected the split's instances, none of its ids occur: another corpus or split?"
-            raise DataError(words, rule="id-unknown", file=self.path)
+            message = "expected the split's instances, none of its ids occur: another corpus or split?"
+            raise DataError(message, rule="id-unknown", file=self.path)
         others = [] if partly else [identity for identity in self._documents if identity not in ids]
         for identity in others[:MOST_SHOWN]:
-            words, (line, _) = "expected an instance of the split, found another", self._documents[identity]
-            errors.append(DataError(words, rule="id-unknown", file=self.path, line=line, instance=identity))
+            message, (line, _) = "expected an instance of the split, found another", self._documents[identity]
+            errors.append(DataError(message, rule="id-unknown", file=self.path, line=line, instance=identity))
         if errors:
             total = wrong + len(others)
             raise errors[0] if total == 1 else DataErrors(errors, total)
         return ""
 
-    def put_on_all(self, instances: Iterable[Instance]) -> Iterator[Instance]:
-        """Every instance that is explained, with what it is given."""
-        return map(self.put_on, instances)
+    def attach_all(self, instances: Iterable[Instance]) -> Iterator[Instance]:
+        """Yield every instance with its rationale or scores."""
+        return map(self.attach, instances)
 
-    def put_on(self, instance: Instance) -> Instance:
-        """The instance with what the file has for it.
+    def attach(self, instance: Instance) -> Instance:
+        """Return the instance with the file's values for it.
 
         Raises:
-            DataError: the file has nothing for it, or for one of its documents; something that does not fit its tokens.
+            DataError: the file lacks it or one of its documents; values do not fit its tokens.
         """
         if instance.id not in self._documents:
             message = f"expected {self.what} for each instance, found none"
@@ -157,29 +158,29 @@ class GivenFile(ABC):
             if lacking is not None:
                 words = f"expected {self.field} for document {show(lacking)}, found none"
                 raise DataError(words, rule="document-missing", instance=instance.id, field="rationales")
-            return self._fitted(instance, documents)
+            return self._attach_checked(instance, documents)
         except DataError as error:
             raise error.at(file=self.path, line=line) from None
 
     @abstractmethod
-    def _fitted(self, instance: Instance, documents: Mapping[str, Any]) -> Instance: ...
+    def _attach_checked(self, instance: Instance, documents: Mapping[str, Any]) -> Instance: ...
 
 
-class GivenScores(GivenFile):
+class ExternalScores(ExternalFile):
     """Soft rationales: a score for each token of every document that has tokens."""
 
     what, field, needs = "scores", SOFT, "tokens"
 
-    def _fitted(self, instance: Instance, documents: Mapping[str, Any]) -> Instance:
-        return with_scores(instance, [documents.get(name, ()) for name in instance.names])
+    def _attach_checked(self, instance: Instance, documents: Mapping[str, Any]) -> Instance:
+        return attach_scores(instance, [documents.get(name, ()) for name in instance.names])
 
 
-class GivenRationales(GivenFile):
+class ExternalSpans(ExternalFile):
     """Hard rationales: spans, of any number and length; a document without any has no rationale tokens."""
 
     what, field = "rationales", HARD_FIELD
 
-    def _fitted(self, instance: Instance, documents: Mapping[str, Any]) -> Instance:
+    def _attach_checked(self, instance: Instance, documents: Mapping[str, Any]) -> Instance:
         flags = []
         for name, tokens in zip(instance.names, instance.documents, strict=True):
             spans = sorted({(span.start_token, span.end_token) for span in documents.get(name, ())})
@@ -188,16 +189,16 @@ class GivenRationales(GivenFile):
                 if not before <= start < end <= len(tokens):
                     overlaps = 0 <= start < before
                     rule: Rule = "span-bounds" if end > len(tokens) else "span-overlap" if overlaps else "span-order"
-                    words = (
+                    message = (
                         f"expected spans apart from each other within the {len(tokens)} tokens of {show(name)}, found "
                     )
-                    raise DataError(words + show([start, end]), rule=rule, instance=instance.id, field=HARD_FIELD)
+                    raise DataError(message + show([start, end]), rule=rule, instance=instance.id, field=HARD_FIELD)
                 before = end
             flags.append(tuple(mask(spans, len(tokens))))
         return replace(instance, rationale=tuple(flags))
 
 
-class GivenIndices(GivenFile):
+class ExternalIndices(ExternalFile):
     """Hard rationales of pairs, in the perturbation benchmark's form: indices of each sequence, in any order."""
 
     what, field, needs = "rationales", "rationale", "all"
@@ -206,17 +207,19 @@ class GivenIndices(GivenFile):
         for number, row in read_plain_rows(path):
             identity, sequences = row.get("id"), row.get(self.field)
             if isinstance(identity, bool) or not isinstance(identity, (str, int)):
-                words = f"expected a string or an integer, found {show(identity)}"
-                raise DataError(words, rule="type", file=path, line=number, field="id")
+                message = f"expected a string or an integer, found {show(identity)}"
+                raise DataError(message, rule="type", file=path, line=number, field="id")
             if not isinstance(sequences, list):
-                words = f"expected a list of indices for each sequence, found {show(sequences)}"
-                raise DataError(words, rule="type", file=path, line=number, instance=identity, field=self.field)
+                message = f"expected a list of indices for each sequence, found {show(sequences)}"
+                raise DataError(message, rule="type", file=path, line=number, instance=identity, field=self.field)
             yield number, str(identity), {f"sequence_{at}": indices for at, indices in enumerate(sequences)}
 
-    def _fitted(self, instance: Instance, documents: Mapping[str, Any]) -> Instance:
+    def _attach_checked(self, instance: Instance, documents: Mapping[str, Any]) -> Instance:
         pairs = enumerate(zip(instance.names, instance.documents, strict=True))
         field = self.field
-        flags = (in_any([documents[name]], len(tokens), instance.id, f"{field}[{at}]") for at, (name, tokens) in pairs)
+        flags = (
+            flag_members([documents[name]], len(tokens), instance.id, f"{field}[{at}]") for at, (name, tokens) in pairs
+        )
         return replace(instance, rationale=tuple(flags))
 
 
@@ -224,8 +227,8 @@ class KnownBounds:
     """The bounds of a results file of ``explain --aopc-bounds``, by id.
 
     Args:
-        path: the results file; ``PATH.run.json`` beside it says how it was made.
-        header: of the run that takes them (:meth:`run.ExplainPlan.header`).
+        path: the results file, with its record ``PATH.run.json``.
+        header: header of the run that takes them (:meth:`run.ExplainPlan.header`).
 
     Raises:
         DataError: no record beside the file, another model or other data, units or beam; an instance without bounds.
@@ -235,14 +238,14 @@ class KnownBounds:
         self.path = path
         record = read_run(path)
         try:
-            before = {key: dict(record[key]) for key in DECIDES}
+            before = {key: dict(record[key]) for key in DECISIVE_PARTS}
         except (KeyError, TypeError, ValueError) as error:
             words = f"expected a result of `explain` with its record, found {show(str(error))}"
             raise DataError(words, argument="aopc_bounds_from", rule="key-missing", file=run_path(path)) from error
-        now = {key: header[key] for key in DECIDES}
+        now = {key: header[key] for key in DECISIVE_PARTS}
         for one in (before, now):
-            one["settings"] = {name: one["settings"].get(name) for name in DECISIVE}
-        if words := "; ".join(differences(before, now)):
+            one["settings"] = {name: one["settings"].get(name) for name in DECISIVE_SETTINGS}
+        if words := "; ".join(describe_differences(before, now)):
             message = f"expected bounds of the same inputs: {words}"
             raise DataError(message, argument="aopc_bounds_from", rule="constant", file=path)
         self._bounds: dict[str, tuple[float, float]] = {}
@@ -253,30 +256,30 @@ class KnownBounds:
                 raise DataError(message, rule="score-missing", file=path, line=line, instance=str(row.annotation_id))
             self._bounds[str(row.annotation_id)] = bounds.lower, bounds.upper
 
-    def put_on(self, instance: Instance) -> Instance:
-        """The instance with its bounds.
+    def attach(self, instance: Instance) -> Instance:
+        """Return the instance with the file's values for it.
 
         Raises:
             DataError: the file has none for it.
         """
         if instance.id not in self._bounds:
-            words = "`aopc_bounds_from`: expected bounds for each instance"
-            raise DataError(words, rule="id-missing", file=self.path, instance=instance.id)
+            message = "`aopc_bounds_from`: expected bounds for each instance"
+            raise DataError(message, rule="id-missing", file=self.path, instance=instance.id)
         return replace(instance, aopc_bounds=self._bounds[instance.id])
 
 
-Given = GoldRationales | GivenFile
+ExternalRationales = GoldRationales | ExternalFile
 
 
-def given_rationales(whose: str, kind: str) -> Given:
-    """Rationales by what ``rationales`` says, ``human`` or a predictions file, for a dataset of that kind."""
-    if whose == HUMAN:
+def read_external_rationales(whose: str, kind: str) -> ExternalRationales:
+    """Return the source of rationales that ``rationales`` names: ``human``, or a predictions file."""
+    if whose == RationaleSource.HUMAN:
         return GoldRationales()
-    return GivenIndices(Path(whose)) if kind == "perturbation" else GivenRationales(Path(whose))
+    return ExternalIndices(Path(whose)) if kind == "perturbation" else ExternalSpans(Path(whose))
 
 
-def with_scores(instance: Instance, scores: Sequence[Sequence[float] | NDArray[np.float64]]) -> Instance:
-    """The instance with one score a token of each document.
+def attach_scores(instance: Instance, scores: Sequence[Sequence[float] | NDArray[np.float64]]) -> Instance:
+    """Return the instance with one score for each token of each document.
 
     Raises:
         DataError: another number of scores than tokens, or scores that are not finite.
@@ -284,10 +287,10 @@ def with_scores(instance: Instance, scores: Sequence[Sequence[float] | NDArray[n
     rows = []
     for name, tokens, values in zip(instance.names, instance.documents, scores, strict=True):
         try:
-            row = tuple(array_of(values).tolist()) if len(values) else ()
+            row = tuple(to_array(values).tolist()) if len(values) else ()
         except (TypeError, ValueError):
-            words = f"expected numbers, found {show(values)}"
-            raise DataError(words, rule="type", instance=instance.id, field="scores") from None
+            message = f"expected numbers, found {show(values)}"
+            raise DataError(message, rule="type", instance=instance.id, field="scores") from None
         if len(row) != len(tokens) or not np.isfinite(row).all():
             raise DataError(
                 f"expected {len(tokens)} finite scores for the tokens of {show(name)}, found {len(row)}"
