@@ -154,6 +154,7 @@ def measure(target: str, log: Path, known: dict[str, Any], options: argparse.Nam
 
 
 def main() -> None:
+    """Run the mutants of each kernel and print which ones the tests catch."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--checkout", type=Path, default=Path())
     parser.add_argument("--count", type=int, default=40)

@@ -1,4 +1,4 @@
-"""What the papers print, a JSON file a paper: each constant once.
+"""Constants that the papers print, a JSON file per paper.
 
 ========================  =========================================================================
 ``eraser_acl_2020``       DeYoung et al., ERASER (ACL 2020): Tables 1, 2, 5, 6 and some results

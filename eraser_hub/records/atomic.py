@@ -115,7 +115,7 @@ def rebuild_folder(target: Path, key: object = None) -> Iterator[Path]:
 
     Raises:
         BusyError: another run builds the same folder.
-        DataError: the disk is full, the folder cannot be written, or a file stands there. What stood there stays.
+        DataError: the disk is full, the folder cannot be written, or a file stands there; the old folder stays.
     """
     target = Path(target)
     if target.exists() and not target.is_dir():

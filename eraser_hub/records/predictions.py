@@ -7,8 +7,9 @@
 The fields are those that `schema.instance` declares; a misspelt one is an error, any other is counted
 (`metrics.unknown_fields`). Of Parquet a row counts as a line.
 
-Lines are decoded by msgspec, typed, and without a word of Python for each. What it refuses, and a run of lines in which
-a key may stand twice (their quotes are counted), is read again strictly (`json_lines`), which says what is wrong.
+Lines are decoded by msgspec into typed objects, without Python code for each. Lines that it refuses, and runs of lines
+in which a key may stand twice (their quotes are counted), are read again strictly by `json_lines`, which names the
+fault.
 """
 
 from __future__ import annotations

@@ -113,7 +113,8 @@ def make_report(
         scored, content = _of_annotations(rows, systems, baselines, settings, title, evaluators)
     if len(systems_by_operator) > 1:
         before, after = content.sections[:2], content.sections[2:]
-        content = replace(content, sections=[*before, _of_ways(rows, systems_by_operator, scored, settings), *after])
+        section = _make_operator_section(rows, systems_by_operator, scored, settings)
+        content = replace(content, sections=[*before, section, *after])
     plotted: list[Path] = []
     if figures is not None:
         from .plots import write_figures
@@ -128,7 +129,7 @@ def make_report(
     return ReportFiles(out / "index.html", tuple(score_files), tuple(plotted), notes)
 
 
-def _of_ways(
+def _make_operator_section(
     split: ScoredSplit,
     systems_by_operator: Mapping[str, Sequence[System]],
     scored: Sequence[Scores],

@@ -554,6 +554,6 @@ def correct_chance_tests(chance: Mapping[str, Mapping[str, Mapping[str, Any]]]) 
         tested = {name: own[side] for name, own in chance.items() if side in own}
         adjusted = holm([one["p_value"] for one in tested.values()])
         for (name, one), p_holm in zip(tested.items(), adjusted, strict=True):
-            told = {key: one[key] for key in ("win_rate", "mean_win_rate", "effect_size", "draws")}
-            rows.append({"system": name, "score": side, "p_value": one["p_value"], "p_holm": p_holm, **told})
+            figures = {key: one[key] for key in ("win_rate", "mean_win_rate", "effect_size", "draws")}
+            rows.append({"system": name, "score": side, "p_value": one["p_value"], "p_holm": p_holm, **figures})
     return rows

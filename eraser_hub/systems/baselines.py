@@ -95,7 +95,7 @@ def fit_baseline(
         system: The baseline.
         instances: The texts to train on.
         labels: The label of each instance.
-        features: What to count: "words" or "characters".
+        features: Counted units: "words" or "characters".
         joiner: The string between two tokens.
         seed: Seed of the folds and the estimator.
         say: Receives lines of progress.

@@ -68,7 +68,7 @@ class Training:
         out: The folder of the model.
         folder: The folder of the checkpoint (:func:`folder.checkpoint_dir`).
         say: Receives lines of progress.
-        facts: What ``model.json`` says about the data.
+        facts: Facts about the data, for ``model.json``.
         share: Returns the average length of a rationale, for systems that extract as much.
     """
 

@@ -37,8 +37,8 @@ class TrainedSystem(ABC):
         paper: Where the paper describes it.
         packages: Packages that its training needs.
         takes: Options of `TrainConfig` that it takes and others do not.
-        needs: What the data must hold: ``rationales``, ``pairs`` (of a text and a query, or of two texts).
-        tasks: What it can learn beside classification.
+        needs: Required parts of the data: ``rationales``, ``pairs`` (of a text and a query, or of two texts).
+        tasks: Tasks that it can learn beside classification.
         selects: True if it gives hard rationales of its own.
         trainer: The place of the function that trains it: (system, :class:`Training`) -> the figures of the validation
             split, or None if it has none.

@@ -21,7 +21,7 @@ Say = Callable[[str], None]  # called with lines of progress
 
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig(Options):
-    """What to train on what.
+    """Model, data and hyper-parameters of a training.
 
     Attributes:
         split: Split to train on.

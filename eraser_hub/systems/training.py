@@ -270,7 +270,8 @@ def _describe_figures(
         figures = figures or evaluate_on(adapter, split, rationale_only=rationale_only, **options)
         sampled = "" if config.limit is None else f"at most {config.limit} by `limit`: "
         words = f"accuracy {figures.accuracy:.3f}, macro F1 {figures.macro_f1:.3f}"
-        yield f"{name}: {words} ({sampled}{figures.instances} instances)"
+        text = "rationales alone" if rationale_only else "full text"
+        yield f"{name}: {words} ({sampled}{figures.instances} instances, {text})"
 
 
 def _read_data(system: TrainedSystem, config: TrainConfig, split: Split, evaluated: Split | None, say: Say) -> Data:

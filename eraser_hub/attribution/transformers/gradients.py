@@ -115,7 +115,7 @@ def _score_gradients(method: str, gradients: Tensor, embedded: Tensor) -> Tensor
 
 
 def compute_output(model: WindowModel, embedded: Any, inputs: dict[str, Any]) -> Any:
-    """Run the network with ``embedded`` in the place of its input embeddings.
+    """Run the network with ``embedded`` instead of its input embeddings.
 
     The ids go in as well, since a network may look at more in them than their embeddings: one that classifies at the
     last token finds by them where padding begins.

@@ -1,6 +1,6 @@
 """A masked language model that puts words in the places of erased ones (``erase="infill"``).
 
-What removing, masking or padding leaves is no text that the explained model was trained on. Infilling leaves a text:
+Removing, masking or padding leaves no text of the kind that the explained model was trained on. Infilling does:
 each erased token becomes a mask, and a word is drawn for it from what a masked language model expects there (Kim et al.
 2020; Hase et al. 2021). The drawn words depend on the kept tokens and on the seed, never on the erased ones.
 """
@@ -81,7 +81,7 @@ class Infiller(SequenceModel):
         return logits[self.inside(windows[0], len(logits))]
 
     def fill(self, instances: Sequence[Instance], kept: Sequence[NDArray[np.bool_]]) -> list[Instance]:
-        """Return each instance with a drawn word in the place of every token that is not kept.
+        """Return each instance with every token that is not kept replaced by a drawn word.
 
         Args:
             instances: the instances.
