@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from eraser_hub.records.tables import Tables
     from eraser_hub.reports.board_lines import BoardLine
     from eraser_hub.reports.report import ReportFiles
-    from eraser_hub.scoring.scores import Scores
+    from eraser_hub.scoring.scores import Comparison, Scores
 
 _NAMES = ", ".join(HUB_DATASETS)
 Place = str | os.PathLike[str]
@@ -332,7 +332,7 @@ def score(arguments: ScoreArguments) -> Scores:
 
 
 @with_documented_options(CompareArguments, without=["predictions"])
-def compare(*systems: Any, names: Sequence[str] | None = None, **settings: Any) -> dict[str, Any]:
+def compare(*systems: Any, names: Sequence[str] | None = None, **settings: Any) -> Comparison:
     """Compare systems on the same split, score by score.
 
     Args:
@@ -345,7 +345,8 @@ def compare(*systems: Any, names: Sequence[str] | None = None, **settings: Any) 
         **settings: the settings below.
 
     Returns:
-        ``scores``, ``comparisons`` with differences, intervals and p-values, ``notes`` and ``signature``.
+        A dictionary: ``scores``, ``comparisons`` with differences, intervals and p-values, ``notes`` and ``signature``.
+        ``table()``, ``to_frame()`` and ``save(path)`` give it in other forms, and a notebook shows it.
 
     Raises:
         DataError: what ``score`` refuses; systems that share no score or no instances.
@@ -361,13 +362,14 @@ def compare(*systems: Any, names: Sequence[str] | None = None, **settings: Any) 
     from eraser_hub.scoring.comparison import compare as run
     from eraser_hub.scoring.comparison import compare_files
     from eraser_hub.scoring.runs import parse_systems
+    from eraser_hub.scoring.scores import Comparison
 
     if "n_resamples" in settings:  # 2.0's name
         settings["resamples"] = settings.pop("n_resamples")
     if not any(isinstance(system, str | os.PathLike) for system in systems):
         if "resamples" in settings:
             settings["n_resamples"] = settings.pop("resamples")
-        return run(*systems, names=names, **settings)
+        return Comparison(run(*systems, names=names, **settings))
     if names is not None:
         message = "of files NAME=FILE names a system"
         raise UsageError(message, rule="option-conflict", argument="names")
@@ -377,7 +379,7 @@ def compare(*systems: Any, names: Sequence[str] | None = None, **settings: Any) 
     if len(named) < 2:
         message = "expected the predictions of at least two systems"
         raise UsageError(message, rule="option-missing", argument="predictions")
-    return compare_files(arguments.scored_split, named, scoring, inference)
+    return Comparison(compare_files(arguments.scored_split, named, scoring, inference))
 
 
 @with_keywords(ReportArguments)

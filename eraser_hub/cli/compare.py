@@ -38,7 +38,6 @@ def compare(options: CompareOptions) -> None:
         eraser-hub compare --source corpora/movies --predictions ours=a1.jsonl,a2.jsonl --predictions theirs=b.jsonl
     """
     from eraser_hub import api
-    from eraser_hub.scoring.tables import make_comparison_tables
 
     settings = {one.name: getattr(options, one.name) for one in fields(CompareArguments)}
     result = api.compare(*settings.pop("predictions"), **settings)
@@ -47,4 +46,4 @@ def compare(options: CompareOptions) -> None:
     for line in result.get("score_notes", ()):
         print_note(line)
     signatures = [result["signature"], *result.get("score_signatures", ())]
-    print_tables(make_comparison_tables(result), options.format, result, signatures)
+    print_tables(result.table(), options.format, result, signatures)

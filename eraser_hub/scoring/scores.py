@@ -18,7 +18,14 @@ from eraser_hub.records.errors import DataError
 from eraser_hub.records.tables import Table, Tables
 
 from .mask_leaks import describe_leak
-from .tables import BLOCK_TITLES, DIGITS, format_score, make_breakdown_table, make_score_cells
+from .tables import (
+    BLOCK_TITLES,
+    DIGITS,
+    format_score,
+    make_breakdown_table,
+    make_comparison_tables,
+    make_score_cells,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -169,14 +176,7 @@ class Scores:
         Raises:
             DataError: the file cannot be written; nothing half-written stays behind.
         """
-        path = Path(path)
-        data = to_json_bytes(self.as_json())
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            atomic_write(path, data)
-        except OSError as error:
-            words = f"cannot be written: {error.strerror or error}"
-            raise DataError(words, rule="file-unreadable", file=path) from None
+        save_json(path, self.as_json())
 
     def table(self) -> Tables:
         """Return a table of each block with intervals, and one of its breakdown if there is one."""
@@ -215,6 +215,53 @@ class Scores:
         columns["high"] = [high for _, high in ends]
         frame: pd.DataFrame = pd.DataFrame(columns, index=pd.Index(keys, name="score"))
         return frame
+
+    def _repr_html_(self) -> str:
+        return str(self.to_frame().to_html(float_format=f"{{:.{DIGITS}f}}".format, na_rep=""))
+
+
+def save_json(path: str | PathLike[str], content: Mapping[str, Any]) -> None:
+    """Write a result as JSON; NaN and infinity become null.
+
+    Raises:
+        DataError: the file cannot be written; nothing half-written stays behind.
+    """
+    path = Path(path)
+    data = to_json_bytes(content)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        atomic_write(path, data)
+    except OSError as error:
+        words = f"cannot be written: {error.strerror or error}"
+        raise DataError(words, rule="file-unreadable", file=path) from None
+
+
+class Comparison(dict[str, Any]):
+    """The result of a comparison: a dictionary with further forms."""
+
+    def table(self) -> Tables:
+        """Return a table for each pair of systems; ``.written(format)`` is its text."""
+        return make_comparison_tables(self)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each pair of systems and score, with the figures of its difference."""
+        import pandas as pd
+
+        rows = [
+            {"first": pair["first"], "second": pair["second"], "score": key, **figures}
+            for pair in self["comparisons"]
+            for key, figures in pair["keys"].items()
+        ]
+        frame: pd.DataFrame = pd.DataFrame(rows)
+        return frame
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the result as JSON; NaN and infinity become null.
+
+        Raises:
+            DataError: the file cannot be written; nothing half-written stays behind.
+        """
+        save_json(path, self)
 
     def _repr_html_(self) -> str:
         return str(self.to_frame().to_html(float_format=f"{{:.{DIGITS}f}}".format, na_rep=""))

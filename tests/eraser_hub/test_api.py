@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import inspect
+import json
 import pkgutil
 import pydoc
 import subprocess
@@ -128,3 +129,13 @@ def test_explain_is_callable_after_every_module_was_imported():
 
 def test_a_verb_of_each_function():
     assert set(PUBLIC) - {"load"} <= {command.split()[-1] for command in COMMANDS}
+
+
+def test_a_comparison_has_the_forms_of_a_result(folder, samples, tmp_path):
+    files = [samples / "predictions" / "eraser" / f"movies.val{name}.jsonl" for name in ("", ".baseline")]
+    result = eraser_hub.compare(*files, dataset=folder / "hub" / "eraser", config="movies", split="val", resamples=50)
+    frame = result.to_frame()
+    assert set(frame["first"]) == {"movies.val"} and "difference" in frame and len(frame) == len(set(frame["score"]))
+    assert "token_macro_f1" in result.table().written("markdown") and "<table" in result._repr_html_()
+    result.save(tmp_path / "comparison.json")
+    assert json.loads((tmp_path / "comparison.json").read_text())["signature"] == result["signature"]
