@@ -15,7 +15,7 @@ from eraser_hub.attribution.engine import _normalise_scores
 from eraser_hub.attribution.erasure import Erased, count_tokens_at, draw_occluded_rationale, select_top
 from eraser_hub.attribution.methods.integrated_gradients import make_path_points
 from eraser_hub.attribution.runner import Runner
-from eraser_hub.attribution.settings import GIVEN, build_settings
+from eraser_hub.attribution.settings import GIVEN, RationaleSource, build_settings
 from eraser_hub.metrics.fidelity import normalized_fidelity
 from eraser_hub.papers.presets import PRESETS, preset
 
