@@ -15,7 +15,7 @@ from eraser_hub.attribution.engine import _normalise_scores
 from eraser_hub.attribution.erasure import Erased, count_tokens_at, draw_occluded_rationale, select_top
 from eraser_hub.attribution.methods.integrated_gradients import make_path_points
 from eraser_hub.attribution.runner import Runner
-from eraser_hub.attribution.settings import GIVEN, SPANS, build_settings
+from eraser_hub.attribution.settings import GIVEN, RationaleSource, build_settings
 from eraser_hub.metrics.fidelity import normalized_fidelity
 from eraser_hub.papers.presets import PRESETS, load_preset
 
@@ -316,7 +316,7 @@ def test_the_trapezoid_rule_has_both_ends():
 def test_carton_s_human_rationales(number):
     case = CARTON["cases"][number]
     settings = build_settings("carton2020", "", False, fidelity_trials=0)
-    assert settings.method == SPANS and settings.scores == "human"
+    assert settings.method == RationaleSource.SPANS and settings.scores == "human"
     model = open_model(WordModel(CARTON["model"]))
     align_labels(model, ())
     instances = []

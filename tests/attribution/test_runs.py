@@ -232,10 +232,10 @@ def test_a_full_disk_is_said_by_file_and_the_run_goes_on_later(job, tmp_path, wh
     out = tmp_path / "p.jsonl"
     code = (
         "import resource, sys; from pathlib import Path; from eraser_hub.attribution.settings import ExplainSettings;"
-        "from eraser_hub.attribution.run import explain; from eraser_hub.attribution.work import Job;"
+        "from eraser_hub.attribution.run import explain; from eraser_hub.attribution.config import ExplainConfig;"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000));"
         "settings = ExplainSettings(method='occlusion', chunk=4, random_draws=2);"
-        "explain(Job(sys.argv[1], 'movies', 'val', sys.argv[2]), settings, Path(sys.argv[3]))"
+        "explain(ExplainConfig(sys.argv[1], 'movies', 'val', sys.argv[2]), settings, Path(sys.argv[3]))"
     )
     ran = subprocess.run(
         [sys.executable, "-c", code, job.dataset, job.model, str(out)],
