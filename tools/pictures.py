@@ -18,7 +18,7 @@ from eraser_hub import samples
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.publishing.spaces import build_metrics, get_metrics_folder, list_metric_names
 from eraser_hub.reports.board import collect_board_lines, write_board
-from eraser_hub.reports.collect_board_lines import read_score_file
+from eraser_hub.reports.board_lines import read_score_file
 from eraser_hub.reports.highlight import Highlight, highlight_split
 from eraser_hub.reports.report import ReportFiles, make_report
 from eraser_hub.scoring.runs import parse_systems

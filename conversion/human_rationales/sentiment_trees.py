@@ -148,7 +148,7 @@ def find_rationale_phrases(tree: SentimentTree) -> list[Phrase]:
     descendants, or if it has none; else the search goes on with its children. Phrases of magnitude 0 (neutral words)
     are left out. No phrase lies within another.
 
-    >>> rationale_phrases(parse_tree("(3 (2 It) (3 (2 is) (4 (2 so) (3 good))))"))
+    >>> find_rationale_phrases(parse_tree("(3 (2 It) (3 (2 is) (4 (2 so) (3 good))))"))
     [Phrase(start_token=2, end_token=4, sentiment=4)]
     """
     magnitudes = [abs(label - NEUTRAL) for label in tree.labels]

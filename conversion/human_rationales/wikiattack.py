@@ -53,7 +53,7 @@ class Comment:
 def restore_comment(released: str) -> str:
     """Return a comment with ``NEWLINE_TOKEN`` and ``TAB_TOKEN`` replaced, and without blanks at its ends.
 
-    >>> comment_text("NEWLINE_TOKENhello TAB_TOKENthere ")
+    >>> restore_comment("NEWLINE_TOKENhello TAB_TOKENthere ")
     'hello \\tthere'
     """
     return released.replace("TAB_TOKEN", "\t").replace("NEWLINE_TOKEN", "\n").strip()
@@ -62,7 +62,7 @@ def restore_comment(released: str) -> str:
 def tokenize_comment(text: str) -> list[str]:
     """Return the tokens of a mask: runs of letters, digits and ``_``, and runs of other signs without blanks.
 
-    >>> comment_tokens("who's there?!")
+    >>> tokenize_comment("who's there?!")
     ['who', "'", 's', 'there', '?!']
     """
     return _TOKEN.findall(text)

@@ -206,7 +206,7 @@ def draw_stratified(labels: Sequence[str], limit: int, seed: int) -> set[int]:
 
     The shares are rounded by largest remainders, and no label goes out while there is room for each.
 
-    >>> sorted(stratified(["a"] * 6 + ["b"] * 3, 3, seed=1))[-1] > 5
+    >>> sorted(draw_stratified(["a"] * 6 + ["b"] * 3, 3, seed=1))[-1] > 5
     True
     """
     names = sorted(set(labels))

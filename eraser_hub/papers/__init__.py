@@ -7,7 +7,7 @@
 ``carton_2020``           Carton, Rathore and Tan (EMNLP 2020): Table 2
 ========================  =========================================================================
 
-A figure is a string with the digits that are printed. What a metric takes by default lives with the metric.
+A figure is a string with the printed digits. The defaults of a metric stand with the metric.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ _SIGNS = {
 def show_controls(text: str) -> str:
     """Return text with control and direction-changing characters made visible: data cannot steer a terminal.
 
-    >>> visible("a\\x1b[31mb")
+    >>> show_controls("a\\x1b[31mb")
     'a␛[31mb'
     """
     return text if text.isprintable() else text.translate(_SIGNS)
@@ -66,7 +66,7 @@ _PLACE = ("instance", "field", "argument")
 def respell_arguments(text: str, spellings: Mapping[str, str]) -> str:
     """Return a text with each argument that it names in backquotes as ``spellings`` has it.
 
-    >>> respelled("`kd`: expected a share", {"kd": "--kd"})
+    >>> respell_arguments("`kd`: expected a share", {"kd": "--kd"})
     '--kd: expected a share'
     """
     return _ARGUMENT.sub(lambda found: spellings.get(found[1], found[0]), text)

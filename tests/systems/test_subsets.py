@@ -53,7 +53,7 @@ def test_copies_of_a_text_are_in_one_fold(monkeypatch):
     seen = []
     from eraser_hub.systems import baselines
 
-    real = baselines.accuracies_of
+    real = baselines.compute_accuracies
 
     def watched(system, counts, labels, folds, seed):
         seen.extend(folds)

@@ -52,7 +52,7 @@ def make_matched_text(tokens: Sequence[str], by_bytes: bool) -> MatchedText:
 def fold(text: str) -> str:
     """Remove case, accents, blanks and control characters, which uncased tokenizers drop.
 
-    >>> folded("Café au lait")
+    >>> fold("Café au lait")
     'cafeaulait'
     """
     plain = unicodedata.normalize("NFKD", text)

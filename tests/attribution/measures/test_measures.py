@@ -118,7 +118,7 @@ def test_every_score_goes_to_files_and_back(method, units, tmp_path):
             )
             assert back.soft_scores.sufficiency == one["soft_scores"]["sufficiency"]
             assert back.leave_one_out == one["leave_one_out"]
-            assert (back.infidelity, back.compute_max_sensitivity) == (one["infidelity"], one["sensitivity_max"])
+            assert (back.infidelity, back.sensitivity_max) == (one["infidelity"], one["sensitivity_max"])
     import datasets
 
     again = metric.compute(predictions=datasets.Dataset.from_list(predictions))
