@@ -53,6 +53,9 @@ def show(value: object, limit: int = 80) -> str:
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
+shown = show  # the name of 2.0
+
+
 def get_first_line(error: BaseException) -> str:
     """Return the first line of an error's message, or the name of its type if it has none."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
