@@ -469,12 +469,12 @@ def plan_runs(arguments: ExplainArguments, values: Mapping[str, Any]) -> Configu
         raise UsageError(message, rule="option-value", argument="method")
     config_values = {name: values[name] for name in ExplainConfig.__dataclass_fields__.keys() & values}
     options = {name: value for name, value in values.items() if name not in config_values}
-    for measure in find_measures(arguments.measure):
+    for measure in find_measures(arguments.measure) if arguments.measure else ():
         options[measure.enabled_by] = options.get(measure.enabled_by) or measure.default
     dataset = at_revision(arguments.dataset, arguments.revision)
     config = ExplainConfig(dataset, arguments.config, arguments.split, arguments.model, **config_values)
     options |= {"erase": next(iter(arguments.erase), None), "also_erase": arguments.erase[1:] or None}
-    options["more"] = parse_settings(arguments.more)
+    options["more"] = parse_settings(arguments.more) if arguments.more else {}
     paper, runs, size = options.pop("paper", ""), [], None
     for method in methods or (None,):
         settings, size = find_run_settings(config, paper, method=method, **options)

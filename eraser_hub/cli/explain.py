@@ -10,7 +10,7 @@ from eraser_hub.attribution.method import METHODS
 from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.records.options import Option
 
-from .usage import print_note, select_options, spell_arguments, with_options
+from .usage import print_note, spell_arguments, with_options
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -52,7 +52,8 @@ def explain(options: ExplainOptions, values: dict[str, Any]) -> None:
     from eraser_hub.attribution.run import explain_runs, plan_runs
 
     runs = plan_runs(options, values)
-    bar, run_options = Bar(runs.total, options.quiet), select_options(options, "resume force engine workers max_inputs")
+    bar = Bar(runs.total, options.quiet)
+    run_options = {name: getattr(options, name) for name in ("resume", "force", "engine", "workers", "max_inputs")}
     try:
         reports = explain_runs(
             runs.config, runs.runs, on_progress=bar.show, on_cost=print_note, spell=_spelled, **run_options

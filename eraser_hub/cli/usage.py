@@ -58,7 +58,8 @@ def with_options(options: type[Values], *more: type) -> Callable[[Callable[..., 
             try:
                 values = {name: _parsed(name, described[name], value) for name, value in values.items()}
                 values = {name: value for name, value in values.items() if value is not None}
-                _take_settings(values, described)
+                if values.get("more"):
+                    _take_settings(values, described)
                 further = {name: values.pop(name) for name in others & values.keys()}
                 for name, value in further.items():
                     described[name].check(name, value)
@@ -84,24 +85,28 @@ def add_command(app: typer.Typer, verb: str, function: Callable[..., None], pane
 
     class Verb(typer.core.TyperCommand):
         def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-            return super().parse_args(ctx, list(_renamed(args, earlier)))
+            old = any(word.partition("=")[0] in earlier for word in args)
+            return super().parse_args(ctx, list(_rename_options(args, earlier)) if old else args)
 
     app.command(name=verb, cls=Verb, rich_help_panel=panel)(function)
 
 
-def collect_earlier_spellings(described: Mapping[str, Option]) -> dict[str, tuple[str, bool]]:
-    """Return the option of each hidden spelling, and True if a line on stderr names the new one."""
-    spellings: dict[str, tuple[str, bool]] = {}
+def collect_earlier_spellings(described: Mapping[str, Option]) -> dict[str, tuple[str, str]]:
+    """Return for each hidden spelling the option that it stands for, and the new spelling, "" for an alias."""
+    spellings: dict[str, tuple[str, str]] = {}
     for field, option in described.items():
-        names = {True: option.old, False: option.aliases}
         spelling = _spelling(field, option)
-        spellings |= {f"--{name}": (spelling, line) for line in names for name in names[line]}
-        if option.kind is bool and option.default is not None and not option.settable:  # says what holds anyway
-            spellings[spelling if option.default else f"--no-{spelling.removeprefix('--')}"] = ("", False)
+        spellings |= {f"--{name}": (spelling, spelling) for name in option.old}
+        spellings |= {f"--{name}": (spelling, "") for name in option.aliases}
+        if option.settable:
+            flag = _make_flag(field, option)
+            spellings[flag] = (flag, f"{spelling}=..")
+        elif option.kind is bool and option.default is not None:  # repeats the default
+            spellings[spelling if option.default else f"--no-{spelling.removeprefix('--')}"] = ("", "")
     return spellings
 
 
-def _renamed(args: Sequence[str], earlier: Mapping[str, tuple[str, bool]]) -> Iterator[str]:
+def _rename_options(args: Sequence[str], earlier: Mapping[str, tuple[str, str]]) -> Iterator[str]:
     """Yield the typed words with old spellings replaced."""
     words = iter(args)
     for word in words:
@@ -109,7 +114,7 @@ def _renamed(args: Sequence[str], earlier: Mapping[str, tuple[str, bool]]) -> It
         if name in earlier:
             new, line = earlier[name]
             if line:
-                print_note(f"{name} is {new} now")
+                print_note(f"{name} is {line} now")
             word = new and f"{new}{equals}{value}"
         if word or not name:
             yield word
@@ -121,18 +126,20 @@ def _take_settings(values: dict[str, Any], described: Mapping[str, Option]) -> N
     """Move the pairs of ``--set NAME=VALUE`` that name an option to that option.
 
     Raises:
-        UsageError: the value is none of the option's type, or the option is given as well.
+        UsageError: the value is none of the option's type, or the setting is given twice.
     """
-    pairs, rest = values.get("more") or (), []
-    for pair in pairs:
+    rest = []
+    for pair in values["more"]:
         field, equals, text = pair.partition("=")
         option = described.get(field)
         if not equals or option is None or not option.settable:
             rest.append(pair)
+        elif values.get(field, option.default) != option.default:
+            message = f"expected it once, found {values[field]} and {text!r}"
+            raise UsageError(message, rule="option-conflict", argument=field)
         else:
             values[field] = _setting(field, option, text)
-    if pairs:
-        values["more"] = tuple(rest)
+    values["more"] = tuple(rest)
 
 
 def _setting(field: str, option: Option, text: str) -> Any:
@@ -162,6 +169,11 @@ def _spelling(field: str, option: Option) -> str:
     return f"--set {field}" if option.settable else f"--{name.replace('_', '-')}"
 
 
+def _make_flag(field: str, option: Option) -> str:
+    """Return the option of its own that a setting has beside ``--set``."""
+    return f"--{(option.name or field).replace('_', '-')}"
+
+
 def _bad_usage(error: DataError) -> typer.BadParameter:
     names = _SPELLINGS.get()
     hint = None if error.argument is None else names.get(error.argument, error.argument)
@@ -180,8 +192,8 @@ def _typer_option(field: str, option: Option, names: Mapping[str, str]) -> Any:
     words: dict[str, Any] = {"help": text, "rich_help_panel": option.group or None, "show_default": False}
     words |= {"min": option.min, "max": option.max} if kind is not str else {}
     words["metavar"] = _metavar(option)
-    words["callback"] = _announce if option.announced else _say_setting if option.settable else None
-    name = f"--{(option.name or field).replace('_', '-')}" if option.settable else names[field]
+    words["callback"] = _announce if option.announced else None
+    name = _make_flag(field, option) if option.settable else names[field]
     if option.positional:
         words["metavar"] = option.name or None
         return Annotated[kind, typer.Argument(**words)]
@@ -197,14 +209,6 @@ def _metavar(option: Option) -> str:
     if option.choices and not option.commas and len(choices) <= MOST_CHOICES:
         return choices
     return "" if option.kind is bool else _METAVARS.get(option.kind, "TEXT")
-
-
-def _say_setting(context: typer.Context, parameter: typer.CallbackParam, value: Any) -> Any:
-    """Print the new spelling of a setting that was typed as an option of its own."""
-    source = context.get_parameter_source(parameter.name or "")
-    if source is not None and source.name == "COMMANDLINE":
-        print_note(f"{parameter.opts[0]} is --set {parameter.name}={str(value).lower()} now")
-    return value
 
 
 def _announce(context: typer.Context, parameter: typer.CallbackParam, value: Any) -> Any:
@@ -255,11 +259,6 @@ def spellings() -> Mapping[str, str]:
 def spell_arguments(words: str) -> str:
     """Return a message with arguments in backquotes replaced by their options."""
     return respell_arguments(words, _SPELLINGS.get())
-
-
-def select_options(options: object, names: str) -> dict[str, Any]:
-    """Return some of the options; ``names`` are separated by blanks."""
-    return {name: getattr(options, name) for name in names.split()}
 
 
 def print_note(words: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import eraser_hub
-from eraser_hub.publishing.spaces import metric_names
+from eraser_hub.publishing.spaces import list_metric_names
 from tools import commands
 from tools.reference import EXPLAIN, PAGE, markdown, page
 
@@ -20,7 +20,7 @@ def test_every_public_name_stands_in_it() -> None:
     text = PAGE.read_text("utf-8")
     names = [name for name in eraser_hub.__all__ if not name.startswith("__")]
     assert [name for name in names if f"### `eraser_hub.{name}`\n" not in text] == []
-    assert text.count("\n### ") == len(set(names)) + len(EXPLAIN) + len(metric_names())
+    assert text.count("\n### ") == len(set(names)) + len(EXPLAIN) + len(list_metric_names())
 
 
 def test_sections_become_lists() -> None:
