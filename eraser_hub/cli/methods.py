@@ -98,7 +98,8 @@ def _settings(part: Any) -> Iterator[str]:
 
     declared = read_options(ExplainSettings)
     asked = getattr(part, "asked", "")
-    for name in dict.fromkeys((*([asked] if asked in declared else []), *part.reads)):
+    names: list[str] = [*([asked] if asked in declared else []), *part.reads]
+    for name in dict.fromkeys(names):
         if declared[name].settable and declared[name].kind is not bool:
             yield f"{name}={part.default if name == asked else declared[name].default}"
     yield from (f"{name}={setting.default}" for name, setting in part.settings.items())
