@@ -23,11 +23,13 @@ def commands() -> dict[str, Any]:
 
     from eraser_hub import __main__ as main
 
-    main._register()
+    app = typer.Typer()
+    main._register(app=app)
     found: dict[str, Any] = {}
-    for verb, command in typer.main.get_command(main.app).commands.items():  # type: ignore[attr-defined]
-        below = getattr(command, "commands", None) or {}
-        found |= {f"{verb} {name}": each for name, each in below.items()} or {verb: command}
+    for name in main.COMMANDS:
+        found[name] = typer.main.get_command(app)
+        for word in name.split():
+            found[name] = found[name].commands[word]
     return found
 
 
