@@ -63,7 +63,7 @@ class BuildArguments(Options):
         out: Folder of the dataset and metric folders.
         num_proc: Number of processes.
         include_backup_records: Include records that only a release's backup file has (movies' test.jsonl.bak).
-        progress: Show progress on stderr.
+        progress: Progress is shown on stderr; the option hides it.
     """
 
     name: Annotated[str, Option(positional=True, help=f"{_NAMES} or metrics.")]

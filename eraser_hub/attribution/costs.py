@@ -15,6 +15,7 @@ from .adapter import Notes
 from .chunk import compute_unit_bounds
 from .erasure import full
 from .instances import Instance
+from .measure import MEASURES
 from .runner import Runner
 from .settings import ExplainSettings
 
@@ -36,11 +37,11 @@ def count_inputs(one: Instance, settings: ExplainSettings, kind: str) -> Counter
         erased += 2 * (len(settings.bins) + settings.random_draws)
     counts["erasure"] = operators * (erased + 2 * settings.fidelity_trials * len(settings.fidelity_rates))
     filled, recomputed = counts["erasure"] // operators, 0
+    names = {measure: name for name, measure in MEASURES.items()}
     for measure in sorted(settings.measures, key=lambda one: (not one.per_operator, not one.ranks)):
         inputs = measure.most_inputs(one, units, settings)
-        counts[f"`{measure.enabled_by}`" if measure.costly else "erasure"] += inputs * (
-            operators if measure.per_operator else 1
-        )
+        asked_by = f"`measure` {names[measure]}" if measure.costly else "erasure"
+        counts[asked_by] += inputs * (operators if measure.per_operator else 1)
         filled += measure.most_infilled(one, units, settings) if measure.per_operator else 0
         recomputed += 0 if measure.per_operator else inputs
     counts["erasure"] += 1  # the whole input

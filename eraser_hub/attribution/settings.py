@@ -90,7 +90,7 @@ class ExplainSettings:
             selects itself, or the file's digest), for the signature.
 
     Erasure:
-        bins: Shares of the tokens at which the AOPC is measured.
+        bins: Shares of the tokens that are erased for the AOPC.
         also_erase: further operators, each with a result of its own, of the same scores and rationales.
         scores_erase: the operator of the scores, if it is another one; "" for ``erase``.
         infill: name of the masked language model that fills erased places; "" without ``infill``.
@@ -356,7 +356,10 @@ def parse_settings(pairs: Iterable[str]) -> dict[str, Any]:
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals or name not in declared:
-            message = f"one of {', '.join(declared)}, found {name!r}" if equals else f"NAME=VALUE, found {pair!r}"
+            own = [field for field, option in read_options(ExplainSettings).items() if option.settable]
+            message = (
+                f"one of {', '.join([*own, *declared])}, found {name!r}" if equals else f"NAME=VALUE, found {pair!r}"
+            )
             raise UsageError(f"expected {message}", rule="option-value", argument="more")
         values[name] = declared[name].parsed(text)
     return values

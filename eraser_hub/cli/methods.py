@@ -97,7 +97,7 @@ def _settings(part: Any) -> Iterator[str]:
     from eraser_hub.records.options import read_options
 
     declared = read_options(ExplainSettings)
-    asked = getattr(part, "asked", "")
+    asked = getattr(part, "enabled_by", "")
     names: list[str] = [*([asked] if asked in declared else []), *part.reads]
     for name in dict.fromkeys(names):
         if declared[name].settable and declared[name].kind is not bool:

@@ -135,7 +135,7 @@ def _take_settings(values: dict[str, Any], described: Mapping[str, Option]) -> N
         if not equals or option is None or not option.settable:
             rest.append(pair)
         elif values.get(field, option.default) != option.default:
-            message = f"expected it once, found {values[field]} and {text!r}"
+            message = f"expected it once, found {values[field]} and {text}"
             raise UsageError(message, rule="option-conflict", argument=field)
         else:
             values[field] = _setting(field, option, text)
@@ -187,10 +187,12 @@ def _typer_option(field: str, option: Option, names: Mapping[str, str]) -> Any:
     kind = kind | None if option.optional or option.default in (None, ()) else kind
     default = _typed_default(option)
     text = respell_arguments(option.help, names)
+    if option.percent:
+        text = f"{text.removesuffix('.')}, in per cent and comma-separated: 1,5,10."
     if default not in (None, "", inspect.Parameter.empty) and not isinstance(default, bool):
         text = f"{text.removesuffix('.')} (default: {default})."
     words: dict[str, Any] = {"help": text, "rich_help_panel": option.group or None, "show_default": False}
-    words |= {"min": option.min, "max": option.max} if kind is not str else {}
+    words |= {} if option.commas else {"min": option.min, "max": option.max}
     words["metavar"] = _metavar(option)
     words["callback"] = _announce if option.announced else None
     name = _make_flag(field, option) if option.settable else names[field]
@@ -238,10 +240,13 @@ def _parsed(field: str, option: Option, value: Any) -> Any:
     if not option.percent:
         return tuple(parts)
     try:  # of twelve significant digits: 7 per cent is 0.07, not 0.07000000000000001
-        return tuple(float(f"{float(part) / 100:.12g}") for part in parts)
+        shares = tuple(float(f"{float(part) / 100:.12g}") for part in parts)
     except ValueError:
         message = f"expected numbers with commas between, found {value!r}"
         raise UsageError(message, rule="option-value", argument=field) from None
+    if 0 < max(shares, default=0) < 0.01:
+        print_note(f"`{field}` {value}: read as per cent, shares of at most {max(shares):g}")
+    return shares
 
 
 def call_with_options(function: Callable[..., Result], options: object, **more: Any) -> Result:

@@ -52,7 +52,7 @@ def write_eval_results(
 
     Args:
         model: ``ORG/MODEL``.
-        scores: The output of ``score --score-file``, with config, split and signature.
+        scores: The output of ``score --out``, with config, split and signature.
         built: The dataset; if it is on the Hub, its commit becomes the revision.
         source: The address of the predictions, if they have one.
         folder: The folder of all models.

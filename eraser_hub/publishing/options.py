@@ -28,7 +28,7 @@ class PublishArguments(Options):
         dry_run: Check and print the plan, without network.
         check: Compare the Hub with the folder, and send nothing.
         eval_results: ORG/MODEL: publish the results that `score` wrote with `eval_results`.
-        collection: Add everything to a collection of the namespace.
+        collection: Everything joins a collection of the namespace; the option leaves that out.
     """
 
     namespace: str

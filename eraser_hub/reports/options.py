@@ -78,7 +78,7 @@ class BoardArguments(Options):
         split: Split of the submissions; test by default.
 
     Page:
-        published: Include the papers' printed results.
+        published: Papers' printed results stand beside yours; the option leaves them out.
         space: Also write the board as a gradio Space to this folder.
         title: Title of the board.
     """

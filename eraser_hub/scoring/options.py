@@ -90,7 +90,7 @@ class AgainstArguments(Options):
             settings = ScoreSettings(**values, totals_only=True)
             settings.check()
         except ValueError as error:
-            raise UsageError(str(error), rule="option-value") from None
+            raise _make_usage_error(error) from None
         return settings
 
 
@@ -197,5 +197,13 @@ class CompareArguments(AgainstArguments):
         try:
             inference.check()
         except ValueError as error:
-            raise UsageError(str(error), rule="option-value") from None
+            raise _make_usage_error(error) from None
         return inference
+
+
+def _make_usage_error(error: ValueError) -> UsageError:
+    """Return the error of a setting as one of the argument, whose name opens the message."""
+    name, colon, message = str(error).partition(": ")
+    if colon and name.isidentifier():
+        return UsageError(message, rule="option-value", argument={"n_resamples": "resamples"}.get(name, name))
+    return UsageError(str(error), rule="option-value")
