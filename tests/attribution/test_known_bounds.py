@@ -51,15 +51,15 @@ def test_bounds_of_another_method_are_those_that_would_be_found(job, bounds, tmp
     assert (tmp_path / "shared.jsonl").read_bytes() == (tmp_path / "searched.jsonl").read_bytes()
     assert shared.signature == searched.signature and shared.inputs < searched.inputs
     (line,) = words
-    assert line.startswith("cost: at most ") and "`aopc_bounds`" in line
+    assert line.startswith("cost: at most ") and "`measure` aopc-bounds" in line
     # a finished run without them is that run
     assert explain(job, SETTINGS, tmp_path / "shared.jsonl", resume=True).resumed == 6
 
 
 def test_known_bounds_cost_the_ranking_s_own_curves_alone():
     one = replace(instance("a b c d e f"), sentences=((2, 2, 2),))
-    assert count_inputs(one, SETTINGS, "eraser")["`aopc_bounds`"] == 2**3 + 2 * 3
-    assert count_inputs(replace(one, aopc_bounds=(0.0, 1.0)), SETTINGS, "eraser")["`aopc_bounds`"] == 2 * 3
+    assert count_inputs(one, SETTINGS, "eraser")["`measure` aopc-bounds"] == 2**3 + 2 * 3
+    assert count_inputs(replace(one, aopc_bounds=(0.0, 1.0)), SETTINGS, "eraser")["`measure` aopc-bounds"] == 2 * 3
 
 
 def test_draws_search_once(job, tmp_path):

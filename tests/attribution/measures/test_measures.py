@@ -186,5 +186,5 @@ def test_costs_bound_what_is_asked(method, words):
     list(explain_instances(adapter, [instance(text)], settings))
     cost = count_inputs(instance(text), settings, "eraser")
     assert len(model.asked) <= cost.total()
-    assert cost["`aopc_bounds`"] == (2**4 + 8 if words == 4 else 2 * (14 + 5 * 14 * 13 // 2) + 28)
+    assert cost["`measure` aopc-bounds"] == (2**4 + 8 if words == 4 else 2 * (14 + 5 * 14 * 13 // 2) + 28)
     assert replace(settings, units="tokens").signature().count("aopc-bounds:beam5") == 1
