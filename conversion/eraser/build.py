@@ -168,7 +168,7 @@ def _link_configs(target: Path, folder: Path, names: Iterable[str]) -> None:
 
 
 def _make_progress_bar(title: str, total: int, unit: str, show: bool) -> tqdm[Any]:
-    """Return a progress bar on stderr; it is silent without ``shown``, or if stderr is no terminal."""
+    """Return a progress bar on stderr; it is silent without ``show``, or if stderr is no terminal."""
     disable = None if show else True
     return tqdm(total=total, desc=title, unit=unit, unit_scale=True, mininterval=0.3, leave=False, disable=disable)
 
@@ -236,7 +236,7 @@ class _ConfigBuild:
         self.records: list[tuple[str, int, str]] = []
         self.notes: list[str] = []
 
-    def write(self, name: str, schema: pa.Schema, read_rows: Iterable[pa.Table | pa.RecordBatch]) -> FileFacts:
+    def write(self, name: str, schema: pa.Schema, tables: Iterable[pa.Table | pa.RecordBatch]) -> FileFacts:
         """Write the Parquet file at the path ``name`` in the folder, unless a stopped run has finished it."""
         path, parts = self.folder / name, self.folder / PARTS_FOLDER / self.config.name
         facts_path = parts / f"{path.name}.json"
@@ -246,7 +246,7 @@ class _ConfigBuild:
             if path.stat().st_size == facts.file_bytes and compute_file_digest(path) == facts.sha256:
                 self.digests[name] = facts.sha256
                 return facts
-        facts = write_parquet(parts / path.name, schema, read_rows)
+        facts = write_parquet(parts / path.name, schema, tables)
         path.parent.mkdir(exist_ok=True)
         (parts / path.name).replace(path)
         atomic_write(facts_path, json.dumps(asdict(facts)).encode())

@@ -341,7 +341,7 @@ def resolve_run(
     if settings.paper and read_training_facts(Path(config.model)).get("paper") != settings.paper:
         words.append(f"the model was not trained with `paper` {settings.paper}: taken as it is")
     if settings.bins not in ((), AOPC_THRESHOLDS):
-        words.append("score takes these bins with " + " ".join(f"`aopc_thresholds` {rate:g}" for rate in settings.bins))
+        words.append("to score these bins, set aopc_thresholds to " + " ".join(f"{rate:g}" for rate in settings.bins))
     plan = ResolvedRun(config, settings.for_kind(split.kind), split, results, external, tuple(filter(None, words)))
     if config.aopc_bounds_from is None:
         return plan

@@ -108,12 +108,13 @@ def collect_earlier_spellings(described: Mapping[str, Option]) -> dict[str, tupl
 
 def _rename_options(args: Sequence[str], earlier: Mapping[str, tuple[str, str]]) -> Iterator[str]:
     """Yield the typed words with old spellings replaced."""
-    words = iter(args)
+    words, printed = iter(args), {""}
     for word in words:
         name, equals, value = word.partition("=")
         if name in earlier:
             new, line = earlier[name]
-            if line:
+            if line not in printed:
+                printed.add(line)
                 print_note(f"{name} is {line} now")
             word = new and f"{new}{equals}{value}"
         if word or not name:

@@ -146,7 +146,7 @@ def _pad(deciding: NDArray[np.bool_], random: np.random.Generator) -> NDArray[np
 
 
 def compute_sensitivity(
-    maker: Maker, one: Instance, label: str, scores: Scores, perturbations: int, get_random: Purposes
+    maker: Maker, one: Instance, label: str, scores: Scores, perturbations: int, get_generator: Purposes
 ) -> float:
     """Return the largest change of an explanation that is recomputed without a random tenth of the tokens.
 
@@ -159,12 +159,12 @@ def compute_sensitivity(
         label: Its label.
         scores: The explanation of the whole text.
         perturbations: Number of recomputations.
-        get_random: Returns the random numbers for a purpose; those for :data:`PERTURBED` are the same for all makers.
+        get_generator: Returns the random numbers for a purpose; those for :data:`PERTURBED` are the same for all makers.
     """
     deciding, changed_scores = find_deciding_tokens(one), list[Scores]()
-    for number, kept_tokens in enumerate(draw_perturbations(len(scores), perturbations, get_random(PERTURBED))):
+    for number, kept_tokens in enumerate(draw_perturbations(len(scores), perturbations, get_generator(PERTURBED))):
         perturbed_scores = scores.copy()
-        perturbed_scores[kept_tokens] = maker(deciding[kept_tokens], label, get_random(f"anew {number}"))
+        perturbed_scores[kept_tokens] = maker(deciding[kept_tokens], label, get_generator(f"anew {number}"))
         changed_scores.append(perturbed_scores)
     return compute_max_sensitivity(scores, changed_scores)
 

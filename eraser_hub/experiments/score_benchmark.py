@@ -199,10 +199,10 @@ def explain_planted(
     maker = true if name == TRUE else CANDIDATES[name]
     scored_instances, sensitivities = [], []
     for one in instances:
-        label, get_random = str(one.label), partial(_make_generator, settings.seed, one.id, name)
-        scores = maker(find_deciding_tokens(one), label, get_random(""))
+        label, get_generator = str(one.label), partial(_make_generator, settings.seed, one.id, name)
+        scores = maker(find_deciding_tokens(one), label, get_generator(""))
         scored_instances.append(attach_scores(one, [scores]))
-        sensitivities.append(compute_sensitivity(maker, one, label, scores, settings.perturbations, get_random))
+        sensitivities.append(compute_sensitivity(maker, one, label, scores, settings.perturbations, get_generator))
     explain_settings = ExplainSettings(
         method=GIVEN,
         scores=name,

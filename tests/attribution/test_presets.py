@@ -482,7 +482,7 @@ def test_a_model_of_carton_s_is_trained_and_explained(hub, tokenizer_folder, tmp
     assert len(json.loads(out.read_text().splitlines()[0])["occluded_scores"]) == 21
     done = call(*explained, "--paper", "eraser", "--out", str(tmp_path / "e.jsonl"))
     assert "not trained with --paper eraser" in done.stderr
-    assert "paper:eraser|method:lime|kd:0.1|" in done.stderr and "--aopc-thresholds 0.003 0.01" in done.stderr
+    assert "paper:eraser|method:lime|kd:0.1|" in done.stderr and "set aopc_thresholds to 0.003 0.01" in done.stderr
     for paper, more, rule, mention in (
         ("carton2020", ("--tokenizer", str(tmp_path)), "model", "tokenizer"),
         ("carton2020", ("--tokenizer", tokenizer_folder, "--eval-split", ""), "option-missing", "`eval_split`"),
