@@ -159,7 +159,7 @@ def compute_sensitivity(
         label: Its label.
         scores: The explanation of the whole text.
         perturbations: Number of recomputations.
-        get_generator: Returns the random numbers for a purpose; those for :data:`PERTURBED` are the same for all makers.
+        get_generator: Returns random numbers for a purpose; those for :data:`PERTURBED` are the same for all makers.
     """
     deciding, changed_scores = find_deciding_tokens(one), list[Scores]()
     for number, kept_tokens in enumerate(draw_perturbations(len(scores), perturbations, get_generator(PERTURBED))):
