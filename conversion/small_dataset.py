@@ -15,13 +15,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 import msgspec
-import orjson
 import pyarrow as pa
 
 from eraser_hub.metrics.data_digest import DataDigest
 from eraser_hub.records.atomic import link_or_copy, rebuild_folder
 from eraser_hub.records.built import BuiltDataset, open_built, read_card, read_rows
-from eraser_hub.records.digests import compute_file_digest
+from eraser_hub.records.digests import compute_file_digest, to_json_lines
 from eraser_hub.records.errors import DataError
 
 from .card import CARDS, ConfigWords, add_configs, compute_content_version, make_card_text
@@ -222,7 +221,7 @@ class SmallDataset(CheckRules, Verbs):
             write_parquet(folder / "records" / f"{config}.parquet", RECORDS, [records])
         label_names, digests = self.words[config].label_names["label"], dict[str, dict[str, Any]]()
         for split, table in tables.splits.items():
-            digest = DataDigest(self.kind, orjson.dumps)
+            digest = DataDigest(self.kind, to_json_lines)
             self.add_rows(digest, table.to_pylist(), label_names)
             files = {f"{split}-00000-of-00001.parquet": written[split].sha256}
             digests[split] = {"digest": digest.hexdigest(label_names), "files": files}
