@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import msgspec
 import pyarrow as pa
 
-from eraser_hub.metrics.data_digest import DataDigest
+from eraser_hub.metrics.data_digest import digest_rows
 from eraser_hub.records.atomic import link_or_copy, rebuild_folder
 from eraser_hub.records.built import BuiltDataset, open_built, read_card, read_rows
-from eraser_hub.records.digests import compute_file_digest, to_json_lines
+from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import DataError
 
 from .card import CARDS, ConfigWords, add_configs, compute_content_version, make_card_text
@@ -56,9 +56,10 @@ class ReleasedFile(msgspec.Struct):
 
 
 class SplitDigest(msgspec.Struct):
-    """Entry of a split: the digest of its data, and name -> SHA-256 of its Parquet files."""
+    """Entry of a split: the digest of its data, its label names, and name -> SHA-256 of its Parquet files."""
 
     digest: str
+    labels: list[str]
     files: dict[str, str]
 
 
@@ -109,7 +110,6 @@ class SmallDataset(CheckRules, Verbs):
         wanted: the files that a build needs, for errors.
         related: the columns of all rows that `look_at_rows` checks.
         kind: the kind of its data digest.
-        add_rows: adds rows to a data digest.
     """
 
     facts: HubDataset
@@ -117,7 +117,6 @@ class SmallDataset(CheckRules, Verbs):
     wanted: str
     related: tuple[str, ...] = ()
     kind: str
-    add_rows: Callable[[DataDigest, Iterable[Row], Sequence[str]], None]
 
     @abstractmethod
     def find(self, folder: Path, configs: Sequence[str] | None = None) -> Sources:
@@ -221,10 +220,9 @@ class SmallDataset(CheckRules, Verbs):
             write_parquet(folder / "records" / f"{config}.parquet", RECORDS, [records])
         label_names, digests = self.words[config].label_names["label"], dict[str, dict[str, Any]]()
         for split, table in tables.splits.items():
-            digest = DataDigest(self.kind, to_json_lines)
-            self.add_rows(digest, table.to_pylist(), label_names)
+            digest = digest_rows(self.kind, table.to_pylist(), label_names)
             files = {f"{split}-00000-of-00001.parquet": written[split].sha256}
-            digests[split] = {"digest": digest.hexdigest(label_names), "files": files}
+            digests[split] = {"digest": digest, "labels": list(label_names), "files": files}
         info = self.words[config].make_entry(
             config,
             self.schema,

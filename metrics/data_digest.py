@@ -74,7 +74,9 @@ class DataDigest:
         digest = hashlib.sha256(self._to_lines([[VERSION, self.kind, list(label_names)]]))
         digest.update(b"\n".join([*map(self._lines.__getitem__, order), b""]))
         for start in range(0, len(docids), BLOCK):  # few objects at a time: garbage collection walks through them
-            digest.update(self._to_lines([(name, self._documents[name].hex()) for name in docids[start : start + BLOCK]]))
+            digest.update(
+                self._to_lines([(name, self._documents[name].hex()) for name in docids[start : start + BLOCK]])
+            )
         return digest.hexdigest()
 
 
@@ -89,7 +91,7 @@ def nest(values: Sequence[Any], *offsets: Sequence[int]) -> Sequence[Any]:
     return values
 
 
-def add_eraser_rows(digest: DataDigest, rows: Sequence[Mapping[str, Any]], label_names: Sequence[str]) -> None:
+def add_eraser_rows(digest: DataDigest, rows: Iterable[Mapping[str, Any]], label_names: Sequence[str]) -> None:
     """Add rows of ``eraser`` in plain values; classes are numbers or names.
 
     Raises:
@@ -158,6 +160,16 @@ def _get_offsets(lists: pa.ListArray) -> list[int]:
 
 def _decode(values: pa.Array) -> pa.Array:
     return values.dictionary_decode() if hasattr(values, "dictionary_decode") else values
+
+
+ROW_READERS = {"eraser": add_eraser_rows, "perturbation": add_pair_rows, "human_rationales": add_token_rows}
+
+
+def digest_rows(kind: str, rows: Iterable[Mapping[str, Any]], label_names: Sequence[str]) -> str:
+    """Return the digest of rows in plain values; arguments and errors as of the kind's function."""
+    digest = DataDigest(kind)
+    ROW_READERS[kind](digest, rows, label_names)
+    return digest.hexdigest(label_names)
 
 
 def get_label(label: object, label_names: Sequence[str]) -> object:

@@ -366,6 +366,7 @@ class _ConfigBuild:
             **facts,
             "statistics": table_five(rows),
             "digest": digest.hexdigest(labels),
+            "labels": list(labels),
             "files": {Path(name).name: self.digests[name] for name in names},
             **({"backup": {"file": backup.name, "records": len(rows) - lines}} if backup else {}),
         }

@@ -282,4 +282,5 @@ def _of_dataset(source: ScoredSplit, columns: Sequence[str]) -> Gold:
         names_by_code = [*references.labels, None]
         values["classification"] = [names_by_code[code] for code in references.classification.tolist()]
     raise_issues(issues, {"reference": files[0]})
-    return Gold(references, DocumentLengths(references), files[0], range(1, first), labels.names, values, labels.note)
+    documents, lines = DocumentLengths(references), range(1, first)
+    return Gold(references, documents, files[0], lines, labels.names, values, labels.note, digest=source.digest)
