@@ -12,14 +12,14 @@ import numpy as np
 
 from eraser_hub.schema.instance import HARD_FIELD, SOFT_FIELDS
 
-from .agreement_scores import SENTENCES_BY_SPANS, SOFT, add_prf, add_spans, group_coverage
+from .agreement_scores import SENTENCES_BY_SPANS, SOFT, Iou, add_prf, format_iou_suffix, group_coverage
 from .checks import check_documents, check_own_documents, check_scores
 from .issues import InputError
 from .joining import MatchedChunk
 from .matching import LeftOut, Matcher
 from .rankings import AUPRC_POLICIES, baseline_seeds, rank_rationales
 from .spans import Spans, count_group_tokens, count_spans, count_tokens
-from .statistics_builder import StatisticsBuilder
+from .statistics_builder import StatisticsBuilder, divide
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Agreement:
         """Check a chunk, and add its statistics if there are no issues so far."""
         if "hard" in self.matcher.fields.present:
             self._add(chunk)
-        elif not self.rules.has_issues():
+        elif not self.rules.collect():
             self.waiting.append((chunk.rows[chunk.reference], chunk.lines, chunk.p.answered[chunk.row]))
 
     def finish(self) -> None:
@@ -91,9 +91,9 @@ class Agreement:
             chunk = _fill_zeros(chunk, used)
         for name, lengths in zip(SOFT_FIELDS, chunk.lengths, strict=True):
             check_scores(chunk.p, name, lengths, self.rules["lengths"])
-        if not self.rules.has_issues("fields"):
+        if not self.rules.collect("fields"):
             check_documents(chunk, used, self.rules["documents"])
-        if self.rules.has_issues():
+        if self.rules.collect():
             return
         self.builder.rows = chunk.rows
         if "hard" in used:
@@ -107,7 +107,15 @@ class Agreement:
         owner, doc = np.divmod(both, chunk.width)
         truth, predicted = Spans(evidence, r.start, r.end), Spans(span, p.start, p.end)
         counts = count_spans(truth, predicted, owner.size, self.settings.iou_thresholds)
-        add_spans(self.builder, counts, self.settings.main_iou, owner)
+        add_prf(self.builder, "exact", counts.exact, owner)
+        add_prf(self.builder, "token", counts.token, owner)
+        n_truth, n_predicted, _ = counts.exact
+        for threshold, hits, matched in counts.iou:
+            end = format_iou_suffix(threshold, self.settings.main_iou)
+            columns = {"truth": n_truth, "predicted": n_predicted, "hits": hits, "matched": matched}
+            columns |= {"sum_p": divide(hits, n_predicted), "keys_p": n_predicted > 0}
+            columns |= {"sum_r": divide(hits, n_truth), "keys_r": n_truth > 0}
+            self.builder.add(Iou(end), columns, owner, f"iou{end}")
         groups = count_group_tokens(r.group, truth, predicted, r.group_instance.size)
         whole, best = group_coverage(r.group_instance, *groups, len(r.ids))
         self.builder.add_mean("any_group_coverage", whole)

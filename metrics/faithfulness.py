@@ -22,23 +22,22 @@ from eraser_hub.schema.instance import (
 
 from .checks import LabelChecker, check_thresholds
 from .erasure import (
-    add_curve,
+    Curve,
     add_labels,
     aopc,
     count_labels,
     drop,
-    entropy_difference,
+    entropy,
     find_threshold_columns,
     kl_divergence,
     normalised_aopc,
-    tokens_to_flip_ratio,
 )
 from .flat import Predictions
 from .joining import MatchedChunk
 from .matching import LeftOut, Matcher
 from .rank_correlation import kendall_tau
 from .resampling import against_chance
-from .statistics_builder import StatisticsBuilder
+from .statistics_builder import StatisticsBuilder, divide
 
 ROWS_AT_ONCE = 1 << 16
 Areas = dict[str, np.ndarray]
@@ -85,11 +84,11 @@ class Faithfulness:
 
     def add(self, chunk: MatchedChunk) -> None:
         """Check a chunk, and add its statistics if there are no issues so far."""
-        if self.rules.has_issues("fields"):
+        if self.rules.collect("fields"):
             return
         p, used, builder = chunk.p, self.matcher.fields.used, self.builder
         self.classes.check(p, used)
-        if self.rules.has_issues("labels"):
+        if self.rules.collect("labels"):
             return
         builder.rows = chunk.rows
         if self.classes.gold and "classification" in used:
@@ -103,12 +102,13 @@ class Faithfulness:
             if side in used:
                 erased = np.nan_to_num(getattr(p, side)[rows], nan=0.0)
                 builder.add_mean(side, drop(full, erased, label))
-                builder.add_mean(f"{side}_entropy", entropy_difference(full, erased))
+                builder.add_mean(f"{side}_entropy", entropy(full) - entropy(erased))
                 builder.add_mean(f"{side}_kl", kl_divergence(erased, full))
         areas = self._add_curves(p, rows, full, label) if "thresholds" in used else {}
         if "tokens_to_flip" in used and chunk.documents.tokens.size:
-            ratio = tokens_to_flip_ratio(p.number("tokens_to_flip")[rows], chunk.count_evidence_tokens()[answered])
-            builder.add_mean("tokens_to_flip_ratio", ratio)
+            # a share of the evidence documents' tokens; NaN without such a document
+            size = np.maximum(chunk.count_evidence_tokens()[answered], 0)
+            builder.add_mean("tokens_to_flip_ratio", divide(p.number("tokens_to_flip")[rows], size, np.nan))
         for name in MEASURED:
             if name in used:
                 builder.add_mean(name, p.number(name)[rows])
@@ -139,7 +139,9 @@ class Faithfulness:
                     aopc(full[at], np.nan_to_num(matrix[positions[rows[at]]], nan=0.0), label[at]) for at in blocks
                 ]
                 each = np.concatenate(drops)
-                add_curve(self.builder, f"{side}_aopc", each)
+                key = f"{side}_aopc"
+                columns = {f"{key}.sum{number}": column for number, column in enumerate(each.T)}
+                self.builder.add(Curve(key, each.shape[1]), columns | {f"{key}.count": np.ones(len(each))})
                 areas[side] = each.mean(axis=1)
         return areas
 

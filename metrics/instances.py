@@ -113,11 +113,11 @@ class InstanceBatches(Batches):
         by: str | None,
         settings: dict[str, Any],
     ) -> tuple[Measured, AnnotationColumns]:
-        if not predictions:
-            raise InputError("expected at least one instance, found none", "empty", "predictions")
-        if self.REFERENCES_NEEDED if not references else not any(map(len, references)):
-            raise InputError("expected at least one row, found none", "empty", "references")
         p, r = (concatenate([batch.record for batch in side]) if side else None for side in (predictions, references))
+        if p is None:
+            raise InputError("expected at least one instance, found none", "empty", "predictions")
+        if self.REFERENCES_NEEDED if r is None else not r.ids:
+            raise InputError("expected at least one row, found none", "empty", "references")
         if settings.get("label_names") is None:
             known = [batch.label_names for batch in references if batch.label_names is not None]
             if any(names != known[0] for names in known):
@@ -127,7 +127,7 @@ class InstanceBatches(Batches):
         measured = self._measure(p, r, **settings)
         unknown = UnknownFields(sum((batch.unknown for batch in predictions), UnknownFields()))
         notes = [note for note in (unknown.describe(), *measured.notes) if note]
-        columns = InstanceColumns(measured.statistics.ids, predictions, references, p, r)  # type: ignore[arg-type]
+        columns = InstanceColumns(measured.statistics.ids, predictions, references, p, r)
         return measured._replace(notes=notes), columns
 
 

@@ -52,6 +52,7 @@ class Matcher:
         fields: the optional fields that the predictions have.
         instances: the number of instances.
         answered: the number of instances that are answers.
+        scored: the rows of the annotations that have an instance, after `finish`; None if all have one.
         option: the name of ``only_predicted`` in messages.
     """
 
@@ -71,6 +72,7 @@ class Matcher:
         self.fields = OptionalFields(rules["fields"])
         self.first: RowNames | None = None
         self.whole = RowNames((), ())
+        self.scored: np.ndarray | None = None
         self.unknown: set[str] = set()
         self.places: Mapping[str, int] = {}
         if r is not None:
@@ -170,17 +172,12 @@ class Matcher:
         elif missing.size and not self.only_predicted:
             message = "expected an instance for this annotation, found none"
             hint = f" ({missing.size:,} of {total:,} annotations have none; {self.option} scores the others alone)"
-            self.rules["missing instances"].add_rows(
-                "reference", missing, "annotation_id", lambda k: message + hint * (k == 0), "id-missing"
+            first = int(missing[0])
+            self.rules["missing instances"].add_where(
+                "reference", missing, "annotation_id", lambda row: message + hint * (row == first), "id-missing"
             )
-
-    @property
-    def scored(self) -> np.ndarray | None:
-        """Rows of the annotations that have an instance; None if all have one."""
-        if self.r is None or not self.only_predicted:
-            return None
-        seen = np.flatnonzero(np.frombuffer(self.seen, dtype=np.uint8))
-        return None if seen.size == len(self.r.ids) else seen
+        elif missing.size:
+            self.scored = np.flatnonzero(np.frombuffer(self.seen, dtype=np.uint8))
 
     def statistics(
         self, builder: StatisticsBuilder, ids: Sequence[str], left_out: LeftOut, where: str = ""

@@ -123,7 +123,7 @@ class DocumentLines(Documents):
             texts = make_strings([record.document for record in records])
             data += get_bytes(texts).data
             sizes.append(get_sizes(texts))
-            self.final_newline = batch.ends_with_newline
+            self.final_newline = batch.data.endswith(b"\n")
             advance(len(batch.data))
         super().__init__(path, first, np.concatenate(sizes))
         self._texts = pa.LargeStringArray.from_buffers(

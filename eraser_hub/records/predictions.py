@@ -40,7 +40,7 @@ from eraser_hub.schema.record import Record
 
 from .errors import DataError, get_first_line, show
 from .json_lines import has_quote_count, parse_strict_object
-from .lines import LineBatch, check_utf8, read_line_batches, wrap_read_errors
+from .lines import LineBatch, read_line_batches, wrap_read_errors
 from .processes import count_cores, make_process_pool
 from .rules import Rule
 
@@ -115,14 +115,13 @@ def instances(path: Path) -> Iterator[tuple[int, InstanceRecord]]:
         rows = (row for table in _tables(path) for row in table.to_pylist())
         yield from ((number, _checked(row, path, number)) for number, row in enumerate(rows, start=1))
         return
-    with wrap_read_errors(path):
-        for lines in read_line_batches(path, BLOCK):
-            level = _decoded(lines, path)
-            if level is not None:
-                yield from zip(lines.numbers, level.objects, strict=True)
-                continue
-            for number, line in zip(lines.numbers, lines.lines, strict=True):
-                yield number, _checked(parse_strict_object(line, file=path, number=number), path, number)
+    for lines in read_line_batches(path, BLOCK):
+        level = _decoded(lines, path)
+        if level is not None:
+            yield from zip(lines.numbers, level.objects, strict=True)
+            continue
+        for number, line in zip(lines.numbers, lines.lines, strict=True):
+            yield number, _checked(parse_strict_object(line, file=path, number=number), path, number)
 
 
 def _checked(row: dict[str, Any], path: Path, number: int) -> InstanceRecord:
@@ -143,10 +142,9 @@ def read_plain_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     if is_parquet(path):
         yield from enumerate((row for table in _tables(path) for row in table.to_pylist()), start=1)
         return
-    with wrap_read_errors(path):
-        for lines in read_line_batches(path):
-            for number, line in zip(lines.numbers, lines.lines, strict=True):
-                yield number, parse_strict_object(line, file=path, number=number)
+    for lines in read_line_batches(path):
+        for number, line in zip(lines.numbers, lines.lines, strict=True):
+            yield number, parse_strict_object(line, file=path, number=number)
 
 
 def _decoded(lines: LineBatch, path: Path) -> Level | None:
@@ -157,7 +155,8 @@ def _decoded(lines: LineBatch, path: Path) -> Level | None:
     """
     try:
         decoded = Level(list(map(_decode, lines.raw)), INSTANCE, _columns_of)
-        check_utf8(lines.raw)
+        if not lines.data.isascii():  # the decoder skips fields without a look at them
+            lines.data.decode()
         sound = has_quote_count(lines.data, _strings(decoded, None))
         if not sound and b"null" in lines.data:
             nulls = Level(list(map(_null_decoder().decode, lines.raw)), INSTANCE, _columns_of)

@@ -108,8 +108,7 @@ class CorpusDocuments(DocumentLengths):
 
     def _count(self, numbers: Sequence[int], texts: Sequence[bytes]) -> None:
         """Keep the counts of some documents, ascending, behind those that were counted before."""
-        bounds = np.concatenate([[0], np.cumsum(np.fromiter(map(len, texts), dtype=np.int64, count=len(texts)))])
-        sizes = measure_texts(np.frombuffer(b"".join(texts), dtype=np.uint8), bounds)
+        sizes = measure_texts(b"".join(texts), list(map(len, texts)))
         self.tokens[numbers], self.sentences[numbers] = sizes.tokens, sizes.sentences
         self.sizes.frombytes(sizes.sentence_tokens.astype(np.intc).tobytes())
 

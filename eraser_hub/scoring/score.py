@@ -164,7 +164,7 @@ class _Instances:
             part = parts.match(own.predictions, own.lines)
             self.agreement.add(part)
             self.faithfulness.add(part)
-            if self.masks is not None and not rules.has_issues():
+            if self.masks is not None and not rules.collect():
                 self.masks.add(part)
         self.agreement.finish()
         self.faithfulness.finish()
