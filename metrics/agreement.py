@@ -73,19 +73,17 @@ class Agreement:
         used = self.matcher.fields.used
         return self.has_gold_sentences and "hard" in used and "sentence" not in used
 
-    def add(self, chunk: MatchedChunk) -> None:
-        """Check a chunk, and add its statistics if there are no issues so far."""
-        if "hard" in self.matcher.fields.present:
-            self._add(chunk)
-        elif not self.rules.collect():
-            self.waiting.append((chunk.rows[chunk.reference], chunk.lines, chunk.p.answered[chunk.row]))
+    def add(self, chunk: MatchedChunk, waits: bool = True) -> None:
+        """Check a chunk, and add its statistics if there are no issues so far.
 
-    def finish(self) -> None:
-        """Add the instances that came before any instance had a rationale."""
-        for waiting in self.waiting:
-            self._add(self.matcher.without_rationales(*waiting))
-
-    def _add(self, chunk: MatchedChunk) -> None:
+        Args:
+            chunk: the instances.
+            waits: instances without a rationale wait until one has a rationale, or until `finish`.
+        """
+        if waits and "hard" not in self.matcher.fields.present:
+            if not self.rules.collect():
+                self.waiting.append((chunk.rows[chunk.reference], chunk.lines, chunk.p.answered[chunk.row]))
+            return
         used = self.matcher.fields.used
         if not chunk.p.answered.all():
             chunk = _fill_zeros(chunk, used)
@@ -100,6 +98,11 @@ class Agreement:
             self._add_spans(chunk)
         if used & SOFT_FIELDS.keys():
             self._add_rankings(chunk)
+
+    def finish(self) -> None:
+        """Add the instances that came before any instance had a rationale."""
+        for waiting in self.waiting:
+            self.add(self.matcher.without_rationales(*waiting), waits=False)
 
     def _add_spans(self, chunk: MatchedChunk) -> None:
         p, r = chunk.p, chunk.r
@@ -117,7 +120,7 @@ class Agreement:
             columns |= {"sum_r": divide(hits, n_truth), "keys_r": n_truth > 0}
             self.builder.add(Iou(end), columns, owner, f"iou{end}")
         groups = count_group_tokens(r.group, truth, predicted, r.group_instance.size)
-        whole, best = group_coverage(r.group_instance, *groups, len(r.ids))
+        whole, best = group_coverage(r.group_instance, *groups, chunk.rows.size)
         self.builder.add_mean("any_group_coverage", whole)
         self.builder.add_mean("best_group_recall", best)
         if self.sentences_by_spans and (counted := self._find_scored_sentences(chunk, owner, doc)).any():

@@ -255,6 +255,10 @@ FIELDS |= {
 }
 
 
+# name of an array -> the one that the predictions need beside it
+NEEDS = {**dict.fromkeys((*ERASED, *LIST_FIELDS), "full"), "full": "classification"}
+
+
 @dataclasses.dataclass
 class OptionalFields:
     """Checks that each optional field is present in all instances or in none, across chunks.
@@ -301,15 +305,6 @@ class OptionalFields:
                 expected, got = ("it here too", "none") if first else ("none", "one here")
                 message = f"expected {expected}, as in the instances before (present in all or in none), found {got}"
                 report(owner[other[:1]], FIELDS.get(name, name), message, "key-missing")
-
-    def finish(self) -> None:
-        """Add the issues of fields that require other fields, at the first instance."""
-        used, beside = self.used, "expected it beside {}, found none"
-        for name in () if "full" in used else (*ERASED, *LIST_FIELDS):
-            if name in used and not self.issues.total:
-                self.issues.add("prediction", 0, SCORE_FIELDS["full"], beside.format(FIELDS[name]), "key-missing")
-        if "full" in used and "classification" not in used and not self.issues.total:
-            self.issues.add("prediction", 0, "classification", beside.format(SCORE_FIELDS["full"]), "key-missing")
 
 
 def _iterate_probabilities(p: Predictions) -> Iterator[tuple[str, np.ndarray, np.ndarray, str]]:

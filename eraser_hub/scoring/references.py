@@ -22,7 +22,7 @@ from eraser_hub.records.errors import DataError, DataErrors
 from eraser_hub.records.json_lines import parse_strict_object
 from eraser_hub.records.splits import release_split
 
-from .documents import CorpusDocuments, NamedDocuments
+from .documents import CorpusDocuments
 from .scored_split import ScoredSplit
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def _of_corpus(source: ScoredSplit, columns: Sequence[str], listed: bool) -> Gol
     codes = {name: code for code, name in enumerate(names or ())}
     values, own, parts = {name: list[object]() for name in columns}, list[DocumentPairs](), list[list[np.ndarray]]()
     first = first_group = 0
-    for part in read_checked(path, names, NamedDocuments(documents), numbers):
+    for part in read_checked(path, names, documents, numbers):
         sizes, groups, members = np.diff(part.offsets), np.diff(part.groups), np.diff(part.members)
         if listed:
             own.append((np.repeat(np.arange(first, first + len(sizes)), sizes), part.documents))

@@ -233,8 +233,10 @@ class _Instances:
             part["aopc_thresholds"] = f.get("aopc_thresholds")
             result["classification_scores"] = part
         if "hard" in used:
+            ends = {value: format_iou_suffix(value, s.agreement.main_iou) for value in s.agreement.iou_thresholds}
             result["iou_scores"] = [
-                _iou(a, threshold, s.agreement.main_iou) for threshold in s.agreement.iou_thresholds
+                {"threshold": value} | {kind: _prf(a, f"iou_{kind}", end) for kind in ("micro", "macro", "matched")}
+                for value, end in ends.items()
             ]
             for name, key in (("rationale_prf", "exact"), ("token_prf", "token")):
                 result[name] = {f"instance_{kind}": _prf(a, f"{key}_{kind}") for kind in ("micro", "macro")}
@@ -249,12 +251,6 @@ class _Instances:
 
 def _prf(flat: Row, start: str, end: str = "") -> dict[str, object]:
     return {part: flat[f"{start}_{part}{end}"] for part in PRF}
-
-
-def _iou(flat: Row, threshold: float, main: float) -> dict[str, object]:
-    end = format_iou_suffix(threshold, main)
-    kinds = {kind: _prf(flat, f"iou_{kind}", end) for kind in ("micro", "macro", "matched")}
-    return {"threshold": threshold, **kinds}
 
 
 def _thresholds(rows: Rows) -> tuple[float, ...]:
