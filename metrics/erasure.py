@@ -168,15 +168,16 @@ class Labels:
         }
 
 
-def add_labels(builder: StatisticsBuilder, labels: Sequence[str], truth: np.ndarray, predicted: np.ndarray) -> None:
+def add_labels(builder: StatisticsBuilder, labels: Sequence[str], *sides: tuple[Sequence[str], np.ndarray]) -> None:
     """Add the counts of accuracy, macro F1 and a report per label; `count_labels` selects the labels.
 
     Args:
         builder: the columns to extend.
         labels: the names of the labels.
-        truth: the gold labels, codes into ``labels``, int (n,).
-        predicted: the predicted labels, likewise.
+        *sides: the gold labels, then the predicted ones: (names, codes into these, int (n,)); -1: absent.
     """
+    places = {label: code for code, label in enumerate(labels)}
+    truth, predicted = (np.array([*(places.get(name, -1) for name in names), -1])[codes] for names, codes in sides)
     for code, label in enumerate(labels):
         true, chosen = truth == code, predicted == code
         builder.add(None, {"truth": true, "predicted": chosen, "hits": true & chosen}, source=f"label {label}")

@@ -92,7 +92,9 @@ class Faithfulness:
             return
         builder.rows = chunk.rows
         if self.classes.gold and "classification" in used:
-            self._add_labels(chunk)
+            labels = dict.fromkeys([*self.classes.gold, *(self.classes.names or ()), *p.labels])
+            truth = chunk.r.labels, chunk.r.classification
+            add_labels(builder, list(labels), truth, (p.labels, p.classification[chunk.row]))
         # instances without answer have no probabilities
         answered = np.flatnonzero(p.answered[chunk.row])
         builder.rows = chunk.rows[answered]
@@ -144,15 +146,6 @@ class Faithfulness:
                 self.builder.add(Curve(key, each.shape[1]), columns | {f"{key}.count": np.ones(len(each))})
                 areas[side] = each.mean(axis=1)
         return areas
-
-    def _add_labels(self, chunk: MatchedChunk) -> None:
-        names = list(dict.fromkeys([*self.classes.gold, *(self.classes.names or ()), *chunk.p.labels]))
-        codes = {name: code for code, name in enumerate(names)}
-        truth = np.array([*(codes.get(name, -1) for name in chunk.r.labels), -1], dtype=np.int64)[
-            chunk.r.classification
-        ]
-        predicted = np.array([*(codes[name] for name in chunk.p.labels), -1], dtype=np.int64)
-        add_labels(self.builder, names, truth, predicted[chunk.p.classification[chunk.row]])
 
     def _add_draws(
         self, p: Predictions, rows: np.ndarray, annotation: np.ndarray, full: np.ndarray, label: np.ndarray

@@ -26,7 +26,7 @@ class DocumentLookup(Protocol):
         """The file or folder of the documents."""
         ...
 
-    def look_up(self, docids: list[str]) -> np.ndarray:
+    def number(self, docids: list[str]) -> np.ndarray:
         """Return the number of each id, -1 where there is no such document."""
         ...
 
@@ -80,7 +80,7 @@ class CheckedAnnotations:
         docids = list(chain.from_iterable(lists))
         listed = len(docids)
         docids += [evidence.docid for evidence in self.evidences]
-        number = documents.look_up(docids)
+        number = documents.number(docids)
         sizes = np.fromiter(map(len, lists), np.int64, len(records))
         row = np.concatenate([np.repeat(np.arange(len(records)), sizes), self.row])
         present = {record.classification for record in records}
@@ -173,4 +173,4 @@ def _find_document_by_id(record: Annotation, documents: DocumentLookup) -> list[
         return []
     identity = str(record.annotation_id)
     names = [identity, identity.rsplit(":", 2)[0]]
-    return [name for name, number in zip(names, documents.look_up(names).tolist(), strict=True) if number >= 0][:1]
+    return [name for name, number in zip(names, documents.number(names).tolist(), strict=True) if number >= 0][:1]

@@ -44,7 +44,7 @@ class Documents(ABC):
     def __len__(self) -> int:
         return len(self.sizes)
 
-    def look_up(self, docids: list[str]) -> np.ndarray:
+    def number(self, docids: list[str]) -> np.ndarray:
         """Return the number of each id, int32; -1 for an unknown id."""
         return np.fromiter(map(self._numbers.get, docids, repeat(-1)), np.int32, len(docids))
 

@@ -64,7 +64,7 @@ class CorpusDocuments(DocumentLengths):
         return self._places
 
     def number(self, docids: Sequence[str]) -> np.ndarray:
-        """Return the number of each document, -1 for one that docs.jsonl does not have. New documents are counted."""
+        """Return the number of each document, int64; -1 for one that does not exist. New documents are counted."""
         numbers = self.numbers
         if self.lines.is_file():
             if not numbers:
@@ -74,11 +74,11 @@ class CorpusDocuments(DocumentLengths):
         if self.known < len(numbers):
             self._read_files(list(islice(numbers, self.known, None)))
             self.known = len(numbers)
-        return places
+        return np.where(self.tokens[places] < 0, -1, places)
 
     def find(self, annotation: np.ndarray, doc: np.ndarray) -> np.ndarray:
-        """Return the row of each document; -1 where there is none."""
-        return np.where((doc >= 0) & (self.tokens[doc] >= 0), doc, -1)
+        """Return the row of each document, which is its number."""
+        return doc
 
     def _read_files(self, docids: Sequence[str]) -> None:
         texts, numbers, size = list[bytes](), list[int](), 0
@@ -110,11 +110,6 @@ class CorpusDocuments(DocumentLengths):
         sizes = measure_texts(b"".join(texts), list(map(len, texts)))
         self.tokens[numbers], self.sentences[numbers] = sizes.tokens, sizes.sentences
         self.sizes.frombytes(sizes.sentence_tokens.astype(np.intc).tobytes())
-
-    def look_up(self, docids: list[str]) -> np.ndarray:
-        """Return the number of each id as int64, -1 for an unknown document."""
-        numbers = self.number(docids)
-        return self.find(numbers, numbers)
 
     def counts(self, chosen: np.ndarray) -> np.ndarray:
         """Return the tokens and the sentences of each document, shape (documents, 2)."""

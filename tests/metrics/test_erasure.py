@@ -61,7 +61,7 @@ def test_scikit_learn_report_agrees(pairs: list[tuple[int, int]]) -> None:
     labels = ["a", "b", "c"]
     truth, predicted = np.array([p[0] for p in pairs]), np.array([p[1] for p in pairs])
     builder = StatisticsBuilder(len(pairs))
-    add_labels(builder, labels, truth, predicted)
+    add_labels(builder, labels, (labels, truth), (labels, predicted))
     count_labels(builder, sorted({labels[code] for pair in pairs for code in pair}))
     scores = builder.statistics(["all"] * builder.n).scores()
     names = [[labels[k] for k in column] for column in (truth, predicted)]
