@@ -184,14 +184,14 @@ class Faithfulness:
         """Select the labels of accuracy and macro F1."""
         count_labels(self.builder, self.classes.finish())
 
-    def against_chance(self) -> dict[str, tuple[dict[str, np.ndarray], dict[str, np.ndarray]]]:
+    def against_chance(self, per_instance: bool = False) -> dict[str, dict[str, object]]:
         """Compare each erased side's score with random rationales, see `resampling.against_chance`.
 
         Returns:
-            side -> the comparison over all instances (with ``draws`` and the instances' ``mean_win_rate``), and that of
-            each annotation.
+            side -> the comparison over all instances, with ``draws``, the instances' ``mean_win_rate``, and under
+            ``per_instance``, if requested, that of each annotation.
         """
-        result = {}
+        result: dict[str, dict[str, object]] = {}
         for side, several in self.drawn.items():
             rows, observed, draws = (np.concatenate(column) for column in zip(*several, strict=True))
             order = np.argsort(rows)
@@ -200,7 +200,9 @@ class Faithfulness:
             each = against_chance(observed, draws, up)
             overall = against_chance(np.asarray(observed.mean()), draws.mean(axis=0), up)
             overall |= {"draws": np.asarray(draws.shape[1]), "mean_win_rate": each["win_rate"].mean()}
-            result[side] = overall, each
+            result[side] = {key: value.tolist() for key, value in overall.items()}
+            if per_instance:
+                result[side]["per_instance"] = {key: values.tolist() for key, values in each.items()}
         return result
 
     def signature_settings(self) -> dict[str, object]:

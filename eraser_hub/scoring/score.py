@@ -33,7 +33,7 @@ from eraser_hub.metrics.matching import (
 )
 from eraser_hub.metrics.rankings import check_policy
 from eraser_hub.metrics.resampling import cautions
-from eraser_hub.metrics.results import describe_breakdown, report, to_python
+from eraser_hub.metrics.results import describe_breakdown, report
 from eraser_hub.metrics.statistics_builder import Statistics, StatisticsBuilder
 from eraser_hub.metrics.unknown_fields import UnknownFields
 from eraser_hub.records.errors import DataError
@@ -130,7 +130,7 @@ class _Instances:
             names=self.source.names,
             ids=gold.references.ids,
             statistics=statistics,
-            chance=_chance(self.faithfulness, s),
+            chance=self.faithfulness.against_chance(s.per_instance),
             leak=leak,
             run=read_signature(self.path),
             notes=[note for note in notes if note],
@@ -307,12 +307,3 @@ def _check_strict(used: Set[str], issues: Issues) -> None:
         if name not in used:
             message = "strict scoring expects it in every instance, found none"
             issues.add("prediction", 0, field_name, message, "key-missing")
-
-
-def _chance(faithfulness: Faithfulness, settings: ScoreSettings) -> dict[str, dict[str, object]]:
-    chance: dict[str, dict[str, object]] = {}
-    for side, (overall, each) in faithfulness.against_chance().items():
-        chance[side] = {key: to_python(value) for key, value in overall.items()}
-        if settings.per_instance:
-            chance[side]["per_instance"] = {key: to_python(value) for key, value in each.items()}
-    return chance
