@@ -361,6 +361,7 @@ def is_parquet(path: Path) -> bool:
 PREDICTIONS_VERSION = "eraser-hub-predictions-1"
 # numbers that JSON encoders write in different ways
 _UNCOMMON = re.compile(rb"[\[:,]-?(?:0\.0000|\d+(?:\.\d+)?[eE])")
+_SHAPE = bytes.maketrans(b"123456789E", b"000000000e")  # a search for 0e in it takes a tenth of the time
 
 
 def compute_predictions_digest(path: Path) -> str:
@@ -392,7 +393,7 @@ def _canonical_lines(path: Path) -> Iterator[tuple[bytes, bytes]]:
     for record in records:
         name = next((own for field in ID_FIELDS if (own := getattr(record, field, None)) is not None), "")
         line = encode(record)
-        if _UNCOMMON.search(line):
+        if (b"0.0000" in line or b"0e" in line.translate(_SHAPE)) and _UNCOMMON.search(line):
             line = json.dumps(json.loads(line), ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
         yield str(name).encode(), line
 
