@@ -121,4 +121,5 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):  # type: ignore[misc
         )
         for side, (overall, _) in faithfulness.against_chance().items():
             extra[f"{side}_chance"] = to_python(overall)
-        return Measured(statistics, None, faithfulness.signature_settings(), extra, describe_left_out(left_out))
+        notes = [*describe_left_out(left_out), *matcher.plausibility.notes()]
+        return Measured(statistics, None, faithfulness.signature_settings(), extra, notes)

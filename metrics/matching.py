@@ -14,6 +14,7 @@ from .checks import OptionalFields
 from .flat import PickedItems, Predictions, References, Words, make_blank
 from .issues import ONLY_PREDICTED, InputError, Issues, IssuesByRule, RowNames
 from .joining import DocumentLengths, MatchedChunk
+from .plausibility import Plausibility
 from .statistics_builder import Statistics, StatisticsBuilder
 
 # rules in the order of messages, see `issues.IssuesByRule`
@@ -52,6 +53,7 @@ class Matcher:
         fields: the optional fields that the predictions have.
         instances: the number of instances.
         answered: the number of instances that are answers.
+        plausibility: the contradictions in the predictions.
         option: the name of ``only_predicted`` in messages.
     """
 
@@ -68,7 +70,7 @@ class Matcher:
         self.r, self.rules, self.only_predicted = r, rules, only_predicted
         self.instances = self.answered = 0
         self.documents = documents or DocumentLengths(r or make_blank(References, ()))
-        self.fields = OptionalFields(rules["fields"])
+        self.fields, self.plausibility = OptionalFields(rules["fields"]), Plausibility(r)
         self.first: RowNames | None = None
         self.whole = RowNames((), ())
         self.unknown: set[str] = set()
@@ -96,7 +98,9 @@ class Matcher:
         self.instances += len(p.ids)
         self.answered += int(p.answered.sum())
         self.fields.check(p)
-        return self._make_chunk(p, self._match_ids(p.ids), side)
+        chunk = self._make_chunk(p, self._match_ids(p.ids), side)
+        self.plausibility.add_documents(chunk)
+        return chunk
 
     def without_rationales(self, annotation: np.ndarray, lines: Sequence[int], answered: np.ndarray) -> MatchedChunk:
         """Return a chunk of instances that have no rationale.

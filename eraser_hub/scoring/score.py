@@ -125,6 +125,7 @@ class _Instances:
         leak, leak_note = ({}, "") if self.masks is None else self.masks.leak(s)
         notes = [self.unknown.describe(), *describe_left_out(left_out), *self.agreement.notes(), gold.note, leak_note]
         notes += ["" if quotes is None else quotes.note, *self._notes(statistics)]
+        notes += self.parts.plausibility.notes()
         answered = ", ".join({str(own["answered"]) for own in made_by.values() if "answered" in own})
         scores = Scores(
             names=self.source.names,
