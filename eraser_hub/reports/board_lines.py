@@ -17,6 +17,7 @@ from eraser_hub.records.json_lines import describe_value, parse_strict_object
 from eraser_hub.records.lines import wrap_read_errors
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.scoring.modules import read_predictions
+from eraser_hub.scoring.ranges import check_scores
 from eraser_hub.scoring.runs import parse_systems
 from eraser_hub.scoring.score import score_system
 from eraser_hub.scoring.scored_split import read_split
@@ -99,7 +100,8 @@ def read_score_file(path: Path, *, system: str = "", dataset: str = "") -> Board
         dataset: name of the dataset, in place of the file's.
 
     Raises:
-        DataError: not JSON (NaN is none), a key twice, no signature, no dataset named, or a score that is no number.
+        DataError: not JSON (NaN is none), a key twice, no signature, no dataset named, a score that is no number or
+            outside its range, or an interval without its score.
     """
     with wrap_read_errors(path):
         text = path.read_bytes()
@@ -134,6 +136,7 @@ def make_board_line(content: Mapping[str, Any], *, file: Path, system: str = "",
     try:
         scores, intervals, spread = _numbers(flatten_scores(content))
         _refuse_immense(content)
+        check_scores(scores, intervals, spread, signatures)
     except DataError as error:
         raise error.at(file=file) from None
     except (KeyError, TypeError, AttributeError, ValueError):

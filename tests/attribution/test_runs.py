@@ -335,6 +335,7 @@ def test_usage_errors_exit_2(hub, linear, tmp_path, words):
         ({"--model": "./nowhere"}, "file-missing", ("nowhere",)),
         ({"--method": "attention"}, "unsupported", ("`method` attention", "LogisticRegression", "random, shapley")),
         ({"--labels": "POS"}, "option-value", ("labels", "2", "1")),
+        ({"--labels": "POS,NEG"}, "option-conflict", ("labels", "NEG, POS", "POS, NEG")),
         ({"--fidelity-trials": "1", "--fidelity-rates": ""}, "option-value", ("fidelity_rates", "()")),
         ({"--fidelity-trials": "1", "--fidelity-rates": "5,5"}, "option-value", ("fidelity_rates", "(0.05, 0.05)")),
         (
