@@ -62,7 +62,7 @@ def test_a_method(hub, linear, tmp_path):
     assert "method:window|" in out and "|width:2|" in out and "exit 0" in out
     assert "exit 2" in said(site, *words, "--method", "window", "--set", "size=2", "--out", tmp_path / "q.jsonl")
     low = said(site, *words, "--method", "window", "--set", "width=0", "--out", tmp_path / "q.jsonl")
-    assert "width" in low and "exit 1" in low
+    assert "width" in low and "exit 2" in low
 
 
 def test_a_model(hub, tmp_path):
