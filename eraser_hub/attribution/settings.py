@@ -407,10 +407,10 @@ def check_used(options: Mapping[str, Any], runs: Sequence[ExplainSettings]) -> N
     }
     if not options.keys() <= defaults.keys():
         defaults |= {name: one.default for name, one in find_declared_settings().items()}
-    given = [name for name, value in options.items() if value not in (None, defaults[name])]
+    chosen = [name for name, value in options.items() if value not in (None, defaults[name])]
     used = {name for one in runs for part in one.parts for name in (*part.reads, *part.settings)}
     registries = ("method", METHODS), ("measure", MEASURES)
-    for name in sorted({*given} - used):
+    for name in sorted({*chosen} - used):
         readers = [
             f"`{noun}` {reader}"
             for noun, registry in registries
@@ -421,7 +421,7 @@ def check_used(options: Mapping[str, Any], runs: Sequence[ExplainSettings]) -> N
             message = f"expected {' or '.join(readers)} beside it: no other method or measure reads it"
             raise UsageError(message, rule="option-conflict", argument=name)
     for name, reader in BESIDE.items():
-        if name in given and not any(getattr(one, reader) for one in runs):
+        if name in chosen and not any(getattr(one, reader) for one in runs):
             raise UsageError(f"expected `{reader}` beside it, found none", rule="option-conflict", argument=name)
 
 

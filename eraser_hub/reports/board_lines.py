@@ -18,7 +18,6 @@ from eraser_hub.records.json_lines import describe_value, parse_strict_object
 from eraser_hub.records.lines import wrap_read_errors
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.scoring.modules import read_predictions
-from eraser_hub.scoring.ranges import check_scores
 from eraser_hub.scoring.runs import parse_systems
 from eraser_hub.scoring.score import score_system
 from eraser_hub.scoring.scored_split import read_split
@@ -26,6 +25,7 @@ from eraser_hub.scoring.scores import SPREAD
 from eraser_hub.scoring.settings import ScoreSettings
 
 from .catalogue import metric
+from .score_ranges import check_scores
 
 _SEED = re.compile(r"\bseed:[^|]*")
 

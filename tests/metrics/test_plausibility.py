@@ -13,9 +13,11 @@ import pytest
 
 from eraser_hub.metrics.eraser_agreement import EraserAgreement
 from eraser_hub.metrics.eraser_faithfulness import EraserFaithfulness
-from eraser_hub.scoring.score import score
+from eraser_hub.scoring.runs import System
+from eraser_hub.scoring.score import score, score_system
+from eraser_hub.scoring.settings import ScoreSettings
 
-from ..scoring.small_corpora import written
+from ..scoring.small_corpora import lines, written
 
 Rows = list[dict[str, Any]]
 LABELS = ("NEG", "POS")
@@ -179,6 +181,15 @@ def test_score_says_it_in_the_same_words(tmp_path: Path, docs: str) -> None:
     scored = score(*written(tmp_path, predictions, references, docs))
     assert len(expected) == 2 and scored.notes[-2:] == expected
     assert scored.scores["comprehensiveness"] < -0.1
+
+
+def test_a_run_beside_the_first_has_its_notes_too(tmp_path: Path) -> None:
+    predictions = simulate(6, "signed", n=12)
+    source, first = written(tmp_path, predictions, make_references(predictions))
+    predictions[4]["classification"] = LABELS[predictions[4]["classification"] == "NEG"]
+    second = lines(tmp_path / "second.jsonl", predictions)
+    notes = score_system(source, System("ours", (first, second)), ScoreSettings()).notes
+    assert any("1 of 12 instances ('a4')" in note for note in notes)
 
 
 def test_a_predicted_document_of_no_annotation_is_legal(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from eraser_hub.reports.board import collect_board_lines, read_published_lines, to_board_json, write_board
 from eraser_hub.reports.board_lines import BoardLine, average_draws, flatten_scores, read_score_file
 from eraser_hub.reports.catalogue import METRICS, format_number, metric
-from eraser_hub.scoring.ranges import find_range
+from eraser_hub.reports.score_ranges import find_range
 
 from ..refusals import refused
 

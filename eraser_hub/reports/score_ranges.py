@@ -10,9 +10,8 @@ from eraser_hub.metrics import annotators, erasure, fidelity, quotes, rank_consi
 from eraser_hub.metrics.agreement_scores import describe_scores
 from eraser_hub.metrics.statistics_builder import ScoreInfo
 from eraser_hub.records.errors import DataError
-
-from .evaluators import EVALUATED
-from .mask_leaks import CHANCE, SHAPE
+from eraser_hub.scoring.evaluators import EVALUATED
+from eraser_hub.scoring.mask_leaks import CHANCE, SHAPE
 
 # a score is a sum of many rounded numbers
 SLACK = 1e-9
