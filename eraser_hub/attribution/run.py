@@ -505,10 +505,10 @@ def find_measures(names: Sequence[str]) -> list[type[Measure]]:
     measures = []
     for name in names:
         fitting = [one for one in MEASURES if one == name] or [one for one in MEASURES if one.startswith(name)]
-        if len(fitting) != 1:
-            message = f"expected one of {', '.join(fitting or MEASURES)}, found {name!r}"
+        if len(fitting) > 1:
+            message = f"expected one of {', '.join(fitting)}, found {name!r}"
             raise UsageError(message, rule="option-value", argument="measure")
-        measures.append(MEASURES[fitting[0]])
+        measures.append(MEASURES.find(fitting[0] if fitting else name, argument="measure"))
     if len(set(measures)) < len(measures):
         message = f"expected each measure once, found {', '.join(names)}"
         raise UsageError(message, rule="option-value", argument="measure")

@@ -420,6 +420,10 @@ def check_used(options: Mapping[str, Any], runs: Sequence[ExplainSettings]) -> N
         if readers and name != "units":  # settings refuse units that nothing erases
             message = f"expected {' or '.join(readers)} beside it: no other method or measure reads it"
             raise UsageError(message, rule="option-conflict", argument=name)
+    without_ranks = all(one.method == RationaleSource.SPANS for one in runs)
+    for name in ("kd", "bins"):
+        if name in chosen and without_ranks:
+            raise _make_conflict(name, "given rationales rank no tokens")
     for name, reader in BESIDE.items():
         if name in chosen and not any(getattr(one, reader) for one in runs):
             raise UsageError(f"expected `{reader}` beside it, found none", rule="option-conflict", argument=name)
