@@ -9,18 +9,15 @@ import numpy as np
 
 from eraser_hub.schema.rows import ANNOTATOR_ROW
 
-from .annotators import agreement
+from .annotators import KEYS, SCORES, agreement
 from .batches import Batches, Measured
 from .cells import Row, as_list, as_scalar
 from .issues import InputError, Issues
 from .results import describe_scored
 from .rows import CellReader, RowColumns, check_partners, index_by_id
 from .sources import ERASER
-from .statistics_builder import ScoreInfo, Statistics, divide, make_info
+from .statistics_builder import Statistics, divide, make_info
 
-KEYS = ("cohen_kappa", "p", "r", "f1")
-SCORES: ScoreInfo = {key: (True, -1.0 if key == "cohen_kappa" else 0.0, 1.0) for key in KEYS}
-SCORES |= {f"{key}_std": (None, 0.0, 1.0) for key in KEYS}
 # variances below this (some spacings of numbers below 1) are rounding
 LEAST_VARIANCE = 1e-14
 

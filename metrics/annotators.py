@@ -7,7 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from .statistics_builder import divide
+from .statistics_builder import ScoreInfo, divide
+
+KEYS = ("cohen_kappa", "p", "r", "f1")
+SCORES: ScoreInfo = {key: (True, -1.0 if key == "cohen_kappa" else 0.0, 1.0) for key in KEYS}
+SCORES |= {f"{key}_std": (None, 0.0, 1.0) for key in KEYS}
 
 
 def majority(marks: np.ndarray) -> np.ndarray:

@@ -125,5 +125,5 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  
         agreement.finish()
         left_out = agreement.left_out()
         statistics = matcher.statistics(agreement.builder, r.ids, left_out, "rationales with ")
-        notes = [*describe_left_out(left_out), *agreement.notes()]
+        notes = [*describe_left_out(left_out), *agreement.notes(), *matcher.plausibility.notes()]
         return Measured(statistics, None, agreement.signature_settings(), {}, notes)

@@ -119,4 +119,5 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):  # type: ignore[misc
             {"aopc_thresholds": faithfulness.thresholds} if "thresholds" in matcher.fields.used else {}
         )
         extra |= {f"{side}_chance": compared for side, compared in faithfulness.against_chance().items()}
-        return Measured(statistics, None, faithfulness.signature_settings(), extra, describe_left_out(left_out))
+        notes = [*describe_left_out(left_out), *matcher.plausibility.notes()]
+        return Measured(statistics, None, faithfulness.signature_settings(), extra, notes)

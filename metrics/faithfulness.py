@@ -100,12 +100,13 @@ class Faithfulness:
         builder.rows = chunk.rows[answered]
         rows = chunk.row[answered]
         label, full = p.classification[rows], np.nan_to_num(p.full[rows], nan=0.0)
-        for side in ERASED:
-            if side in used:
-                erased = np.nan_to_num(getattr(p, side)[rows], nan=0.0)
-                builder.add_mean(side, drop(full, erased, label))
-                builder.add_mean(f"{side}_entropy", entropy(full) - entropy(erased))
-                builder.add_mean(f"{side}_kl", kl_divergence(erased, full))
+        sides = {side: np.nan_to_num(getattr(p, side)[rows], nan=0.0) for side in ERASED if side in used}
+        for side, erased in sides.items():
+            builder.add_mean(side, drop(full, erased, label))
+            builder.add_mean(f"{side}_entropy", entropy(full) - entropy(erased))
+            builder.add_mean(f"{side}_kl", kl_divergence(erased, full))
+        if "full" in used:
+            self.matcher.plausibility.add_probabilities(p, rows, label, full, sides)
         areas = self._add_curves(p, rows, full, label) if "thresholds" in used else {}
         if "tokens_to_flip" in used and chunk.documents.tokens.size:
             # a share of the evidence documents' tokens; NaN without such a document
@@ -132,7 +133,7 @@ class Faithfulness:
         positions, good = find_threshold_columns(p.threshold, offsets, np.array(self.thresholds))
         good |= p.answered == 0
         check_thresholds(good, self.thresholds, p, self.rules["thresholds"])
-        areas: Areas = {}
+        areas, curves = Areas(), Areas()
         for side in ERASED if good.all() else ():
             matrix = getattr(p, f"threshold_{side}")
             if not np.isnan(matrix).all():
@@ -140,11 +141,12 @@ class Faithfulness:
                 drops = [
                     aopc(full[at], np.nan_to_num(matrix[positions[rows[at]]], nan=0.0), label[at]) for at in blocks
                 ]
-                each = np.concatenate(drops)
+                curves[side] = each = np.concatenate(drops)
                 key = f"{side}_aopc"
                 columns = {f"{key}.sum{number}": column for number, column in enumerate(each.T)}
                 self.builder.add(Curve(key, each.shape[1]), columns | {f"{key}.count": np.ones(len(each))})
                 areas[side] = each.mean(axis=1)
+        self.matcher.plausibility.add_curves(curves)
         return areas
 
     def _add_draws(

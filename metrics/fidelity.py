@@ -10,7 +10,15 @@ import math
 
 import numpy as np
 
+from .statistics_builder import ScoreInfo
+
 KEYS = ("sufficiency", "comprehensiveness", "null_difference", "normalized_sufficiency", "normalized_comprehensiveness")
+CURVES = ("sufficiency_curve", "comprehensiveness_curve")
+SLOPES = ("sufficiency_slope", "comprehensiveness_slope")
+# null differences, curves and slopes characterise a model and its rationales: none of their ends is the better one
+SCORES: ScoreInfo = {key: (True if key != "null_difference" else None, 0.0, 1.0) for key in KEYS}
+SCORES |= dict.fromkeys((*CURVES, *(f"{key}_std" for key in CURVES)), (None, 0.0, 1.0))
+SCORES |= dict.fromkeys(SLOPES, (None, None, None))
 # below this the model's output hardly differs from that on the empty input, and the normalised scores are 0
 SMALLEST_NULL_DIFFERENCE = 1e-5
 # a fast drop loses score at least in proportion to the rationale's tokens

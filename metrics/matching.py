@@ -15,6 +15,7 @@ from .checks import NEEDS, OptionalFields
 from .flat import PickedItems, Predictions, References, Words, make_blank
 from .issues import ONLY_PREDICTED, InputError, Issues, IssuesByRule, RowNames
 from .joining import DocumentLengths, MatchedChunk
+from .plausibility import Plausibility
 from .statistics_builder import Statistics, StatisticsBuilder
 
 # rules in the order of messages, see `issues.IssuesByRule`
@@ -54,6 +55,7 @@ class Matcher:
         instances: the number of instances.
         answered: the number of instances that are answers.
         scored: the rows of the annotations that have an instance, after `finish`; None if all have one.
+        plausibility: the contradictions in the predictions.
         option: the name of ``only_predicted`` in messages.
     """
 
@@ -70,7 +72,7 @@ class Matcher:
         self.r, self.rules, self.only_predicted = r, rules, only_predicted
         self.instances = self.answered = 0
         self.documents = documents or DocumentLengths(r or make_blank(References, ()))
-        self.fields = OptionalFields(rules["fields"])
+        self.fields, self.plausibility = OptionalFields(rules["fields"]), Plausibility(r)
         self.first: RowNames | None = None
         self.whole = RowNames((), ())
         self.scored: np.ndarray | None = None
@@ -115,7 +117,9 @@ class Matcher:
         places, issues = np.array(unmatched, dtype=np.int64), self.rules["unknown ids"]
         message = "no annotation has the id {!r}"
         issues.add_where("prediction", places, "annotation_id", lambda at: message.format(p.ids[at]), "id-unknown")
-        return self._make_chunk(p, annotation, side)
+        chunk = self._make_chunk(p, annotation, side)
+        self.plausibility.add_documents(chunk)
+        return chunk
 
     def without_rationales(self, annotation: np.ndarray, lines: Sequence[int], answered: np.ndarray) -> MatchedChunk:
         """Return a chunk of instances that have no rationale.

@@ -16,19 +16,23 @@ from eraser_hub.schema.rows import FIDELITY_FIELDS, FIDELITY_ROW, ID_FIELDS
 
 from .batches import Batches, Measured
 from .cells import Row, as_list, as_number, as_scalar
-from .fidelity import FAST_SLOPE, KEYS, SMALLEST_NULL_DIFFERENCE, drop_slope, normalized_fidelity, reading
+from .fidelity import (
+    CURVES,
+    FAST_SLOPE,
+    KEYS,
+    SCORES,
+    SLOPES,
+    SMALLEST_NULL_DIFFERENCE,
+    drop_slope,
+    normalized_fidelity,
+    reading,
+)
 from .issues import InputError, Issues
 from .results import describe_scored
 from .rows import CellReader, RowColumns, check_partners, find_optional_fields, index_by_id
 from .sources import HUMAN_RATIONALES
-from .statistics_builder import ScoreInfo, Statistics, divide, make_info
+from .statistics_builder import Statistics, divide, make_info
 
-CURVES = ("sufficiency_curve", "comprehensiveness_curve")
-SLOPES = ("sufficiency_slope", "comprehensiveness_slope")
-# null differences, curves and slopes characterise a model and its rationales: none of their ends is the better one
-SCORES: ScoreInfo = {key: (True if key != "null_difference" else None, 0.0, 1.0) for key in KEYS}
-SCORES |= dict.fromkeys((*CURVES, *(f"{key}_std" for key in CURVES)), (None, 0.0, 1.0))
-SCORES |= dict.fromkeys(SLOPES, (None, None, None))
 Grid = list[tuple[float, int]]  # occlusion rates and trials
 
 

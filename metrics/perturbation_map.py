@@ -13,13 +13,12 @@ from eraser_hub.schema.rows import PERTURBATION_RECORD, PERTURBATION_ROW
 from .batches import Batches, Measured
 from .cells import Row, as_list, as_number
 from .issues import InputError, Issues
-from .rank_consistency import average_precisions
+from .rank_consistency import SCORES, average_precisions
 from .results import describe_scored
 from .rows import CellReader, RowColumns, check_partners, find_optional_fields, index_by_id
 from .sources import FINE_GRAINED, WANG2022, check_paper
 from .statistics_builder import Statistics, divide, make_info
 
-KEYS = ("map", "map_prefix_hits", "map_full_ranking")
 TOP, FULL = "rationale_tokens", "ranked_tokens"
 Ranked = dict[str, list[list[str]]]  # id -> per sequence the tokens, most important first
 
@@ -137,7 +136,7 @@ class PerturbationMap(Batches, evaluate.Metric):  # type: ignore[misc]  # evalua
         (PERTURBATION_ROW, ("id", "rationale_tokens", "kd", "ranked_tokens")),
         (PERTURBATION_RECORD, ("id", "sample_type", "rel_ids")),
     )
-    HIGHER_IS_BETTER, RANGES = make_info(dict.fromkeys(KEYS, (True, 0.0, 1.0)))
+    HIGHER_IS_BETTER, RANGES = make_info(SCORES)
 
     def _measure(
         self,
@@ -217,6 +216,6 @@ def _make_statistics(
         np.add.at(values, [places[name] for name, _ in pairs], np.column_stack([*columns, np.ones(len(pairs))]))
     for name, count in missed.items():
         values[places[name], -1] += count
-    keys = KEYS[: len(columns)]
+    keys = list(SCORES)[: len(columns)]
     per_instance = {key: values[:, at] / values[:, -1] for at, key in enumerate(keys)}
     return Statistics(list(places), values, partial(_finalize, keys), per_instance)

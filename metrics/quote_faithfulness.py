@@ -12,22 +12,12 @@ from eraser_hub.schema.rows import ANNOTATION
 from .batches import Batches, Measured
 from .cells import Row, as_list
 from .issues import InputError, Issues
-from .quotes import CONSISTENCY_KINDS, quote_statistics
+from .quotes import SCORES, quote_statistics
 from .results import describe_scored
 from .rows import CellReader, RowColumns, check_partners, index_by_id
 from .sources import ERASER
-from .statistics_builder import ScoreInfo, make_info
+from .statistics_builder import make_info
 from .tokens import split_tokens
-
-SCORES: ScoreInfo = {
-    **dict.fromkeys(("in_text", "exact"), (True, 0.0, 1.0)),
-    **dict.fromkeys(("normalised", "fuzzy", "ambiguous"), (None, 0.0, 1.0)),
-    **dict.fromkeys(("invented", "instances_with_invented"), (False, 0.0, 1.0)),
-    **dict.fromkeys(("quotes_per_instance", "quote_length"), (None, 0.0, None)),
-    "coverage": (None, 0.0, 1.0),
-    "answered": (True, 0.0, 1.0),
-    **{key: (None if kind == "random" else True, 0.0, 1.0) for kind, (key, _) in CONSISTENCY_KINDS.items()},
-}
 
 
 def _count_tokens(reader: CellReader) -> dict[str, int]:

@@ -11,7 +11,7 @@ from eraser_hub.schema.instance import ANSWERED, CONSISTENCY_FIELD, OUTCOME_FIEL
 from .cells import Row, as_list, as_number
 from .issues import Issues
 from .rows import CellReader
-from .statistics_builder import Statistics, divide
+from .statistics_builder import ScoreInfo, Statistics, divide
 
 # change of the question -> (the score, True if the label has to change)
 CONSISTENCY_KINDS = {
@@ -20,6 +20,15 @@ CONSISTENCY_KINDS = {
     "random": ("label_flip_random", True),
     "alone": ("label_kept_alone", False),
     "simulated": ("simulatability", False),
+}
+SCORES: ScoreInfo = {
+    **dict.fromkeys(("in_text", "exact"), (True, 0.0, 1.0)),
+    **dict.fromkeys(("normalised", "fuzzy", "ambiguous"), (None, 0.0, 1.0)),
+    **dict.fromkeys(("invented", "instances_with_invented"), (False, 0.0, 1.0)),
+    **dict.fromkeys(("quotes_per_instance", "quote_length"), (None, 0.0, None)),
+    "coverage": (None, 0.0, 1.0),
+    "answered": (True, 0.0, 1.0),
+    **{key: (None if kind == "random" else True, 0.0, 1.0) for kind, (key, _) in CONSISTENCY_KINDS.items()},
 }
 STATUSES = ("exact", "normalised", "fuzzy", "ambiguous", "not_found", "empty")
 ONE_STATUS, ONE_KIND = f"one of {', '.join(STATUSES)}", f"one of {', '.join(CONSISTENCY_KINDS)}, each once"

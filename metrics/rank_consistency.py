@@ -14,6 +14,9 @@ from itertools import repeat
 
 import numpy as np
 
+from .statistics_builder import ScoreInfo
+
+SCORES: ScoreInfo = dict.fromkeys(("map", "map_prefix_hits", "map_full_ranking"), (True, 0.0, 1.0))
 _NEVER = 2**62
 
 

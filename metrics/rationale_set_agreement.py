@@ -16,21 +16,11 @@ from .answer_f1 import answer_f1
 from .batches import Batches, Measured
 from .cells import Row, as_list, as_number, as_scalar
 from .issues import InputError, Issues
-from .rationale_sets import new_p, score_against_sets
+from .rationale_sets import SCORES, SETS, new_p, score_against_sets
 from .results import describe_scored
 from .rows import CellReader, RowColumns, find_optional_fields, index_by_id, joined
 from .sources import FINE_GRAINED, WANG2022, check_paper
-from .statistics_builder import ScoreInfo, StatisticsBuilder, make_info
-
-SETS = ("token_f1", "token_f1_single", "iou_f1")
-SCORES: ScoreInfo = {
-    **dict.fromkeys(SETS, (True, 0.0, 1.0)),
-    "sufficiency": (False, -1.0, 1.0),
-    "comprehensiveness": (True, -1.0, 1.0),
-    **dict.fromkeys(("new_p", "accuracy_rationale"), (True, 0.0, 1.0)),
-    "accuracy_no_rationale": (False, 0.0, 1.0),
-    "answer_f1": (True, 0.0, 1.0),
-}
+from .statistics_builder import StatisticsBuilder, make_info
 
 
 @dataclass

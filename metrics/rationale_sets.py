@@ -9,6 +9,18 @@ from collections.abc import Sequence, Set
 
 import numpy as np
 
+from .statistics_builder import ScoreInfo
+
+SETS = ("token_f1", "token_f1_single", "iou_f1")
+SCORES: ScoreInfo = {
+    **dict.fromkeys(SETS, (True, 0.0, 1.0)),
+    "sufficiency": (False, -1.0, 1.0),
+    "comprehensiveness": (True, -1.0, 1.0),
+    **dict.fromkeys(("new_p", "accuracy_rationale"), (True, 0.0, 1.0)),
+    "accuracy_no_rationale": (False, 0.0, 1.0),
+    "answer_f1": (True, 0.0, 1.0),
+}
+
 
 def f1(truth: Set[int], predicted: Set[int]) -> float:
     """Return 2 abs(truth & predicted) / (abs(truth) + abs(predicted)); 0 if a side is empty."""

@@ -299,7 +299,8 @@ def align_labels(adapter: Adapter, dataset_names: Sequence[str], stated: Sequenc
         stated: names stated by hand for the model's outputs (``--labels``).
 
     Raises:
-        DataError: another number of labels, or names that are not the dataset's.
+        DataError: another number of labels, names that are not the dataset's, or stated names in another order than the
+            model's own.
     """
     if adapter.output_names is None:
         adapter.output_names = adapter.label_names
@@ -316,12 +317,40 @@ def align_labels(adapter: Adapter, dataset_names: Sequence[str], stated: Sequenc
     if adapter.output_names and len(names) != len(adapter.output_names):
         message = f"expected {len(adapter.output_names)} names (the model's outputs), found {len(names)}"
         raise DataError(message, argument="labels", rule="option-value")
+    if _contradict(stated, adapter.output_names):
+        own = ", ".join(adapter.output_names)
+        message = f"expected the order of the model's own names, {own}, found {', '.join(stated)}"
+        message += ": leave them out, or mend the model's names where they are wrong"
+        raise DataError(message, argument="labels", rule="option-conflict")
     if dataset_names:
         adapter.order = _order(adapter, names, dataset_names)
         adapter.label_names = tuple(dataset_names)
     else:
         adapter.order = np.arange(len(names)) if names else None
         adapter.label_names = names
+
+
+def _contradict(stated: Sequence[str], own: Sequence[str]) -> bool:
+    """Return True if a stated name is the model's own name of another output, or the beginning of it, or begins so.
+
+    ``LABEL_0`` and its like are no names.
+    """
+    if not stated or _are_generic(own):
+        return False
+    folded = [name.casefold() for name in own]
+    for column, name in enumerate(map(str.casefold, stated)):
+        fitting = [at for at, other in enumerate(folded) if other == name] or [
+            at
+            for at, other in enumerate(folded)
+            if min(len(name), len(other)) > 2 and name[: len(other)] == other[: len(name)]
+        ]
+        if len(fitting) == 1 and fitting != [column]:
+            return True
+    return False
+
+
+def _are_generic(names: Sequence[str]) -> bool:
+    return all(name.upper() == f"LABEL_{column}" for column, name in enumerate(names))
 
 
 def _order(adapter: Adapter, names: Sequence[str], dataset_names: Sequence[str]) -> NDArray[np.int64]:
@@ -345,7 +374,7 @@ def _order(adapter: Adapter, names: Sequence[str], dataset_names: Sequence[str])
                 f"the model's labels stand in another order ({', '.join(names)}): matched by name to {listing}"
             )
         return order
-    if all(name.upper() == f"LABEL_{column}" for column, name in enumerate(names)):
+    if _are_generic(names):
         adapter.notes.add_message(
             f"the model names its labels {names[0]}, ..: taken in the dataset's order {listing}; "
             "say `labels` if it is another"

@@ -19,7 +19,7 @@ from .engine import explain_instances
 from .external_rationales import attach_scores
 from .instances import Instance
 from .open import open_model
-from .settings import ExplainSettings, RationaleSource, build_settings
+from .settings import ExplainSettings, RationaleSource, build_settings, check_used
 from .work import load_infiller
 
 Text = str | Sequence[str] | Instance
@@ -74,6 +74,7 @@ def explain_texts(
     adapter = open_model(model, uses_query=True if queries else None)
     settings["infill"] = Path(infill).name
     checked = build_settings(paper, "", adapter.has_embeddings, adapter.selects, **settings).for_kind("eraser")
+    check_used(settings, [checked])
     if not adapter.label_names and not label_names:
         message = f"{adapter.description} does not name its labels: give their names"
         raise DataError(message, rule="option-missing", field="label_names")

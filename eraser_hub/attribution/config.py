@@ -86,7 +86,8 @@ class ExplainArguments(Options):
         model: Model folder of `eraser-hub train`, .skops file, or transformers id.
         out: Predictions: a file ending in .jsonl or .parquet.
         method: Attribution methods, comma-separated, by default occlusion; several write OUT.METHOD.jsonl each.
-        measure: Measures, comma-separated, e.g. soft,infidelity; `eraser-hub methods` lists methods and measures.
+        measure: Measures, comma-separated, or beginnings of their names: soft,infidelity; `eraser-hub methods` lists
+            methods and measures.
         erase: remove (the default), mask, pad, infill; several, comma-separated, write OUT.OPERATOR.jsonl each.
         more: Setting of a method or measure, NAME=VALUE; repeat it for several.
 

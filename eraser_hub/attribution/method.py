@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.registry import Registry
-from eraser_hub.records.rules import Rule
 
 if TYPE_CHECKING:  # the command line lists methods without waiting for numpy
     from .adapter import Adapter
@@ -39,16 +38,15 @@ class Setting(NamedTuple):
         """
         kind = type(self.default)
         number = kind is float and isinstance(value, int) and not isinstance(value, bool)
-        rule: Rule = "option-value"
         if type(value) is not kind and not number:
-            message, rule = f"a value of type {kind.__name__}", "type"
+            message = f"a value of type {kind.__name__}"
         elif self.choices and value not in self.choices:
             message = f"one of {', '.join(map(str, self.choices))}"
         elif self.least is not None and not value >= self.least:
             message = f"at least {self.least:g}"
         else:
             return
-        raise DataError(f"expected {message}, found {show(value)}", argument=name, rule=rule)
+        raise DataError(f"expected {message}, found {show(value)}", argument=name, rule="option-value")
 
     def parsed(self, text: str) -> Any:
         """Return a value from its text; the text where it is none of the type, which :meth:`check` refuses."""

@@ -53,7 +53,7 @@ from .outputs import (
     write_predictions,
 )
 from .runner import INFILLED, Runner
-from .settings import ExplainSettings, RationaleSource, build_settings, parse_settings
+from .settings import ExplainSettings, RationaleSource, build_settings, check_used, parse_settings
 from .work import Worker, explain_on_ray, load_infiller, load_model
 
 if TYPE_CHECKING:
@@ -470,7 +470,11 @@ def plan_runs(arguments: ExplainArguments, values: Mapping[str, Any]) -> Configu
     config_values = {name: values[name] for name in ExplainConfig.__dataclass_fields__.keys() & values}
     options = {name: value for name, value in values.items() if name not in config_values}
     for measure in find_measures(arguments.measure) if arguments.measure else ():
-        options[measure.enabled_by] = options.get(measure.enabled_by) or measure.default
+        value = options.get(measure.enabled_by)
+        if value == 0 and value is not False:
+            message = f"expected more than 0 beside `measure` {', '.join(arguments.measure)}, found 0"
+            raise UsageError(message, rule="option-conflict", argument=measure.enabled_by)
+        options[measure.enabled_by] = value or measure.default
     dataset = at_revision(arguments.dataset, arguments.revision)
     config = ExplainConfig(dataset, arguments.config, arguments.split, arguments.model, **config_values)
     options |= {"erase": next(iter(arguments.erase), None), "also_erase": arguments.erase[1:] or None}
@@ -480,6 +484,7 @@ def plan_runs(arguments: ExplainArguments, values: Mapping[str, Any]) -> Configu
         settings, size = find_run_settings(config, paper, method=method, **options)
         path = out.with_name(f"{out.stem}.{method}{out.suffix}") if len(methods) > 1 else out
         runs.append((settings, path))
+    check_used(config_values | options, [settings for settings, _ in runs])
     if draws > 1:
         runs = seed_runs(runs[0][0], [make_draw_path(out, draw) for draw in range(1, draws + 1)])
     total = min((number for number in (size, config.limit, config.sample) if number is not None), default=None)
@@ -495,15 +500,18 @@ def find_measures(names: Sequence[str]) -> list[type[Measure]]:
     """Return measures by their names, or the beginnings of their names.
 
     Raises:
-        UsageError: no measure, or several, have a name that begins so.
+        UsageError: no measure, or several, have a name that begins so; a measure is named twice.
     """
     measures = []
     for name in names:
         fitting = [one for one in MEASURES if one == name] or [one for one in MEASURES if one.startswith(name)]
-        if len(fitting) != 1:
-            message = f"expected one of {', '.join(fitting or MEASURES)}, found {name!r}"
+        if len(fitting) > 1:
+            message = f"expected one of {', '.join(fitting)}, found {name!r}"
             raise UsageError(message, rule="option-value", argument="measure")
-        measures.append(MEASURES[fitting[0]])
+        measures.append(MEASURES.find(fitting[0] if fitting else name, argument="measure"))
+    if len(set(measures)) < len(measures):
+        message = f"expected each measure once, found {', '.join(names)}"
+        raise UsageError(message, rule="option-value", argument="measure")
     return measures
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -21,6 +21,7 @@ from eraser_hub.schema.instance import (
 )
 from eraser_hub.version import __version__
 
+from .config import ExplainConfig
 from .measure import MEASURES, Measure
 from .method import METHODS, DescribedPart, Method, Setting
 
@@ -53,6 +54,12 @@ class RationaleSource(str, Enum):
 GIVEN, HUMAN = RationaleSource.SCORES, RationaleSource.HUMAN  # their names before 3.0
 TARGETS = ("predicted", "gold")
 THRESHOLDED = "thresholded_scores"
+# setting -> the one without which nothing reads it
+BESIDE = {
+    "random_kind": "random_draws",
+    "fidelity_rates": "fidelity_trials",
+    "distribution_split": "distribution_texts",
+}
 FIDELITY_RATES = tuple(round(0.05 * step, 2) for step in range(21))
 # the fields that a prediction may have beside its erased inputs, in the order in which it is written
 FIELDS: tuple[str, ...] = (
@@ -155,12 +162,12 @@ class ExplainSettings:
     shap_samples: Annotated[int, Option(min=0, settable=True)] = 0
     aopc_bounds: Annotated[bool, SETTABLE] = False
     beam: Annotated[int, Option(min=1, settable=True)] = 5
-    soft_draws: Annotated[int, Option(min=0, settable=True)] = 0
+    soft_draws: Annotated[int, Option(min=0, open=True, settable=True)] = 0
     soft_masks: Annotated[Literal["tokens", "elements"], SETTABLE] = "tokens"
     leave_one_out: Annotated[bool, SETTABLE] = False
-    infidelity_draws: Annotated[int, Option(min=0, name="infidelity", settable=True)] = 0
-    sensitivity_draws: Annotated[int, Option(min=0, name="sensitivity", settable=True)] = 0
-    distribution_texts: Annotated[int, Option(min=0, name="distribution", settable=True)] = 0
+    infidelity_draws: Annotated[int, Option(min=0, name="infidelity", open=True, settable=True)] = 0
+    sensitivity_draws: Annotated[int, Option(min=0, name="sensitivity", open=True, settable=True)] = 0
+    distribution_texts: Annotated[int, Option(min=0, name="distribution", open=True, settable=True)] = 0
     more: Annotated[Mapping[str, Any], Option(python_only=True)] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -208,8 +215,7 @@ class ExplainSettings:
         Raises:
             DataError: one that neither the method nor a measure has, or another type or range.
         """
-        parts: tuple[type[DescribedPart] | None, ...] = (self.method_class, *self.measures)
-        own = {name: setting for part in parts if part is not None for name, setting in part.settings.items()}
+        own = {name: setting for part in self.parts for name, setting in part.settings.items()}
         for name in self.more:
             if name not in own and name not in find_declared_settings():
                 message = f"expected a setting of the method or of a measure, found {show(name)}"
@@ -242,6 +248,11 @@ class ExplainSettings:
     def method_class(self) -> type[Method] | None:
         """The method; None where scores or rationales come with the instances."""
         return None if self.method in (RationaleSource.SCORES, RationaleSource.SPANS) else METHODS[self.method]
+
+    @property
+    def parts(self) -> list[type[DescribedPart]]:
+        """The method, if there is one, and the measures."""
+        return [*([] if self.method_class is None else [self.method_class]), *self.measures]
 
     @property
     def scores_depend_on_operator(self) -> bool:
@@ -377,6 +388,45 @@ def find_preset(paper: str) -> Preset:
         message = f"expected one of {', '.join(PRESETS)}, found {show(paper)}"
         raise UsageError(message, argument="paper", rule="option-value")
     return load_preset(paper)
+
+
+def check_used(options: Mapping[str, Any], runs: Sequence[ExplainSettings]) -> None:
+    """Refuse an option that no method and no measure of the runs reads.
+
+    Args:
+        options: attributes of :class:`ExplainSettings` and of the run's config, and settings of plug-ins, as they are
+            given; None and defaults count as not given.
+        runs: the settings of each run.
+
+    Raises:
+        UsageError: such an option; names the methods and measures that read it.
+    """
+    options = {**options, **(options.get("more") or {})}
+    defaults = {
+        name: one.default for name, one in (read_options(ExplainConfig) | read_options(ExplainSettings)).items()
+    }
+    if not options.keys() <= defaults.keys():
+        defaults |= {name: one.default for name, one in find_declared_settings().items()}
+    chosen = [name for name, value in options.items() if value not in (None, defaults[name])]
+    used = {name for one in runs for part in one.parts for name in (*part.reads, *part.settings)}
+    registries = ("method", METHODS), ("measure", MEASURES)
+    for name in sorted({*chosen} - used):
+        readers = [
+            f"`{noun}` {reader}"
+            for noun, registry in registries
+            for reader, part in registry.items()
+            if name in part.reads or name in part.settings
+        ]
+        if readers and name != "units":  # settings refuse units that nothing erases
+            message = f"expected {' or '.join(readers)} beside it: no other method or measure reads it"
+            raise UsageError(message, rule="option-conflict", argument=name)
+    without_ranks = all(one.method == RationaleSource.SPANS for one in runs)
+    for name in ("kd", "bins"):
+        if name in chosen and without_ranks:
+            raise _make_conflict(name, "given rationales rank no tokens")
+    for name, reader in BESIDE.items():
+        if name in chosen and not any(getattr(one, reader) for one in runs):
+            raise UsageError(f"expected `{reader}` beside it, found none", rule="option-conflict", argument=name)
 
 
 def build_settings(paper: str, config: str, embeddings: bool, selects: bool = False, **options: Any) -> ExplainSettings:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from eraser_hub.attribution.config import ExplainArguments, ExplainConfig
-from eraser_hub.attribution.method import METHODS
 from eraser_hub.attribution.settings import ExplainSettings
-from eraser_hub.records.options import Option
 
 from .usage import print_note, spell_arguments, with_options
 
@@ -25,7 +23,6 @@ class ExplainOptions(ExplainArguments):
         quiet: No progress.
     """
 
-    method: Annotated[tuple[str, ...], Option(commas=True, choices=tuple(METHODS))] = ()
     quiet: bool = False
 
 

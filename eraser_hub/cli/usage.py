@@ -31,7 +31,8 @@ MOST_CHOICES = 30  # characters of choices that stand in the help; longer ones s
 def with_options(options: type[Values], *more: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Turn a function of options (:mod:`eraser_hub.records.options`) into a command with an option for each field.
 
-    Options without a default come first. A bad value, and a UsageError of the function, are bad usage.
+    Options without a default come first. A bad value is bad usage, and so are a UsageError of the function and
+    an error whose rule begins with ``option-``.
 
     Args:
         options: the dataclass of the options.
@@ -68,8 +69,10 @@ def with_options(options: type[Values], *more: type) -> Callable[[Callable[..., 
                 raise _bad_usage(error) from None
             try:
                 function(chosen_options, *([further] if more else []))
-            except UsageError as error:
-                raise _bad_usage(error) from None
+            except DataError as error:
+                if isinstance(error, UsageError) or error.rule.startswith("option-"):
+                    raise _bad_usage(error) from None
+                raise
 
         with_options.earlier = collect_earlier_spellings(described)  # type: ignore[attr-defined]
         with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # where typer looks
@@ -176,9 +179,10 @@ def _make_flag(field: str, option: Option) -> str:
 
 
 def _bad_usage(error: DataError) -> typer.BadParameter:
-    names = _SPELLINGS.get()
-    hint = None if error.argument is None else names.get(error.argument, error.argument)
-    return typer.BadParameter(make_printable(respell_arguments(error.message, names)), param_hint=hint)
+    names, argument = _SPELLINGS.get(), error.argument or error.field
+    hint = None if argument is None else names.get(argument, argument)
+    where = "" if error.file is None else f"{error.file}: "
+    return typer.BadParameter(make_printable(where + respell_arguments(error.message, names)), param_hint=hint)
 
 
 def _typer_option(field: str, option: Option, names: Mapping[str, str]) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from typing import Generic, TypeVar
@@ -105,7 +106,11 @@ class Registry(Mapping[str, type[Part]], Generic[Part]):
             DataError: there is none; names those there are.
         """
         if not isinstance(name, str) or name not in self:
-            message = f"expected one of {', '.join(self)}; found {show(name)}"
+            near = [one for one in self if one.startswith(str(name))] or get_close_matches(
+                str(name)[:80], list(self), 1
+            )
+            hint = f": did you mean {near[0]!r}?" if near and name else ""
+            message = f"expected one of {', '.join(self)}; found {show(name)}{hint}"
             raise DataError(message, rule="option-value", argument=argument or self.noun)
         return self[name]
 

@@ -25,6 +25,7 @@ from eraser_hub.scoring.scores import SPREAD
 from eraser_hub.scoring.settings import ScoreSettings
 
 from .catalogue import metric
+from .score_ranges import check_scores
 
 _SEED = re.compile(r"\bseed:[^|]*")
 
@@ -102,7 +103,8 @@ def read_score_file(path: Path, *, system: str = "", dataset: str = "") -> Board
         dataset: name of the dataset, in place of the file's.
 
     Raises:
-        DataError: not JSON (NaN is none), a key twice, no signature, no dataset named, or a score that is no number.
+        DataError: not JSON (NaN is none), a key twice, no signature, no dataset named, a score that is no number or
+            outside its range, or an interval without its score.
     """
     with wrap_read_errors(path):
         text = path.read_bytes()
@@ -137,6 +139,7 @@ def make_board_line(content: Mapping[str, Any], *, file: Path, system: str = "",
     try:
         scores, intervals, spread = _numbers(flatten_scores(content))
         _refuse_immense(content)
+        check_scores(scores, intervals, spread, signatures)
     except DataError as error:
         raise error.at(file=file) from None
     except (KeyError, TypeError, AttributeError, ValueError):

@@ -132,7 +132,8 @@ class _Instances:
             gold.note,
             leak_note,
         ]
-        notes += ["" if quotes is None else quotes.note, *self._notes(statistics), self.identity.note]
+        notes += ["" if quotes is None else quotes.note, *self._notes(statistics)]
+        notes += [*self.parts.plausibility.notes(), self.identity.note]
         answered = ", ".join({str(own["answered"]) for own in made_by.values() if "answered" in own})
         scores = Scores(
             names=self.source.names,

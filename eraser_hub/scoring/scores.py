@@ -308,6 +308,7 @@ def average_runs(runs: Sequence[Scores]) -> Scores:
             for line in run.signatures
         )
     )
+    further = [line for run in runs[1:] for line in run.notes if line not in first.notes]
     words = f"classes, distributions and documents show the first of {len(runs)} runs; scores are means, ± their spread"
     return replace(
         first,
@@ -317,6 +318,7 @@ def average_runs(runs: Sequence[Scores]) -> Scores:
         point_intervals={},
         signatures=[f"mean of {len(runs)} runs", *signatures],
         files=[path for run in runs for path in run.files],
+        notes=list(dict.fromkeys([*first.notes, *(f"another run: {line}" for line in further)])),
         cautions=[*first.cautions, words],
         runs=[run.statistics for run in runs],
     )

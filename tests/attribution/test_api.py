@@ -96,3 +96,17 @@ def test_bad_input_is_refused():
     with refused("option-value", "kd", "2"):
         explain_texts(model, ["a"], kd=2)
     assert explain_texts(model, []) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "argument", "mentions"),
+    [
+        ({"lime_samples": 7}, "lime_samples", ("`method` lime",)),
+        ({"method": "lime", "beam": 2}, "beam", ("`measure` aopc-bounds",)),
+        ({"method": "lime", "shapley_draws": 3}, "shapley_draws", ("`method` shapley",)),
+        ({"fidelity_rates": (0.5,)}, "fidelity_rates", ("`fidelity_trials`",)),
+    ],
+)
+def test_a_setting_that_nothing_reads_is_refused(settings, argument, mentions):
+    with refused("option-conflict", *mentions, argument=argument):
+        explain_texts(CountingModel(), ["a fine film"], **settings)

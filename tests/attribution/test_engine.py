@@ -303,6 +303,8 @@ def test_labels_in_another_order_are_matched_by_name():
         (("no", "yes"), (), "label-unknown", ("NEG, POS", "no, yes", "labels")),
         (("no", "yes"), ("NEG",), "option-value", ("labels", "2", "1")),
         (("NEG", "NEG"), (), "label-unknown", ("NEG, NEG",)),
+        (("NEG", "POS"), ("POS", "NEG"), "option-conflict", ("NEG, POS", "POS, NEG", "labels")),
+        (("negative", "positive"), ("POS", "NEG"), "option-conflict", ("negative, positive", "POS, NEG")),
         (lambda: ("NEG", "POS"), (), "model", ("CountingModel.label_names", "<lambda>")),
         ("NP", (), "model", ("CountingModel.label_names", "'NP'")),
     ],
@@ -320,6 +322,12 @@ def test_labels_stated_by_hand_and_generic_ones():
     adapter = PlainModel(model)
     align_labels(adapter, ("NEG", "POS"), ("POS", "NEG"))
     assert adapter.order.tolist() == [1, 0]
+    model.label_names = ("LABEL_0", "LABEL_1")
+    adapter = PlainModel(model)
+    align_labels(adapter, ("LABEL_0", "LABEL_1"), ("LABEL_1", "LABEL_0"))
+    assert adapter.order.tolist() == [1, 0]
+    model.label_names = ("neg", "pos")
+    align_labels(PlainModel(model), ("NEG", "POS"), ("NEG", "POS"))
     model.label_names = ("LABEL_0", "LABEL_1")
     adapter = PlainModel(model)
     align_labels(adapter, ("NEG", "POS"))

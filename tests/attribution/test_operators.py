@@ -144,10 +144,10 @@ def test_inputs_are_counted_before_the_run(job, tmp_path):
 @pytest.mark.parametrize(
     ("words", "rule", "mentions"),
     [
-        (["--erase", "infill"], "option-value", ["infill", "''"]),
-        (["--erase", "remove,remove"], "option-value", ["erase", "('remove', 'remove')"]),
+        (["--erase", "infill"], "", ["--infill", "''"]),
+        (["--erase", "remove,remove"], "", ["--erase", "each way once"]),
         (["--erase", "remove,melt"], "", ["--erase", "remove, mask, pad, infill", "'melt'"]),
-        (["--infill", "MODEL"], "option-value", ["infill", "`erase` infill", "'masked'"]),
+        (["--infill", "MODEL"], "", ["--infill", "--erase infill", "'masked'"]),
         (["--erase", "infill", "--infill", "LINEAR"], "model", ["LINEAR"]),
     ],
 )

@@ -61,8 +61,11 @@ def test_a_method(hub, linear, tmp_path):
     out = said(site, *words, "--method", "window", "--set", "width=2", "--out", tmp_path / "p.jsonl")
     assert "method:window|" in out and "|width:2|" in out and "exit 0" in out
     assert "exit 2" in said(site, *words, "--method", "window", "--set", "size=2", "--out", tmp_path / "q.jsonl")
-    low = said(site, *words, "--method", "window", "--set", "width=0", "--out", tmp_path / "q.jsonl")
-    assert "width" in low and "exit 1" in low
+    for wrong in ("width=0", "width=wide"):
+        low = said(site, *words, "--method", "window", "--set", wrong, "--out", tmp_path / "q.jsonl")
+        assert "width" in low and "exit 2" in low
+    unread = said(site, *words, "--method", "lime", "--set", "width=2", "--out", tmp_path / "q.jsonl")
+    assert "window" in unread and "exit 2" in unread
 
 
 def test_a_model(hub, tmp_path):

@@ -46,6 +46,7 @@ def random_case(seed: int, n: int = 6, documents: int = 2) -> tuple[list[dict[st
                 }
             )
         p = random.dirichlet(np.ones(2), 13)
+        p[0] = np.sort(p[0])[:: 1 if k % 2 else -1]  # the label is the more probable one
         scores = [dict(zip(LABELS, row, strict=True)) for row in p.tolist()]
         predictions.append(
             {

@@ -46,7 +46,7 @@ def instance(name: str, docid: str, size: int, label: str) -> dict[str, Any]:
             }
         ],
         "classification": label,
-        "classification_scores": scores(0.75),
+        "classification_scores": scores(0.75 if label == "POS" else 0.25),
         "comprehensiveness_classification_scores": scores(0.5),
         "sufficiency_classification_scores": scores(0.625),
         "tokens_to_flip": 2,
@@ -404,7 +404,7 @@ def test_no_hard_field_leaves_span_scores_out(tmp_path: Path, monkeypatch: pytes
     assert run(tmp_path, case.write(tmp_path), monkeypatch) == 0
     found = json.loads((tmp_path / "scores.json").read_text())
     assert "iou_scores" not in found and "token_soft_metrics" not in found
-    assert found["classification_scores"]["comprehensiveness"] == pytest.approx(0.0)
+    assert found["classification_scores"]["comprehensiveness"] == pytest.approx(0.25)
 
 
 def test_all_empty_lists_score_zero(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -429,7 +429,7 @@ def test_the_command_line(child, toy_hub, loopback):
     usage = child.call([*command, "--namespace", "not/valid"], loopback.url)
     assert usage.returncode == 2 and "--namespace" in usage.stderr and "'not/valid'" in usage.stderr
     missing = child.call([*command[:-2], "--namespace", "org", "--metric", "nothing"], loopback.url, HF_TOKEN=TOKEN)
-    assert missing.returncode == 1 and "metric 'nothing'" in missing.stderr and "Traceback" not in missing.stderr
+    assert missing.returncode == 2 and "metric 'nothing'" in missing.stderr and "Traceback" not in missing.stderr
     assert TOKEN not in missing.stderr + missing.stdout
     help_text = child.call([*command[:4], "--help"], loopback.url).stdout
     assert "eraser-hub publish --namespace org --dry-run" in help_text

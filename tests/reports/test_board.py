@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from eraser_hub.reports.board import collect_board_lines, read_published_lines, to_board_json, write_board
 from eraser_hub.reports.board_lines import BoardLine, average_draws, flatten_scores, read_score_file
 from eraser_hub.reports.catalogue import METRICS, format_number, metric
+from eraser_hub.reports.score_ranges import find_range
 
 from ..refusals import refused
 
@@ -120,6 +122,15 @@ def of_movies(rest: str) -> str:
         (of_movies(', "auprc": true'), "type", "auprc", "true"),
         (of_movies(', "iou_scores": [{}]'), "type", None, "keys"),
         ("[" * 100_000, "size-limit", None, "64 levels"),
+        (of_movies(', "auprc": 7.5'), "range", "auprc", "at most 1, found 7.5"),
+        (of_movies(', "sufficiency": -1.2'), "range", "sufficiency", "at least -1 and at most 1, found -1.2"),
+        (of_movies(', "comprehensiveness_kl": -0.1'), "range", "comprehensiveness_kl", "at least 0, found -0.1"),
+        (of_movies(', "iou_scores": [{"threshold": 0.1, "macro": {"p": 2}}]'), "range", "iou_macro_p@0.1", "found 2"),
+        (of_movies(', "auprc": 0.5, "auprc_ci": [0.6, 0.7]'), "range", "auprc_ci[0]", "at most 0.5, found 0.6"),
+        (of_movies(', "auprc": 0.5, "auprc_ci": [0.1, 0.2]'), "range", "auprc_ci[1]", "at least 0.5"),
+        (of_movies(', "auprc": null, "auprc_ci": [0.3, 0.2]'), "range", "auprc_ci[0]", "at most 0.2, found 0.3"),
+        (of_movies(', "auprc": 0.5, "auprc_ci": [-3, 0.7]'), "range", "auprc_ci[0]", "at least 0"),
+        (of_movies(', "auprc": 0.5, "auprc_spread": -1'), "range", "auprc_spread", "at least 0, found -1"),
         ("\ufeff{", "syntax", None, ""),
     ],
 )
@@ -129,6 +140,31 @@ def test_score_files_that_are_none(tmp_path, text, rule, field, found):
     with refused(rule, found, file=path) as caught:
         read_score_file(path)
     assert caught.first.field == field or (field is None and "1000" in found)
+
+
+def test_scores_at_the_ends_of_their_ranges(tmp_path):
+    content = {
+        "iou_macro_r": 2.0,
+        "iou_macro_f1": 1.25,
+        "sufficiency": -1.0,
+        "auprc": 1 + 1e-12,
+        "naopc_sufficiency": 7,
+    }
+    path = write(tmp_path / "s.json", config="movies", signature=SIGNATURE, **content)
+    assert read_score_file(path).scores == content
+    beside = {"auprc": 0.5, "auprc_ci": [0.51, 0.52]}  # a low level leaves the score of a skewed sample out
+    path = write(tmp_path / "s.json", config="movies", signature=f"{SIGNATURE}|level:0.1", **beside)
+    assert read_score_file(path).intervals == {"auprc": (0.51, 0.52)}
+
+
+def test_every_declared_score_of_the_catalogue_has_a_range():
+    """But for those without an end on either side, which the metrics declare so."""
+    endless = {key for key in METRICS if find_range(key) == (-math.inf, math.inf)}
+    assert endless == {
+        *(f"{side}_entropy" for side in ("comprehensiveness", "sufficiency")),
+        *(f"{side}_slope" for side in ("comprehensiveness", "sufficiency")),
+        *(f"naopc_{side}" for side in ("comprehensiveness", "sufficiency")),
+    }
 
 
 def test_no_such_file(tmp_path):

@@ -136,9 +136,9 @@ def test_several_runs_of_a_system_are_told_as_mean_and_spread(hub, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
-        (["--config", "nothing"], 1, "found 'nothing'"),
-        (["--config", "../eraser"], 1, "found '../eraser'"),
-        (["--config", "movies", "--split", "nothing"], 1, "eraser/movies: "),
+        (["--config", "nothing"], 2, "found 'nothing'"),
+        (["--config", "../eraser"], 2, "found '../eraser'"),
+        (["--config", "movies", "--split", "nothing"], 2, "eraser/movies: "),
         (["--config", "movies"], 0, "split: test "),
         (["--config", "movies", "--predictions", "none.jsonl"], 1, "none.jsonl: "),
         (["--config", "movies", "--confidence-level", "2"], 2, "between 0 and 1"),
@@ -238,7 +238,7 @@ def test_two_systems_of_one_name(hub, tmp_path):
     one, two = (f"a={PREDICTIONS / name}" for name in ("movies.val.jsonl", "movies.val.baseline.jsonl"))
     where = ("--dataset", hub / "eraser", "--config", "movies")
     done = run("report", *where, "--predictions", one, "--predictions", two, "--out", tmp_path)
-    assert done.returncode == 1 and "NAME=FILE" in done.stderr and "a, a" in done.stderr
+    assert done.returncode == 2 and "NAME=FILE" in done.stderr and "a, a" in done.stderr
 
 
 def test_highlight(hub, tmp_path):

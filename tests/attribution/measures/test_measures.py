@@ -99,7 +99,8 @@ def test_golden_shapley_and_tau_from_text_to_metric(case, method):
 @pytest.mark.parametrize("method", ["occlusion", "shapley", "kernel-shap", "lime"])
 def test_every_score_goes_to_files_and_back(method, units, tmp_path):
     texts = [TEXT, "dull\n\nand cold", "good", ""]
-    settings = {"method": method, "units": units, "lime_samples": 20, "shapley_draws": 2, **EVERYTHING}
+    own = {"lime": {"lime_samples": 20}, "shapley": {"shapley_draws": 2}}.get(method, {})
+    settings = {"method": method, "units": units, **own, **EVERYTHING}
     predictions = explain_texts(CountingModel(), texts, **settings)
     assert predictions == explain_texts(CountingModel(), texts, chunk=1, batch_size=1, **settings)
     metric = EraserFaithfulness()

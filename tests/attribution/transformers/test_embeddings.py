@@ -53,6 +53,11 @@ def test_scores_sum_to_the_difference_from_nothing(bag):
     assert bag.notes.maxima["largest convergence delta"] < CLOSE
 
 
+def test_names_against_those_of_the_networks_config_are_refused(bag):
+    with refused("option-conflict", "NEG, POS", "POS, NEG", argument="labels"):
+        align_labels(bag, ("NEG", "POS"), ("POS", "NEG"))
+
+
 def test_of_two_texts_each_is_explained_by_itself(bag):
     documents = [instance(TEXT, "a"), instance("dull", "b")]
     both = list(explain_instances(bag, documents, ExplainSettings(method="deeplift")))

@@ -1,0 +1,84 @@
+"""Checks of scores that come from outside: each in the range that its metric declares, and within its interval."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from eraser_hub.metrics import annotators, erasure, fidelity, quotes, rank_consistency, rationale_sets
+from eraser_hub.metrics.agreement_scores import describe_scores
+from eraser_hub.metrics.statistics_builder import ScoreInfo
+from eraser_hub.records.errors import DataError
+from eraser_hub.scoring.evaluators import EVALUATED
+from eraser_hub.scoring.mask_leaks import CHANCE, SHAPE
+
+# a score is a sum of many rounded numbers
+SLACK = 1e-9
+# with lower levels than this the interval of a skewed score may lie beside it
+LEAST_LEVEL = 0.5
+_LEVEL = re.compile(r"\|level:(\d*\.?\d+(?:e-\d+)?)")
+_DECLARED: Sequence[ScoreInfo] = (
+    *(describe_scores(), erasure.SCORE_INFO),
+    *(part.SCORES for part in (fidelity, rank_consistency, rationale_sets, annotators, quotes)),
+    dict.fromkeys((EVALUATED, SHAPE, CHANCE), (None, 0.0, 1.0)),
+)
+
+
+def find_range(key: str) -> tuple[float, float]:
+    """Return the lowest and the highest value of a score; infinite where there is no end or no declaration.
+
+    A score of several metrics has the widest of their ranges.
+
+    >>> find_range("auprc"), find_range("iou_macro_r@0.1"), find_range("sufficiency")
+    ((0.0, 1.0), (0.0, inf), (-1.0, 1.0))
+    """
+    name = key.partition("@")[0]
+    known = [info[each] for each in (name, name.removesuffix("_random")) for info in _DECLARED if each in info]
+    lows = [-math.inf if low is None else low for _, low, _ in known]
+    highs = [math.inf if high is None else high for _, _, high in known]
+    return min(lows, default=-math.inf), max(highs, default=math.inf)
+
+
+def check_scores(
+    scores: Mapping[str, float | None],
+    intervals: Mapping[str, tuple[float, float]],
+    spread: Mapping[str, float],
+    signatures: Sequence[str],
+) -> None:
+    """Refuse a score or an end of an interval outside its range, and an interval without its score.
+
+    Args:
+        scores: key -> score.
+        intervals: key -> (low, high).
+        spread: key -> standard deviation over runs.
+        signatures: they state the level of the intervals.
+
+    Raises:
+        DataError: the first such score; names the key, what was expected and what was found.
+    """
+    levels = [float(level) for line in signatures for level in _LEVEL.findall(line)]
+    holds = min(levels, default=1.0) >= LEAST_LEVEL
+    for key, value, low, high in _list_bounds(scores, intervals, spread, holds):
+        if not low - SLACK <= value <= high + SLACK:
+            ends = [f"at least {low:g}"] * math.isfinite(low) + [f"at most {high:g}"] * math.isfinite(high)
+            raise DataError(f"expected {' and '.join(ends)}, found {value:g}", rule="range", field=key)
+
+
+def _list_bounds(
+    scores: Mapping[str, float | None],
+    intervals: Mapping[str, tuple[float, float]],
+    spread: Mapping[str, float],
+    holds: bool,
+) -> Iterator[tuple[str, float, float, float]]:
+    """Yield (field, value, least, greatest value)."""
+    for key, value in scores.items():
+        if value is not None:
+            yield key, value, *find_range(key)
+    for key, (low, high) in intervals.items():
+        least, greatest = find_range(key)
+        score = scores[key] if holds else None
+        yield f"{key}_ci[0]", low, least, high if score is None else min(high, score)
+        yield f"{key}_ci[1]", high, low if score is None else max(low, score), greatest
+    for key, value in spread.items():
+        yield f"{key}_spread", value, 0.0, math.inf
