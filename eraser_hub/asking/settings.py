@@ -130,7 +130,7 @@ class AskArguments(AskSettings):
     Requests:
         concurrency: Concurrent requests.
         attempts: Attempts before a request counts as failed.
-        timeout: Seconds that an answer may take.
+        timeout: Seconds that an answer may take, repeated attempts and waits included.
         cache: Folder of paid answers; default: $XDG_CACHE_HOME/eraser-hub/ask.
         limit: Number of first instances to ask about.
         budget: Most tokens to pay for.
