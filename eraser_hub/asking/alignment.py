@@ -233,16 +233,9 @@ def _find_matches(quote: str, documents: Sequence[Document], threshold: float) -
 def _list_variants(key: str) -> list[str]:
     """Return the key with and without the marks that may surround a quote; the longest first."""
     size = len(key)
-    starts = {
-        *range(min(size - len(key.lstrip("'")), MOST_MARKS) + 1),
-        3 * key.startswith("..."),
-        size - len(key.lstrip(_WRAPPING)),
-    }
-    ends = {
-        *range(min(size - len(key.rstrip("'")), MOST_MARKS) + 1),
-        3 * key.endswith("..."),
-        size - len(key.rstrip(_WRAPPING)),
-    }
+    before, behind = (min(size - len(bare), MOST_MARKS) for bare in (key.lstrip("'"), key.rstrip("'")))
+    starts = {*range(before + 1), 3 * key.startswith("..."), size - len(key.lstrip(_WRAPPING))}
+    ends = {*range(behind + 1), 3 * key.endswith("..."), size - len(key.rstrip(_WRAPPING))}
     readings = {key[start : len(key) - end] for start in starts for end in ends}
     return sorted(filter(None, readings), key=len, reverse=True)
 

@@ -17,6 +17,7 @@ from .errors import DataError
 from .rules import Rule
 
 BATCH_BYTES = 1 << 20
+MOST_BYTES = 256 << 20  # of a file that is read at once; the largest score files have a tenth of it
 
 
 @dataclass
@@ -108,6 +109,19 @@ def wrap_read_errors(path: str | PathLike[str]) -> Iterator[None]:
         yield
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror or error}", rule=get_os_rule(error), file=path) from None
+
+
+def read_limited(path: str | PathLike[str], most_bytes: int = MOST_BYTES) -> bytes:
+    """Return the bytes of a file that has at most so many.
+
+    Raises:
+        DataError: it has more, or cannot be read.
+    """
+    with wrap_read_errors(path), open(path, "rb") as file:
+        data = file.read(min(os.fstat(file.fileno()).st_size, most_bytes) + 1)
+    if len(data) > most_bytes:
+        raise DataError(f"expected at most {most_bytes:,} bytes, found more", rule="size-limit", file=path)
+    return data
 
 
 def read_utf8_lines(path: str | PathLike[str]) -> Iterator[str]:

@@ -24,6 +24,8 @@ from eraser_hub.attribution.open import Opening
 from eraser_hub.attribution.transformers.words import CutWords, load_tokenizer, make_open_error, silence
 from eraser_hub.records.atomic import replace_file
 from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.json_lines import parse_strict_value, read_json_object
+from eraser_hub.records.lines import read_limited
 from eraser_hub.systems.hyper import Hyper, NetworkHyper
 from eraser_hub.systems.system import SYSTEMS
 from eraser_hub.systems.train_config import Say, TrainConfig
@@ -104,7 +106,7 @@ def open_network(opening: Opening) -> NetworkModel:
         DataError: a file that is missing or damaged, or was written by another version.
     """
     folder, window, uses_query = Path(opening.model), opening.window, opening.uses_query
-    config = _read_config(folder)
+    config = read_json_object(folder / CONFIG)
     try:
         name = config["system"]
         system: Any = SYSTEMS[name]
@@ -124,14 +126,6 @@ def open_network(opening: Opening) -> NetworkModel:
     return kind(network, labels, uses_query=uses_query, description=f"{name} {folder.name}", **options)
 
 
-def _read_config(folder: Path) -> dict[str, Any]:
-    try:
-        config: dict[str, Any] = json.loads((folder / CONFIG).read_text("utf-8"))
-        return config
-    except (OSError, ValueError) as error:
-        raise DataError(f"expected a network's config.json: {error}", rule="model", file=folder / CONFIG) from error
-
-
 def _make_hyper(like: Hyper, values: dict[str, Any]) -> NetworkHyper:
     names = [field.name for field in fields(like)]
     strange = [name for name in values if name not in names]
@@ -144,7 +138,8 @@ def _make_hyper(like: Hyper, values: dict[str, Any]) -> NetworkHyper:
 def _make_empty_embedders(folder: Path, hyper: NetworkHyper, width: int, trust_remote_code: bool) -> NewEmbedder:
     """Return a factory of embedders whose weights are yet to be read."""
     if not (folder / ENCODER).is_dir():
-        words = json.loads((folder / VOCABULARY).read_text("utf-8"))
+        path = folder / VOCABULARY
+        words = parse_strict_value(read_limited(path), file=path, number=1)
         vocabulary = Vocabulary(words, hyper.lowercase)
         return lambda layers: WordEmbedder(vocabulary, width)
     import transformers
