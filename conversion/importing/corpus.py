@@ -33,6 +33,7 @@ from eraser_hub.metrics.token_rows import find_mask_runs
 from eraser_hub.metrics.tokens import mask
 from eraser_hub.records.atomic import rebuild_folder
 from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.options import Option
 from eraser_hub.records.splits import dataset_split, release_split
 
 from .evidence_marks import MASK, SENTENCES, STAR, TOKENS, Annotators, MarkReader, RowTally
@@ -164,6 +165,7 @@ def import_corpus(
     except DataError as error:
         raise DataError(error.message, rule="option-value", argument="name") from None
     _check_splits(sources)
+    Option(kind=Path).check("out", out)
     target = Path(out) / name
     _refuse_to_replace(target, force)
     opened = {

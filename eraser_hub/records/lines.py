@@ -103,6 +103,8 @@ def wrap_read_errors(path: str | PathLike[str]) -> Iterator[None]:
         DataError: no file stands there, or an OSError of the block.
     """
     try:
+        if "\0" in str(path):
+            raise DataError("expected a file's name, found one with a NUL character", rule="file-name", file=path)
         found = os.stat(path)
         if not stat.S_ISREG(found.st_mode):
             raise DataError(f"expected a file, found {_kind_of(found)}", rule="file-kind", file=path)

@@ -75,6 +75,8 @@ class CorpusDocuments(DocumentLengths):
 
     def find(self, annotation: np.ndarray, doc: np.ndarray) -> np.ndarray:
         """Return the row of each document; -1 where there is none."""
+        if not len(self.tokens):  # docs.jsonl is empty
+            return np.full(len(doc), -1)
         return np.where((doc >= 0) & (self.tokens[doc] >= 0), doc, -1)
 
     def _read_files(self, docids: Sequence[str]) -> None:
