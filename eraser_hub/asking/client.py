@@ -92,7 +92,7 @@ class Client:
         timeout: Seconds that an answer may take, repeated attempts and waits included.
 
     Attributes:
-        foreign: What the server answered first that is no chat completion; "" for nothing.
+        foreign: The first answer of the server that is no chat completion; "" for none.
 
     Raises:
         DataError: The endpoint is not a web address.

@@ -292,8 +292,8 @@ def _csv(table: Table) -> str:
     writer = csv.writer(out, lineterminator="\n")
     rows: list[list[Any]] = [["table", *table.left, *(heading for heading, _, _ in columns)]]
     for left, figures in table.rows:
-        cells = (getattr(figures.get(name, none), attribute) for _, name, attribute in columns)
-        rows.append([table.name, *left, *cells])
+        values = (getattr(figures.get(name, none), attribute) for _, name, attribute in columns)
+        rows.append([table.name, *left, *values])
     writer.writerows([[f"'{cell}" if _is_formula(cell) else cell for cell in row] for row in rows])
     return out.getvalue().rstrip("\n")
 
