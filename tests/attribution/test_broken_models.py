@@ -49,6 +49,29 @@ def test_an_immense_file_of_facts(tmp_path, monkeypatch):
         open_model(tmp_path)
 
 
+SHAPE = {"labels": 2, "apart": False}
+
+
+@pytest.mark.parametrize(
+    ("rule", "changed"),
+    [
+        ("model", {"label_names": 7}),
+        ("model", {"label_names": ["NEG", None]}),
+        ("model", {"shape": {**SHAPE, "apart": 10**30}}),
+        ("model", {"width": "wide"}),
+        ("key-unknown", {"hyper": {"hight": 1}}),
+        ("size-limit", {}),
+    ],
+)
+def test_a_network_with_an_odd_configuration(tmp_path, rule, changed):
+    config = {"system": "lstm", "label_names": ["NEG", "POS"], "hyper": {}, "shape": SHAPE, "width": 4, **changed}
+    (tmp_path / "model.json").write_text('{"network": "lstm"}')
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    (tmp_path / "vocabulary.json").write_text('["good"]' if changed else "[" * 70 + "]" * 70)
+    with refused(rule, tmp_path):
+        open_model(tmp_path)
+
+
 def test_a_skops_bomb_is_not_unpacked(tmp_path):
     path = tmp_path / "bomb.skops"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("schema.json", "w") as schema:

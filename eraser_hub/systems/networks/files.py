@@ -16,6 +16,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 
+from msgspec import MsgspecError, convert
 from safetensors import SafetensorError
 from safetensors.torch import load_model, save_model
 
@@ -111,13 +112,13 @@ def open_network(opening: Opening) -> NetworkModel:
         name = config["system"]
         system: Any = SYSTEMS[name]
         hyper = _make_hyper(system.hyper, {**config["hyper"], **({} if window is None else {"window": window})})
-        shape, labels = Shape(**config["shape"]), config["label_names"]
+        shape, labels = convert(config["shape"], Shape), convert(config["label_names"], list[str])
         new_embedder = _make_empty_embedders(folder, hyper, config["width"], opening.trust_remote_code)
         network = build_network(name, hyper, shape, new_embedder)
         load_model(network, str(folder / WEIGHTS))
     except DataError as error:
         raise error if error.file else error.at(file=folder / CONFIG) from error
-    except (KeyError, TypeError, ValueError, OSError, RuntimeError, SafetensorError) as error:
+    except (KeyError, TypeError, ValueError, OSError, RuntimeError, MsgspecError, SafetensorError) as error:
         words = f"cannot be opened as a network of `train`: {show(str(error))}"
         raise DataError(words, rule="model", file=folder) from error
     uses_query = config.get("uses_query", False) if uses_query is None else uses_query
