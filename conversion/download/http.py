@@ -27,6 +27,7 @@ from eraser_hub.version import __version__
 BLOCK = 1 << 16
 MAX_TRIES = 100  # also limits tries with a server that cuts after every few bytes
 MAX_BYTES = 4 << 30  # the archives of the release are much smaller
+LEAST_BYTES = 1 << 16  # that a server sends within the timeout; a slower one keeps a run for days
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Retries:
         attempts: consecutive tries without new bytes before giving up.
         wait: seconds before the second try; doubled each time, up to ``most_wait``.
         most_wait: longest wait in seconds, also for a server's ``Retry-After``.
-        timeout: seconds without a byte after which a connection counts as broken.
+        timeout: seconds with fewer than `LEAST_BYTES` bytes after which a connection counts as broken.
     """
 
     attempts: int = 4
@@ -64,6 +65,10 @@ class _FileChangedError(_RetryableError):
     """A failure: the file on the server is not the one whose first bytes are stored."""
 
     wait = 0.0
+
+
+class _SlowError(_RetryableError):
+    """A failure: bytes come too slowly to count as progress."""
 
 
 CHANGED = "the file on the server has changed, the download starts anew"
@@ -155,7 +160,7 @@ def download(
             if isinstance(failure, _FileChangedError):
                 part.unlink(missing_ok=True)
             now = transfer.size
-            failures = 1 if now > before else failures + 1
+            failures = 1 if now > before and not isinstance(failure, _SlowError) else failures + 1
             if failures >= retries.attempts or tries >= MAX_TRIES:
                 kept = f"; the {now} bytes that came are kept, the next run goes on after them" if now else ""
                 kind = Unreachable if isinstance(failure, _Unanswered) else DataError
@@ -208,7 +213,7 @@ class _Transfer:
             request.add_unredirected_header("Authorization", self.authorization)
         try:
             with urllib.request.build_opener(_NoDowngrade()).open(request, timeout=timeout) as response:
-                self._receive(response)
+                self._receive(response, timeout)
         except urllib.error.HTTPError as error:
             error.close()
             if error.code != 416 or not self.offset or self.known.get("length") != self.offset:
@@ -235,7 +240,7 @@ class _Transfer:
     def _facts_path(self) -> Path:
         return self.part.with_name(self.part.name + ".json")
 
-    def _receive(self, response: Any) -> None:
+    def _receive(self, response: Any, timeout: float) -> None:
         facts = self._read_headers(response.status, response.headers)
         total = facts["length"]
         if total is not None and self.expected not in (None, total):
@@ -244,7 +249,7 @@ class _Transfer:
             message = f"{self.url}: the server announces {total} bytes, which no archive of the release has"
             raise DataError(message, rule="size-limit")
         self._facts_path.write_text(json.dumps({"url": self.url, **facts}), encoding="utf-8")
-        _write(response, self, self.expected if total is None else total)
+        _write(response, self, self.expected if total is None else total, timeout)
 
     def _read_headers(self, status: int, headers: Message) -> dict[str, Any]:
         """Return the server's facts of the file, and set ``offset`` to the position of the answer's bytes."""
@@ -300,20 +305,27 @@ class _Transfer:
         return DataError(f"{self.url}: the server sends to an address that is none ({error})", rule="network")
 
 
-def _write(response: Any, transfer: _Transfer, total: int | None) -> None:
-    done = transfer.offset
+def _write(response: Any, transfer: _Transfer, total: int | None, timeout: float) -> None:
+    done = since = transfer.offset
+    deadline = time.monotonic() + timeout
+    scale: dict[str, Any] = {"unit": "B", "unit_scale": True, "unit_divisor": 1024}
     with (
         transfer.part.open("r+b" if done else "wb") as out,
-        tqdm.wrapattr(response, "read", total, initial=done, desc=transfer.name, disable=transfer.quiet) as body,
+        tqdm(total=total, initial=done, desc=transfer.name, disable=transfer.quiet, **scale) as bar,
     ):
         out.seek(done)
         out.truncate()
-        while block := body.read(BLOCK):
+        while block := response.read1(BLOCK):
             done += len(block)
             if done > (MAX_BYTES if total is None else min(total, MAX_BYTES)):
                 message = f"{response.url}: the server sends more than the {total or MAX_BYTES} bytes expected"
                 raise DataError(message, rule="size-limit")
             out.write(block)
+            bar.update(len(block))
+            if time.monotonic() > deadline:
+                if done < since + LEAST_BYTES:
+                    raise _SlowError(f"the server sent {done - since} bytes in {timeout:g} s")
+                since, deadline = done, time.monotonic() + timeout
     if total is not None and done < total:
         raise _RetryableError(f"the download was cut after {done} of {total} bytes")
 

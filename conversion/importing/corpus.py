@@ -11,7 +11,8 @@ The spans of one annotator are one group of evidences; several annotators are al
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -33,9 +34,10 @@ from eraser_hub.metrics.token_rows import find_mask_runs
 from eraser_hub.metrics.tokens import mask
 from eraser_hub.records.atomic import rebuild_folder
 from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.options import Option
 from eraser_hub.records.splits import dataset_split, release_split
 
-from .evidence_marks import MASK, SENTENCES, STAR, TOKENS, Annotators, MarkReader, RowTally
+from .evidence_marks import MASK, SENTENCES, TOKENS, Annotators, MarkReader, RowTally, remove_marks
 from .reader import SourceRow
 from .sources import Source, wrap_dataset
 from .texts import (
@@ -49,6 +51,7 @@ from .texts import (
     get_tokenizer,
     parse_labels,
     parse_literal,
+    parse_strings,
     parse_text,
     parse_tokens,
     parse_word,
@@ -61,10 +64,14 @@ if TYPE_CHECKING:
 GROUPS, MAJORITY = "groups", "majority"
 QUERY_SEPARATOR = " [sep] "  # between the parts of a query, as in CoS-E
 BATCH_ROWS = 10_000
+MISSING = {"", "na", "n/a", "#n/a", "<na>", "nan", "nil", "none", "null", "-", "?"}  # of labels, case and blanks aside
 
 NOTES = {
     "no tokens": "rows left out, for they have no token",
     "ties": "rows left out, for their labels tie",
+    "lists": "cells of text read as lists",
+    "asterisks": "texts with asterisks within a word or apart from words, which are kept and mark nothing",
+    "blank sentences": "texts with blank lines or sentences, which sentence numbers do not count",
     "labels differ": "rows whose annotators give several labels, of which the majority's is taken",
     "no marks": "rows that nobody marked, kept without evidence",
     "silent": "annotators who marked nothing where others did, and get no evidence group",
@@ -164,6 +171,7 @@ def import_corpus(
     except DataError as error:
         raise DataError(error.message, rule="option-value", argument="name") from None
     _check_splits(sources)
+    Option(kind=Path).check("out", out)
     target = Path(out) / name
     _refuse_to_replace(target, force)
     opened = {
@@ -220,7 +228,7 @@ class _Importer:
     def __init__(self, columns: Columns, cut: TokenCutter, annotators: str) -> None:
         self.columns, self.cut, self.annotators = columns, cut, annotators
         self.tally = RowTally()
-        self.labels: set[str] = set()
+        self.labels: Counter[str] = Counter()
         self._marks = MarkReader(columns.kind, columns.offsets, self.tally)
         self._docids: set[str] = set()
         self._texts: dict[bytes, str] = {}
@@ -273,26 +281,40 @@ class _Importer:
         """Return the row as an annotation; None if it is skipped."""
         columns, cells = self.columns, row.cells
         texts = [self._parse(cells, column, marks) for column, marks in zip(columns.texts, columns.marks, strict=True)]
-        labels = parse_labels(get_cell(cells, columns.label), classes.get(columns.label), columns.label)
+        cell = self._get_cell(cells, columns.label, parse_literal)
+        labels = parse_labels(cell, classes.get(columns.label), columns.label)
         label = find_majority_label(labels)
         if label is None or not all(map(len, texts)):
             self.tally.note("ties" if label is None else "no tokens")
             return None
         self.tally.note("labels differ", int(len(set(labels)) > 1))
-        self.labels.add(label)
+        self.labels[label] += 1
         name = f"{split}_{row.number}" if row.key is None else parse_word(row.key, "key")
         if columns.id is not None:
             name = parse_word(get_cell(cells, columns.id), columns.id)
-        query = "" if columns.query is None else _parse_query(get_cell(cells, columns.query), columns.query)
+        query = "" if columns.query is None else _parse_query(self._get_cell(cells, columns.query), columns.query)
         return AnnotatedRow(name, label, query, texts, self._read_marks(cells, texts))
 
     def _parse(self, cells: Row, column: str, marks: str) -> Text:
-        value = get_cell(cells, column)
         if self.columns.tokenized:
-            return parse_tokens(value, column)
-        if self.columns.kind == MASK and marks == column and isinstance(value, str):
-            value = value.replace(STAR, "")  # the column has the text with marks only
-        return parse_text(value, self.cut, column)
+            value = get_cell(cells, column)
+            text = parse_tokens(value, column)
+            blank = isinstance(value, list) and [] in value
+        else:
+            value = self._get_cell(cells, column)
+            if self.columns.kind == MASK and marks == column and isinstance(value, str):
+                value, stars = remove_marks(value)  # the column has the text with marks only
+                self.tally.note("asterisks", int(stars > 0))
+            text = parse_text(value, self.cut, column)
+            blank = text.source.rstrip().count("\n") + 1 > len(text.lines)
+        self.tally.note("blank sentences", int(blank and self.columns.offsets == SENTENCES))
+        return text
+
+    def _get_cell(self, cells: Row, column: str, parse: Callable[[Any], Any] = parse_strings) -> Any:
+        """Return a cell, and note a text that ``parse`` reads as a list."""
+        value = get_cell(cells, column)
+        self.tally.note("lists", int(isinstance(value, str) and isinstance(parse(value), list)))
+        return value
 
     def _read_marks(self, cells: Row, texts: Sequence[Text]) -> list[list[list[Span]]]:
         """Return the spans of each annotator in each text."""
@@ -395,11 +417,24 @@ class _Importer:
                 examples = ", ".join(self.tally.examples[check])
                 more = ", .." if count > len(self.tally.examples[check]) else ""
                 lines.append(f"{words}: {count:,} ({examples}{more})")
-        return lines
+        return [*lines, *_describe_odd_labels(self.labels)]
+
+
+def _describe_odd_labels(labels: Mapping[str, int]) -> Iterator[str]:
+    """Yield a note about labels that are alike but for case or outer blanks, and about names of missing values."""
+    alike: dict[str, list[str]] = {}
+    for label, count in labels.items():
+        alike.setdefault(label.strip().casefold(), []).append(f"{show(label)} {count:,}")
+    for names in alike.values():
+        if len(names) > 1:
+            yield f"labels that differ in case or outer blanks alone, kept apart: {', '.join(sorted(names))}"
+    missing = [name for key in sorted(MISSING & alike.keys()) for name in alike[key]]
+    if missing:
+        yield f"labels that are names of a missing value, kept as labels: {', '.join(missing)}"
 
 
 def _parse_query(value: Any, column: str) -> str:
-    parts = parse_literal(value) if isinstance(value, str) else value
+    parts = parse_strings(value)
     if isinstance(parts, list):
         return QUERY_SEPARATOR.join(parse_word(part, f"{column}[{at}]") for at, part in enumerate(parts))
     return parse_word(value, column)

@@ -20,6 +20,9 @@ MASK, SPANS, QUOTES = "mask", "spans", "quotes"
 TOKENS, CHARACTERS, SENTENCES = "tokens", "characters", "sentences"
 OFFSETS = (TOKENS, CHARACTERS, SENTENCES)
 STAR = "*"
+_LETTER = r"[^\W_\u2e80-\U0010ffff]"  # of a script that parts words by blanks
+# asterisks that no mark begins or ends with: within a word (f**k), or apart from words (5 * 3)
+_KEPT_STARS = re.compile(rf"(?<={_LETTER})\*+(?={_LETTER})|(?<!\S)\*+(?!\S)")
 _PAIR = re.compile(r"\s*(\d+)\s*[-:,]\s*(\d+)\s*")
 _NAMES = (("start", "end"), ("start_token", "end_token"), ("start_offset", "end_offset"), ("begin", "end"))
 
@@ -100,12 +103,22 @@ class MarkReader(NamedTuple):
         return isinstance(each, list) and (self.offsets == SENTENCES or not _is_pair(each))
 
     def _read_spans(self, value: Any, text: Text, column: str) -> list[Span]:
-        spans = [self._to_token_span(span, text, field) for span, field in self._parse_spans(value, column)]
+        spans = []
+        for span, words, field in self._parse_spans(value, column):
+            spans.append(self._to_token_span(span, text, field))
+            self._check_words(span, spans[-1], words, text, field)
         self.tally.note("empty spans", sum(start == end for start, end in spans))
         return sorted({span for span in spans if span[0] < span[1]})
 
-    def _parse_spans(self, value: Any, column: str) -> Iterator[tuple[Span, str]]:
-        """Yield (span in the source's unit, its field for errors) of each span of a cell."""
+    def _check_words(self, span: Span, tokens: Span, words: Any, text: Text, field: str) -> None:
+        """Refuse a span whose own text, if it has one, is not what stands at its offsets; blanks do not count."""
+        characters = text.source[slice(*span)] if self.offsets == CHARACTERS else "".join(text.tokens[slice(*tokens)])
+        if isinstance(words, str) and "".join(words.split()) != "".join(characters.split()):
+            message = f"expected the span's own text {show(words)} at {list(span)}, found {show(characters)}"
+            raise DataError(message, rule="span-text", field=field)
+
+    def _parse_spans(self, value: Any, column: str) -> Iterator[tuple[Span, Any, str]]:
+        """Yield (span in the source's unit, its own text or None, its field for errors) of each span of a cell."""
         if isinstance(value, str):
             value = _parse_span_text(value, column)
         if isinstance(value, dict):
@@ -116,13 +129,14 @@ class MarkReader(NamedTuple):
             field = f"{column}[{at}]"
             if self.offsets == SENTENCES and _is_integer(each):
                 each = [each, each + 1]
+            words = each.get("text") if isinstance(each, dict) else None
             if isinstance(each, dict):
                 names = next((names for names in _NAMES if each.keys() >= set(names)), ("start", "end"))
                 each = [each.get(name) for name in names]
             if not _is_pair(each):
                 expected = "a sentence's number" if self.offsets == SENTENCES else "a span [start, end]"
                 raise DataError(f"expected {expected}, found {show(each)}", rule="type", field=field)
-            yield (each[0], each[1]), field
+            yield (each[0], each[1]), words, field
 
     def _to_token_span(self, span: Span, text: Text, field: str) -> Span:
         """Convert a span in the source's unit to tokens."""
@@ -157,6 +171,17 @@ class MarkReader(NamedTuple):
         return sorted(spans)
 
 
+def remove_marks(marked: str) -> tuple[str, int]:
+    """Return a text without the asterisks that mark words in it, and the number of asterisks that belong to it.
+
+    >>> remove_marks("a *fine* f**king film")
+    ('a fine f**king film', 2)
+    """
+    parts, kept = _KEPT_STARS.split(marked), _KEPT_STARS.findall(marked)
+    texts = (part.replace(STAR, "") + stars for part, stars in zip(parts, [*kept, ""], strict=True))
+    return "".join(texts), sum(map(len, kept))
+
+
 def _is_integer(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
@@ -183,9 +208,12 @@ def _parse_span_lists(value: dict[str, Any], column: str) -> list[Any]:
         if value.keys() >= set(names):
             starts, ends = (value[name] for name in names)
             if not isinstance(starts, list) or not isinstance(ends, list):
-                return [[starts, ends]]
+                return [value]
+            texts = value.get("text")
+            texts = texts if isinstance(texts, list) and len(texts) == len(starts) else [None] * len(starts)
             if len(starts) == len(ends):
-                return [list(pair) for pair in zip(starts, ends, strict=True)]
+                triples = zip(starts, ends, texts, strict=True)
+                return [{"start": start, "end": end, "text": words} for start, end, words in triples]
     raise DataError(f"expected a list of spans [start, end], found {show(value)}", rule="type", field=column)
 
 

@@ -12,7 +12,7 @@ import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -148,7 +148,7 @@ def parse_text(value: Any, cut: TokenCutter, column: str) -> Text:
     Raises:
         DataError: the cell has another form, or a token contains a blank.
     """
-    sentences = parse_literal(value) if isinstance(value, str) else value
+    sentences = parse_strings(value)
     if not isinstance(sentences, list) or not all(isinstance(sentence, str) for sentence in sentences):
         sentences = [value]
     if not all(isinstance(sentence, str) for sentence in sentences) or has_half_character(sentences):
@@ -243,6 +243,12 @@ def parse_literal(text: str) -> Any:
         return text
 
 
+def parse_strings(value: Any) -> Any:
+    """Return the list of strings in a cell of text; other cells as they are: ``[2019]`` is a text."""
+    parsed = parse_literal(value) if isinstance(value, str) else value
+    return parsed if isinstance(parsed, list) and all(isinstance(each, str) for each in parsed) else value
+
+
 def parse_word(value: Any, column: str) -> str:
     """Return a cell with one string or integer as a string.
 
@@ -299,7 +305,7 @@ def find_majority_label(labels: Sequence[str]) -> str | None:
     return None if len(counts) == 2 and counts[0][1] == counts[1][1] else counts[0][0]
 
 
-def sort_labels(labels: set[str]) -> list[str]:
+def sort_labels(labels: Iterable[str]) -> list[str]:
     """Sort labels: by number if all are integers, else as text."""
     try:
         return sorted(labels, key=lambda label: (int(label), label))

@@ -26,6 +26,7 @@ from .settings import THRESHOLD
 STATUSES = ("exact", "normalised", "fuzzy", "ambiguous", "not_found", "empty")
 # characters that a key needs before similarity says anything: any text of some pages holds most short words, nearly
 LEAST_FUZZY = 10
+MOST_MARKS = 8  # of quotation that may stand around a quote
 
 _APOSTROPHES = "'\"`´‘’‚‛“”„‟«»‹›′″‵‶「」『』\u0012\u0091\u0092\u0093\u0094"
 _DASHES = "-‐‑‒–—―−﹘﹣－\u0096\u0097"
@@ -232,8 +233,9 @@ def _find_matches(quote: str, documents: Sequence[Document], threshold: float) -
 def _list_variants(key: str) -> list[str]:
     """Return the key with and without the marks that may surround a quote; the longest first."""
     size = len(key)
-    starts = {*range(size - len(key.lstrip("'")) + 1), 3 * key.startswith("..."), size - len(key.lstrip(_WRAPPING))}
-    ends = {*range(size - len(key.rstrip("'")) + 1), 3 * key.endswith("..."), size - len(key.rstrip(_WRAPPING))}
+    before, behind = (min(size - len(bare), MOST_MARKS) for bare in (key.lstrip("'"), key.rstrip("'")))
+    starts = {*range(before + 1), 3 * key.startswith("..."), size - len(key.lstrip(_WRAPPING))}
+    ends = {*range(behind + 1), 3 * key.endswith("..."), size - len(key.rstrip(_WRAPPING))}
     readings = {key[start : len(key) - end] for start in starts for end in ends}
     return sorted(filter(None, readings), key=len, reverse=True)
 

@@ -11,6 +11,7 @@ from itertools import accumulate
 from typing import Any, TypeAlias
 
 from eraser_hub.records.errors import show
+from eraser_hub.records.json_lines import has_half_character
 
 ANSWERED, REFUSAL, CUT, BROKEN = "answered", "refusal", "cut", "broken"
 OUTCOMES = (ANSWERED, REFUSAL, CUT, BROKEN)
@@ -20,7 +21,9 @@ Place: TypeAlias = tuple[int, int, int]  # of a span: the text's number from 1, 
 # more characters than any label and quotes take; what is longer is not looked through
 LONGEST = 1 << 20
 MOST_QUOTES = 1000
+MOST_ATTEMPTS = 64  # at parsing an object that turns out to be none: each may read the whole text
 _LABEL = re.compile(r'"label"\s*:\s*"?')
+_OBJECT = re.compile(r'\{\s*"')
 _DECODER = json.JSONDecoder()
 _THOUGHTS = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
 _REFUSAL = re.compile(
@@ -105,22 +108,23 @@ def read_answer(choice: object, labels: Sequence[str], form: str = QUOTED) -> An
 
 def _find_object(content: str) -> dict[str, Any] | None:
     """Return the last object with a label in a text, whatever surrounds it; None without one."""
-    content, at = _THOUGHTS.sub("", content), 0
-    objects: list[dict[str, Any]] = []
-    while (at := content.find("{", at)) >= 0 and len(objects) < MOST_QUOTES:
+    content, at, attempts = _THOUGHTS.sub("", content), 0, 0
+    last = None
+    while attempts < MOST_ATTEMPTS and (found := _OBJECT.search(content, at)):
         try:
-            value, at = _DECODER.raw_decode(content, at)
+            value, at = _DECODER.raw_decode(content, found.start())
         except (ValueError, RecursionError):
-            at += 1
+            at, attempts = found.end(), attempts + 1
             continue
-        if isinstance(value, dict) and "label" in value:
-            objects.append(value)
-    return objects[-1] if objects else None
+        last = value if "label" in value else last
+    return last
 
 
 def _check_answer(fields: dict[str, Any], labels: Sequence[str], form: str) -> Answer:
     field, item = _FIELDS[form]
     label, quotes = fields["label"], fields.get(field)
+    if has_half_character([label, quotes]):
+        return Answer(BROKEN, reason=f"expected characters, found half of one in {show([label, quotes])}")
     quotes = [quotes] if isinstance(quotes, str) and item is not _SPAN else quotes
     places = [_parse_place(one) for one in quotes] if isinstance(quotes, list) and item is _SPAN else []
     sound = all(places) if item is _SPAN else isinstance(quotes, list) and all(isinstance(one, str) for one in quotes)
@@ -191,7 +195,7 @@ def compute_label_probabilities(choice: Mapping[str, Any], labels: Sequence[str]
                     p[meant[0]] += mass * share
                 elif alternative == token and meant:
                     chosen = share
-        spelt += token[len(before) :]
+        spelt = (spelt + token[len(before) :]).lstrip()
         if len(_match_labels(spelt, labels)) < 2:
             break
         mass *= chosen

@@ -45,13 +45,14 @@ class Cache:
             cached = orjson.loads(rows[0][0]) if rows else None
         except orjson.JSONDecodeError:
             return None
-        return cached if isinstance(cached, dict) and "choices" in cached else None
+        return cached if isinstance(cached, dict) and isinstance(cached.get("choices"), list) else None
 
     def put(self, request: dict[str, Any], answer: dict[str, Any]) -> None:
         """Store an answer; once this returns, a killed process does not lose it.
 
         Raises:
             DataError: the database cannot be written.
+            TypeError: the answer cannot be written as JSON in UTF-8; nothing is stored.
         """
         self._execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", (_compute_digest(request), orjson.dumps(answer)))
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
+import aiohttp
 import openai
 
 from eraser_hub.records.errors import DataError, get_first_line, show
@@ -21,6 +23,7 @@ Message = dict[str, str]
 KEY_VARIABLE = "OPENAI_API_KEY"
 TOP_LOGPROBS = 20  # alternatives of a token; servers allow no more
 BYTES_A_TOKEN = 4  # of UTF-8, for estimates
+MOST_BYTES = 32 << 20  # of an answer; log-probabilities of 16,000 tokens take so much
 # what is asked for beside the answer, as notes name it, and what is done where a server does not take it
 NAMES = {"schema": "JSON schema", "log-probabilities": "log-probabilities"}
 INSTEAD = {"schema": "answers are read from the words", "log-probabilities": "answers come without them"}
@@ -86,7 +89,10 @@ class Client:
         cache: The cache of paid answers.
         budget: Most tokens that may be paid.
         attempts: Number of attempts before a request counts as failed.
-        timeout: Seconds that an answer may take.
+        timeout: Seconds that an answer may take, repeated attempts and waits included.
+
+    Attributes:
+        foreign: The first answer of the server that is no chat completion; "" for none.
 
     Raises:
         DataError: The endpoint is not a web address.
@@ -109,11 +115,22 @@ class Client:
         self.structured = settings.structured != "none"
         self.logprobs = bool(settings.again)
         self.gives_probabilities = False
+        self.endpoint, self.timeout, self.foreign, self._completions = endpoint, timeout, "", 0
         # aiohttp: the default transport looks through all connections for each request, half of a request's time at 64
-        web = openai.DefaultAioHttpClient()
+        web = openai.DefaultAioHttpClient(event_hooks={"response": [_limit_body]})
         self._client = openai.AsyncOpenAI(
-            base_url=endpoint, api_key=self.key or "none", max_retries=attempts - 1, timeout=timeout, http_client=web
+            base_url=endpoint,
+            api_key=self.key or "none",
+            max_retries=attempts - 1,
+            timeout=timeout,
+            http_client=web,
+            default_headers={"Accept-Encoding": "identity"},  # a small compressed body may become an immense one
         )
+
+    @property
+    def is_foreign(self) -> bool:
+        """True if the server answered, but never as an OpenAI-compatible one does."""
+        return bool(self.foreign) and not self._completions
 
     async def close(self) -> None:
         """Close the connections, and the cache."""
@@ -141,14 +158,20 @@ class Client:
         reserved = estimate_tokens(messages) + self.settings.max_tokens
         self.bill.reserve(reserved)
         try:
-            answer = await self._send(request, messages)
+            answer = await asyncio.wait_for(self._send(request, messages), self.timeout)
+        except asyncio.TimeoutError:
+            raise UnreachableError(f"no answer within {self.timeout:g} s (`timeout`)") from None
         except _OF_THE_REQUEST as error:
+            self._note_kind(error.body, show(error.body))
             return Answer(BROKEN, reason=f"the server refuses the request: {self._describe_error(error)}")
         finally:
             self.bill.reserved -= reserved
         if isinstance(answer, Answer):
             return answer
-        self.cache.put(request, answer)
+        try:
+            self.cache.put(request, answer)
+        except TypeError as error:  # half a surrogate pair, an immense number, or nesting without end
+            return Answer(BROKEN, reason=f"expected an answer that can be stored, found another ({error})")
         return self._parse_response(answer, labels)
 
     def _parse_response(self, cached: dict[str, Any], labels: Sequence[str]) -> Answer:
@@ -208,7 +231,13 @@ class Client:
             raise DataError(words, rule="server", argument="endpoint") from None
         except _OF_THE_REQUEST:
             raise
-        except openai.APIError as error:
+        except aiohttp.ClientResponseError as error:  # the head of the answer is none of HTTP
+            found = f"found {show(self._redact_key(' '.join(error.message.split())), 200)}"
+            words = f"expected a server that speaks HTTP at {self.endpoint}, {found}"
+            if self._completions:
+                raise UnreachableError(words) from None
+            raise DataError(words, rule="server", argument="endpoint") from None
+        except (openai.APIError, aiohttp.ClientError) as error:
             raise UnreachableError(self._describe_error(error)) from None
         return self._redact_key(words)
 
@@ -216,10 +245,14 @@ class Client:
         """Count the cost of a server's answer and return the part to cache; a broken answer becomes an `Answer`."""
         try:
             answer = json.loads(raw)
-            choices, usage = answer["choices"], answer.get("usage") or {}
-            first = choices[0]
-        except (ValueError, RecursionError, TypeError, KeyError, IndexError, AttributeError):
-            return Answer(BROKEN, reason=f"expected a chat completion, found {show(raw)}")
+        except (ValueError, RecursionError):
+            answer = None
+        choices = answer.get("choices") if isinstance(answer, dict) else None
+        self._note_kind(choices, show(raw))
+        if not isinstance(choices, list) or not choices:
+            words = f"expected a chat completion of at most {MOST_BYTES >> 20} MiB, found {show(raw)}"
+            return Answer(BROKEN, reason=words)
+        first, usage = choices[0], answer.get("usage")
         tokens = usage.get("total_tokens") if isinstance(usage, dict) else None
         if not isinstance(tokens, int) or isinstance(tokens, bool) or tokens < 0:
             tokens = estimate_tokens(messages) + len(raw.encode()) // BYTES_A_TOKEN
@@ -228,6 +261,13 @@ class Client:
         self.bill.requests += 1
         return {"choices": [first], "usage": {"total_tokens": tokens}}
 
+    def _note_kind(self, body: object, words: str) -> None:
+        """Note whether an answer has the form of the API: its choices, or its description of an error."""
+        if isinstance(body, (list, dict)):
+            self._completions += 1
+        else:
+            self.foreign = self.foreign or words
+
     def _describe_error(self, error: Exception) -> str:
         status = getattr(error, "status_code", None)
         words = self._redact_key(get_first_line(error))[:300]
@@ -235,6 +275,26 @@ class Client:
 
     def _redact_key(self, text: str) -> str:
         return text.replace(self.key, "[key]") if len(self.key) > 3 else text
+
+
+async def _limit_body(response: Any) -> None:
+    """Cut the body of a response at `MOST_BYTES`, and read it as UTF-8 whatever its head says."""
+    read = response.aiter_bytes
+
+    async def read_first_bytes() -> AsyncIterator[bytes]:
+        size = 0
+        async with aclosing(read()) as parts:
+            async for part in parts:
+                yield part
+                size += len(part)
+                if size > MOST_BYTES:
+                    await response.aclose()
+                    return
+
+    response.aiter_bytes = read_first_bytes
+    response.encoding = "utf-8"
+    if response.headers.get("content-encoding") not in ("gzip", "deflate"):  # others unpack without a bound
+        response.headers.pop("content-encoding", None)
 
 
 async def gather(tasks: Sequence[Any]) -> None:

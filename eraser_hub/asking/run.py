@@ -154,8 +154,16 @@ def ask(arguments: AskArguments) -> AskReport:
 
 
 async def _ask_all(asker: Asker, partial: PartialResult, arguments: AskArguments) -> list[str]:
-    """Ask the open questions; return the reasons of failures."""
+    """Ask the open questions; return the reasons of failures.
+
+    Lines wait until a server has answered as the API does: a wrong address must not become predictions.
+
+    Raises:
+        DataError: A server answered, but never so.
+    """
     failures: list[str] = []
+    held: list[tuple[int, Answer, dict[str, Any]]] = []
+    clients = [one for one in (asker.client, asker.simulator) if one is not None]
     waiting = ((number, one) for number, one in enumerate(asker.plan.questions()) if number not in partial.places)
 
     async def ask_next() -> None:
@@ -170,6 +178,15 @@ async def _ask_all(asker: Asker, partial: PartialResult, arguments: AskArguments
                 if len(failures) > MOST_SHOWN + arguments.concurrency:
                     return
                 continue
+            held.append((number, answer, line))
+            if not any(one.is_foreign for one in clients):
+                keep_held()
+            elif len(held) > MOST_SHOWN + arguments.concurrency:
+                return
+
+    def keep_held() -> None:
+        while held:
+            number, answer, line = held.pop(0)
             facts = {"outcome": answer.outcome, "reason": answer.reason}
             statuses = [quote["status"] for quote in line["quotes"]]
             partial.append(number, [orjson.dumps(line)], {**facts, "statuses": statuses})
@@ -179,8 +196,12 @@ async def _ask_all(asker: Asker, partial: PartialResult, arguments: AskArguments
     try:
         await gather([ask_next() for _ in range(arguments.concurrency)])
     finally:
-        for one in filter(None, (asker.client, asker.simulator)):
+        for one in clients:
             await one.close()
+    for one in clients:
+        if held and one.is_foreign:
+            words = f"this is not an OpenAI-compatible endpoint: {one.endpoint} answers {one.foreign}"
+            raise DataError(f"expected chat completions; {words}", rule="server", argument="endpoint")
     return failures
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from eraser_hub.records.arguments import Config, DatasetPlace, Force, Resume, Split
 from eraser_hub.records.errors import show
+from eraser_hub.records.json_lines import has_half_character
 from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options, UsageError
 
 from .answers import QUOTED
@@ -63,6 +64,10 @@ class AskSettings(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        for argument in ("model", "simulate_with"):
+            if has_half_character(name := getattr(self, argument)):
+                message = f"expected a name in UTF-8, found {show(name)}"
+                raise UsageError(message, rule="option-value", argument=argument)
         if not set(self.again) <= set(CONSISTENCY_CHECKS) or len(set(self.again)) < len(self.again):
             words = f"expected some of {', '.join(CONSISTENCY_CHECKS)}, each once, found {show(','.join(self.again))}"
             raise UsageError(words, rule="option-value", argument="again")
@@ -130,7 +135,7 @@ class AskArguments(AskSettings):
     Requests:
         concurrency: Concurrent requests.
         attempts: Attempts before a request counts as failed.
-        timeout: Seconds that an answer may take.
+        timeout: Seconds that an answer may take, repeated attempts and waits included.
         cache: Folder of paid answers; default: $XDG_CACHE_HOME/eraser-hub/ask.
         limit: Number of first instances to ask about.
         budget: Most tokens to pay for.

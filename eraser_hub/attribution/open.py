@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, get_args
 
 from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.json_lines import describe_value, read_json_object
 from eraser_hub.records.registry import Registry
 
 from .adapter import Adapter, ProbabilityModel
@@ -17,6 +17,14 @@ from .config import Task
 
 # a folder in a model's while it is trained, and a file there while it is written
 CHECKPOINT_DIR, SAVING = ".training", "saving"
+STAGES = {"identifier", "explainer", "classifier"}  # folders in a pipeline's, which are models
+# what each fact in ``model.json`` has to be that decides how a model is opened
+_FACTS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    **dict.fromkeys(("window", "longest"), (lambda n: type(n) is int and 0 < n < 1 << 31, "a number of sub-words")),
+    **dict.fromkeys(("uses_query", "query_last"), (lambda flag: isinstance(flag, bool), "true or false")),
+    **dict.fromkeys(("joiner", "network"), (lambda text: isinstance(text, str), "a string")),
+    "stages": (lambda names: isinstance(names, list) and set(map(str, names)) <= STAGES, "names of stages"),
+}
 TOKENIZER = "tokenizer"  # folder in a model's of `train`, where it counts sub-words
 
 
@@ -151,13 +159,12 @@ def find_opener(opening: Opening) -> type[Opener]:
 def read_training_facts(model: Path) -> dict[str, Any]:
     """Read the facts that ``train`` wrote beside a model; {} for other models."""
     path = model / "model.json" if model.is_dir() else model.with_name("model.json")
-    if not path.is_file():
-        return {}
-    try:
-        facts: dict[str, Any] = json.loads(path.read_text("utf-8"))
-        return facts
-    except ValueError as error:
-        raise DataError(f"not JSON: {error}", rule="syntax", file=path) from error
+    facts = read_json_object(path) if path.is_file() else {}
+    for name, (is_sound, words) in _FACTS.items():
+        if facts.get(name) is not None and not is_sound(facts[name]):
+            found = f"expected {words}, found {describe_value(facts[name])}"
+            raise DataError(found, rule="type", file=path, field=name)
+    return facts
 
 
 def is_path_like(name: str) -> bool:

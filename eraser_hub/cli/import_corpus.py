@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from eraser_hub.records.arguments import Revision
+from eraser_hub.records.errors import show_controls
 from eraser_hub.records.options import Option, Options, UsageError
 
 from .usage import print_note, with_options
@@ -126,7 +127,7 @@ def import_corpus(options: ImportOptions) -> None:
     for note in result.notes:
         print_note(note.replace("`tokenizer`", "--tokenizer"))
     counts = ", ".join(f"{split} {rows:,}" for split, rows in result.rows.items())
-    typer.echo(f"{result.folder}: {counts}; labels {', '.join(result.labels)}")
+    typer.echo(show_controls(f"{result.folder}: {counts}; labels {', '.join(result.labels)}"))
     print_note(f"next: eraser-hub build eraser --source {result.folder} --out hub")
 
 

@@ -58,7 +58,7 @@ def verify_board_space(folder: Path, files: Mapping[str, Path]) -> None:
         names = dict[str, str](digests)
     except FileNotFoundError:
         raise DataError(f"no such file: {again}", rule="file-missing", file=folder / WRITTEN) from None
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         message = f"expected the digests of the Space's files: {again}"
         raise DataError(message, rule="syntax", file=folder / WRITTEN) from None
     verify_written({path: file for path, file in files.items() if path != WRITTEN}, names, folder, "board")

@@ -25,7 +25,7 @@ from eraser_hub.metrics.data_digest import shorten_digest
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.built import BuiltDataset
 from eraser_hub.records.errors import DataError, get_first_line, show
-from eraser_hub.records.lines import wrap_read_errors
+from eraser_hub.records.lines import read_utf8_file
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResult, EvalResultEntry, ModelCard, ModelCardData
@@ -168,9 +168,10 @@ def read_entries(path: Path) -> list[EvalResultEntry]:
 
     if not path.is_file():
         return []
+    text = _read_text(path)
     try:
-        entries = parse_eval_result_entries(yaml.safe_load(_read_text(path)) or [])
-    except (yaml.YAMLError, KeyError, TypeError, AttributeError, ValueError) as error:
+        entries = parse_eval_result_entries(yaml.safe_load(text) or [])
+    except (yaml.YAMLError, KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         message = f"expected a list of results, cannot be read ({get_first_line(error)})"
         raise DataError(message, rule="syntax", file=path) from None
     for entry in entries:
@@ -212,10 +213,7 @@ def _get_key(result: EvalResult) -> tuple[str | None, ...]:
 
 
 def _read_text(path: Path) -> str:
-    if not path.is_file():
-        return ""
-    with wrap_read_errors(path):
-        return path.read_text(encoding="utf-8")
+    return read_utf8_file(str(path)).decode("utf-8") if path.is_file() else ""
 
 
 # -- on its way to the Hub --------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import DataError, show
-from .lines import describe_bad_byte
+from .lines import MOST_BYTES, describe_bad_byte, read_limited
 from .rules import Rule
 
 MOST_NESTED = 64
@@ -45,6 +45,18 @@ def parse_strict_object(line: bytes, *, file: Path | str, number: int) -> dict[s
     if not isinstance(value, dict):
         raise DataError(f"expected a JSON object, found {describe_value(value)}", rule="type", file=file, line=number)
     return value
+
+
+def read_json_object(path: Path, most_bytes: int = MOST_BYTES) -> dict[str, Any]:
+    """Return the JSON object that a whole file is; see `parse_strict_value`.
+
+    Raises:
+        DataError: with file; also where the file has more bytes.
+    """
+    try:
+        return parse_strict_object(read_limited(path, most_bytes), file=path, number=1)
+    except DataError as error:
+        raise error.at(file=path) from None  # the object is the whole file, no line of it
 
 
 def parse_strict_value(line: bytes, *, file: Path | str, number: int) -> Any:

@@ -17,6 +17,7 @@ from .errors import DataError
 from .rules import Rule
 
 BATCH_BYTES = 1 << 20
+MOST_BYTES = 256 << 20  # of a file that is read at once; the largest score files have a tenth of it
 
 
 @dataclass
@@ -97,12 +98,27 @@ def wrap_read_errors(path: str | PathLike[str]) -> Iterator[None]:
         DataError: no file stands there, or an OSError of the block.
     """
     try:
+        if "\0" in str(path):
+            raise DataError("expected a file's name, found one with a NUL character", rule="file-name", file=path)
         found = os.stat(path)
         if not stat.S_ISREG(found.st_mode):
             raise DataError(f"expected a file, found {_kind_of(found)}", rule="file-kind", file=path)
         yield
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror or error}", rule=get_os_rule(error), file=path) from None
+
+
+def read_limited(path: str | PathLike[str], most_bytes: int = MOST_BYTES) -> bytes:
+    """Return the bytes of a file that has at most so many.
+
+    Raises:
+        DataError: it has more, or cannot be read.
+    """
+    with wrap_read_errors(path), open(path, "rb") as file:
+        data = file.read(min(os.fstat(file.fileno()).st_size, most_bytes) + 1)
+    if len(data) > most_bytes:
+        raise DataError(f"expected at most {most_bytes:,} bytes, found more", rule="size-limit", file=path)
+    return data
 
 
 def read_utf8_lines(path: str | PathLike[str]) -> Iterator[str]:

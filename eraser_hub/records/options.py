@@ -133,6 +133,8 @@ class Option:
         ):
             return _NOUNS[self.kind]
         low, high = self.min, self.max
+        if isinstance(value, _TEXT) and "\0" in str(value):
+            return f"{_NOUNS.get(self.kind, 'a string')} without NUL characters"
         if not isinstance(value, numbers.Real):
             return ""
         if self.kind is int and float(value) > LARGEST:

@@ -12,6 +12,7 @@ import orjson
 from .atomic import atomic_write
 from .digests import compute_file_digest
 from .errors import DataError
+from .json_lines import read_json_object
 from .predictions import compute_predictions_digest
 
 RUN_SUFFIX = ".run.json"
@@ -29,15 +30,7 @@ def read_run(out: Path) -> dict[str, Any]:
         DataError: that file is no JSON object.
     """
     path = run_path(out)
-    if not path.is_file():
-        return {}
-    try:
-        record = orjson.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise DataError(f"not JSON: {error}", rule="syntax", file=path) from None
-    if not isinstance(record, dict):
-        raise DataError("expected what a run says of itself, found no JSON object", rule="type", file=path)
-    return record
+    return read_json_object(path) if path.is_file() else {}
 
 
 def write_run(out: Path, facts: Mapping[str, Any]) -> None:

@@ -13,9 +13,12 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
+
+from .errors import show_controls
 
 FormatName = Literal["text", "json", "markdown", "latex", "csv"]
 FORMATS: tuple[str, ...] = get_args(FormatName)
@@ -192,11 +195,12 @@ class Tables:
         }
 
     def written(self, format: str) -> str:
-        """Return the tables in one of the `FORMATS`."""
+        """Return the tables in one of the `FORMATS`; control characters are made visible, but for JSON."""
         if format == "json":
             return json.dumps(self.as_dict(), indent=2, ensure_ascii=False)
         writers = {"text": _text, "markdown": _markdown, "latex": _latex, "csv": _csv}
-        return "\n\n".join(map(writers[format], self.tables))
+        text = "\n\n".join(map(writers[format], self.tables))
+        return "\n".join(map(show_controls, text.split("\n")))
 
 
 def _markdown(table: Table) -> str:
@@ -218,6 +222,7 @@ def _text(table: Table) -> str:
     rows = [table.headings, *table.lines(str, lambda cell, best: f"{cell} <" if best else str(cell))]
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
     lines = [table.title]
+    rows = [[cell.replace("\n", " ") for cell in row] for row in rows]
     for row in rows:
         aligned = [
             cell.ljust(width) if k < len(table.left) else cell.rjust(width)
@@ -240,8 +245,8 @@ _LATEX = {
 
 
 def escape_latex(text: str) -> str:
-    """Return text with the special characters of TeX escaped."""
-    return "".join(_LATEX.get(sign, sign) for sign in text)
+    """Return text with the special characters of TeX escaped, and control characters by their number."""
+    return "".join(_LATEX.get(sign) or (sign if show_controls(sign) == sign else f"U+{ord(sign):04X}") for sign in text)
 
 
 def _latex(table: Table) -> str:
@@ -265,13 +270,16 @@ def _latex(table: Table) -> str:
             *rows,
             "\\bottomrule\n\\end{tabular}",
             rf"\caption{{{escape_latex(' '.join([table.title.rstrip('.') + '.', *table.footer]))}}}",
-            f"\\label{{tab:{table.name.replace('_', '-')}}}\n\\end{{table}}",
+            f"\\label{{tab:{re.sub(r'[^A-Za-z0-9.:+-]', '-', table.name)}}}\n\\end{{table}}",
         ]
     )
 
 
 def _csv(table: Table) -> str:
-    """Write numbers in full; the first column, ``table``, distinguishes several tables."""
+    """Write numbers in full; the first column, ``table``, distinguishes several tables.
+
+    A string that a spreadsheet would take for a formula gets an apostrophe before it.
+    """
     columns: list[tuple[str, str, str]] = []  # heading, column, attribute of the cell
     for name in table.columns:
         cells = [cells[name] for _, cells in table.rows if name in cells]
@@ -282,9 +290,15 @@ def _csv(table: Table) -> str:
             columns.append((f"{name}_printed", name, "printed"))
     out, none = io.StringIO(), Cell(None)
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["table", *table.left, *(heading for heading, _, _ in columns)])
+    rows: list[list[Any]] = [["table", *table.left, *(heading for heading, _, _ in columns)]]
     for left, figures in table.rows:
-        writer.writerow(
-            [table.name, *left, *(getattr(figures.get(name, none), attribute) for _, name, attribute in columns)]
-        )
+        values = (getattr(figures.get(name, none), attribute) for _, name, attribute in columns)
+        rows.append([table.name, *left, *values])
+    writer.writerows([[f"'{cell}" if _is_formula(cell) else cell for cell in row] for row in rows])
     return out.getvalue().rstrip("\n")
+
+
+def _is_formula(cell: object) -> bool:
+    """Return True for a string that begins as a formula does and is no number."""
+    is_number = re.compile(r"[+-]?[\d.,]+%?").fullmatch
+    return isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r") and not is_number(cell)

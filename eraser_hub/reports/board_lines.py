@@ -14,8 +14,7 @@ from typing import Any
 from eraser_hub.metrics.data_digest import shorten_digest
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL
 from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.json_lines import describe_value, parse_strict_object
-from eraser_hub.records.lines import wrap_read_errors
+from eraser_hub.records.json_lines import describe_value, read_json_object
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.scoring.modules import read_predictions
 from eraser_hub.scoring.runs import parse_systems
@@ -106,13 +105,7 @@ def read_score_file(path: Path, *, system: str = "", dataset: str = "") -> Board
         DataError: not JSON (NaN is none), a key twice, no signature, no dataset named, a score that is no number or
             outside its range, or an interval without its score.
     """
-    with wrap_read_errors(path):
-        text = path.read_bytes()
-    try:
-        content = parse_strict_object(text, file=path, number=1)
-    except DataError as error:
-        raise error.at(file=path) from None  # the object is the whole file, no line of it
-    return make_board_line(content, file=path, system=system, dataset=dataset)
+    return make_board_line(read_json_object(path), file=path, system=system, dataset=dataset)
 
 
 def parse_score_argument(argument: str) -> BoardLine:

@@ -12,7 +12,7 @@ from eraser_hub.records.splits import dataset_split
 
 
 class Identity(NamedTuple):
-    """What scores are scores of.
+    """The data that scores are scores of.
 
     Attributes:
         data: digest of the split's data.

@@ -114,12 +114,8 @@ class ScoredSplit:
 
     @cached_property
     def digest(self) -> str:
-        """The digest of the split's data, see `metrics.data_digest`."""
-        if self.dataset is not None:
-            return self.built.data_digest(self.built_config, self.split)
-        from .references import read_gold
-
-        return read_gold(self).digest
+        """The digest of a built dataset's split, see `metrics.data_digest`; `read_gold` computes that of raw data."""
+        return self.built.data_digest(self.built_config, self.split)
 
     # ------------------------------------------------------------------------------------ the rows of a built dataset
     @cached_property

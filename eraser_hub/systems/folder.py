@@ -18,6 +18,7 @@ from eraser_hub.attribution.open import CHECKPOINT_DIR, SAVING
 from eraser_hub.attribution.outputs import describe_differences
 from eraser_hub.records.atomic import atomic_write, replace_file
 from eraser_hub.records.errors import DataError
+from eraser_hub.records.json_lines import read_json_object
 from eraser_hub.records.locks import hold_lock
 from eraser_hub.version import __version__
 
@@ -72,8 +73,8 @@ def _prepare(folder: Path, identity: dict[str, Any], resume: bool, out: Path, sa
 
 def _resume_or_clear(folder: Path, identity: dict[str, Any], resume: bool, out: Path, say: Say) -> None:
     try:
-        before = json.loads((folder / RECIPE).read_bytes())
-    except (OSError, ValueError):
+        before = read_json_object(folder / RECIPE)
+    except DataError:
         before = {}
     if not resume:
         say(f"{out}: found a stopped training; starting anew (`resume` continues it)")

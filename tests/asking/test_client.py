@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import sqlite3
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -18,9 +20,10 @@ from eraser_hub.asking.run import ask, dry_run
 from eraser_hub.asking.settings import AskArguments, AskConfig, AskSettings
 
 from ..refusals import refused
-from .scripted_server import Reply, Script, ScriptedServer, answer, completion, error
+from .scripted_server import Reply, Script, ScriptedServer, answer, completion, error, raw_server
 
 GOOD = answer("NEG", "the dialogue is painfully flat")
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 
 
 class Asking:
@@ -33,8 +36,8 @@ class Asking:
         with ScriptedServer(script, how.pop("latency", 0.0)) as server:
             self.server = server
             place = {"dataset": self.hub, "config": "movies", "limit": limit, "out": self.out, "cache": self.cache}
-            how = {"max_tokens": 50, "attempts": 2, **place, **how}
-            self.report = ask(AskArguments("scripted", endpoint=server.endpoint, **how))
+            how = {"max_tokens": 50, "attempts": 2, "endpoint": server.endpoint, **place, **how}
+            self.report = ask(AskArguments("scripted", **how))
         return [json.loads(line) for line in self.out.read_text().splitlines()]
 
 
@@ -66,9 +69,21 @@ def asking(hub, tmp_path) -> Asking:
         ("quotes of numbers", completion('{"label": "NEG", "quotes": [1]}'), "broken"),
         ("nested without end", completion('{"label":' * 20_000), "broken"),
         ("ten megabytes", completion("x" * 10_000_000), "broken"),
-        ("no JSON", Reply(body=b"<html>"), "broken"),
-        ("JSON of another kind", Reply(body=b'{"choices": []}'), "broken"),
-        ("an array", Reply(body=b"[1, 2"), "broken"),
+        ("no choice", Reply(body=b'{"choices": []}'), "broken"),
+        ("half an emoji in a quote", completion('{"label": "NEG", "quotes": ["\\ud83d"]}'), "broken"),
+        ("half an emoji in the label", completion('{"label": "\\udc00", "quotes": []}'), "broken"),
+        ("half an emoji outside", completion('{"label": "NEG", "quotes": []} \ud83d'), "broken"),
+        ("an immense number", Reply(body=GOOD.body.replace(b'"index": 0', b'"index": 1' + b"0" * 30)), "broken"),
+        (
+            "a deep choice",
+            Reply(body=GOOD.body.replace(b'"index": 0', b'"index": ' + b"[" * 300 + b"]" * 300)),
+            "broken",
+        ),
+        ("many braces", completion("{" * 200_000 + '{"label": "NEG", "quotes": []}'), "answered"),
+        ("many objects without end", completion('{"a":' * 100_000), "broken"),
+        ("many marks", completion(json.dumps({"label": "NEG", "quotes": ["'" * 100_000]})), "answered"),
+        ("a charset that is none", GOOD._replace(headers=(("Content-Type", "text/plain; charset=zlib"),)), "answered"),
+        ("packed", Reply(body=gzip.compress(GOOD.body), headers=(("Content-Encoding", "gzip"),)), "answered"),
         ("context too long", error(400, "maximum context length exceeded"), "broken"),
     ],
 )
@@ -79,6 +94,86 @@ def test_whatever_is_answered_is_a_line(asking, name, reply, outcome):
         assert line["classification"] == "NEG"
     else:
         assert (line["classification"], line["rationales"], line["quotes"]) == (None, [], [])
+    assert asking(lambda request, before: reply, force=True) == [line], "what is stored is read again"
+
+
+@pytest.mark.parametrize("body", [b"<html>Sign in</html>", b"", b'{"detail": "ok"}', b"[1, 2", b"[1]", b'"x"'])
+def test_answers_of_no_api_are_an_error_of_the_endpoint(asking, body):
+    found = repr(body.decode())
+    with refused("server", "not an OpenAI-compatible", "http://127.0.0.1", found, argument="endpoint"):
+        asking(lambda request, before: Reply(body=body), limit=None)
+    assert len(asking.server.requests) < 40, "it stops after some"
+    lines = asking(lambda request, before: GOOD, limit=None)
+    assert {line["outcome"] for line in lines} == {"answered"}, "nothing of it is kept"
+
+
+def test_an_answer_of_no_api_among_others_is_broken(asking):
+    def script(request, before):
+        return Reply(body=b"<html>") if "ladder" in request["messages"][-1]["content"] else GOOD
+
+    outcomes = {line["outcome"] for line in asking(script, limit=None, concurrency=1)}
+    assert outcomes == {"answered", "broken"}
+
+
+def test_a_simulator_that_is_no_api_is_named(asking):
+    with raw_server(lambda: iter([HEAD + b"\r\n<html>"])) as other, refused("server", other, argument="endpoint"):
+        asking(lambda request, before: GOOD, simulate_with="other", simulate_endpoint=other)
+
+
+def test_a_server_without_http_is_one_line(asking):
+    with raw_server(lambda: iter([b"SSH-2.0-OpenSSH_9.6\r\n"])) as endpoint:
+        with refused("server", endpoint, "SSH-2.0", argument="endpoint") as caught:
+            asking(lambda request, before: GOOD, endpoint=endpoint)
+    assert "\n" not in str(caught.error)
+
+
+def test_the_timeout_bounds_the_whole_answer(asking):
+    def drip():
+        yield HEAD + b"\r\n"
+        for _ in range(50):
+            time.sleep(0.1)
+            yield b" "
+
+    started = time.monotonic()
+    with raw_server(drip) as endpoint, refused("server", "`timeout`"):
+        asking(lambda request, before: GOOD, endpoint=endpoint, timeout=0.5, attempts=6)
+    assert time.monotonic() - started < 4
+
+
+def test_a_body_without_end_is_cut(asking, monkeypatch):
+    monkeypatch.setattr("eraser_hub.asking.client.MOST_BYTES", 1 << 16)
+    sent = []
+
+    def flood():
+        yield HEAD + b"\r\n"
+        for _ in range(4096):
+            sent.append(1)
+            yield b" " * (1 << 14)
+
+    with raw_server(flood) as endpoint, refused("server", "not an OpenAI-compatible"):
+        asking(lambda request, before: GOOD, endpoint=endpoint, timeout=60)
+    assert len(sent) < 4096
+
+
+def test_a_packed_body_without_end_is_cut(asking, monkeypatch):
+    monkeypatch.setattr("eraser_hub.asking.client.MOST_BYTES", 1 << 20)
+    body = gzip.compress(b" " * (64 << 20))
+    with refused("server", "not an OpenAI-compatible"):
+        asking(lambda request, before: Reply(body=body, headers=(("Content-Encoding", "gzip"),)))
+
+
+def test_what_an_earlier_version_stored_kills_no_run(asking):
+    asking(lambda request, before: GOOD)
+    for stored, outcome in [
+        (completion('{"label": "NEG", "quotes": ["\\ud83d"]}').body, "broken"),
+        (b'{"choices": {}}', "answered"),
+        (b'{"choices": [7]}', "broken"),
+        (b"[" * 5000, "answered"),
+    ]:
+        with closing(sqlite3.connect(asking.cache / NAME)) as database, database as kept:
+            kept.execute("UPDATE answers SET answer = ?", (stored,))
+        (line,) = asking(lambda request, before: GOOD, force=True)
+        assert line["outcome"] == outcome
 
 
 @pytest.mark.parametrize(

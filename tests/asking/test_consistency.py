@@ -218,7 +218,7 @@ def test_no_answer_is_a_flip_and_not_kept(asking):
 
 
 def test_an_instance_without_answer_is_not_asked_again(asking):
-    (line,) = asking(lambda request, before: Reply(body=b"{}"), again=("redacted",))
+    (line,) = asking(lambda request, before: Reply(body=b'{"choices": []}'), again=("redacted",))
     assert line["asked_again"] == [] and len(asking.server.requests) == 1
 
 
@@ -228,6 +228,7 @@ def test_an_instance_without_answer_is_not_asked_again(asking):
         ({"again": ("erased",)}, ("again: ", "redacted, removed, alone, random,", "'erased'")),
         ({"again": ("alone", "alone")}, ("again: ", "'alone,alone'")),
         ({"samples": 3}, ("samples: ", "`again`", "found 3")),
+        ({"simulate_with": "m\udcff"}, ("simulate_with: ", "UTF-8")),
         ({"again": ("alone",), "sample_temperature": 0.0}, ("sample_temperature: ", "found 0.0")),
     ],
 )

@@ -105,15 +105,17 @@ def test_what_is_refused(built, tmp_path, model, content, rule, mentioned):
         ("a: b\n", "syntax"),
         ("- {dataset: {id: x, task_id: y}, value: [1]}\n", "type"),
         ("\x00", "syntax"),
+        ("[" * 100_000, "syntax"),
+        ("caf\xe9", "encoding"),
     ],
 )
 def test_a_file_of_another_make_is_named_and_stays(built, tmp_path, text, rule):
     path = tmp_path / MODEL / ".eval_results" / "eraser.yaml"
     path.parent.mkdir(parents=True)
-    path.write_text(text)
+    path.write_text(text, encoding="latin-1")
     with refused(rule, file=path):
         write_eval_results(MODEL, scores(), built, folder=tmp_path)
-    assert path.read_text() == text
+    assert path.read_text(encoding="latin-1") == text
 
 
 # -- to the Hub and back ----------------------------------------------------------------------------------------------

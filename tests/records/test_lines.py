@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from eraser_hub.records.lines import NoFile, read_line_batches, read_utf8_file, read_utf8_lines
+from eraser_hub.records.lines import NoFile, read_limited, read_line_batches, read_utf8_file, read_utf8_lines
 
 from ..refusals import refused
 
@@ -31,6 +31,19 @@ def test_what_is_no_file_is_refused_and_never_waited_for(
     make(tmp_path / "x")
     with refused(rule, said, file=tmp_path / "x"):
         list(lines(tmp_path / "x"))
+
+
+@pytest.mark.parametrize("lines", [read_line_batches, read_utf8_lines, read_limited])
+def test_a_name_with_a_nul_is_refused(lines: Callable):
+    with refused("file-name", "NUL", file="a\0b"):
+        list(lines("a\0b"))
+
+
+def test_a_file_is_read_up_to_a_limit(tmp_path: Path):
+    (tmp_path / "x").write_bytes(b"12345")
+    assert read_limited(tmp_path / "x", 5) == b"12345"
+    with refused("size-limit", "4 bytes", file=tmp_path / "x"):
+        read_limited(tmp_path / "x", 4)
 
 
 @pytest.mark.parametrize(

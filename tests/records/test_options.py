@@ -69,6 +69,9 @@ def test_a_field_says_what_it_takes():
         ({"deep": 1}, "True or False"),
         ({"folder": 3}, "a path"),
         ({"words": ["a", 3]}, "a string, found 3"),
+        ({"folder": "a\0b"}, "a path without NUL"),
+        ({"folder": Path("a\0b")}, "a path without NUL"),
+        ({"words": ["a", "\0"]}, "a string without NUL"),
     ],
 )
 def test_a_value_that_its_field_may_not_have_is_refused(values, mentioned):

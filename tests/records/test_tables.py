@@ -57,6 +57,42 @@ def test_csv_holds_the_numbers_in_full(tables):
     assert (rows[2]["f1_printed"], rows[1]["f1_low"], rows[1]["flips"]) == ("0.49", "", "")
 
 
+HOSTILE = ("=HYPERLINK(0)", "+1+1", "-cmd", "@x", "\tx", "\rx", "a\x1b[2Jb", "a\nb", "\\input{/etc/passwd}", "-0.5")
+
+
+@pytest.fixture
+def hostile() -> Tables:
+    table = Table("}\\input{x}_a b", "\x1b]0;x\x07", ("system",), ("f1", "note"), notes=["\x9b31m"])
+    for name in HOSTILE:
+        table.add(name, f1=Cell(-0.5), note=Cell(name))
+    return Tables("m", [table])
+
+
+@pytest.mark.parametrize("format", [name for name in FORMATS if name != "json"])
+def test_control_characters_are_made_visible(hostile, format):
+    written = hostile.written(format)
+    assert all(line.isprintable() for line in written.split("\n"))
+
+
+def test_text_and_markdown_keep_a_row_on_a_line(hostile):
+    assert "a b" in hostile.written("text") and "| a b |" in hostile.written("markdown")
+    assert len(hostile.written("text").splitlines()) == len(HOSTILE) + 3
+
+
+def test_latex_of_a_foreign_name_runs_nothing(hostile):
+    latex = hostile.written("latex")
+    assert r"\label{tab:--input-x--a-b}" in latex
+    assert r"\input" not in latex and r"\textbackslash{}input\{/etc/passwd\}" in latex
+    assert "aU+001B[2Jb" in latex
+
+
+def test_csv_starts_no_formula(hostile):
+    _, *rows = csv.reader(io.StringIO(hostile.written("csv")))
+    names = ["'=HYPERLINK(0)", "'+1+1", "'-cmd", "'@x", "'␉x", "'␍x", "a␛[2Jb", "a\nb", HOSTILE[-2], "-0.5"]
+    assert [row[1] for row in rows] == [row[3] for row in rows] == names
+    assert {row[2] for row in rows} == {"-0.5"}, "numbers stay numbers"
+
+
 def test_json_and_markdown(tables):
     (row, other, _) = json.loads(tables.written("json"))["tables"]["scores"]["rows"]
     assert row["f1"] == {"value": 0.25, "printed": None, "difference": None, "low": 0.2, "high": 0.3}

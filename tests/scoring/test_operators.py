@@ -119,7 +119,7 @@ def test_files_of_several_ways_are_told_apart(tmp_path):
     write(tmp_path / "a.jsonl")
     assert parse_systems(asked, several_operators=True)[0].paths == (tmp_path / "a.jsonl",), "what is there is meant"
     two.with_name("a.mask.jsonl.run.json").write_text("{")
-    with refused("syntax", "not JSON", file="a.mask.jsonl.run.json"):
+    with refused("syntax", "JSON object", file="a.mask.jsonl.run.json"):
         read_operator(two)
 
 

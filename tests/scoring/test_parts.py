@@ -338,6 +338,14 @@ def test_one_policy_for_the_lines_of_all_files(way: str, name: str, tmp_path: Pa
         score(*inputs, ScoreSettings(totals_only=True))
 
 
+@pytest.mark.parametrize("totals", [True, False])
+def test_documents_of_which_there_are_none(totals: bool, tmp_path: Path) -> None:
+    inputs = written(tmp_path, *random_case(3, n=9))
+    (tmp_path / "docs.jsonl").write_bytes(b"")
+    with refused("document-missing", file="val.jsonl"):
+        score(*inputs, ScoreSettings(totals_only=totals))
+
+
 def no_evidences(references: Rows) -> None:
     del references[4]["evidences"]
 

@@ -19,6 +19,7 @@ from zipfile import ZipFile, ZipInfo
 import numpy as np
 from numpy.typing import NDArray
 
+from eraser_hub.conversion.download.unpack import Limits
 from eraser_hub.records.errors import DataError, get_first_line
 from eraser_hub.records.extras import need
 
@@ -84,6 +85,7 @@ def load_pipeline(path: Path, trust_pickle: bool = False) -> Any:
         import skops.io
 
         try:
+            check_archive(path)
             unknown = [name for name in skops.io.get_untrusted_types(file=path) if name != TREE]
             if unknown:
                 raise DataError(
@@ -120,6 +122,17 @@ def load_pipeline(path: Path, trust_pickle: bool = False) -> Any:
     for tree in find_trees(model):
         check_tree(tree, path)
     return model
+
+
+def check_archive(path: Path) -> None:
+    """Refuse a skops file that unpacks to immense data: its directory tells the sizes, and no more is unpacked."""
+    limits, packed = Limits(), path.stat().st_size
+    with ZipFile(path) as archive:
+        sizes = {member.filename: member.file_size for member in archive.infolist()}
+    most, total = min(limits.total_bytes, limits.free_bytes + limits.ratio * packed), sum(sizes.values())
+    if len(sizes) > limits.members or total > most or sizes.get(SCHEMA, 0) > limits.free_bytes:
+        message = f"unpacks to {total:,} bytes, which no model does ({packed:,} packed)"
+        raise DataError(message, rule="size-limit", file=path)
 
 
 def save_pipeline(model: Any, path: Path) -> None:

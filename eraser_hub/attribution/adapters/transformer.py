@@ -10,7 +10,7 @@ from ..open import Opener, Opening, is_path_like
 from ..transformers.multiple_choice import ChoiceModel
 from ..transformers.question_answering import AnswerModel
 from ..transformers.sequence_model import SequenceModel
-from ..transformers.words import open_network
+from ..transformers.words import make_open_error, open_network
 
 # the end of an architecture's name -> what it computes, and its adapter
 TASKS: dict[str, tuple[str, type[SequenceModel]]] = {
@@ -54,14 +54,19 @@ class TransformerOpener(Opener):
 
         network, tokenizer, description = open_network(name, opening.trust_remote_code, find_class)
         _, adapter = TASKS[find_class(description.split()[0]).removeprefix("AutoModel")]
-        return adapter(
-            network,
-            tokenizer,
-            uses_query=bool(opening.uses_query),
-            query_last=bool(facts.get("query_last")),
-            # a model of `train` reads as much at a time as it did in training
-            window=facts.get("window") if opening.window is None else opening.window,
-            device=opening.device,
-            precision=opening.precision,
-            description=description,
-        )
+        try:
+            return adapter(
+                network,
+                tokenizer,
+                uses_query=bool(opening.uses_query),
+                query_last=bool(facts.get("query_last")),
+                # a model of `train` reads as much at a time as it did in training
+                window=facts.get("window") if opening.window is None else opening.window,
+                device=opening.device,
+                precision=opening.precision,
+                description=description,
+            )
+        except DataError:
+            raise
+        except Exception as error:  # a tokenizer raises what it likes
+            raise make_open_error(error, name) from error

@@ -38,7 +38,10 @@ def make_open_error(error: Exception, name: str) -> DataError:
             rule="option-missing",
             file=name,
         )
-    return DataError(f"cannot open the model: {get_first_line(error)}", rule="model", file=name)
+    words = f"cannot open the model: {get_first_line(error)}"
+    if not Path(name).exists():
+        words = f"neither a folder here nor a model of the Hub can be opened under this name: {get_first_line(error)}"
+    return DataError(words, rule="model", file=name)
 
 
 def open_network(name: str, trust_remote_code: bool, find_class: Callable[[str], str]) -> tuple[Any, Any, str]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 
+from msgspec import MsgspecError, convert
 from safetensors import SafetensorError
 from safetensors.torch import load_model, save_model
 
@@ -24,6 +25,8 @@ from eraser_hub.attribution.open import Opening
 from eraser_hub.attribution.transformers.words import CutWords, load_tokenizer, make_open_error, silence
 from eraser_hub.records.atomic import replace_file
 from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.json_lines import parse_strict_value, read_json_object
+from eraser_hub.records.lines import read_limited
 from eraser_hub.systems.hyper import Hyper, NetworkHyper
 from eraser_hub.systems.system import SYSTEMS
 from eraser_hub.systems.train_config import Say, TrainConfig
@@ -104,32 +107,24 @@ def open_network(opening: Opening) -> NetworkModel:
         DataError: a file that is missing or damaged, or was written by another version.
     """
     folder, window, uses_query = Path(opening.model), opening.window, opening.uses_query
-    config = _read_config(folder)
+    config = read_json_object(folder / CONFIG)
     try:
         name = config["system"]
         system: Any = SYSTEMS[name]
         hyper = _make_hyper(system.hyper, {**config["hyper"], **({} if window is None else {"window": window})})
-        shape, labels = Shape(**config["shape"]), config["label_names"]
+        shape, labels = convert(config["shape"], Shape), convert(config["label_names"], list[str])
         new_embedder = _make_empty_embedders(folder, hyper, config["width"], opening.trust_remote_code)
         network = build_network(name, hyper, shape, new_embedder)
         load_model(network, str(folder / WEIGHTS))
     except DataError as error:
         raise error if error.file else error.at(file=folder / CONFIG) from error
-    except (KeyError, TypeError, ValueError, OSError, RuntimeError, SafetensorError) as error:
+    except (KeyError, TypeError, ValueError, OSError, RuntimeError, MsgspecError, SafetensorError) as error:
         words = f"cannot be opened as a network of `train`: {show(str(error))}"
         raise DataError(words, rule="model", file=folder) from error
     uses_query = config.get("uses_query", False) if uses_query is None else uses_query
     kind = AnswerNetwork if shape.answers else NetworkModel
     options: dict[str, Any] = {"device": opening.device, "precision": opening.precision}
     return kind(network, labels, uses_query=uses_query, description=f"{name} {folder.name}", **options)
-
-
-def _read_config(folder: Path) -> dict[str, Any]:
-    try:
-        config: dict[str, Any] = json.loads((folder / CONFIG).read_text("utf-8"))
-        return config
-    except (OSError, ValueError) as error:
-        raise DataError(f"expected a network's config.json: {error}", rule="model", file=folder / CONFIG) from error
 
 
 def _make_hyper(like: Hyper, values: dict[str, Any]) -> NetworkHyper:
@@ -144,7 +139,8 @@ def _make_hyper(like: Hyper, values: dict[str, Any]) -> NetworkHyper:
 def _make_empty_embedders(folder: Path, hyper: NetworkHyper, width: int, trust_remote_code: bool) -> NewEmbedder:
     """Return a factory of embedders whose weights are yet to be read."""
     if not (folder / ENCODER).is_dir():
-        words = json.loads((folder / VOCABULARY).read_text("utf-8"))
+        path = folder / VOCABULARY
+        words = parse_strict_value(read_limited(path), file=path, number=1)
         vocabulary = Vocabulary(words, hyper.lowercase)
         return lambda layers: WordEmbedder(vocabulary, width)
     import transformers

@@ -7,7 +7,6 @@ A selector returns sentences that an identifier picks, or tokens that an explain
 from __future__ import annotations
 
 import hashlib
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from eraser_hub.attribution.adapter import Adapter, Encoded, Selection, View, al
 from eraser_hub.attribution.erasure import NO_POSITIONS, count_tokens_at, rank_tokens, select_top
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.json_lines import read_json_object
 from eraser_hub.systems.evaluation import TextProbabilities
 
 OTHER, EVIDENCE = SENTENCE_LABELS = ("other", "evidence")
@@ -239,7 +239,7 @@ def open_pipeline(folder: Path, stages: Mapping[str, Adapter], uses_query: bool 
     """
     path = folder / "config.json"
     try:
-        config = json.loads(path.read_text("utf-8"))
+        config = read_json_object(path)
         hyper = config["hyper"]
         selector: Selector
         if "identifier" in stages:
@@ -249,6 +249,8 @@ def open_pipeline(folder: Path, stages: Mapping[str, Adapter], uses_query: bool 
         sees_query = config["uses_query"] if uses_query is None else uses_query
         description = f"{config['system']} {folder.name}"
         return RationalePipeline(selector, stages["classifier"], uses_query=sees_query, description=description)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except DataError:
+        raise
+    except (ValueError, KeyError, TypeError) as error:
         words = f"expected a pipeline's config.json, found {show(str(error))}"
         raise DataError(words, rule="model", file=path) from error

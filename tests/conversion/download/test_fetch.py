@@ -9,6 +9,7 @@ import http.server
 import io
 import tarfile
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -99,6 +100,11 @@ def server() -> Iterator[tuple[str, Behaviour]]:
             if behaviour.etag:
                 self.send_header("ETag", behaviour.etag)
             self.end_headers()
+            if step == "drip":
+                for at in range(40):
+                    self.wfile.write(rest[at : at + 1])
+                    time.sleep(0.05)
+                return
             self.wfile.write(rest[: len(rest) // 2] if step == "cut" else rest)
 
     httpd = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -284,6 +290,15 @@ def test_a_server_that_hands_out_crumbs_is_given_up_on(server, tmp_path, monkeyp
         fetched(url, tmp_path)
     came = (tmp_path / "archives" / "movies.tar.gz.part").stat().st_size
     assert len(behaviour.requests) == 5 and str(caught.error).count(f" {came} ") == 2
+
+
+def test_a_server_that_sends_a_byte_at_a_time_is_given_up_on(server, tmp_path):
+    url, behaviour = server
+    behaviour.script = ["drip"]
+    impatient = downloading.Retries(attempts=2, wait=0.0, timeout=0.3)
+    with refused("network", url, "bytes in 0.3 s", "2 tries"):
+        downloading.download(url, tmp_path / "part", name="x", progress=False, say=lambda line: None, retries=impatient)
+    assert len(behaviour.requests) == 2
 
 
 def test_a_redirect_away_from_https_is_refused():

@@ -287,6 +287,102 @@ def test_shares_of_one_file(tmp_path: Path) -> None:
         split_source(source([GOOD]), {"test": 0.5, "val": 0.5}, ["tokens"])
 
 
+# -- what may be meant otherwise --------------------------------------------------------------------------------------
+STARRED = Columns(("marked",), ("marked",), "label", tokenized=False)
+
+
+@pytest.mark.parametrize(
+    ("marked", "text", "groups", "kept"),
+    [
+        ("a f**k of a *fine* film", "a f**k of a fine film", [[0, 0, 0, 0, 1, 0]], True),
+        ("*f**k* it", "f**k it", [[1, 0]], True),
+        ("sh*t and f*ck", "sh*t and f*ck", [], True),
+        ("5 * 3 is *more*", "5 * 3 is more", [[0, 0, 0, 0, 1]], True),
+        ("*", "*", [], True),
+        ("*warm* and *funny*, *-really-*", "warm and funny, -really-", [[1, 0, 1, 1]], False),
+        ("*好**坏*电", "好坏电", [[1]], False),
+    ],
+)
+def test_asterisks_that_mark_nothing_are_kept(marked: str, text: str, groups: list, kept: bool, tmp_path: Path) -> None:
+    result = run([{"marked": marked, "label": "x"}], STARRED, tmp_path)
+    (row,) = rows_of(result.folder)
+    assert row["documents"][0]["text"] == text and group_masks(row) == groups
+    assert any(NOTES["asterisks"] in note for note in result.notes) is kept
+
+
+@pytest.mark.parametrize("marked", ["a *fine film", "un*happy*", "footnote*"])
+def test_an_asterisk_without_its_partner(marked: str, tmp_path: Path) -> None:
+    with refused("syntax", "asterisk", file="rows", line=1, field="marked"):
+        run([{"marked": marked, "label": "x"}], STARRED, tmp_path)
+
+
+def test_a_text_in_brackets_is_a_text(tmp_path: Path) -> None:
+    columns = Columns(("text",), ("spans",), "label", False, "spans", "characters", query="query")
+    cells = {"spans": None, "label": "x"}
+    rows = [{**cells, "text": "[2019]", "query": "[1984]"}, {**cells, "text": '["a b", "c"]', "query": '["d", "e"]'}]
+    result = run(rows, columns, tmp_path)
+    first, second = rows_of(result.folder)
+    assert (first["documents"][0]["text"], first["query"]) == ("[2019]", "[1984]")
+    assert (second["documents"][0]["text"], second["query"]) == ("a b\nc", "d [sep] e")
+    assert said(result, "lists") == "2 (rows:2, rows:2)"
+
+
+def test_a_label_in_brackets_is_a_list_and_counted(tmp_path: Path) -> None:
+    result = run([{**GOOD, "label": "[2019]"}, GOOD], MASKS, tmp_path)
+    assert result.labels == ["2019", "good"] and said(result, "lists") == "1 (rows:1)"
+
+
+def test_labels_that_are_alike_are_named(tmp_path: Path) -> None:
+    labels = ["good", "Good", "good ", "good", "NA", "null", "bad"]
+    result = run([{**GOOD, "label": label} for label in labels], MASKS, tmp_path)
+    assert result.labels == sorted(set(labels)), "nothing is merged"
+    alike, missing = result.notes[-2:]
+    assert "'Good' 1, 'good ' 1, 'good' 2" in alike and "bad" not in alike
+    assert "'NA' 1, 'null' 1" in missing
+    assert not [note for note in run([GOOD], MASKS, tmp_path / "other").notes if "label" in note]
+
+
+def test_sentence_numbers_beside_blank_lines(tmp_path: Path) -> None:
+    columns = Columns(("text",), ("which",), "label", tokenized=False, kind="spans", offsets="sentences")
+    texts = ["One two.\n\nThree.", "One.\nTwo.\n", "\nOne.\nTwo."]
+    result = run([{"text": text, "which": [1], "label": 1} for text in texts], columns, tmp_path)
+    assert said(result, "blank sentences") == "2 (rows:1, rows:3)"
+    columns = Columns(("tokens",), ("which",), "label", kind="spans", offsets="sentences")
+    result = run([{"tokens": [["One"], [], ["Two"]], "which": [1], "label": 1}], columns, tmp_path / "tokens")
+    assert said(result, "blank sentences") == "1 (rows:1)"
+
+
+@pytest.mark.parametrize(
+    ("spans", "field"),
+    [
+        ([{"start": 2, "end": 6, "text": "film"}], "spans[0]"),
+        ([{"start": 0, "end": 1}, {"start": 3, "end": 7, "text": "fine"}], "spans[1]"),
+        ({"start": [2, 7], "end": [6, 11], "text": ["fine", "filn"]}, "spans[1]"),
+        ({"start": 2, "end": 6, "text": "Fine"}, "spans[0]"),
+    ],
+)
+def test_a_span_that_contradicts_its_own_text(spans: object, field: str, tmp_path: Path) -> None:
+    with refused("span-text", "own text", file="rows", line=1, field=field):
+        run([{"text": "a fine film", "label": "x", "spans": spans}], SPANS, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "spans", [[{"start": 2, "end": 6, "text": " fine"}], {"start": [2], "end": [6], "text": ["fine"]}]
+)
+def test_a_span_with_its_own_text(spans: object, tmp_path: Path) -> None:
+    (row,) = rows_of(run([{"text": "a fine film", "label": "x", "spans": spans}], SPANS, tmp_path).folder)
+    assert group_masks(row) == [[0, 1, 0]]
+
+
+def test_a_span_of_tokens_with_its_own_text(tmp_path: Path) -> None:
+    columns = Columns(("tokens",), ("spans",), "label", kind="spans")
+    rows = [{**GOOD, "spans": [{"start_token": 1, "end_token": 3, "text": "fine film"}]}]
+    assert group_masks(rows_of(run(rows, columns, tmp_path).folder)[0]) == [[0, 1, 1]]
+    rows[0]["spans"][0]["text"] = "a fine"
+    with refused("span-text", "'a fine'", field="spans[0]"):
+        run(rows, columns, tmp_path / "other")
+
+
 # -- what is refused --------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("cells", "rule", "field", "mentions"),
