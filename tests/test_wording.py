@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import re
 import socket
@@ -187,6 +188,13 @@ def run_twice_at_a_time() -> None:
 
     with lock_run_folder(Path("roar"), "roar", {}), lock_run_folder(Path("roar"), "roar", {}):
         pass
+
+
+def score_predictions_of_other_data() -> object:
+    Path("ours.jsonl").write_bytes(b"{}")
+    record = {"data": {"data_digest": 64 * "0"}, "predictions_sha256": hashlib.sha256(b"{}").hexdigest()}
+    Path("ours.jsonl.run.json").write_text(json.dumps(record))
+    return of("scoring.identity:identify")(Path("ours.jsonl"), "e2322d99a1b6", "val")
 
 
 def resume_with_another_seed() -> None:
@@ -412,6 +420,11 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
         "instance 'posR_161': MyModel: expected non-negative probabilities that sum to 1, found a row that sums to 1.2",
     ),
     "device": (run_out_of_memory, "out of memory with a single input; a shorter `window` needs less"),
+    "data-mismatch": (
+        score_predictions_of_other_data,
+        "ours.jsonl: expected predictions made of the data e2322d99a1b6, found a run on the data 000000000000 "
+        "(`allow_mismatch` scores them all the same)",
+    ),
     "busy": (run_twice_at_a_time, "roar: another run is at work in this folder; wait for it or stop it"),
     "resume": (
         resume_with_another_seed,

@@ -13,7 +13,6 @@ from .atomic import atomic_write
 from .digests import compute_file_digest
 from .errors import DataError
 from .json_lines import read_json_object
-from .predictions import compute_predictions_digest
 
 RUN_SUFFIX = ".run.json"
 
@@ -29,12 +28,16 @@ def read_run(out: Path) -> dict[str, Any]:
     Raises:
         DataError: that file is no JSON object.
     """
+    if not out.name:  # a folder such as ".", which the reader of predictions refuses
+        return {}
     path = run_path(out)
     return read_json_object(path) if path.is_file() else {}
 
 
 def write_run(out: Path, facts: Mapping[str, Any]) -> None:
     """Write the record of a run atomically, with the digests of the predictions that stand in ``out``."""
+    from .predictions import compute_predictions_digest  # it loads numpy
+
     digests = {"predictions_digest": compute_predictions_digest(out), "predictions_sha256": compute_file_digest(out)}
     facts = {**facts, **digests}
     atomic_write(run_path(out), orjson.dumps(facts, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
@@ -46,6 +49,8 @@ def read_data_digest(out: Path) -> tuple[str, str]:
     Raises:
         DataError: as of `read_run`.
     """
+    from .predictions import compute_predictions_digest
+
     record = read_run(out)
     data = record.get("data")
     digest = data.get("data_digest") if isinstance(data, dict) else None
@@ -66,6 +71,8 @@ def read_predictions_digest(out: Path) -> str:
     Raises:
         DataError: as of `compute_predictions_digest`.
     """
+    from .predictions import compute_predictions_digest
+
     with suppress(DataError):
         record = read_run(out)
         kept = record.get("predictions_digest")

@@ -156,7 +156,7 @@ class Scores:
         """Return the digests of the data and of each file of predictions, in full."""
         if self.identity is None:
             return {}
-        predictions = [read_predictions_digest(path) for path in self.files]
+        predictions = [read_predictions_digest(path) for path in self.files if path.is_file()]  # a pipe is read once
         return {"data_digest": self.identity.data, "predictions_digest": predictions}
 
     def as_json(self) -> dict[str, Any]:
