@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from .atomic import atomic_write
+from .digests import compute_file_digest
 from .errors import DataError
 
 RUN_SUFFIX = ".run.json"
@@ -38,8 +39,10 @@ def read_run(out: Path) -> dict[str, Any]:
 
 
 def write_run(out: Path, facts: Mapping[str, Any]) -> None:
-    """Write the record of a run atomically."""
-    atomic_write(run_path(out), orjson.dumps(facts, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    """Write the record of a run atomically, with the digest of its result, by which that is recognised."""
+    digest = {"sha256": compute_file_digest(out)} if out.is_file() else {}
+    data = orjson.dumps({**facts, **digest}, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    atomic_write(run_path(out).resolve(), data)
 
 
 def read_signature(results: Path) -> str:
