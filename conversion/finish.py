@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import Any
 
 import pyarrow as pa
 
 from eraser_hub.records.atomic import carry_over
+from eraser_hub.records.errors import DataError
 
 from .card import insert_picture, verify_folder
-from .croissant import write_croissant
+from .croissant import read_digests, write_croissant
 from .dataset import CROISSANT, EVAL_YAML, FORMAT, LICENSES, RELEASE
 from .leaderboard import write_eval_yaml
+from .licenses import is_license_name
 
 
 def finish_build(
@@ -48,11 +51,21 @@ def finish_build(
     verify_folder(folder, schema, label_names)
     write_croissant(folder, target.name, digests)
     write_eval_yaml(folder, target.name)
+    recorded: dict[str, str] | None = None
+    with suppress(DataError):
+        recorded = read_digests(target)
 
     def is_built(path: PurePath) -> bool:
-        if len(path.parts) == 1:
-            return path.name in ("README.md", RELEASE, CROISSANT, EVAL_YAML, f"{target.name}.png")
-        parquet = path.parts[0] in parquet_folders and path.suffix == ".parquet"
-        return len(path.parts) == 2 and (path.parts[0] == LICENSES or parquet)
+        if is_build_text(path, target.name):
+            return True
+        parquet = len(path.parts) == 2 and path.parts[0] in parquet_folders and path.suffix == ".parquet"
+        return parquet and (recorded is None or path.as_posix() in recorded)
 
     carry_over(target, folder, is_built)
+
+
+def is_build_text(path: PurePath, name: str) -> bool:
+    """Return True if a build of the dataset ``name`` writes a file of such a path beside its data: card, licence, .."""
+    if len(path.parts) == 1:
+        return path.name in ("README.md", RELEASE, CROISSANT, EVAL_YAML, f"{name}.png")
+    return len(path.parts) == 2 and path.parts[0] == LICENSES and is_license_name(path.name.partition(".")[2])
