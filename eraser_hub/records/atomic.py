@@ -15,7 +15,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePath
 
 from .errors import DataError
@@ -148,6 +148,55 @@ def rebuild_folder(target: Path, key: object = None) -> Iterator[Path]:
         if isinstance(error, OSError):
             raise DataError(_disk_words(error), rule="file-unreadable", file=error.filename or target) from error
         raise
+
+
+def clear_leftovers(target: Path) -> None:
+    """Remove what a killed run left beside a folder that it had finished."""
+    with hold_lock(target.with_name(f".{target.name}.lock"), BUSY, target.parent):
+        recover(target)
+        shutil.rmtree(target.with_name(f".{target.name}.building"), ignore_errors=True)
+
+
+def write_new_files(contents: Mapping[Path, bytes], staging: Path) -> None:
+    """Write files where there are none: all of them, or after an error none.
+
+    Args:
+        contents: path -> content.
+        staging: a folder of this function beside them. Where a killed run left it, files that have their content
+            already count as written.
+
+    Raises:
+        BusyError: another run writes with the same ``staging``.
+        DataError: there is such a file, or one cannot be written.
+    """
+    new_parents = [folder for path in (staging, *contents) for folder in path.parents if not folder.exists()]
+    try:
+        with hold_lock(staging.with_name(f"{staging.name}.lock"), BUSY, staging.parent):
+            resumed, new = staging.is_dir(), list[tuple[Path, Path]]()
+            for number, (path, content) in enumerate(contents.items()):
+                if not os.path.lexists(path):
+                    new.append((staging / str(number), path))
+                elif not resumed or not path.is_file() or path.read_bytes() != content:
+                    raise DataError("stands there already; nothing is overwritten", rule="file-exists", file=path)
+            try:
+                staging.mkdir(exist_ok=True)
+                for beside, path in new:
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    beside.write_bytes(contents[path])
+                sync_tree(staging)
+            except BaseException:
+                if not resumed:
+                    shutil.rmtree(staging, ignore_errors=True)
+                raise
+            for beside, path in new:
+                os.rename(beside, path)
+            shutil.rmtree(staging)
+    except OSError as error:
+        raise DataError(_disk_words(error), rule="file-unreadable", file=staging.parent) from error
+    finally:
+        for folder in sorted(new_parents, key=lambda each: len(each.parts), reverse=True):
+            with contextlib.suppress(OSError):
+                folder.rmdir()  # of those that are empty
 
 
 def _disk_words(error: OSError) -> str:
