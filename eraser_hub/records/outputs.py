@@ -26,7 +26,7 @@ from .atomic import replace_file
 from .digests import compute_file_digest
 from .errors import DataError
 from .operators import find_operator_files
-from .run_record import read_run, run_path
+from .run_record import RUN_SUFFIX, read_run, run_path
 
 GENERATOR = f"eraser-hub {__version__}"
 # how pages, JSON files, and matplotlib's PNG, SVG and PDF files name their generator
@@ -52,7 +52,7 @@ def is_generated(path: Path) -> bool:
         file.seek(max(0, path.stat().st_size - _MARKED_BYTES))
         if any(mark in part for part in (text, file.read()) for mark in _MARKS):
             return True
-    if not text.startswith(b"{"):
+    if not text.startswith(b"{") or path.name.endswith(RUN_SUFFIX):
         return False
     try:
         signature = orjson.loads(path.read_bytes()).get("signature")
@@ -78,15 +78,14 @@ def is_run_record(path: Path) -> bool:
 
 
 def find_inputs(*arguments: Place | Sequence[Place] | None) -> tuple[Path, ...]:
-    """Return the files and folders that arguments name: ``FILE``, ``NAME=FILE`` or ``NAME=FILE,FILE,..``."""
+    """Return the files and folders that arguments name (``FILE``, ``NAME=FILE,FILE,..``), and the files' records."""
     paths = []
     for argument in arguments:
         for value in [argument] if isinstance(argument, str | os.PathLike) else argument or ():
             whole = os.fspath(value)
             names = {whole, *whole.split(","), *whole.partition("=")[2].split(",")}
-            paths += [
-                path for name in names if name for path in find_operator_files(Path(name)) if os.path.exists(path)
-            ]
+            files = [file for name in names if name for file in find_operator_files(Path(name)) if file.name]
+            paths += [path for file in files for path in (file, run_path(file)) if os.path.exists(path)]
     return tuple(paths)
 
 

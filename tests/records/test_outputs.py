@@ -106,6 +106,7 @@ def test_another_file_is_replaced_by_force_alone(tmp_path):
         (b'{"signature": 1}', False),
         (b"{cut", False),
         (b"[1]", False),
+        (b'{"annotation_id": "a"}\n{"annotation_id": "b"}\n', False),
         (b"<p>made by eraser-hub 3.0.0</p>", False),
     ],
 )
@@ -195,6 +196,14 @@ def test_predictions_are_recognised_by_their_record(tmp_path, predictions):
     predictions.unlink()
     with refused("file-exists", file=record):
         OutputWriter().check_predictions(predictions, tmp_path / "p.jsonl.partial")
+
+
+def test_the_record_of_an_input_is_an_input(tmp_path, predictions):
+    write_run(predictions, {"signature": "explain|version:3.0.0"})
+    record = tmp_path / "p.jsonl.run.json"
+    for inputs, rule in ((find_inputs(predictions), "file-twice"), ((), "file-exists")):
+        with refused(rule, file=record):
+            OutputWriter(inputs).write(record, SCORES)
 
 
 def test_inputs_are_found_in_arguments(tmp_path, monkeypatch):
