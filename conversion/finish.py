@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from eraser_hub.metrics.data_digest import shorten_digest
 from eraser_hub.records.atomic import carry_over
 from eraser_hub.records.errors import DataError
 
@@ -47,7 +48,8 @@ def finish_build(
     """
     text = json.dumps({"format": FORMAT, "configs": dict(release)}, ensure_ascii=False, indent=1)
     (folder / RELEASE).write_text(text + "\n", encoding="utf-8")
-    (folder / "README.md").write_text(insert_picture(card(), target.name, folder), encoding="utf-8")
+    text = insert_picture(card(), target.name, folder).rstrip() + "\n\n" + _make_digest_table(release)
+    (folder / "README.md").write_text(text, encoding="utf-8")
     verify_folder(folder, schema, label_names)
     write_croissant(folder, target.name, digests)
     write_eval_yaml(folder, target.name)
@@ -69,3 +71,15 @@ def is_build_text(path: PurePath, name: str) -> bool:
     if len(path.parts) == 1:
         return path.name in ("README.md", RELEASE, CROISSANT, EVAL_YAML, f"{name}.png")
     return len(path.parts) == 2 and path.parts[0] == LICENSES and is_license_name(path.name.partition(".")[2])
+
+
+def _make_digest_table(release: Mapping[str, Any]) -> str:
+    """Return the card's table of data digests; configs that 2.0 built have none."""
+    lines = [
+        f"| {config} | {split} | `{shorten_digest(facts['digest'])}` |"
+        for config, entry in release.items()
+        for split, facts in entry.get("splits", {}).items()
+        if facts.get("digest")
+    ]
+    words = "The digest of a split's data; signatures of scores carry it. It is the same for the release's files."
+    return "\n".join(["## Data digests", "", words, "", "| config | split | data |", "|---|---|---|", *lines, ""])

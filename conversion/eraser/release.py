@@ -38,6 +38,9 @@ class SplitFacts(msgspec.Struct):
     query_type: Literal["absent", "present"]
     sentence_ends: Literal["inclusive", "exclusive"]
     statistics: dict[str, int | float | None]
+    digest: str = ""  # of the data, see `metrics.data_digest`; 2.0 wrote none of these three
+    labels: list[str] = []  # the label names in it
+    files: dict[str, str] = {}  # name -> SHA-256 of the split's Parquet files
     backup: Backup | None = None
 
 

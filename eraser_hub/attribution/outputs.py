@@ -17,8 +17,8 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from eraser_hub.records.atomic import hold_lock
 from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.locks import hold_lock
 from eraser_hub.records.outputs import OutputWriter
 from eraser_hub.records.run_record import read_run, run_path
 from eraser_hub.schema.arrow import to_arrow_type

@@ -210,8 +210,7 @@ def explain(
     Raises:
         DataError: wrong data, model or settings; a stopped run or a result that was made otherwise; too many inputs.
     """
-    writer = make_writer(config, force)
-    results = find_result_paths(settings, out, writer)
+    results = find_result_paths(settings, out, writer := make_writer(config, force))
     _check_engine(config, settings, engine)
     split = open_split(config.dataset, config.config, config.split)
     if config.sample is not None:

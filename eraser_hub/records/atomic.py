@@ -1,4 +1,4 @@
-"""Files and folders that change all at once: written beside, then renamed.
+"""Files and folders that change all at once (written beside, then renamed), and locks that one holds at a time.
 
 out/NAME                 what readers see: the old file or folder or the new one, never a mix
 out/.NAME.PID.tmp        a new file while it grows; gone after an error
@@ -16,10 +16,10 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from os import PathLike
 from pathlib import Path, PurePath
 
-from .errors import DataError
-from .locks import hold_lock
+from .errors import BusyError, DataError
 
 STATE = ".resume.json"
 BUSY = "another build is at work in this folder; wait for it or stop it"
@@ -102,6 +102,34 @@ def sync_tree(folder: Path) -> None:
                     os.fsync(handle)
                 finally:
                     os.close(handle)
+
+
+@contextlib.contextmanager
+def hold_lock(lock: Path, busy: str, file: str | PathLike[str] | None = None) -> Iterator[None]:
+    """Hold the file ``lock`` during the block.
+
+    Args:
+        lock: the lock file; its folder is made where it is missing.
+        busy: what to say where another run holds it.
+        file: what the message is about.
+
+    Raises:
+        BusyError: another run holds it; this one does not wait.
+    """
+    from filelock import FileLock, Timeout  # takes a twentieth of a second
+
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    file_lock = FileLock(lock, timeout=0)
+    try:
+        file_lock.acquire()
+    except Timeout:
+        raise BusyError(busy, rule="busy", file=file) from None
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):  # not everywhere may an open file be removed
+            lock.unlink()
+        file_lock.release()
 
 
 @contextlib.contextmanager

@@ -65,7 +65,9 @@ def is_generated(path: Path) -> bool:
 def is_recorded(path: Path) -> bool:
     """Return True if the record beside predictions is of a run that wrote them, and they are as it wrote them."""
     with suppress(DataError):
-        return read_run(path).get("sha256", "") in ("", compute_file_digest(path)) and is_run_record(run_path(path))
+        return read_run(path).get("predictions_sha256", "") in ("", compute_file_digest(path)) and is_run_record(
+            run_path(path)
+        )
     return False
 
 

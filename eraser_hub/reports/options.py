@@ -10,7 +10,7 @@ from typing import Annotated
 from eraser_hub.records.arguments import Force, Revision, Split
 from eraser_hub.records.options import AtLeastOne, Option, Options, Seed, UsageError
 from eraser_hub.records.outputs import OutputWriter, find_inputs
-from eraser_hub.scoring.options import ClusterBy, OnlyPredicted
+from eraser_hub.scoring.options import AllowMismatch, ClusterBy, OnlyPredicted
 
 Several = str | Sequence[str] | None
 
@@ -54,6 +54,7 @@ class ReportArguments(Options):
     seed: Seed = 0
     cluster_by: ClusterBy = "auto"
     only_predicted: OnlyPredicted = False
+    allow_mismatch: AllowMismatch = False
     revision: Revision = None
     force: Force = False
 
@@ -98,6 +99,7 @@ class BoardArguments(Options):
     split: str | None = None
     revision: Revision = None
     only_predicted: OnlyPredicted = False
+    allow_mismatch: AllowMismatch = False
     published: bool = True
     space: Path | None = None
     title: str = "Results board"

@@ -164,7 +164,6 @@ def test_scores_for_explain_replace_no_other_file(place: Path) -> None:
     scores = [[0.0] * sum(map(len, tokens(rows[0])))]
     with refused("file-exists", file="p.jsonl"):
         write_scores("p.jsonl", rows, scores)
-    write: Callable[..., int] = write_scores
-    assert (
-        write("s.jsonl", rows, scores) == write("s.jsonl", rows, scores) == write("p.jsonl", rows, scores, force=True)
-    )
+    for _ in range(2):  # its own file is replaced
+        assert write_scores("s.jsonl", rows, scores) == 1
+    assert write_scores("p.jsonl", rows, scores, force=True) == 1

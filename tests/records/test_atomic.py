@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from eraser_hub.records import atomic
-from eraser_hub.records.atomic import atomic_write, rebuild_folder, replace_file, write_new_files
+from eraser_hub.records.atomic import atomic_write, hold_lock, rebuild_folder, replace_file, write_new_files
 from eraser_hub.records.errors import BusyError
-from eraser_hub.records.locks import hold_lock
 
 from ..refusals import refused
 

@@ -25,9 +25,9 @@ from eraser_hub.conversion.eraser import splits as eraser_splits
 from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.conversion.eraser.export import COLUMNS, write_split
 from eraser_hub.records import atomic, lines
+from eraser_hub.records.atomic import hold_lock
 from eraser_hub.records.built import open_built
 from eraser_hub.records.errors import BusyError, DataError, DataErrors, make_printable
-from eraser_hub.records.locks import hold_lock
 
 from ...refusals import refused
 from .corpus_strategies import corpora as arbitrary_corpora

@@ -1,0 +1,179 @@
+"""Identity of gold data: a digest of one split, equal for raw folders, built folders and Datasets with the same data.
+
+The digest is the SHA-256 of lines of JSON in UTF-8 (no spaces, no escapes beyond those that JSON needs)::
+
+    ["eraser-hub-data-1", kind, [label name, ..]]
+    one line per annotation, sorted by the bytes of its id:
+      eraser            [id, query, label name, [docid, ..], [[[docid, start_token, end_token, start_sentence,
+                        end_sentence (exclusive)], ..], ..]]
+      perturbation      [id, sample_type, rel_ids, answer or label name, [text, ..], [[token, ..], ..], rationale_ids];
+                        the texts are those of title, context, question, sentence1, sentence2 that are not null
+      human_rationales  [id, label name, [token, ..], [true or false, ..]]
+    eraser only, one line per document of a row, sorted: [docid, SHA-256 of its text in hexadecimal digits]
+
+A missing value is null. The digest does not depend on the order of rows, on file names, on derived columns or on
+settings of Parquet.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+VERSION = "eraser-hub-data-1"
+SHOWN_DIGITS = 12
+BLOCK = 1024
+SENTENCES = ("start_sentence", "end_sentence")
+TEXT_COLUMNS = ("title", "context", "question", "sentence1", "sentence2")  # of the perturbation benchmark
+
+
+def to_json_lines(values: Sequence[object]) -> bytes:
+    """Return values as lines of JSON without spaces, in UTF-8."""
+    lines = [json.dumps(value, ensure_ascii=False, separators=(",", ":")) for value in values]
+    return "\n".join([*lines, ""]).encode()
+
+
+def shorten_digest(digest: str) -> str:
+    """Return the digits of a digest that signatures and tables show; "none" if there is no digest."""
+    return digest[:SHOWN_DIGITS] or "none"
+
+
+class DataDigest:
+    """Digest of a split under construction; rows come in any order.
+
+    Args:
+        kind: ``eraser``, ``perturbation`` or ``human_rationales``.
+        to_lines: encoder with the bytes of `to_json_lines`; another one may be faster.
+    """
+
+    def __init__(self, kind: str, to_lines: Callable[[Sequence[object]], bytes] = to_json_lines) -> None:
+        self.kind, self._to_lines = kind, to_lines
+        self._ids, self._lines = list[str](), list[bytes]()
+        self._documents: dict[str, bytes] = {}
+
+    def add(self, rows: Iterable[Sequence[Any]]) -> None:
+        """Add annotations in the form of the kind's line; the first value of each is the id, a string."""
+        rows = list(rows)
+        self._ids += [row[0] for row in rows]
+        self._lines += self._to_lines(rows).split(b"\n")[:-1]  # JSON escapes the newlines of strings
+
+    def add_documents(self, documents: Iterable[tuple[str, bytes]]) -> None:
+        """Add documents of rows that were added: (docid, SHA-256 of the text as 32 bytes); repeats count once."""
+        self._documents.update(documents)
+
+    def hexdigest(self, label_names: Sequence[str]) -> str:
+        """Return the digest."""
+        order = sorted(range(len(self._ids)), key=self._ids.__getitem__)  # code points sort as their bytes in UTF-8
+        docids = sorted(self._documents)
+        digest = hashlib.sha256(self._to_lines([[VERSION, self.kind, list(label_names)]]))
+        digest.update(b"\n".join([*map(self._lines.__getitem__, order), b""]))
+        for start in range(0, len(docids), BLOCK):  # few objects at a time: garbage collection walks through them
+            digest.update(
+                self._to_lines([(name, self._documents[name].hex()) for name in docids[start : start + BLOCK]])
+            )
+        return digest.hexdigest()
+
+
+def nest(values: Sequence[Any], *offsets: Sequence[int]) -> Sequence[Any]:
+    """Return flat values as nested lists; ``offsets`` come from the innermost lists to the outermost.
+
+    >>> nest("abc", [0, 2, 2, 3])
+    ['ab', '', 'c']
+    """
+    for bounds in offsets:
+        values = [values[start:end] for start, end in pairwise(bounds)]
+    return values
+
+
+def add_eraser_rows(digest: DataDigest, rows: Iterable[Mapping[str, Any]], label_names: Sequence[str]) -> None:
+    """Add rows of ``eraser`` in plain values; classes are numbers or names.
+
+    Raises:
+        KeyError, TypeError: a row lacks a column that the digest needs.
+    """
+    for row in rows:
+        docids = [str(document["docid"]) for document in row["documents"]]
+        groups = [
+            [
+                [str(one["docid"]), int(one["start_token"]), int(one["end_token"]), *(int(one[at]) for at in SENTENCES)]
+                for one in group
+            ]
+            for group in row["evidences"]
+        ]
+        label = get_label(row["classification"], label_names)
+        digest.add([(str(row["annotation_id"]), row["query"], label, docids, groups)])
+        digest.add_documents(
+            (docid, hashlib.sha256(document["text"].encode()).digest())
+            for docid, document in zip(docids, row["documents"], strict=True)
+        )
+
+
+def add_eraser_table(digest: DataDigest, table: pa.Table, label_names: Sequence[str]) -> None:
+    """Add rows of ``eraser`` in Arrow; texts may be dictionaries.
+
+    Raises:
+        KeyError: the table lacks a column that the digest needs.
+    """
+    documents, groups = (table[name].combine_chunks() for name in ("documents", "evidences"))
+    texts = documents.flatten()
+    docids = _decode(texts.field("docid")).to_pylist()
+    members = groups.flatten()
+    spans = members.flatten()
+    columns = [_decode(spans.field(name)).to_pylist() for name in ("docid", "start_token", "end_token", *SENTENCES)]
+    nested = nest(list(zip(*columns, strict=True)), _get_offsets(members), _get_offsets(groups))
+    labels = [get_label(label, label_names) for label in table["classification"].to_pylist()]
+    ids, queries = (table[name].to_pylist() for name in ("annotation_id", "query"))
+    digest.add(zip(ids, queries, labels, nest(docids, _get_offsets(documents)), nested, strict=True))
+    first = {docid: row for row, docid in reversed(list(enumerate(docids)))}
+    column = _decode(texts.field("text"))
+    hashes = [hashlib.sha256(column[row].as_buffer()).digest() for row in first.values()]
+    digest.add_documents(zip(first, hashes, strict=True))
+
+
+def add_pair_rows(digest: DataDigest, rows: Iterable[Mapping[str, Any]], label_names: Sequence[str]) -> None:
+    """Add rows of ``bilingual_perturbation`` in plain values; errors as of `add_eraser_rows`."""
+    for row in rows:
+        answer = row["answer"] if row["answer"] is not None else get_label(row["label"], label_names)
+        texts = [row[name] for name in TEXT_COLUMNS if row[name] is not None]
+        names = row["id"], row["sample_type"], row["rel_ids"]
+        digest.add([(*names, answer, texts, row["tokens"], row["rationale_ids"])])
+
+
+def add_token_rows(digest: DataDigest, rows: Iterable[Mapping[str, Any]], label_names: Sequence[str]) -> None:
+    """Add rows of ``human_rationales`` in plain values; errors as of `add_eraser_rows`."""
+    for row in rows:
+        label = get_label(row["label"], label_names)
+        digest.add([(str(row["id"]), label, row["tokens"], [bool(mark) for mark in row["rationale_mask"]])])
+
+
+def _get_offsets(lists: pa.ListArray) -> list[int]:
+    """Return the offset of each list in `flatten`, from 0."""
+    offsets: list[int] = lists.offsets.to_pylist()
+    return [offset - offsets[0] for offset in offsets]
+
+
+def _decode(values: pa.Array) -> pa.Array:
+    return values.dictionary_decode() if hasattr(values, "dictionary_decode") else values
+
+
+ROW_READERS = {"eraser": add_eraser_rows, "perturbation": add_pair_rows, "human_rationales": add_token_rows}
+
+
+def digest_rows(kind: str, rows: Iterable[Mapping[str, Any]], label_names: Sequence[str]) -> str:
+    """Return the digest of rows in plain values; arguments and errors as of the kind's function."""
+    digest = DataDigest(kind)
+    ROW_READERS[kind](digest, rows, label_names)
+    return digest.hexdigest(label_names)
+
+
+def get_label(label: object, label_names: Sequence[str]) -> object:
+    """Return the name of a class number; other values are returned unchanged, -1 (no label) as null."""
+    if isinstance(label, int) and not isinstance(label, bool):
+        return label_names[label] if 0 <= label < len(label_names) else None if label == -1 else label
+    return label
