@@ -94,6 +94,14 @@ def read_digests(folder: Path) -> dict[str, str]:
         raise DataError(message, rule="syntax", file=path) from None
 
 
+def is_recorded(folder: Path, path: str) -> bool:
+    """Return True if the folder's build wrote a data file; where it kept no digests, it may have written any."""
+    try:
+        return path in read_digests(folder)
+    except DataError:
+        return True
+
+
 def verify_digests(folder: Path) -> None:
     """Raise a DataError if a data file differs from the digest in ``croissant.json``."""
     digests = read_digests(folder)

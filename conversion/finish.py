@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -12,10 +11,9 @@ import pyarrow as pa
 
 from eraser_hub.metrics.data_digest import shorten_digest
 from eraser_hub.records.atomic import carry_over
-from eraser_hub.records.errors import DataError
 
 from .card import insert_picture, verify_folder
-from .croissant import read_digests, write_croissant
+from .croissant import is_recorded, write_croissant
 from .dataset import CROISSANT, EVAL_YAML, FORMAT, LICENSES, RELEASE
 from .leaderboard import write_eval_yaml
 from .licenses import is_license_name
@@ -53,15 +51,12 @@ def finish_build(
     verify_folder(folder, schema, label_names)
     write_croissant(folder, target.name, digests)
     write_eval_yaml(folder, target.name)
-    recorded: dict[str, str] | None = None
-    with suppress(DataError):
-        recorded = read_digests(target)
 
     def is_built(path: PurePath) -> bool:
         if is_build_text(path, target.name):
             return True
         parquet = len(path.parts) == 2 and path.parts[0] in parquet_folders and path.suffix == ".parquet"
-        return parquet and (recorded is None or path.as_posix() in recorded)
+        return parquet and is_recorded(target, path.as_posix())
 
     carry_over(target, folder, is_built)
 

@@ -25,6 +25,7 @@ from eraser_hub.records.errors import DataError
 
 from .card import CARDS, ConfigWords, add_configs, compute_content_version, make_card_text
 from .checks import CheckRules, SplitCheck, Tally, UniqueStrings
+from .croissant import is_recorded
 from .dataset import (
     RELEASE,
     BuildOptions,
@@ -199,7 +200,8 @@ class SmallDataset(CheckRules, Verbs):
                 elif kept.get(name):
                     infos.append(kept[name])
                     for file in (*(target / name).glob("*.parquet"), *(target / "records").glob(f"{name}.parquet")):
-                        link_or_copy(file, folder / file.relative_to(target))
+                        if is_recorded(target, file.relative_to(target).as_posix()):
+                            link_or_copy(file, folder / file.relative_to(target))
             release = {info["config_name"]: release[info["config_name"]] for info in infos}
             folders = (*self.facts.configs, "records")
             finish_build(target, folder, self.schema, release, lambda: self._make_card(infos, folder), folders)

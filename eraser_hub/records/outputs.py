@@ -86,9 +86,9 @@ def find_inputs(*arguments: Place | Sequence[Place] | None) -> tuple[Path, ...]:
         for value in [argument] if isinstance(argument, str | os.PathLike) else argument or ():
             whole = os.fspath(value)
             names = {whole, *whole.split(","), *whole.partition("=")[2].split(",")}
-            files = [file for name in names if name for file in find_operator_files(Path(name)) if file.name]
-            paths += [path for file in files for path in (file, run_path(file)) if os.path.exists(path)]
-    return tuple(paths)
+            files = [file for name in names if name for file in find_operator_files(Path(name))]
+            paths += [*files, *(run_path(file) for file in files if file.name)]
+    return tuple(path for path in paths if os.path.exists(path))
 
 
 @dataclass(frozen=True, slots=True)

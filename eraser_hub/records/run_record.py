@@ -12,14 +12,19 @@ import orjson
 from .atomic import atomic_write
 from .digests import compute_file_digest
 from .errors import DataError
-from .predictions import compute_predictions_digest
 
 RUN_SUFFIX = ".run.json"
 
 
+def _compute_predictions_digest(out: Path) -> str:
+    from .predictions import compute_predictions_digest  # imports numpy, for which options do not wait
+
+    return compute_predictions_digest(out)
+
+
 def run_path(out: Path) -> Path:
     """Return the file that records how a result was made."""
-    return out.with_name(out.name + RUN_SUFFIX)
+    return out.parent / (out.name + RUN_SUFFIX)  # a folder without a name has none, either
 
 
 def read_run(out: Path) -> dict[str, Any]:
@@ -44,7 +49,7 @@ def write_run(out: Path, facts: Mapping[str, Any]) -> None:
     """Write the record of a run atomically, with the digests of the predictions that stand in ``out``."""
     if out.is_file():  # it may lead to a device
         digests = {
-            "predictions_digest": compute_predictions_digest(out),
+            "predictions_digest": _compute_predictions_digest(out),
             "predictions_sha256": compute_file_digest(out),
         }
         facts = {**facts, **digests}
@@ -67,7 +72,7 @@ def read_data_digest(out: Path) -> tuple[str, str]:
         return "", f"{out}: no {run_path(out).name} beside the predictions: {unknown}"
     if not isinstance(digest, str) or not digest or not isinstance(kept, str):
         return "", f"{run_path(out)}: the record has no digests: {unknown}"
-    if kept != compute_file_digest(out) and record.get("predictions_digest") != compute_predictions_digest(out):
+    if kept != compute_file_digest(out) and record.get("predictions_digest") != _compute_predictions_digest(out):
         return "", f"{run_path(out)}: the record is that of other predictions: {unknown}"
     return digest, ""
 
@@ -83,7 +88,7 @@ def read_predictions_digest(out: Path) -> str:
         kept = record.get("predictions_digest")
         if isinstance(kept, str) and record.get("predictions_sha256") == compute_file_digest(out):
             return kept
-    return compute_predictions_digest(out)
+    return _compute_predictions_digest(out)
 
 
 def read_signature(results: Path) -> str:

@@ -661,3 +661,12 @@ def test_many_shards_and_batches_come_back_byte_for_byte(samples, tmp_path, monk
     ERASER.export(tmp_path / "hub" / "eraser", None, out=tmp_path / "raw")
     for name in names:
         assert raw_files(tmp_path / "raw" / name) == raw_files(samples / "eraser" / name)
+
+
+def test_a_build_keeps_parquet_of_others(samples, tmp_path):
+    for names in (["movies"], ["movies"], ["cose"]):
+        ERASER.build(names, out=tmp_path, source=samples / "eraser")
+        (tmp_path / "eraser" / "movies" / "alice.parquet").write_bytes(b"alice")
+        assert (tmp_path / "eraser" / "movies" / "train-00000-of-00001.parquet").is_file()
+    ERASER.build(["movies"], out=tmp_path, source=samples / "eraser")
+    assert (tmp_path / "eraser" / "movies" / "alice.parquet").read_bytes() == b"alice"
