@@ -180,7 +180,8 @@ def find_digest(batches: Iterable[Any], label_names: Sequence[str] | None) -> st
         return ""
     kinds = {"evidences": "eraser", "sample_type": "perturbation", "rationale_mask": "human_rationales"}
     kind = next((kind for column, kind in kinds.items() if column in rows[0]), "eraser")
-    with suppress(KeyError, TypeError, ValueError, AttributeError):  # rows without a digest can be scored as well
+    # rows without a digest can be scored as well
+    with suppress(KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError):
         return digest_rows(kind, rows, label_names)
     return ""
 
