@@ -73,12 +73,16 @@ def write_croissant(folder: Path, name: str, digests: Mapping[str, str] | None =
     return path
 
 
-def verify_digests(folder: Path) -> None:
-    """Raise a DataError if a data file differs from the digest in ``croissant.json``."""
+def read_digests(folder: Path) -> dict[str, str]:
+    """Return path -> SHA-256 of the Parquet and JSON files that the folder's build wrote.
+
+    Raises:
+        DataError: there is no ``croissant.json``, or none that a build wrote.
+    """
     path = folder / CROISSANT
     try:
         written = json.loads(path.read_bytes())
-        digests = {
+        return {
             row["contentUrl"]: row["sha256"]
             for row in written["distribution"]
             if row["@type"] == "cr:FileObject" and row["@id"] != "repo"
@@ -88,6 +92,19 @@ def verify_digests(folder: Path) -> None:
     except (ValueError, KeyError, TypeError):
         message = "expected Croissant metadata as build writes it: build the dataset again"
         raise DataError(message, rule="syntax", file=path) from None
+
+
+def is_recorded(folder: Path, path: str) -> bool:
+    """Return True if the folder's build wrote a data file; where it kept no digests, it may have written any."""
+    try:
+        return path in read_digests(folder)
+    except DataError:
+        return True
+
+
+def verify_digests(folder: Path) -> None:
+    """Raise a DataError if a data file differs from the digest in ``croissant.json``."""
+    digests = read_digests(folder)
     present = set(_list_data_files(folder))
     errors = [
         DataError("not written by build", rule="check", file=folder / name) for name in sorted(present - digests.keys())

@@ -13,9 +13,10 @@ from eraser_hub.metrics.data_digest import shorten_digest
 from eraser_hub.records.atomic import carry_over
 
 from .card import insert_picture, verify_folder
-from .croissant import write_croissant
+from .croissant import is_recorded, write_croissant
 from .dataset import CROISSANT, EVAL_YAML, FORMAT, LICENSES, RELEASE
 from .leaderboard import write_eval_yaml
+from .licenses import is_license_name
 
 
 def finish_build(
@@ -52,12 +53,19 @@ def finish_build(
     write_eval_yaml(folder, target.name)
 
     def is_built(path: PurePath) -> bool:
-        if len(path.parts) == 1:
-            return path.name in ("README.md", RELEASE, CROISSANT, EVAL_YAML, f"{target.name}.png")
-        parquet = path.parts[0] in parquet_folders and path.suffix == ".parquet"
-        return len(path.parts) == 2 and (path.parts[0] == LICENSES or parquet)
+        if is_build_text(path, target.name):
+            return True
+        parquet = len(path.parts) == 2 and path.parts[0] in parquet_folders and path.suffix == ".parquet"
+        return parquet and is_recorded(target, path.as_posix())
 
     carry_over(target, folder, is_built)
+
+
+def is_build_text(path: PurePath, name: str) -> bool:
+    """Return True if a build of the dataset ``name`` writes a file of such a path beside its data: card, licence, .."""
+    if len(path.parts) == 1:
+        return path.name in ("README.md", RELEASE, CROISSANT, EVAL_YAML, f"{name}.png")
+    return len(path.parts) == 2 and path.parts[0] == LICENSES and is_license_name(path.name.partition(".")[2])
 
 
 def _make_digest_table(release: Mapping[str, Any]) -> str:

@@ -28,8 +28,13 @@ _PATTERNS = {
 
 def is_license(entry: os.DirEntry[str]) -> bool:
     """Return True if the name of a corpus folder's file is that of a licence."""
-    stem, suffix = os.path.splitext(entry.name.lower())
-    return stem in _NAMES and suffix in _SUFFIXES and entry.is_file() and entry.stat().st_size <= MAX_BYTES
+    return is_license_name(entry.name) and entry.is_file() and entry.stat().st_size <= MAX_BYTES
+
+
+def is_license_name(name: str) -> bool:
+    """Return True if a file's name is that of a licence."""
+    stem, suffix = os.path.splitext(name.lower())
+    return stem in _NAMES and suffix in _SUFFIXES
 
 
 def get_license_path(config: str, file: str) -> str:

@@ -18,13 +18,14 @@ import msgspec
 import pyarrow as pa
 
 from eraser_hub.metrics.data_digest import digest_rows
-from eraser_hub.records.atomic import link_or_copy, rebuild_folder
+from eraser_hub.records.atomic import link_or_copy, rebuild_folder, write_new_files
 from eraser_hub.records.built import BuiltDataset, open_built, read_card, read_rows
 from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import DataError
 
 from .card import CARDS, ConfigWords, add_configs, compute_content_version, make_card_text
 from .checks import CheckRules, SplitCheck, Tally, UniqueStrings
+from .croissant import is_recorded
 from .dataset import (
     RELEASE,
     BuildOptions,
@@ -199,7 +200,8 @@ class SmallDataset(CheckRules, Verbs):
                 elif kept.get(name):
                     infos.append(kept[name])
                     for file in (*(target / name).glob("*.parquet"), *(target / "records").glob(f"{name}.parquet")):
-                        link_or_copy(file, folder / file.relative_to(target))
+                        if is_recorded(target, file.relative_to(target).as_posix()):
+                            link_or_copy(file, folder / file.relative_to(target))
             release = {info["config_name"]: release[info["config_name"]] for info in infos}
             folders = (*self.facts.configs, "records")
             finish_build(target, folder, self.schema, release, lambda: self._make_card(infos, folder), folders)
@@ -250,10 +252,10 @@ class SmallDataset(CheckRules, Verbs):
     # -- export -------------------------------------------------------------------------------------------------------
 
     def export(self, dataset: Path, configs: Sequence[str] | None, out: Path) -> ExportResult:
-        """Write the released files of configurations: all of them, or none if one is damaged.
+        """Write the released files of configurations: all of them, or none if one is damaged or cannot be written.
 
         Raises:
-            DataError: an unknown configuration, a damaged folder, or a file that exists already.
+            DataError: an unknown configuration, a damaged folder, or a file that exists already; a stopped run goes on.
         """
         release = read_release(dataset, Entry)
         built = lru_cache(partial(open_built, dataset))
@@ -274,9 +276,7 @@ class SmallDataset(CheckRules, Verbs):
                     raise error if error.file else error.at(file=dataset / "records" / f"{config}.parquet") from None
                 message = f"cannot be understood ({error!r})"
                 raise DataError(message, rule="input", file=dataset / RELEASE, field=config) from None
-        for target, content in contents.items():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(content)
+        write_new_files(contents, out / f".{self.facts.name}.exporting")
         return ExportResult(out, list(contents), self.describe_export(configs or list(release)))
 
     def describe_export(self, configs: Sequence[str]) -> list[str]:
@@ -323,11 +323,8 @@ def _read_records(folder: Path, config: str) -> dict[str, dict[int, str]]:
 
 
 def _resolve_target(out: Path, name: str, release: Path) -> Path:
-    """Return ``out/name`` for a name from a release.json; raise a DataError if it leads out of ``out`` or exists."""
+    """Return ``out/name`` for a name from a release.json; raise a DataError if it leads out of ``out``."""
     parts = PurePosixPath(name).parts
     if not parts or PurePosixPath(name).is_absolute() or ".." in parts or "\\" in name or "\0" in name:
         raise DataError(f"expected the name of a file below the folder, found {name!r}", rule="file-name", file=release)
-    target = out.joinpath(*parts)
-    if target.exists():
-        raise DataError("stands there already; nothing is overwritten", rule="file-exists", file=target)
-    return target
+    return out.joinpath(*parts)

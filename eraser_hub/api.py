@@ -328,7 +328,9 @@ def score(arguments: ScoreArguments) -> Scores:
     source, settings = arguments.scored_split, arguments.settings()
     if source.holds_pairs:
         arguments.refuse_odd(settings)
-    return run(source, fetch_file(arguments.predictions), settings, arguments.num_proc)
+    scores = run(source, fetch_file(arguments.predictions), settings, arguments.num_proc)
+    scores.inputs = arguments.inputs
+    return scores
 
 
 @with_documented_options(CompareArguments, without=["predictions"])
@@ -379,7 +381,9 @@ def compare(*systems: Any, names: Sequence[str] | None = None, **settings: Any) 
     if len(named) < 2:
         message = "expected the predictions of at least two systems"
         raise UsageError(message, rule="option-missing", argument="predictions")
-    return Comparison(compare_files(arguments.scored_split, named, scoring, inference))
+    comparison = Comparison(compare_files(arguments.scored_split, named, scoring, inference))
+    comparison.inputs = arguments.inputs
+    return comparison
 
 
 @with_keywords(ReportArguments)
@@ -414,6 +418,7 @@ def report(arguments: ReportArguments) -> ReportFiles:
         title=arguments.title,
         settings=ScoreSettings(n_resamples=arguments.resamples, **{name: getattr(arguments, name) for name in names}),
         figures=arguments.figures,
+        writer=arguments.writer,
     )
 
 
@@ -459,10 +464,13 @@ def board(arguments: BoardArguments) -> BoardResult:
         >>> [file.name for file in board("board").files]
         ['index.html', 'board.json']
     """
-    from eraser_hub.reports.board import collect_board_lines, write_board
+    from eraser_hub.reports.board import check_board, collect_board_lines, write_board
     from eraser_hub.reports.board_lines import check_data, parse_score_argument, score_submissions
     from eraser_hub.scoring.settings import ScoreSettings
 
+    writer = arguments.writer
+    if arguments.out is not None:
+        check_board(arguments.out, writer)
     lines = [parse_score_argument(argument) for argument in as_list(arguments.scores) or ()]
     if arguments.submission:
         names = ("only_predicted", "allow_mismatch")
@@ -481,7 +489,7 @@ def board(arguments: BoardArguments) -> BoardResult:
 
     def write_pages() -> None:
         if arguments.out is not None:
-            written.extend(write_board(arguments.out, lines, title=arguments.title))
+            written.extend(write_board(arguments.out, lines, title=arguments.title, writer=writer))
 
     if arguments.space is None:
         write_pages()

@@ -245,7 +245,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
         lambda: of("records.built:open_built")("no-such-folder"),
         "no-such-folder: expected the folder of a built dataset, found none",
     ),
-    "file-kind": (write_over_a_folder, "ours.jsonl: out: expected a file, found a folder"),
+    "file-kind": (write_over_a_folder, "ours.jsonl: expected a file, found a folder"),
     "file-unreadable": (read_a_link_to_itself, "ours.jsonl: cannot be read: Too many levels of symbolic links"),
     "file-exists": (
         lambda: (import_rows(review()), import_rows(review())),

@@ -34,6 +34,7 @@ from tqdm import tqdm
 
 from eraser_hub.conversion.arrays import make_numbers, make_strings, to_numpy
 from eraser_hub.conversion.card import compute_content_version
+from eraser_hub.conversion.croissant import is_recorded
 from eraser_hub.conversion.dataset import FORMAT, RELEASE, BuildOptions, BuildResult, build_each, read_existing_release
 from eraser_hub.conversion.download.fetch import NotReleased
 from eraser_hub.conversion.download.http import Unreachable
@@ -173,7 +174,8 @@ def _link_configs(target: Path, folder: Path, names: Iterable[str]) -> None:
     """Link or copy the files of configs that are not built now."""
     for name in names:
         for old in sorted((target / name).glob("*.parquet")):
-            link_or_copy(old, folder / name / old.name)
+            if is_recorded(target, f"{name}/{old.name}"):  # `finish_build` carries the others over
+                link_or_copy(old, folder / name / old.name)
         for old in sorted(path for beside in RESERVED_FOLDERS for path in (target / beside).glob(f"{name}.*")):
             link_or_copy(old, folder / old.relative_to(target))
 

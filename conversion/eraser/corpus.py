@@ -19,7 +19,7 @@ from eraser_hub.records.json_lines import describe_value, parse_strict_value
 from eraser_hub.records.lines import read_line_batches, wrap_read_errors
 from eraser_hub.records.splits import dataset_split
 
-from .configs import CONFIGS, CORPUS_YAML, EraserConfig
+from .configs import CONFIGS, CORPUS_YAML, IMPORT_RECORD, EraserConfig
 from .corpus_yaml import find_custom_corpora, read_corpus_yaml
 from .format import is_double_encoded, read_annotations, read_first_annotation
 
@@ -81,7 +81,7 @@ def inspect_folder(folder: Path, config: EraserConfig) -> CorpusFolder:
         path = folder / entry.name
         if entry.name == "docs.jsonl" if lines else entry.name == "docs" and entry.is_dir():
             continue
-        if config.corpus_yaml and entry.name in ("corpus.yaml", "annotators"):
+        if config.corpus_yaml and entry.name in (CORPUS_YAML, IMPORT_RECORD, "annotators"):
             continue
         if is_license(entry):
             licenses.append(path)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from array import array
 from collections.abc import Iterable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,12 @@ import pyarrow as pa
 from eraser_hub.conversion.card import verify_folder
 from eraser_hub.conversion.dataset import RELEASE, ExportResult, read_release
 from eraser_hub.conversion.licenses import check_license_name, get_license_path
-from eraser_hub.records.atomic import rebuild_folder
+from eraser_hub.records.atomic import atomic_write, clear_leftovers, rebuild_folder
 from eraser_hub.records.built import BuiltDataset, get_label_name, open_built, read_rows
+from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import DataError, get_first_line, show
 from eraser_hub.records.lines import file_name
+from eraser_hub.version import __version__
 
 from .build import RECORDS
 from .configs import CORPUS_YAML, EraserConfig, get_annotators_path
@@ -41,6 +44,8 @@ class Deviation(msgspec.Struct):
 def export_eraser(dataset: Path, configs: Sequence[str] | None, out: Path) -> ExportResult:
     """Write ``out/CONFIG`` for each config of a built folder; see `HubDataset.export`.
 
+    ``out/.CONFIG.exported`` says during the run which folders it has finished, so that a run after a kill goes on.
+
     Raises:
         DataError: the folder is not a built ``eraser``, its card and Parquet disagree, a config is missing, or
             ``out/CONFIG`` is not empty.
@@ -55,16 +60,43 @@ def export_eraser(dataset: Path, configs: Sequence[str] | None, out: Path) -> Ex
             message = f"expected one of the configs {', '.join(known)}, found {show(name)}"
             raise DataError(message, rule="option-value", file=dataset)
     names = known if configs is None else [name for name in facts if name in configs]
-    files: list[Path] = []
+    key = [__version__, *(compute_file_digest(dataset / name) for name in (RELEASE, "README.md"))]
+    finished = {name: _find_finished_files(out, name, key) for name in names}
+    for name in (name for name in names if finished[name] is not None):
+        clear_leftovers(out / name)
+    for name in (name for name in names if finished[name] is None):
+        with rebuild_folder(out / name) as folder:
+            finished[name] = _export_config(built, facts[name], release[name], folder)
+            # before the folder takes its name: where a kill comes between, the folder is not there, and is written anew
+            atomic_write(_get_mark_path(out, name), json.dumps({"key": key, "files": finished[name]}).encode())
     for name in names:
-        target = out / name
-        if target.exists() and any(target.iterdir()):
-            message = "expected no such folder yet, or an empty one; nothing is overwritten"
-            raise DataError(message, rule="file-exists", file=target)
-        with rebuild_folder(target) as folder:
-            names_of_files = _export_config(built, facts[name], release[name], folder)
-        files += [target / path for path in names_of_files]
-    return ExportResult(out, files)
+        _get_mark_path(out, name).unlink(missing_ok=True)
+    return ExportResult(out, [out / name / path for name in names for path in finished[name] or ()])
+
+
+def _get_mark_path(out: Path, name: str) -> Path:
+    return out / f".{name}.exported"
+
+
+def _find_finished_files(out: Path, name: str, key: Sequence[str]) -> list[str] | None:
+    """Return the files of a config that a stopped run of the same data finished; None if there is no such folder yet.
+
+    Raises:
+        DataError: the folder holds other files.
+    """
+    target, mark = out / name, {}
+    if not target.exists() or (target.is_dir() and not any(target.iterdir())):
+        return None
+    with suppress(OSError, ValueError):
+        mark = json.loads(_get_mark_path(out, name).read_bytes())
+    if (
+        isinstance(mark, dict)
+        and mark.get("key") == list(key)
+        and all((target / path).exists() for path in mark["files"])
+    ):
+        return list(mark["files"])
+    message = "expected no such folder yet, or an empty one; nothing is overwritten"
+    raise DataError(message, rule="file-exists", file=target)
 
 
 def _export_config(built: BuiltDataset, config: EraserConfig, entry: dict[str, Any], folder: Path) -> list[str]:

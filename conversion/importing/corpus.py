@@ -2,6 +2,7 @@
 
     OUT/NAME/corpus.yaml                 name and labels
     OUT/NAME/SPLIT.jsonl                 an annotation a row
+    OUT/NAME/.import.json                path -> SHA-256 of these files, by which a later import recognises them
     OUT/NAME/docs.jsonl                  the texts; rows of a split with the same text share a document
     OUT/NAME/annotators/NAME.parquet     the masks of texts with two annotators or more, for `annotator_agreement`
 
@@ -10,12 +11,15 @@ The spans of one annotator are one group of evidences; several annotators are al
 
 from __future__ import annotations
 
+import json
+import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import count
 from os import PathLike
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
@@ -24,7 +28,7 @@ import numpy as np
 import pyarrow as pa
 import yaml
 
-from eraser_hub.conversion.eraser.configs import CORPUS_YAML, get_annotators_path
+from eraser_hub.conversion.eraser.configs import CORPUS_YAML, IMPORT_RECORD, get_annotators_path
 from eraser_hub.conversion.eraser.corpus_yaml import parse_corpus_yaml
 from eraser_hub.conversion.eraser.format import to_json_line
 from eraser_hub.conversion.eraser.schema import ANNOTATORS
@@ -32,9 +36,11 @@ from eraser_hub.conversion.parquet import write_parquet
 from eraser_hub.metrics.annotators import majority
 from eraser_hub.metrics.token_rows import find_mask_runs
 from eraser_hub.metrics.tokens import mask
-from eraser_hub.records.atomic import rebuild_folder
+from eraser_hub.records.atomic import STATE, carry_over, link_or_copy, rebuild_folder
+from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.options import Option
+from eraser_hub.records.outputs import GENERATOR, OutputWriter, find_inputs
 from eraser_hub.records.splits import dataset_split, release_split
 
 from .evidence_marks import MASK, SENTENCES, TOKENS, Annotators, MarkReader, RowTally, remove_marks
@@ -158,7 +164,8 @@ def import_corpus(
         annotators: ``groups``: one group of evidences per annotator; ``majority``: one group of the tokens that more
             than half of them marked.
         tokenizer: see `texts.get_tokenizer`; not used with ``columns.tokenized``.
-        force: replace an existing corpus folder ``out/NAME``.
+        force: replace the files of an earlier import in ``out/NAME``; other files in it are kept, and a file that was
+            changed after its import is kept as ``FILE.old``.
 
     Returns:
         the folder, its numbers of rows, labels and notes.
@@ -174,17 +181,64 @@ def import_corpus(
     Option(kind=Path).check("out", out)
     target = Path(out) / name
     _refuse_to_replace(target, force)
+    writer = OutputWriter(
+        find_inputs([source.name for source in sources.values() if isinstance(source, Source)]), force
+    )
+    for path in _list_paths(name, sources):
+        writer.check(target / path)
     opened = {
         split: source if isinstance(source, Source) else wrap_dataset(source, split)
         for split, source in sources.items()
     }
     importer = _Importer(columns, get_tokenizer(tokenizer), annotators)
+    written = _read_record(target)
+    changed = [path for path, digest in written.items() if _is_changed(target / path, digest)]
     with rebuild_folder(target) as folder:
         rows = {split: importer.write(split, source, folder) for split, source in opened.items()}
         importer.write_annotators(folder / get_annotators_path(name))
         labels = importer.find_label_names(opened)
         (folder / CORPUS_YAML).write_text(_make_corpus_yaml(name, labels) + CORPUS_YAML_HINTS, encoding="utf-8")
-    return Imported(target, rows, labels, importer.notes(tokenizer))
+        files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != STATE)
+        digests = {path.relative_to(folder).as_posix(): compute_file_digest(path) for path in files}
+        (folder / IMPORT_RECORD).write_text(json.dumps({"generator": GENERATOR, "files": digests}, indent=1))
+        kept = _keep_files(target, folder, {*written, IMPORT_RECORD} - {*changed}, changed)
+    return Imported(target, rows, labels, [*importer.notes(tokenizer), *kept])
+
+
+def _list_paths(name: str, splits: Iterable[str]) -> list[str]:
+    """Return the paths of the files that an import writes."""
+    files = [f"{release_split(split)}.jsonl" for split in splits]
+    return [*files, "docs.jsonl", CORPUS_YAML, IMPORT_RECORD, get_annotators_path(name)]
+
+
+def _read_record(target: Path) -> dict[str, str]:
+    """Return path -> digest of the files that an earlier import wrote; none if it kept no record."""
+    path = target / IMPORT_RECORD
+    try:
+        return dict[str, str](json.loads(path.read_bytes())["files"])
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, KeyError, TypeError):
+        message = "expected the record of an import: remove it, so that every other file is kept"
+        raise DataError(message, rule="syntax", file=path) from None
+
+
+def _is_changed(path: Path, digest: str) -> bool:
+    return path.is_file() and compute_file_digest(path) != digest
+
+
+def _keep_files(target: Path, folder: Path, written: Collection[str], changed: Sequence[str]) -> list[str]:
+    """Copy to the new folder what no import wrote, and changed files beside the new ones; return notes on both."""
+    new = {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
+    carry_over(target, folder, lambda path: path.as_posix() in written)
+    kept = sorted({path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()} - new)
+    notes = [f"kept, since no import wrote them: {', '.join(kept)}"] if kept else []
+    for name in set(changed) & new:
+        copies = (folder / f"{name}.old{number or ''}" for number in count())
+        copy = next(path for path in copies if not os.path.lexists(path))
+        link_or_copy(target / name, copy)
+        notes.append(f"{name} was changed after its import: it is {copy.name} now")
+    return notes
 
 
 CORPUS_YAML_HINTS = """\
@@ -207,7 +261,7 @@ def _refuse_to_replace(target: Path, force: bool) -> None:
     if not force:
         message = "expected no such folder yet, or an empty one; `force` replaces it"
         raise DataError(message, rule="file-exists", file=target)
-    if not (target / CORPUS_YAML).is_file():
+    if not (target / CORPUS_YAML).is_file() and not (target / IMPORT_RECORD).is_file():
         expected = f"expected a corpus folder to replace (with a {CORPUS_YAML}), found another: take another `out`"
         raise DataError(expected, rule="file-exists", file=target)
 

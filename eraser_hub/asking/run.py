@@ -15,6 +15,7 @@ import orjson
 from eraser_hub.attribution.dataset import Split, open_split
 from eraser_hub.attribution.outputs import PartialResult, check_format, refuse_other, write_predictions
 from eraser_hub.records.errors import MOST_SHOWN, DataError, show
+from eraser_hub.records.outputs import OutputWriter, find_inputs
 from eraser_hub.records.run_record import write_run
 from eraser_hub.schema.instance import CONSISTENCY_FIELD
 
@@ -127,7 +128,8 @@ def ask(arguments: AskArguments) -> AskReport:
     """
     out = arguments.out
     limits: dict[str, Any] = {"attempts": arguments.attempts, "timeout": arguments.timeout}
-    check_format(out)
+    writer = OutputWriter(find_inputs(arguments.dataset, arguments.prompt, arguments.cache), arguments.force)
+    check_format(out, writer=writer)
     if out.suffix != ".jsonl":
         message = f"expected a file ending in .jsonl, found {show(out.name)}"
         raise DataError(message, rule="option-value", argument="out")
@@ -146,7 +148,7 @@ def ask(arguments: AskArguments) -> AskReport:
         failures = asyncio.run(_ask_all(Asker(plan, client, simulator), partial, arguments))
         if failures:
             raise DataError(_describe_failures(failures, len(partial.places), out), rule="server")
-        report = _write_predictions(out, partial, plan, client, header)
+        report = _write_predictions(out, partial, plan, client, header, writer)
         partial.close(remove=True)
         return report
     finally:
@@ -285,7 +287,7 @@ def _describe_failures(failures: Sequence[str], finished: int, out: Path) -> str
 
 
 def _write_predictions(
-    out: Path, partial: PartialResult, plan: AskPlan, client: Client, header: dict[str, Any]
+    out: Path, partial: PartialResult, plan: AskPlan, client: Client, header: dict[str, Any], writer: OutputWriter
 ) -> AskReport:
     """Write the answers into ``out``."""
     outcomes, statuses, reasons = Counter[str](), Counter[str](), Counter[str]()
@@ -309,7 +311,7 @@ def _write_predictions(
     notes.append(f"{bill.paid} tokens paid for {bill.requests} answers, {bill.from_cache} answers from the cache")
     report = AskReport(out, outcomes, statuses, notes, plan.settings.signature())
     lines = (line for record in partial.records() for line in record["predictions"])
-    write_predictions(out, lines, (), plan.split.kind)
+    write_predictions(out, lines, (), plan.split.kind, writer)
     counts = {"instances": outcomes.total(), "outcomes": outcomes, "quotes": statuses}
     write_run(out, {"signature": report.signature, **header, **counts, "notes": notes})
     return report

@@ -17,9 +17,9 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from eraser_hub.records.atomic import replace_file
+from eraser_hub.records.atomic import hold_lock
 from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.locks import hold_lock
+from eraser_hub.records.outputs import OutputWriter
 from eraser_hub.records.run_record import read_run, run_path
 from eraser_hub.schema.arrow import to_arrow_type
 from eraser_hub.schema.instance import CONSISTENCY_FIELD, INSTANCE, OUTCOME_FIELD, QUOTES_FIELD
@@ -27,6 +27,7 @@ from eraser_hub.schema.rows import ERASED_ANSWERS, PERTURBATION_ROW
 
 ROW_GROUP = 100  # predictions that are written to Parquet together
 FORMATS = (".jsonl", ".parquet")
+_HEADER_START = b'{"settings"'
 STOPPED = "a stopped run lies here: say `resume` to go on with it, or delete the file"
 # columns of Parquet in their order; what language models say besides stands in JSON lines alone
 INSTANCE_COLUMNS = [name for name in INSTANCE if name not in (OUTCOME_FIELD, QUOTES_FIELD, CONSISTENCY_FIELD)]
@@ -41,31 +42,22 @@ def get_partial_path(out: Path) -> Path:
     return out.with_name(out.name + ".partial")
 
 
-def check_format(out: Path, partial: Path | None = None) -> None:
+def check_format(out: Path, partial: Path | None = None, writer: OutputWriter | None = None) -> None:
     """Refuse a place that no result may take.
 
     Args:
         out: path of the result.
         partial: where the run's finished chunks lie; None: beside ``out``.
+        writer: the run's writer; None: of a run without inputs.
 
     Raises:
-        DataError: an ending of neither JSON lines nor Parquet; a folder; a file that was not written here, such
-            as the dataset's own (a result has its ``OUT.run.json``, a stopped run its ``OUT.partial``).
+        DataError: an ending of neither JSON lines nor Parquet, or what the writer refuses (a result has its
+            ``OUT.run.json``, a stopped run its ``OUT.partial``).
     """
     if out.suffix not in FORMATS:
         message = f"expected a file ending in {' or '.join(FORMATS)}, found {show(out.name)}"
         raise DataError(message, argument="out", rule="file-name")
-    if out.is_dir():
-        raise DataError("expected a file, found a folder", argument="out", rule="file-kind", file=out)
-    partial = partial or get_partial_path(out)
-    if out.is_file() and out.stat().st_size and not run_path(out).exists() and not partial.exists():
-        raise DataError(
-            f"expected a new file or an earlier result, found a file without {run_path(out).name} beside it; delete "
-            "it if it may go",
-            argument="out",
-            rule="file-exists",
-            file=out,
-        )
+    (writer or OutputWriter()).check_predictions(out, partial or get_partial_path(out))
 
 
 def refuse_other(out: Path, header: dict[str, Any], partial: Path | None = None) -> None:
@@ -133,7 +125,8 @@ class PartialResult:
     def _read(self, header: dict[str, Any], resume: bool) -> None:
         self._file.seek(0)
         first = self._file.readline()
-        if not first.endswith(b"\n"):
+        # cut by a kill, in its first word or later; another file is refused below
+        if not first.endswith(b"\n") and (_HEADER_START.startswith(first) or first.startswith(_HEADER_START)):
             self._file.seek(0)
             self._file.truncate(0)
             self._write(orjson.dumps(header))
@@ -221,9 +214,9 @@ def describe_differences(before: dict[str, Any], header: dict[str, Any]) -> list
     return words
 
 
-def write_predictions(out: Path, lines: Iterable[str], labels: Sequence[str], kind: str) -> None:
+def write_predictions(out: Path, lines: Iterable[str], labels: Sequence[str], kind: str, writer: OutputWriter) -> None:
     """Write predictions (one or more) in order as JSON lines or Parquet, by ``out``'s ending."""
-    with replace_file(out) as beside:
+    with writer.open(out, lambda path: True) as beside:  # `check_format` was asked before the run
         if out.suffix == ".jsonl":
             with open(beside, "w", encoding="utf-8", newline="\n") as file:
                 file.writelines(f"{line}\n" for line in lines)
@@ -232,9 +225,9 @@ def write_predictions(out: Path, lines: Iterable[str], labels: Sequence[str], ki
         groups = iter(lambda: list(islice(predictions, ROW_GROUP)), [])
         first = next(groups)
         schema = make_prediction_schema(labels, kind, first[0])
-        with pq.ParquetWriter(beside, schema) as writer:
+        with pq.ParquetWriter(beside, schema) as table_writer:
             for group in chain([first], groups):
-                writer.write_table(pa.Table.from_pylist(group, schema=schema))
+                table_writer.write_table(pa.Table.from_pylist(group, schema=schema))
 
 
 def make_prediction_schema(labels: Sequence[str], kind: str, example: dict[str, Any]) -> pa.Schema:

@@ -21,6 +21,7 @@ from eraser_hub.records.errors import DataError
 from eraser_hub.records.hub import at_revision
 from eraser_hub.records.operators import make_operator_path
 from eraser_hub.records.options import UsageError
+from eraser_hub.records.outputs import OutputWriter, find_inputs
 from eraser_hub.records.run_record import read_run, write_run
 from eraser_hub.schema.instance import AOPC_THRESHOLDS
 
@@ -209,7 +210,7 @@ def explain(
     Raises:
         DataError: wrong data, model or settings; a stopped run or a result that was made otherwise; too many inputs.
     """
-    results = find_result_paths(settings, out)
+    results = find_result_paths(settings, out, writer := make_writer(config, force))
     _check_engine(config, settings, engine)
     split = open_split(config.dataset, config.config, config.split)
     if config.sample is not None:
@@ -240,7 +241,7 @@ def explain(
             partial.append(result.number, result.lines, result.facts)
             done = {name: number + result.facts[name] for name, number in done.items()}
             on_progress(result.facts["instances"], 0)
-        report = _write_results(plan, partial, spell)
+        report = _write_results(plan, partial, spell, writer)
         partial.close(remove=True)
         return replace(report, resumed=resumed, **done, seconds=time.perf_counter() - start)
     finally:
@@ -257,7 +258,13 @@ def _check_engine(config: ExplainConfig, settings: ExplainSettings, engine: str)
         raise DataError(message, argument="infill", rule="option-conflict")
 
 
-def find_result_paths(settings: ExplainSettings, out: Path) -> dict[str, Path]:
+def make_writer(config: ExplainConfig, force: bool) -> OutputWriter:
+    """Return the writer of a run, which knows its inputs."""
+    data = (config.dataset, config.scores, config.rationales, config.aopc_bounds_from)
+    return OutputWriter(find_inputs(*data, config.model, config.infill), force)
+
+
+def find_result_paths(settings: ExplainSettings, out: Path, writer: OutputWriter) -> dict[str, Path]:
     """Return the files of a run's results by operator; ``out`` for a single one.
 
     Raises:
@@ -266,7 +273,7 @@ def find_result_paths(settings: ExplainSettings, out: Path) -> dict[str, Path]:
     several = settings.also_erase
     results = {operator: make_operator_path(out, operator) if several else out for operator in settings.operators}
     for path in (out, *results.values()):
-        check_format(path, get_partial_path(out))
+        check_format(path, get_partial_path(out), writer)
     return results
 
 
@@ -376,7 +383,9 @@ def compute_model_digest(model: str) -> str:
     return digest.hexdigest()
 
 
-def _write_results(plan: ResolvedRun, partial: PartialResult, spell: Callable[[str], str]) -> RunReport:
+def _write_results(
+    plan: ResolvedRun, partial: PartialResult, spell: Callable[[str], str], writer: OutputWriter
+) -> RunReport:
     """Gather the chunks' predictions into the results, each with its record; gives the report, without its costs."""
     notes, count = Notes(messages=list(plan.words)), 0
     labels: Sequence[str] = ()
@@ -389,7 +398,7 @@ def _write_results(plan: ResolvedRun, partial: PartialResult, spell: Callable[[s
     for place, path in enumerate(plan.results.values()):
         sizes = ((record["predictions"], record["instances"]) for record in partial.records())
         lines = (line for every, size in sizes for line in every[place * size : (place + 1) * size])
-        write_predictions(path, lines, labels, plan.split.kind)
+        write_predictions(path, lines, labels, plan.split.kind, writer)
     notes.messages = list(map(spell, notes.messages))
     report = _make_report(plan, count, notes)
     results = [(report.out, report.signature), *report.others]
@@ -520,6 +529,7 @@ def explain_runs(
     runs: Sequence[tuple[ExplainSettings, Path]],
     *,
     resume: bool = False,
+    force: bool = False,
     engine: str = "local",
     **how: Any,
 ) -> list[RunReport]:
@@ -529,6 +539,7 @@ def explain_runs(
         config: the model and the data.
         runs: the settings and the file of each.
         resume: as of :func:`explain`.
+        force: as of :func:`explain`.
         engine: as of :func:`explain`.
         **how: as of :func:`explain`.
 
@@ -536,7 +547,7 @@ def explain_runs(
         DataError: as :func:`explain` does; a stopped run of any of the files exists.
     """
     for settings, out in runs:
-        find_result_paths(settings, out)
+        find_result_paths(settings, out, make_writer(config, force))
         if not resume:
             refuse_stopped(out)
     model: Adapter | None = None
@@ -557,6 +568,7 @@ def explain_runs(
                 settings,
                 out,
                 resume=resume,
+                force=force,
                 engine=engine,
                 model=model,
                 **how,

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from pathlib import Path
 
+from eraser_hub.records.arguments import Force
+from eraser_hub.records.outputs import OutputWriter
 from eraser_hub.scoring.options import CompareArguments
 
 from .usage import TableFormat, print_note, print_tables, spell_arguments, with_options
@@ -11,9 +14,15 @@ from .usage import TableFormat, print_note, print_tables, spell_arguments, with_
 
 @dataclass(frozen=True, kw_only=True)
 class CompareOptions(CompareArguments):
-    """The options of ``eraser-hub compare``."""
+    """The options of ``eraser-hub compare``.
 
+    Attributes:
+        out: JSON file to write the result to.
+    """
+
+    out: Path | None = None
     format: TableFormat = "text"
+    force: Force = False
 
 
 @with_options(CompareOptions)
@@ -39,11 +48,15 @@ def compare(options: CompareOptions) -> None:
     """
     from eraser_hub import api
 
+    if options.out is not None:
+        OutputWriter(options.inputs, options.force).check(options.out)
     settings = {one.name: getattr(options, one.name) for one in fields(CompareArguments)}
     result = api.compare(*settings.pop("predictions"), **settings)
     if "score_notes" in result:
         result["score_notes"] = [spell_arguments(line) for line in result["score_notes"]]
     for line in result.get("score_notes", ()):
         print_note(line)
+    if options.out is not None:
+        result.save(options.out, options.force)
     signatures = [result["signature"], *result.get("score_signatures", ())]
     print_tables(result.table(), options.format, result, signatures)

@@ -8,8 +8,10 @@ from typing import Annotated
 
 import typer
 
+from eraser_hub.records.arguments import Force
 from eraser_hub.records.hub import at_revision
 from eraser_hub.records.options import Option
+from eraser_hub.records.outputs import GENERATOR, OutputWriter, find_inputs
 from eraser_hub.reports.options import HighlightArguments
 
 from .usage import with_options
@@ -24,6 +26,7 @@ class HighlightOptions(HighlightArguments):
     """
 
     out: Annotated[Path | None, Option(old=("html",))] = None
+    force: Force = False
 
 
 @with_options(HighlightOptions)
@@ -44,6 +47,9 @@ def highlight(options: HighlightOptions) -> None:
     from eraser_hub.scoring.runs import parse_systems
     from eraser_hub.scoring.scored_split import read_split
 
+    writer = OutputWriter(find_inputs(options.dataset, options.predictions), options.force)
+    if options.out is not None:
+        writer.check(options.out)
     system = None if options.predictions is None else parse_systems([options.predictions])[0]
     rows = read_split(Path(at_revision(str(options.dataset), options.revision)), options.config, options.split)
     shown = highlight_split(rows, options.id, system, fold=not options.whole)
@@ -55,5 +61,6 @@ def highlight(options: HighlightOptions) -> None:
     from eraser_hub.reports.page import write_files
 
     pieces = [piece for each in shown for piece in (each._repr_html_(), "\n")]
-    write_files({options.out: ['<!DOCTYPE html>\n<meta charset="utf-8">\n', *pieces]})
+    head = f'<!DOCTYPE html>\n<meta charset="utf-8">\n<meta name="generator" content="{GENERATOR}">\n'
+    write_files({options.out: [head, *pieces]}, writer)
     typer.echo(str(options.out))

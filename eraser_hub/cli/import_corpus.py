@@ -48,7 +48,7 @@ class ImportOptions(Options):
         config: Configuration of a dataset that has several.
 
     Run:
-        force: Replace OUT/NAME.
+        force: Replace the files of an earlier import in OUT/NAME; other files stay.
     """
 
     source: Annotated[str, Option(aliases=("from",))]

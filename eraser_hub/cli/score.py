@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+from eraser_hub.records.arguments import Force
 from eraser_hub.records.options import Option, UsageError
+from eraser_hub.records.outputs import OutputWriter
 from eraser_hub.scoring.options import ScoreArguments
 
 from .usage import TableFormat, call_with_options, print_note, print_tables, with_options
@@ -25,6 +27,7 @@ class ScoreOptions(ScoreArguments):
     out: Annotated[Path | None, Option(aliases=("score-file", "score_file"))] = None
     eval_results: str | None = None
     format: TableFormat = "text"
+    force: Force = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -48,21 +51,30 @@ def score(options: ScoreOptions) -> None:
     """
     from eraser_hub import api
 
+    writer = OutputWriter(options.inputs, options.force)
+    if options.out is not None:
+        writer.check(options.out)
     if options.eval_results is not None:
         from eraser_hub.publishing.eval_results import check_model
 
-        check_model(options.eval_results)
+        check_model(options.eval_results, writer)
     scores = call_with_options(api.score, options)
     for line in (*scores.notes, *scores.cautions):
         print_note(line)
     content = scores.as_json()
     if options.out is not None:
-        scores.save(options.out)
+        scores.save(options.out, options.force)
     if options.eval_results is not None:
         from eraser_hub.publishing.eval_results import write_eval_results  # slow to import, seldom asked for
 
         address = options.predictions if options.predictions.startswith("https://") else None
-        paths, notes = write_eval_results(options.eval_results, content, options.scored_split.built, source=address)
+        paths, notes = write_eval_results(
+            options.eval_results,
+            content,
+            options.scored_split.built,
+            source=address,
+            writer=OutputWriter(options.inputs),
+        )
         for line in (*notes, *(f"written: {path}" for path in paths)):
             print_note(line)
     signatures = scores.signatures if scores.reference is None else [scores.signature]

@@ -10,10 +10,9 @@ from typing import Any
 
 from eraser_hub.attribution.open import CHECKPOINT_DIR
 from eraser_hub.attribution.outputs import describe_differences
-from eraser_hub.records.atomic import atomic_write
+from eraser_hub.records.atomic import atomic_write, hold_lock
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.json_lines import parse_strict_object
-from eraser_hub.records.locks import hold_lock
 from eraser_hub.systems.train_config import Say, TrainConfig
 from eraser_hub.systems.training import train_model
 

@@ -22,10 +22,10 @@ import yaml
 from eraser_hub.conversion.dataset import Headline
 from eraser_hub.conversion.leaderboard import FRAMEWORK, HEADLINES, get_task_category, is_ranked, task_id
 from eraser_hub.metrics.data_digest import shorten_digest
-from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.built import BuiltDataset
 from eraser_hub.records.errors import DataError, get_first_line, show
 from eraser_hub.records.lines import read_utf8_file
+from eraser_hub.records.outputs import OutputWriter
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResult, EvalResultEntry, ModelCard, ModelCardData
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 FOLDER, HIDDEN, CARD = Path("eval_results"), ".eval_results", "README.md"
 
 
-def check_model(model: str) -> None:
-    """Raise a DataError if ``model`` is not an id ``ORG/MODEL`` of the Hub."""
+def check_model(model: str, writer: OutputWriter | None = None, folder: Path = FOLDER) -> None:
+    """Raise a DataError if ``model`` is not an id ``ORG/MODEL`` of the Hub, or the writer refuses the card's place."""
     from huggingface_hub.errors import HFValidationError
     from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 
@@ -44,10 +44,23 @@ def check_model(model: str) -> None:
         raise DataError(get_first_line(error), rule="option-value", argument="eval_results") from None
     if "/" not in model:
         raise DataError(f"expected ORG/MODEL, found {show(model)}", rule="option-value", argument="eval_results")
+    if writer is not None:
+        writer.check(folder / model / CARD, _keeps_content)
+
+
+def _keeps_content(path: Path) -> bool:
+    """Return True: results are added to a card and to a list of results, whose other content stays."""
+    return True
 
 
 def write_eval_results(
-    model: str, scores: Mapping[str, Any], built: BuiltDataset, *, source: str | None = None, folder: Path = FOLDER
+    model: str,
+    scores: Mapping[str, Any],
+    built: BuiltDataset,
+    *,
+    source: str | None = None,
+    folder: Path = FOLDER,
+    writer: OutputWriter | None = None,
 ) -> tuple[list[Path], list[str]]:
     """Write a model's scores into ``folder/ORG/MODEL``; existing entries of other tasks are kept.
 
@@ -57,6 +70,7 @@ def write_eval_results(
         built: The dataset; if it is on the Hub, its commit becomes the revision.
         source: The address of the predictions, if they have one.
         folder: The folder of all models.
+        writer: The run's writer; None: of a run without inputs.
 
     Returns:
         The files written, and lines for the user: tasks without a value, fields that `publish` fills in.
@@ -65,7 +79,8 @@ def write_eval_results(
         DataError: A dataset or split without tasks, no headline score, or an existing file that this function did not
             write.
     """
-    check_model(model)
+    writer = writer or OutputWriter()
+    check_model(model, writer, folder)
     name, config, split = built.place.dataset, str(scores["config"]), str(scores["split"])
     if name not in HEADLINES or not is_ranked(split):
         what = f"the dataset {name}" if name not in HEADLINES else f"the split {split}"
@@ -95,11 +110,11 @@ def write_eval_results(
     results = [_make_result(place, headline, value, signature) for headline, value, signature in values]
     model_folder = folder / model
     paths = [model_folder / HIDDEN / f"{name}.yaml", model_folder / CARD]
+    writer.check(paths[0], _keeps_content)
     by_task = {entry.task_id: entry for entry in (*read_entries(paths[0]), *entries)}  # the new one of a task counts
     merged = _to_yaml([entry for _, entry in sorted(by_task.items())])
     for path, text in zip(paths, (merged, merge_card(_read_text(paths[1]), model, results, paths[1])), strict=True):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        atomic_write(path, text.encode())
+        writer.write(path, text.encode(), _keeps_content)
     lacking = [each.name for each in HEADLINES[name] if each not in [headline for headline, _, _ in values]]
     notes = [f"{model}: the scores have no digest of their data"] * (data is None)
     notes += [f"{model}: no value for {', '.join(lacking)}, which the predictions have no fields for"] * bool(lacking)

@@ -18,7 +18,7 @@ from eraser_hub.records.options import as_list
 from .eval_results import CARD, FOLDER, check_model, make_results_files
 from .options import PublishArguments
 from .publisher import Publisher, Say, client
-from .uploads import Upload, collect, compare, describe_plan, fill_namespace, read_stamps, verify
+from .uploads import Upload, add_manifest, collect, describe_plan, fill_namespace, read_stamps, verify
 
 COLLECTION = "Human rationales: datasets, metrics, results"
 
@@ -59,7 +59,8 @@ def publish(
         built = collect(folder, namespace, datasets, metrics, source=source) if named else []
         for upload in built:
             verify(upload, folder, source)
-        uploads = [fill_namespace(upload, namespace, Path(aside) / upload.name) for upload in built]
+        filled = [fill_namespace(upload, namespace, Path(aside) / upload.name) for upload in built]
+        uploads = [add_manifest(upload, Path(aside) / upload.name) for upload in filled]
         api = None if what.dry_run else client(endpoint, token, writes=not check)
         options: dict[str, Any] = {"revision": what.revision, "private": what.private, "pause": pause}
         publisher = None if api is None else Publisher(api, say, **options)
@@ -100,11 +101,10 @@ def _find_differences(uploads: Sequence[Upload], publisher: Publisher | None, sa
     """
     errors = []
     for upload in uploads:
-        remote = None if publisher is None else publisher.list_files(upload)
-        changes = None if publisher is None else compare(upload, remote or {})
+        changes = None if publisher is None else publisher.find_changes(upload)
         for line in describe_plan(upload, changes):
             say(line)
-        if publisher is not None and remote is None:
+        if changes is not None and not changes.exists:
             errors.append(DataError("not published, or this token may not see it", rule="hub", file=upload.repo_id))
         elif changes:
             counts = f"{len(changes.added)} missing, {len(changes.changed)} differ, {len(changes.removed)} too many"

@@ -6,6 +6,7 @@ import re
 import tempfile
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
@@ -13,7 +14,7 @@ from eraser_hub.records.errors import DataError
 from eraser_hub.version import __version__
 
 from .hub_errors import explain_error
-from .uploads import Upload, compare
+from .uploads import MANIFEST, Changes, Upload, compare, parse_manifest
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -98,11 +99,22 @@ class Publisher:
             revision = self.revision if self.api.revision_exists(model, self.revision) else "main"
             if not self.api.file_exists(model, path, revision=revision):
                 return ""
-            with tempfile.TemporaryDirectory(prefix="eraser-hub-") as aside:  # a cached file may be an older one
-                file = self.api.hf_hub_download(model, path, revision=revision, local_dir=aside)
-                return Path(file).read_text("utf-8")
+            return self._download(model, path, revision)
 
         return self.attempt(f"read {path} of {model}", fetch)
+
+    def _download(self, repo_id: str, path: str, revision: str, kind: str = "model") -> str:
+        with tempfile.TemporaryDirectory(prefix="eraser-hub-") as aside:  # a cached file may be an older one
+            file = self.api.hf_hub_download(repo_id, path, repo_type=kind, revision=revision, local_dir=aside)
+            return Path(file).read_text("utf-8", errors="replace")
+
+    def find_changes(self, upload: Upload) -> Changes:
+        """Return the differences between an upload and its repository, by its manifest."""
+        remote, text = self.list_files(upload), ""
+        if remote is not None and MANIFEST in remote:
+            what = f"read {MANIFEST} of {upload.repo_id}"
+            text = self.attempt(what, self._download, upload.repo_id, MANIFEST, self.revision, upload.kind)
+        return replace(compare(upload, remote or {}, parse_manifest(text)), exists=remote is not None)
 
     def add_to_collection(self, namespace: str, title: str, uploads: Iterable[Upload]) -> None:
         """Add datasets and Spaces to a collection of the namespace; create it if it does not exist."""
@@ -128,7 +140,7 @@ class Publisher:
             self.attempt(what, create, repo_id, branch=self.revision, repo_type=kind, exist_ok=True)
         # a try that failed may have reached the Hub all the same, so each starts by listing what is there
         self.attempt(f"upload to {repo_id}", self._commit, upload)
-        left = compare(upload, self.list_files(upload) or {})
+        left = self.find_changes(upload)
         if left:
             paths = ", ".join([*left.added, *left.changed, *left.removed][:10])
             message = f"{repo_id} does not hold what was uploaded: {paths}; run the same command again"
@@ -141,7 +153,7 @@ class Publisher:
     def _commit(self, upload: Upload) -> None:
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
-        changes = compare(upload, self.list_files(upload) or {})
+        changes = self.find_changes(upload)
         if not changes:
             return
         add = [CommitOperationAdd(path, str(upload.files[path])) for path in changes.added + changes.changed]

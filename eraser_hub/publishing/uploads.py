@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from eraser_hub.conversion.card import make_card_text
-from eraser_hub.conversion.croissant import get_dataset_version, verify_digests
+from eraser_hub.conversion.croissant import get_dataset_version, read_digests, verify_digests
+from eraser_hub.conversion.finish import is_build_text
 from eraser_hub.conversion.leaderboard import verify_eval_yaml
 from eraser_hub.records.built import open_built, read_card
 from eraser_hub.records.digests import compute_file_digest
@@ -20,8 +21,9 @@ from eraser_hub.version import __version__
 from .board_space import BOARD, SETTINGS, verify_board_space, verify_written
 from .spaces import list_metric_names, make_space_files, read_pin
 
-# what a former version may have left and this one no longer has; any other file on the Hub is its owner's
-OURS = (".parquet", ".py", ".json", ".png")
+# in a repository: path -> (git blob id, SHA-256) of each file that the last publish wrote
+MANIFEST = ".eraser-hub.json"
+Manifest = Mapping[str, Sequence[str]]
 Stamps = dict[Path, tuple[int, int]]  # a file's size and time
 
 
@@ -34,7 +36,7 @@ class Upload:
         repo_id: ``ORG/NAME``.
         kind: ``dataset``, ``space`` or ``model``.
         files: Maps a path in the repository to its file.
-        left_out: Hidden files and caches in the folder, which are not published.
+        left_out: Files in the folder that no build wrote, which are not published.
         version: The version of its tag, without the ``v``; empty for no tag.
         moving_tags: Tags that follow the newest commit.
         keeps_others: The repository belongs to a user and holds more files: nothing is created or removed.
@@ -59,12 +61,21 @@ class Upload:
 
 @dataclass(slots=True)
 class Changes:
-    """The differences between a folder and its repository."""
+    """The differences between a folder and its repository.
+
+    Attributes:
+        added, changed, same: Paths of the folder's files.
+        removed: Paths of files that an earlier publish wrote, and that are as it wrote them.
+        others: Paths of all other files of the repository, which stay.
+        exists: Whether there is such a repository, and its branch.
+    """
 
     added: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     same: list[str] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
+    exists: bool = True
 
     def __bool__(self) -> bool:
         return bool(self.added or self.changed or self.removed)
@@ -110,12 +121,15 @@ def collect(
 
 def _make_upload(folder: Path, name: str, repo_id: str, kind: str) -> Upload:
     files, left_out = {}, []
+    data = read_digests(folder) if kind == "dataset" else {}
     for path in sorted(folder.rglob("*")):
         relative = path.relative_to(folder)
         if path.is_symlink():
             message = "a link: only files that lie in the folder itself are published"
             raise DataError(message, rule="file-kind", file=path)
-        if any(part.startswith(".") or part == "__pycache__" for part in relative.parts):
+        hidden = any(part.startswith(".") or part == "__pycache__" for part in relative.parts)
+        is_data = relative.as_posix() in data or path.suffix in (".parquet", ".json")  # `verify` refuses data of others
+        if hidden or (kind == "dataset" and not is_data and not is_build_text(relative, name)):
             left_out += [relative.as_posix()] if path.is_file() else []
         elif path.is_file():
             files[relative.as_posix()] = path
@@ -161,12 +175,31 @@ def check_dataset(name: str, folder: Path) -> None:
 # -- comparing --------------------------------------------------------------------------------------------------------
 
 
-def compare(upload: Upload, remote: Mapping[str, tuple[str, str | None]]) -> Changes:
+def add_manifest(upload: Upload, aside: Path) -> Upload:
+    """Return the upload with its `MANIFEST`, written ``aside``."""
+    digests = {path: (_compute_blob_digest(file), compute_file_digest(file)) for path, file in upload.files.items()}
+    aside.mkdir(parents=True, exist_ok=True)
+    text = json.dumps({"about": "the files that `eraser-hub publish` wrote", "files": digests}, indent=1)
+    (aside / MANIFEST).write_text(text + "\n", encoding="utf-8")
+    return replace(upload, files={**upload.files, MANIFEST: aside / MANIFEST})
+
+
+def parse_manifest(text: str) -> Manifest:
+    """Return a repository's manifest; none where its text is another's."""
+    try:
+        files = json.loads(text)["files"]
+        return {str(path): [str(digest) for digest in digests] for path, digests in files.items()}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}
+
+
+def compare(upload: Upload, remote: Mapping[str, tuple[str, str | None]], manifest: Manifest | None = None) -> Changes:
     """Return the files to add, change and remove.
 
     Args:
         upload: Maps a path to its local file.
         remote: Maps a path to (git blob id, SHA-256 if the file is in LFS) on the Hub.
+        manifest: That of the repository; None removes nothing.
     """
     changes = Changes()
     for path, file in upload.files.items():
@@ -176,8 +209,9 @@ def compare(upload: Upload, remote: Mapping[str, tuple[str, str | None]]) -> Cha
         blob, lfs = remote[path]
         same = compute_file_digest(file) == lfs if lfs else _compute_blob_digest(file) == blob
         (changes.same if same else changes.changed).append(path)
-    if not upload.keeps_others:
-        changes.removed = sorted(path for path in remote if path not in upload.files and path.endswith(OURS))
+    for path in sorted(remote.keys() - upload.files.keys() - {".gitattributes"}):  # that the Hub itself writes
+        ours = not upload.keeps_others and (remote[path][1] or remote[path][0]) in (manifest or {}).get(path, ())
+        (changes.removed if ours else changes.others).append(path)
     return changes
 
 
@@ -197,8 +231,10 @@ def describe_plan(upload: Upload, changes: Changes | None) -> Iterator[str]:
         for verb, paths in (("add", changes.added), ("change", changes.changed), ("remove", changes.removed)):
             yield from (f"  {verb} {path}" for path in paths)
         yield f"  {len(changes.same)} unchanged" if changes else "  nothing to upload"
+        if changes.others and not upload.keeps_others:
+            yield f"  left there, since no publish on record wrote them: {', '.join(changes.others)}"
     if upload.left_out:
-        yield f"  left out (hidden): {', '.join(upload.left_out)}"
+        yield f"  left out, since no build wrote them: {', '.join(upload.left_out)}"
 
 
 def _format_bytes(size: float) -> str:

@@ -10,7 +10,9 @@ from .options import Option
 DatasetPlace = Annotated[str, Option(help="Dataset folder (hub/eraser), Hub id or hf:// path.")]
 Config = Annotated[str | None, Option(help="Config; by default the dataset's default config.")]
 Resume = Annotated[bool, Option(group="Run", help="Go on with a stopped run.")]
-Force = Annotated[bool, Option(group="Run", help="Replace a result that was made otherwise.")]
+Force = Annotated[
+    bool, Option(group="Run", help="Replace results that were made otherwise, and files that no run wrote.")
+]
 Progress = Annotated[Callable[[str], None] | None, Option(help="Called with each line of progress.", python_only=True)]
 Revision = Annotated[str | None, Option(group="Data", help="Of a dataset of the Hub: a branch, a tag or a commit.")]
 Split = Annotated[

@@ -1,4 +1,4 @@
-"""Files and folders that change all at once: written beside, then renamed.
+"""Files and folders that change all at once (written beside, then renamed), and locks that one holds at a time.
 
 out/NAME                 what readers see: the old file or folder or the new one, never a mix
 out/.NAME.PID.tmp        a new file while it grows; gone after an error
@@ -15,11 +15,11 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from os import PathLike
 from pathlib import Path, PurePath
 
-from .errors import DataError
-from .locks import hold_lock
+from .errors import BusyError, DataError
 
 STATE = ".resume.json"
 BUSY = "another build is at work in this folder; wait for it or stop it"
@@ -105,6 +105,34 @@ def sync_tree(folder: Path) -> None:
 
 
 @contextlib.contextmanager
+def hold_lock(lock: Path, busy: str, file: str | PathLike[str] | None = None) -> Iterator[None]:
+    """Hold the file ``lock`` during the block.
+
+    Args:
+        lock: the lock file; its folder is made where it is missing.
+        busy: what to say where another run holds it.
+        file: what the message is about.
+
+    Raises:
+        BusyError: another run holds it; this one does not wait.
+    """
+    from filelock import FileLock, Timeout  # takes a twentieth of a second
+
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    file_lock = FileLock(lock, timeout=0)
+    try:
+        file_lock.acquire()
+    except Timeout:
+        raise BusyError(busy, rule="busy", file=file) from None
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):  # not everywhere may an open file be removed
+            lock.unlink()
+        file_lock.release()
+
+
+@contextlib.contextmanager
 def rebuild_folder(target: Path, key: object = None) -> Iterator[Path]:
     """Yield a folder to build ``target`` in; it replaces ``target`` when the block ends without an error.
 
@@ -148,6 +176,55 @@ def rebuild_folder(target: Path, key: object = None) -> Iterator[Path]:
         if isinstance(error, OSError):
             raise DataError(_disk_words(error), rule="file-unreadable", file=error.filename or target) from error
         raise
+
+
+def clear_leftovers(target: Path) -> None:
+    """Remove what a killed run left beside a folder that it had finished."""
+    with hold_lock(target.with_name(f".{target.name}.lock"), BUSY, target.parent):
+        recover(target)
+        shutil.rmtree(target.with_name(f".{target.name}.building"), ignore_errors=True)
+
+
+def write_new_files(contents: Mapping[Path, bytes], staging: Path) -> None:
+    """Write files where there are none: all of them, or after an error none.
+
+    Args:
+        contents: path -> content.
+        staging: a folder of this function beside them. Where a killed run left it, files that have their content
+            already count as written.
+
+    Raises:
+        BusyError: another run writes with the same ``staging``.
+        DataError: there is such a file, or one cannot be written.
+    """
+    new_parents = [folder for path in (staging, *contents) for folder in path.parents if not folder.exists()]
+    try:
+        with hold_lock(staging.with_name(f"{staging.name}.lock"), BUSY, staging.parent):
+            resumed, new = staging.is_dir(), list[tuple[Path, Path]]()
+            for number, (path, content) in enumerate(contents.items()):
+                if not os.path.lexists(path):
+                    new.append((staging / str(number), path))
+                elif not resumed or not path.is_file() or path.read_bytes() != content:
+                    raise DataError("stands there already; nothing is overwritten", rule="file-exists", file=path)
+            try:
+                staging.mkdir(exist_ok=True)
+                for beside, path in new:
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    beside.write_bytes(contents[path])
+                sync_tree(staging)
+            except BaseException:
+                if not resumed:
+                    shutil.rmtree(staging, ignore_errors=True)
+                raise
+            for beside, path in new:
+                os.rename(beside, path)
+            shutil.rmtree(staging)
+    except OSError as error:
+        raise DataError(_disk_words(error), rule="file-unreadable", file=staging.parent) from error
+    finally:
+        for folder in sorted(new_parents, key=lambda each: len(each.parts), reverse=True):
+            with contextlib.suppress(OSError):
+                folder.rmdir()  # of those that are empty
 
 
 def _disk_words(error: OSError) -> str:

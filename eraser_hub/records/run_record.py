@@ -17,9 +17,15 @@ from .json_lines import read_json_object
 RUN_SUFFIX = ".run.json"
 
 
+def _compute_predictions_digest(out: Path) -> str:
+    from .predictions import compute_predictions_digest  # imports numpy, for which options do not wait
+
+    return compute_predictions_digest(out)
+
+
 def run_path(out: Path) -> Path:
     """Return the file that records how a result was made."""
-    return out.with_name(out.name + RUN_SUFFIX)
+    return out.parent / (out.name + RUN_SUFFIX)  # a folder without a name has none, either
 
 
 def read_run(out: Path) -> dict[str, Any]:
@@ -28,19 +34,20 @@ def read_run(out: Path) -> dict[str, Any]:
     Raises:
         DataError: that file is no JSON object.
     """
-    if not out.name:  # a folder such as ".", which the reader of predictions refuses
-        return {}
     path = run_path(out)
     return read_json_object(path) if path.is_file() else {}
 
 
 def write_run(out: Path, facts: Mapping[str, Any]) -> None:
     """Write the record of a run atomically, with the digests of the predictions that stand in ``out``."""
-    from .predictions import compute_predictions_digest  # it loads numpy
-
-    digests = {"predictions_digest": compute_predictions_digest(out), "predictions_sha256": compute_file_digest(out)}
-    facts = {**facts, **digests}
-    atomic_write(run_path(out), orjson.dumps(facts, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    if out.is_file():  # it may lead to a device
+        digests = {
+            "predictions_digest": _compute_predictions_digest(out),
+            "predictions_sha256": compute_file_digest(out),
+        }
+        facts = {**facts, **digests}
+    data = orjson.dumps(facts, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    atomic_write(run_path(out).resolve(), data)
 
 
 def read_data_digest(out: Path) -> tuple[str, str]:
@@ -49,18 +56,16 @@ def read_data_digest(out: Path) -> tuple[str, str]:
     Raises:
         DataError: as of `read_run`.
     """
-    from .predictions import compute_predictions_digest
-
     record = read_run(out)
     data = record.get("data")
     digest = data.get("data_digest") if isinstance(data, dict) else None
     kept = record.get("predictions_sha256")
     unknown = "the data that they were made of are not known"
-    if not record:
+    if not record or not out.is_file():
         return "", f"{out.name}: no {run_path(out).name} beside the predictions: {unknown}"
     if not isinstance(digest, str) or not digest or not isinstance(kept, str):
         return "", f"{run_path(out).name}: the record has no digests: {unknown}"
-    if kept != compute_file_digest(out) and record.get("predictions_digest") != compute_predictions_digest(out):
+    if kept != compute_file_digest(out) and record.get("predictions_digest") != _compute_predictions_digest(out):
         return "", f"{run_path(out).name}: the record is that of other predictions: {unknown}"
     return digest, ""
 
@@ -71,14 +76,12 @@ def read_predictions_digest(out: Path) -> str:
     Raises:
         DataError: as of `compute_predictions_digest`.
     """
-    from .predictions import compute_predictions_digest
-
     with suppress(DataError):
         record = read_run(out)
         kept = record.get("predictions_digest")
         if isinstance(kept, str) and record.get("predictions_sha256") == compute_file_digest(out):
             return kept
-    return compute_predictions_digest(out)
+    return _compute_predictions_digest(out)
 
 
 def read_signature(results: Path) -> str:

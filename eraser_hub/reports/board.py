@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from eraser_hub.papers import PAPERS, load_paper
+from eraser_hub.records.outputs import GENERATOR, OutputWriter
 from eraser_hub.records.tables import Cell, Table, Tables
 
 from .board_lines import BoardLine, average_draws
@@ -62,6 +63,7 @@ def to_board_json(lines: Sequence[BoardLine]) -> dict[str, Any]:
     """Return the board's data, from which the page and the Space are drawn."""
     names = ("system", "dataset", "split", "kind", "source", "detail", "data")
     return {
+        "generator": GENERATOR,
         "note": NOTE,
         "columns": [
             {**asdict(metric(key)), "part": is_precision_or_recall(key)} for key in select_metric_columns(lines)
@@ -108,7 +110,20 @@ def make_board_tables(lines: Sequence[BoardLine], whole: bool = False) -> Tables
     return tables
 
 
-def write_board(out: Path, lines: Sequence[BoardLine], *, title: str = "Results board") -> tuple[Path, Path]:
+def list_board_files(out: Path) -> tuple[Path, Path]:
+    """Return the paths of a board's page and data."""
+    return out / "index.html", out / "board.json"
+
+
+def check_board(out: Path, writer: OutputWriter) -> None:
+    """Check the places of a board's files, see `OutputWriter.check`."""
+    for path in list_board_files(out):
+        writer.check(path)
+
+
+def write_board(
+    out: Path, lines: Sequence[BoardLine], *, title: str = "Results board", writer: OutputWriter | None = None
+) -> tuple[Path, Path]:
     """Write ``out/index.html``, self-contained, and ``out/board.json``, the same data: both new, or both as they were.
 
     The page opens on the dataset of most lines, its scores in the order of how many lines have them.
@@ -131,5 +146,6 @@ def write_board(out: Path, lines: Sequence[BoardLine], *, title: str = "Results 
         number=format_number,
         small_print=format_small_print,
     )
-    write_files({out / "index.html": [page], out / "board.json": to_json_text(data, indent=1)})
-    return out / "index.html", out / "board.json"
+    paths = page_path, data_path = list_board_files(out)
+    write_files({page_path: [page], data_path: to_json_text(data, indent=1)}, writer or OutputWriter())
+    return paths

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from eraser_hub.records.arguments import Revision, Split
+from eraser_hub.records.arguments import Force, Revision, Split
 from eraser_hub.records.options import AtLeastOne, Option, Options, Seed, UsageError
+from eraser_hub.records.outputs import OutputWriter, find_inputs
 from eraser_hub.scoring.options import AllowMismatch, ClusterBy, OnlyPredicted
 
 Several = str | Sequence[str] | None
@@ -55,6 +56,12 @@ class ReportArguments(Options):
     only_predicted: OnlyPredicted = False
     allow_mismatch: AllowMismatch = False
     revision: Revision = None
+    force: Force = False
+
+    @property
+    def writer(self) -> OutputWriter:
+        """The writer of the report's files."""
+        return OutputWriter(find_inputs(self.dataset, self.predictions, self.baseline, self.evaluator), self.force)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -96,6 +103,12 @@ class BoardArguments(Options):
     published: bool = True
     space: Path | None = None
     title: str = "Results board"
+    force: Force = False
+
+    @property
+    def writer(self) -> OutputWriter:
+        """The writer of the board's files."""
+        return OutputWriter(find_inputs(self.dataset, self.scores, self.submission), self.force)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -6,7 +6,6 @@ A Content-Security-Policy in the page allows the one script by its hash, so inje
 from __future__ import annotations
 
 import base64
-import errno
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.records.atomic import replace_file
-from eraser_hub.version import __version__
+from eraser_hub.records.outputs import GENERATOR, OutputWriter
 
 from .catalogue import metric
 from .documents import DocumentIndex, render_chunks
@@ -40,22 +38,19 @@ def render(template: str, script: str, **values: Any) -> str:
     code = read_template(script).strip()
     digest = base64.b64encode(hashlib.sha256(code.encode("utf-8")).digest()).decode("ascii")
     marked = {"css": Markup(read_template("page.css").strip()), "script": Markup(code)}
-    return fill_template(template, script_hash=f"sha256-{digest}", **marked, **values)
+    return fill_template(template, script_hash=f"sha256-{digest}", generator=GENERATOR, **marked, **values)
 
 
-def write_files(contents: Mapping[Path, Iterable[str]]) -> None:
+def write_files(contents: Mapping[Path, Iterable[str]], writer: OutputWriter) -> None:
     """Write texts that belong together: readers find the old files or the new ones, and after an error the old ones.
 
     Raises:
-        OSError: a file cannot be written (a full disk, a folder of its name); it names the file.
+        DataError: what the writer refuses.
+        OSError: a file cannot be written (a full disk); it names the file.
     """
-    for path in contents:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, "expected a file's name, found a folder", str(path))
     with ExitStack() as stack:  # all are written before the first takes its name
         for path, pieces in contents.items():
-            beside = stack.enter_context(replace_file(path))
+            beside = stack.enter_context(writer.open(path))
             # a lone surrogate in a document cannot be written: it is shown as the replacement sign
             with beside.open("w", encoding="utf-8", errors="replace", newline="\n") as stream:
                 stream.writelines(pieces)
@@ -88,7 +83,12 @@ class ReportContent:
     documents_missing: Sequence[str] = ()
 
 
-def write_report(path: Path, content: ReportContent, beside: Mapping[Path, Iterable[str]] | None = None) -> None:
+def write_report(
+    path: Path,
+    content: ReportContent,
+    beside: Mapping[Path, Iterable[str]] | None = None,
+    writer: OutputWriter | None = None,
+) -> None:
     """Write a report's page, and the files that belong to it; errors as of `write_files`."""
     from markupsafe import Markup
 
@@ -99,10 +99,12 @@ def write_report(path: Path, content: ReportContent, beside: Mapping[Path, Itera
         title=content.title,
         content=content,
         svg=lambda figure: Markup(render_svg(figure)),
-        footer=f"eraser-hub {__version__}",
+        footer=GENERATOR,
         index=Markup(content.browsed.index(content.values, names)),
         chunks_here=_CHUNKS,
     )
     # split from the right: the marker's NUL cannot come from the data, whose control characters are removed by then
     head, _, tail = page.rpartition(_CHUNKS)
-    write_files({path: [head, *render_chunks(content.browsed.packed), tail], **(beside or {})})
+    write_files(
+        {path: [head, *render_chunks(content.browsed.packed), tail], **(beside or {})}, writer or OutputWriter()
+    )

@@ -9,27 +9,34 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.records.atomic import replace_file
 from eraser_hub.records.errors import DataError
+from eraser_hub.records.outputs import GENERATOR, OutputWriter
 
 from .figures import Figure, get_series_style
 
 _DASHES = {"": "solid"}
+# of each format: the generator, and no date
+_FACTS: dict[str, dict[str, str | None]] = {
+    ".png": {"Software": GENERATOR},
+    ".svg": {"Creator": GENERATOR, "Date": None},
+    ".pdf": {"Creator": GENERATOR, "CreationDate": None},
+}
 _MARKS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D", "cross": "x", "": None}
 
 
-def write_figures(figures: Sequence[Figure], folder: Path) -> list[Path]:
+def write_figures(figures: Sequence[Figure], folder: Path, writer: OutputWriter) -> list[Path]:
     """Write each figure as NAME.png (200 dpi), NAME.svg and NAME.pdf.
 
     Args:
         figures: what to draw.
         folder: where to; made if it is missing.
+        writer: the run's writer.
 
     Returns:
         The files written, in order.
 
     Raises:
-        DataError: matplotlib is not installed.
+        DataError: matplotlib is not installed, or what the writer refuses; nothing is written then.
     """
     try:
         import matplotlib
@@ -38,7 +45,8 @@ def write_figures(figures: Sequence[Figure], folder: Path) -> list[Path]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Canvas
 
-    folder.mkdir(parents=True, exist_ok=True)
+    for path in list_figure_files(figures, folder):
+        writer.check(path)
     written = []
     style: Any = {
         "svg.hashsalt": "eraser-hub",  # otherwise identifiers inside the SVG are random
@@ -58,12 +66,16 @@ def write_figures(figures: Sequence[Figure], folder: Path) -> list[Path]:
             canvas = Canvas(figsize=(4.4, 3.2 + 0.16 * len(figure.series)), layout="constrained")
             FigureCanvasAgg(canvas)
             _draw(figure, canvas)
-            for suffix, unwanted in ((".png", "Software"), (".svg", "Date"), (".pdf", "CreationDate")):
-                path = folder / f"{figure.name}{suffix}"
-                with replace_file(path) as beside:
-                    canvas.savefig(beside, dpi=200, format=suffix[1:], metadata={unwanted: None})
+            for path in list_figure_files([figure], folder):
+                with writer.open(path) as beside:
+                    canvas.savefig(beside, dpi=200, format=path.suffix[1:], metadata=_FACTS[path.suffix])
                 written.append(path)
     return written
+
+
+def list_figure_files(figures: Sequence[Figure], folder: Path) -> list[Path]:
+    """Return the paths of the figures' files."""
+    return [folder / f"{figure.name}{suffix}" for figure in figures for suffix in _FACTS]
 
 
 def _dash(pattern: str) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL
 from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.outputs import OutputWriter
 from eraser_hub.scoring.evaluators import add_evaluator
 from eraser_hub.scoring.modules import read_predictions
 from eraser_hub.scoring.runs import System, group_by_operator
@@ -84,6 +85,7 @@ def make_report(
     settings: ScoreSettings | None = None,
     figures: Path | None = None,
     evaluators: Sequence[System] = (),
+    writer: OutputWriter | None = None,
 ) -> ReportFiles:
     """Write ``out/index.html``, and a score file beside it for each system.
 
@@ -98,10 +100,14 @@ def make_report(
         settings: confidence level, resamples and seed.
         figures: also write each figure there as PNG, SVG and PDF.
         evaluators: predictions of an evaluator on a system's rationales, named like the system.
+        writer: the run's writer; None: of a run without inputs.
 
     Raises:
         DataError: bad data, with file and instance; nothing is written then.
     """
+    writer, names = writer or OutputWriter(), [out / f"{system.file_name}.scores.json" for system in systems]
+    for path in (out / "index.html", *names):
+        writer.check(path)
     settings, rows = settings or ScoreSettings(confidence_level=DEFAULT_LEVEL), read_split(dataset, config, split)
     systems_by_operator = group_by_operator(systems)
     systems = next(iter(systems_by_operator.values()))
@@ -119,12 +125,11 @@ def make_report(
     if figures is not None:
         from .plots import write_figures
 
-        plotted = write_figures([figure for section in content.sections for figure in section.figures], figures)
-    names = [out / f"{system.file_name}.scores.json" for system in systems]
+        plotted = write_figures([figure for section in content.sections for figure in section.figures], figures, writer)
     score_files = {
         path: to_json_text(scores.as_flat_json(), indent=2) for path, scores in zip(names, scored, strict=True)
     }
-    write_report(out / "index.html", content, score_files)
+    write_report(out / "index.html", content, score_files, writer)
     notes = tuple(f"{scores.name}: {note}" for scores in scored for note in scores.all_notes)
     return ReportFiles(out / "index.html", tuple(score_files), tuple(plotted), notes)
 

@@ -76,6 +76,13 @@ class AgainstArguments(Options):
             raise UsageError("`annotations` goes with `source`", rule="option-conflict")
 
     @property
+    def inputs(self) -> tuple[Path, ...]:
+        """The files and folders to read, which no output may replace."""
+        from eraser_hub.records.outputs import find_inputs
+
+        return find_inputs(getattr(self, "predictions", None), self.dataset, self.source, self.annotations)
+
+    @property
     def scored_split(self) -> ScoredSplit:
         """The split that predictions answer."""
         from .scored_split import ScoredSplit

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from eraser_hub.metrics.statistics_builder import Statistics
-from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError
+from eraser_hub.records.outputs import OutputWriter
 from eraser_hub.records.run_record import read_predictions_digest
 from eraser_hub.records.tables import Table, Tables
 
@@ -63,6 +63,7 @@ class Scores:
         cautions: cautions about the intervals.
         by: the column of the breakdown.
         runs: the statistics of every run.
+        inputs: the files and folders that the scores were read from; `save` refuses them.
         identity: the data that they are scores of; None where nobody knows.
         files: the files of predictions that they are scores of.
     """
@@ -88,6 +89,7 @@ class Scores:
     cautions: list[str] = field(default_factory=list)
     by: str | None = None
     runs: list[dict[str, Statistics]] = field(default_factory=list)
+    inputs: Sequence[Path] = ()
     identity: Identity | None = None
     files: list[Path] = field(default_factory=list)
 
@@ -186,13 +188,17 @@ class Scores:
             content["runs"] = len(self.runs)
         return content | self._digests() | {"signature": list(self.signatures)}
 
-    def save(self, path: str | PathLike[str]) -> None:
+    def save(self, path: str | PathLike[str], force: bool = False) -> None:
         """Write the score file; NaN and infinity become null.
 
+        Args:
+            path: the file; links are followed, devices and pipes named as ``/dev/fd/N`` are written to.
+            force: replace a file that no run wrote.
+
         Raises:
-            DataError: the file cannot be written; nothing half-written stays behind.
+            DataError: the file is an input or none that a run wrote, or cannot be written; it stays as it was.
         """
-        save_json(path, self.as_json())
+        save_json(path, self.as_json(), OutputWriter(tuple(self.inputs), force))
 
     def table(self) -> Tables:
         """Return a table of each block with intervals, and one of its breakdown if there is one."""
@@ -236,24 +242,28 @@ class Scores:
         return str(self.to_frame().to_html(float_format=f"{{:.{DIGITS}f}}".format, na_rep=""))
 
 
-def save_json(path: str | PathLike[str], content: Mapping[str, Any]) -> None:
+def save_json(path: str | PathLike[str], content: Mapping[str, Any], writer: OutputWriter) -> None:
     """Write a result as JSON; NaN and infinity become null.
 
     Raises:
-        DataError: the file cannot be written; nothing half-written stays behind.
+        DataError: what the writer refuses, or the file cannot be written; it stays as it was.
     """
     path = Path(path)
-    data = to_json_bytes(content)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        atomic_write(path, data)
+        writer.write(path, to_json_bytes(content))
     except OSError as error:
         words = f"cannot be written: {error.strerror or error}"
         raise DataError(words, rule="file-unreadable", file=path) from None
 
 
 class Comparison(dict[str, Any]):
-    """The result of a comparison: a dictionary with further forms."""
+    """The result of a comparison: a dictionary with further forms.
+
+    Attributes:
+        inputs: the files and folders that were compared; `save` refuses them.
+    """
+
+    inputs: Sequence[Path] = ()
 
     def table(self) -> Tables:
         """Return a table for each pair of systems; ``.written(format)`` is its text."""
@@ -271,13 +281,9 @@ class Comparison(dict[str, Any]):
         frame: pd.DataFrame = pd.DataFrame(rows)
         return frame
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the result as JSON; NaN and infinity become null.
-
-        Raises:
-            DataError: the file cannot be written; nothing half-written stays behind.
-        """
-        save_json(path, self)
+    def save(self, path: str | PathLike[str], force: bool = False) -> None:
+        """Write the result as JSON; NaN and infinity become null; arguments and errors as of `Scores.save`."""
+        save_json(path, self, OutputWriter(tuple(self.inputs), force))
 
     def _repr_html_(self) -> str:
         return str(self.to_frame().to_html(float_format=f"{{:.{DIGITS}f}}".format, na_rep=""))

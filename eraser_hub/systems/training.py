@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -18,6 +19,7 @@ from eraser_hub.attribution.settings import find_preset
 from eraser_hub.metrics.answer_f1 import answer_f1
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.extras import need
+from eraser_hub.records.outputs import find_inputs
 from eraser_hub.records.splits import dataset_split
 
 from .data import (
@@ -200,6 +202,10 @@ def _check_folder(config: TrainConfig, out: Path) -> None:
         raise DataError(words, rule="option-value", argument="seed")
     if out.exists() and not out.is_dir():
         raise DataError("expected a folder, found a file", rule="file-kind", file=out, argument="out")
+    inputs = find_inputs(config.dataset, config.model, config.encoder, config.tokenizer, config.embeddings)
+    if out.is_dir() and any(os.path.samefile(out, place) for place in inputs):
+        words = "expected another folder than an input of this run"
+        raise DataError(words, rule="file-twice", file=out, argument="out")
     others = [path.name for path in out.iterdir() if path.name[0] != "."] if out.is_dir() else []
     if others and not (out / "model.json").is_file() and not (out / CHECKPOINT_DIR).is_dir():
         words = f"expected a new folder, or a model's of `train`, found {show(sorted(others)[0])} and no model.json"

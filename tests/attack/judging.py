@@ -8,6 +8,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from eraser_hub.conversion.eraser.configs import IMPORT_RECORD
+
 from .cases import COMPUTED, ERROR, POLICY, Expect, World
 from .material import json_lines
 from .runs import CASE_SECONDS, Outcome, snapshot
@@ -49,7 +51,8 @@ def half_written(world: World, folder: Path, before: dict[str, str], outcome: Ou
             continue
         if path in before and not output:
             return f"{path} was {'changed' if path in after else 'removed'}, it is no output"
-        if path in after and (name.endswith(LEFT_BEHIND) or name.startswith(".") or not output):
+        hidden = name.startswith(".") and name != IMPORT_RECORD
+        if path in after and (name.endswith(LEFT_BEHIND) or hidden or not output):
             return f"{path} was left behind"
         built = "not built, for the error below" in outcome.err  # one bad corpus keeps no other from being built
         if outcome.rc != 0 and not (world.partial or built):

@@ -126,7 +126,7 @@ def test_killed_between_results_and_records(job, whole, tmp_path):
 def test_other_results_are_not_replaced(job, whole, tmp_path):
     out = tmp_path / "p.jsonl"
     (tmp_path / "p.mask.jsonl").write_text('{"mine": 1}\n')
-    with refused("file-exists", "out", "p.mask.jsonl.run.json", file="p.mask.jsonl"):
+    with refused("file-exists", "force", file="p.mask.jsonl"):
         explain(job, SETTINGS, out)
     (tmp_path / "p.mask.jsonl").write_bytes((whole / "p.mask.jsonl").read_bytes())
     run_path(tmp_path / "p.mask.jsonl").write_bytes(run_path(whole / "p.mask.jsonl").read_bytes())

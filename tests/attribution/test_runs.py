@@ -162,8 +162,11 @@ def test_a_file_that_no_run_wrote_is_not_replaced(job, hub, tmp_path):
     shutil.copytree(hub, data)
     out = data / "movies" / "validation-00000-of-00001.parquet"
     before = out.read_bytes()
-    with refused("file-exists", "out", run_path(out).name, file=out):
-        explain(replace(job, dataset=str(data)), SETTINGS, out)
+    with refused("file-exists", "force", file=out):
+        explain(job, SETTINGS, out)
+    for force in (False, True):
+        with refused("file-twice", file=out):
+            explain(replace(job, dataset=str(data)), SETTINGS, out, force=force)
     assert out.read_bytes() == before and len(list(out.parent.iterdir())) == 2
 
 
@@ -178,8 +181,35 @@ def test_another_result_is_replaced_by_force_alone(job, tmp_path, whole):
     assert out.read_bytes() == whole
     assert explain(job, replace(SETTINGS, kd=0.2), out, force=True).instances == 21
     run_path(out).unlink()
-    with refused("file-exists", "out", "p.jsonl.run.json", file=out):
-        explain(job, SETTINGS, out, force=True)
+    with refused("file-exists", "force", file=out):
+        explain(job, SETTINGS, out)
+    explain(job, SETTINGS, out, force=True)
+    assert out.read_bytes() == whole
+
+
+@pytest.mark.parametrize("suffix", [".run.json", ".partial"])
+def test_a_pipe_beside_the_result_is_refused(job, tmp_path, suffix):
+    os.mkfifo(tmp_path / f"p.jsonl{suffix}")
+    with refused("file-kind", file=f"p.jsonl{suffix}"):
+        explain(job, SETTINGS, tmp_path / "p.jsonl", force=True)
+
+
+def test_notes_in_place_of_chunks_stay_without_a_line_end(job, tmp_path):
+    partial = get_partial_path(tmp_path / "p.jsonl")
+    partial.write_text("my notes")
+    with refused("resume", file=partial, line=1):
+        explain(job, SETTINGS, tmp_path / "p.jsonl", resume=True)
+    assert partial.read_text() == "my notes"
+
+
+def test_scores_are_never_replaced_by_their_explanation(job, tmp_path, whole):
+    scores = tmp_path / "p.jsonl"
+    scores.write_bytes(whole)
+    os.link(scores, tmp_path / "out.jsonl")
+    for out in (scores, tmp_path / "out.jsonl"):
+        with refused("file-twice", file=out):
+            explain(replace(job, scores=scores), SETTINGS, out, force=True)
+    assert scores.read_bytes() == whole
 
 
 def test_a_wrong_model_is_told_before_the_data_are_read(job, tmp_path, monkeypatch):

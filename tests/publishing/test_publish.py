@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from loopback_hub import TOKEN
 
+from eraser_hub.conversion.croissant import write_croissant
 from eraser_hub.records.errors import DataError
 from eraser_hub.version import __version__
 
@@ -31,7 +32,10 @@ def test_everything_built_is_published_and_tagged(publish_toy, loopback, said):
     assert tree["movies/train-00000-of-00001.parquet"][1], "Parquet belongs into LFS"
     assert "croissant.json" in tree
     files = set(space.commits[space.branches["main"]])
-    assert files == {".gitattributes", "README.md", "app.py", "requirements.txt", "toy_overlap.py", "toy_positions.py"}
+    assert files == {
+        *(".eraser-hub.json", ".gitattributes", "README.md", "app.py", "requirements.txt"),
+        *("toy_overlap.py", "toy_positions.py"),
+    }
     assert len(data.messages) == 2, "one commit beside the Hub's own first"
     # the plan comes before the addresses
     assert said.index("  add README.md") < said.index(f"published {addresses[0]}")
@@ -46,22 +50,94 @@ def test_a_second_run_uploads_nothing_and_a_change_only_itself(publish_toy, loop
     (toy_hub / "eraser" / "README.md").write_text((toy_hub / "eraser" / "README.md").read_text() + "\nMore.\n")
     said.clear()
     publish_toy(datasets=["eraser"])
-    assert [line for line in said if line.startswith(("  add", "  change"))] == ["  change README.md"]
+    changed = [line for line in said if line.startswith(("  add", "  change"))]
+    assert changed == ["  change README.md", "  change .eraser-hub.json"]
     assert len(commits(loopback, "datasets")) == 3
     assert any("v1.2.0 stays on the commit it names" in line for line in said)
 
 
-def test_files_of_a_former_version_are_removed_and_others_left(publish_toy, loopback, toy_hub, said):
+OTHERS = {
+    "movies/alice.parquet": (b"alice", True),
+    "movies/train-00001-of-00002.parquet": (b"old", True),
+    "notes.py": (b"x", False),
+    "LICENSE": (b"x", False),
+}
+
+
+def merge(repo, **changes):
+    """Commit files, or with None remove them, as another person does."""
+    tree = {**repo.commits[repo.branches["main"]], **changes}
+    repo.record("main", {path: file for path, file in tree.items() if file is not None}, "by hand")
+
+
+def rebuild_without_boolq(toy_hub):
+    import shutil
+
+    from .conftest import write_toy_dataset
+
+    shutil.rmtree(toy_hub / "eraser")
+    write_toy_dataset(toy_hub / "eraser")
+    for path in (toy_hub / "eraser" / "boolq").iterdir():
+        path.rename(path.with_name(path.name.replace("of-00001", "of-00009")))
+    card = toy_hub / "eraser" / "README.md"
+    write_croissant(toy_hub / "eraser", "eraser")
+    assert card.is_file()
+
+
+def test_what_others_merged_stays(publish_toy, loopback, toy_hub, said):
+    publish_toy()
+    repo, space = loopback.repos["datasets", "org/eraser"], loopback.repos["spaces", "org/toy_overlap"]
+    for one in (repo, space):
+        merge(one, **OTHERS)
+    said.clear()
+    publish_toy()
+    assert not [line for line in said if line.startswith("  remove")]
+    words = "  left there, since no publish on record wrote them: "
+    assert said.count(words + ", ".join(sorted(OTHERS))) == 2
+    for one in (repo, space):
+        assert OTHERS.items() <= one.commits[one.branches["main"]].items()
+    publish_toy(check=True)
+
+
+def test_files_of_a_former_publish_are_removed_unless_others_changed_them(publish_toy, loopback, toy_hub, said):
     publish_toy(datasets=["eraser"])
     repo = loopback.repos["datasets", "org/eraser"]
-    tree = dict(repo.commits[repo.branches["main"]])
-    repo.record(
-        "main", {**tree, "movies/train-00001-of-00002.parquet": (b"old", True), "LICENSE": (b"x", False)}, "by hand"
-    )
+    rebuild_without_boolq(toy_hub)
+    merge(repo, **{"boolq/test-00000-of-00001.parquet": (b"mine", True)})
     said.clear()
     publish_toy(datasets=["eraser"])
-    assert "  remove movies/train-00001-of-00002.parquet" in said
-    assert "LICENSE" in repo.commits[repo.branches["main"]]
+    assert [line for line in said if line.startswith("  remove")] == ["  remove boolq/train-00000-of-00001.parquet"]
+    tree = repo.commits[repo.branches["main"]]
+    assert tree["boolq/test-00000-of-00001.parquet"] == (b"mine", True)
+    assert "boolq/train-00000-of-00009.parquet" in tree and "boolq/train-00000-of-00001.parquet" not in tree
+
+
+@pytest.mark.parametrize(
+    "manifest", [None, (b"[1]", False), (b"\xff{", False), (b'{"files": {"README.md": 3}}', False)]
+)
+def test_without_a_manifest_nothing_is_removed(publish_toy, loopback, toy_hub, said, manifest):
+    publish_toy(datasets=["eraser"])
+    repo = loopback.repos["datasets", "org/eraser"]
+    rebuild_without_boolq(toy_hub)
+    merge(repo, **{".eraser-hub.json": manifest})
+    said.clear()
+    publish_toy(datasets=["eraser"])
+    assert not [line for line in said if line.startswith("  remove")]
+    old = "boolq/test-00000-of-00001.parquet, boolq/train-00000-of-00001.parquet"
+    assert f"  left there, since no publish on record wrote them: {old}" in said
+    assert ".eraser-hub.json" in repo.commits[repo.branches["main"]]
+
+
+def test_the_builds_files_alone_are_sent(publish_toy, loopback, toy_hub, said):
+    strays = ["README.md.swp", "README.md~", "licenses/movies.LICENSE.swp", "movies/notes.txt", "notes.md"]
+    (toy_hub / "eraser" / "licenses").mkdir()
+    for name in (*strays, "licenses/movies.LICENSE", "eraser.png"):
+        (toy_hub / "eraser" / name).write_text("x")
+    publish_toy(datasets=["eraser"])
+    repo = loopback.repos["datasets", "org/eraser"]
+    tree = repo.commits[repo.branches["main"]]
+    assert not tree.keys() & set(strays) and {"licenses/movies.LICENSE", "eraser.png"} <= tree.keys()
+    assert f"  left out, since no build wrote them: {', '.join(strays)}" in said
 
 
 def test_the_tag_that_evaluate_asks_for_moves_with_main(publish_toy, loopback, toy_hub, metric_source):
@@ -118,7 +194,7 @@ def test_check_compares_and_sends_nothing(publish_toy, loopback, toy_hub, said):
     assert said[-1] == "what is published is what the folder holds"
     card = toy_hub / "eraser" / "README.md"
     card.write_text(card.read_text() + "\nMore.\n")
-    with refused("file-changed", "0 missing, 1 differ", file="org/eraser"):
+    with refused("file-changed", "0 missing, 2 differ", file="org/eraser"):
         publish_toy(check=True, token=None)
     assert "  change README.md" in said
     assert not any(method in ("POST", "PUT", "DELETE") for method, _ in loopback.requests[asked:])
@@ -252,7 +328,7 @@ def test_hidden_files_stay_here(publish_toy, loopback, toy_hub, said):
     publish_toy(datasets=["eraser"])
     repo = loopback.repos["datasets", "org/eraser"]
     assert ".env" not in repo.commits[repo.branches["main"]]
-    assert "  left out (hidden): .env" in said
+    assert "  left out, since no build wrote them: .env" in said
 
 
 def test_unknown_names_and_empty_folders(publish_toy, loopback, toy_hub, tmp_path):

@@ -14,8 +14,8 @@ from eraser_hub.publishing.spaces import (
     read_space_card,
     space_code,
 )
+from eraser_hub.records.atomic import hold_lock
 from eraser_hub.records.errors import BusyError
-from eraser_hub.records.locks import hold_lock
 
 from ..refusals import refused
 

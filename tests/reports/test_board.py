@@ -8,6 +8,7 @@ import re
 
 import pytest
 
+from eraser_hub.records.outputs import OutputWriter
 from eraser_hub.reports.board import collect_board_lines, read_published_lines, to_board_json, write_board
 from eraser_hub.reports.board_lines import BoardLine, average_draws, flatten_scores, read_score_file
 from eraser_hub.reports.catalogue import METRICS, format_number, metric
@@ -303,7 +304,13 @@ def test_directions_are_those_of_the_modules():
 
 def test_page_and_data_are_old_or_new_together(tmp_path):
     """A value that JSON does not have left the new page beside the old data."""
-    before = [path.write_text("old") and path for path in (tmp_path / "index.html", tmp_path / "board.json")]
+    paths = write_board(tmp_path, [entry("ours", auprc=0.5)])
+    before = [path.read_bytes() for path in paths]
     with pytest.raises(ValueError, match="JSON"):
         write_board(tmp_path, [entry("ours", auprc=float("nan"))])
-    assert [path.read_text() for path in before] == ["old", "old"] and len(list(tmp_path.iterdir())) == 2
+    assert [path.read_bytes() for path in paths] == before and len(list(tmp_path.iterdir())) == 2
+    paths[1].write_text("mine")
+    with refused("file-exists", file="board.json"):
+        write_board(tmp_path, [entry("theirs", auprc=0.6)])
+    assert paths[0].read_bytes() == before[0]
+    write_board(tmp_path, [entry("theirs", auprc=0.6)], writer=OutputWriter(force=True))

@@ -10,10 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from eraser_hub.records.outputs import OutputWriter
 from eraser_hub.reports.curves import make_aopc_figures, make_distribution_figures
 from eraser_hub.reports.figures import Figure, Series, compute_histogram, compute_ticks, get_series_style, render_svg
 from eraser_hub.reports.sections import make_fidelity_section
 from eraser_hub.scoring.scores import Scores
+
+from ..refusals import refused
 
 pytestmark = pytest.mark.unit
 
@@ -124,7 +127,8 @@ def test_files_for_a_paper_are_deterministic(tmp_path):
 
     figures = make_aopc_figures([system("$a_b^", 1.0)], [system("r", 0.1)])
     figures += make_distribution_figures([Scores("a", per_instance={"auprc": [0.1, 0.9]})], ["auprc"])
-    one, two = write_figures(figures, tmp_path / "1"), write_figures(figures, tmp_path / "2")
+    writer = OutputWriter()
+    one, two, _ = (write_figures(figures, tmp_path / name, writer) for name in ("1", "2", "2"))
     assert [path.name for path in one] == [
         f"{figure}.{kind}"
         for figure in ("aopc_comprehensiveness", "distribution_auprc")
@@ -133,3 +137,6 @@ def test_files_for_a_paper_are_deterministic(tmp_path):
     for a, b in zip(one, two, strict=True):
         assert a.read_bytes() == b.read_bytes()
         assert a.stat().st_size > 2000
+    two[-1].write_text("mine")
+    with refused("file-exists", file=two[-1]):
+        write_figures(figures, tmp_path / "2", writer)

@@ -15,8 +15,9 @@ from eraser_hub.attribution.adapter import to_array
 from eraser_hub.attribution.external_rationales import SOFT, attach_scores
 from eraser_hub.attribution.other_libraries.alignment import read_instance
 from eraser_hub.metrics.tokens import split_tokens
-from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.outputs import GENERATOR, OutputWriter, is_recorded
+from eraser_hub.records.run_record import write_run
 
 from .matching import Span, find_token_spans, match_pieces, sum_to_tokens
 from .results import Label, read_result
@@ -127,6 +128,7 @@ def write_scores(
     path: str | Path,
     rows: Iterable[Mapping[str, Any]],
     scores: Iterable[Sequence[float] | NDArray[np.float64]],
+    force: bool = False,
 ) -> int:
     """Write token scores of a dataset's rows as the file that ``eraser-hub explain --scores`` takes.
 
@@ -135,6 +137,7 @@ def write_scores(
         rows: of ``eraser``, ``bilingual_perturbation`` or ``human_rationales``.
         scores: for each row a number for each token of all its documents, one document after the other
             (:func:`token_scores` of ``eraser_hub.tokens(row)``); lists, numpy arrays or torch tensors.
+        force: replace a file that this function did not write.
 
     Returns:
         How many rows were written.
@@ -143,8 +146,10 @@ def write_scores(
         DataError: another ending, another number of rows than of scores, of scores than of tokens, numbers that are not
             finite.
     """
-    if Path(path).suffix != ".jsonl":
-        raise DataError(f"expected a file ending in .jsonl, found {show(Path(path).name)}", rule="file-name")
+    path, writer = Path(path), OutputWriter(force=force)
+    if path.suffix != ".jsonl":
+        raise DataError(f"expected a file ending in .jsonl, found {show(path.name)}", rule="file-name")
+    writer.check(path, is_recorded)
     lines = list[bytes]()
     parts = iter(scores)
     for row in rows:
@@ -165,5 +170,6 @@ def write_scores(
         lines.append(orjson.dumps({"annotation_id": one.id, "rationales": rationales}) + b"\n")
     if next(parts, None) is not None:
         raise DataError(f"expected scores for {len(lines)} rows, found more", rule="length")
-    atomic_write(Path(path), b"".join(lines))
+    writer.write(path, b"".join(lines), is_recorded)
+    write_run(path, {"generator": GENERATOR})
     return len(lines)

@@ -16,6 +16,7 @@ from eraser_hub.attribution.engine import explain_instances
 from eraser_hub.attribution.outputs import write_predictions
 from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.metrics.eraser_faithfulness import EraserFaithfulness
+from eraser_hub.records.outputs import OutputWriter
 from eraser_hub.records.predictions import instances as read_instances
 
 from ...refusals import refused
@@ -111,7 +112,7 @@ def test_every_score_goes_to_files_and_back(method, units, tmp_path):
     assert f"|naopc_comprehensiveness:{2 if units == 'tokens' else 1}/4|" in result["signature"]
     lines = [json.dumps(one) for one in predictions]
     for name in ("p.jsonl", "p.parquet"):
-        write_predictions(tmp_path / name, lines, ("NEG", "POS"), "eraser")
+        write_predictions(tmp_path / name, lines, ("NEG", "POS"), "eraser", OutputWriter())
         for (_, back), one in zip(read_instances(tmp_path / name), predictions, strict=True):
             assert (
                 back.aopc_bounds.upper == one["aopc_bounds"]["upper"]

@@ -20,13 +20,14 @@ from eraser_hub.__main__ import app
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.dataset import PartlyBuilt
 from eraser_hub.conversion.eraser import build as eraser_build
+from eraser_hub.conversion.eraser import export as eraser_export
 from eraser_hub.conversion.eraser import splits as eraser_splits
 from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.conversion.eraser.export import COLUMNS, write_split
-from eraser_hub.records import lines
+from eraser_hub.records import atomic, lines
+from eraser_hub.records.atomic import hold_lock
 from eraser_hub.records.built import open_built
 from eraser_hub.records.errors import BusyError, DataError, DataErrors, make_printable
-from eraser_hub.records.locks import hold_lock
 
 from ...refusals import refused
 from .corpus_strategies import corpora as arbitrary_corpora
@@ -366,6 +367,72 @@ def test_a_finished_file_that_is_not_what_it_was_is_made_again(samples, tmp_path
     assert files(tmp_path / "hub") == files(tmp_path / "fresh")
 
 
+@pytest.mark.parametrize("moment", ["in a config", "before the folder's name", "after the folder's name"])
+def test_an_export_goes_on_after_a_kill(moment, samples, sample_hub, tmp_path, monkeypatch):
+    stopped_at = "multirc"
+    export_config, replace_folder = eraser_export._export_config, atomic.replace_folder
+    written = []
+
+    def write(built, config, entry, folder):
+        if config.name == stopped_at and moment == "in a config":
+            (folder / "half").write_text("half")
+            raise KeyboardInterrupt
+        written.append(config.name)
+        return export_config(built, config, entry, folder)
+
+    def swap(new, target):
+        if target.name == stopped_at and moment == "before the folder's name":
+            raise KeyboardInterrupt
+        replace_folder(new, target)
+        if target.name == stopped_at and moment == "after the folder's name":
+            new.mkdir()
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(eraser_export, "_export_config", write)
+        patched.setattr(atomic, "replace_folder", swap)
+        ERASER.export(sample_hub / "eraser", None, out=tmp_path / "raw")
+    finished = set(written) - ({stopped_at} if moment != "after the folder's name" else set())
+    assert finished and (tmp_path / "raw" / ".multirc.building").is_dir()
+    (tmp_path / "raw" / ".multirc.lock").touch()  # of a process that is gone
+    with monkeypatch.context() as patched:
+        patched.setattr(eraser_export, "_export_config", write)
+        moment, written = "", []
+        result = ERASER.export(sample_hub / "eraser", None, out=tmp_path / "raw")
+    assert not finished & set(written), "a finished folder is not written again"
+    ERASER.export(sample_hub / "eraser", None, out=tmp_path / "whole")
+    assert files(tmp_path / "raw") == files(tmp_path / "whole")
+    assert sorted(path.name for path in (tmp_path / "raw").iterdir()) == sorted(CONFIGS)
+    assert all(path.exists() for path in result.files)
+    with refused("file-exists", file="movies"):
+        ERASER.export(sample_hub / "eraser", ["movies"], out=tmp_path / "raw")
+
+
+@pytest.mark.parametrize("change", ["another file", "another dataset", "a file is gone"])
+def test_an_export_goes_on_with_its_own_folders_alone(change, samples, sample_hub, tmp_path, monkeypatch):
+    def stop(built, config, entry, folder):
+        if config.name == "multirc":
+            raise KeyboardInterrupt
+        return export_config(built, config, entry, folder)
+
+    export_config = eraser_export._export_config
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(eraser_export, "_export_config", stop)
+        ERASER.export(sample_hub / "eraser", ["movies", "multirc"], out=tmp_path / "raw")
+    dataset = sample_hub / "eraser"
+    if change == "another file":
+        (tmp_path / "raw" / "multirc").mkdir()
+        (tmp_path / "raw" / "multirc" / "notes.txt").write_text("mine")
+    elif change == "another dataset":
+        dataset = tmp_path / "eraser"
+        shutil.copytree(sample_hub / "eraser", dataset)
+        (dataset / "README.md").write_text((dataset / "README.md").read_text() + "\nMore.\n")
+    else:
+        (tmp_path / "raw" / "movies" / "train.jsonl").unlink()
+    with refused("file-exists", file="multirc" if change == "another file" else "movies"):
+        ERASER.export(dataset, ["movies", "multirc"], out=tmp_path / "raw")
+
+
 def _stopped(*_, **__):
     raise KeyboardInterrupt
 
@@ -594,3 +661,12 @@ def test_many_shards_and_batches_come_back_byte_for_byte(samples, tmp_path, monk
     ERASER.export(tmp_path / "hub" / "eraser", None, out=tmp_path / "raw")
     for name in names:
         assert raw_files(tmp_path / "raw" / name) == raw_files(samples / "eraser" / name)
+
+
+def test_a_build_keeps_parquet_of_others(samples, tmp_path):
+    for names in (["movies"], ["movies"], ["cose"]):
+        ERASER.build(names, out=tmp_path, source=samples / "eraser")
+        (tmp_path / "eraser" / "movies" / "alice.parquet").write_bytes(b"alice")
+        assert (tmp_path / "eraser" / "movies" / "train-00000-of-00001.parquet").is_file()
+    ERASER.build(["movies"], out=tmp_path, source=samples / "eraser")
+    assert (tmp_path / "eraser" / "movies" / "alice.parquet").read_bytes() == b"alice"

@@ -487,9 +487,47 @@ def test_no_folder_of_others_is_replaced(tmp_path: Path) -> None:
     run([{**GOOD, "label": "new"}], MASKS, tmp_path, force=True)
     assert rows_of(target)[0]["classification"] == 0 and "new" in (target / "corpus.yaml").read_text()
     (target / "corpus.yaml").unlink()
+    (target / ".import.json").unlink()
     with refused("file-exists", "corpus.yaml", "`out`", file="mine"):
         run([GOOD], MASKS, tmp_path, force=True)
     assert (target / "train.jsonl").is_file()
+
+
+def test_force_keeps_what_no_import_wrote(tmp_path: Path) -> None:
+    target = run([GOOD], MASKS, tmp_path).folder
+    yaml = (target / "corpus.yaml").read_text() + "license: mit\n"
+    (target / "corpus.yaml").write_text(yaml)
+    (target / "notes.txt").write_text("mine")
+    (target / "annotators").mkdir()
+    (target / "annotators" / "others.parquet").write_bytes(b"mine")
+    (target / "val.jsonl").symlink_to("notes.txt")
+    result = run([GOOD], MASKS, tmp_path, force=True)
+    assert (target / "notes.txt").read_text() == (target / "val.jsonl").read_text() == "mine"
+    assert (target / "annotators" / "others.parquet").read_bytes() == b"mine"
+    assert (target / "corpus.yaml.old").read_text() == yaml != (target / "corpus.yaml").read_text()
+    assert "kept, since no import wrote them: annotators/others.parquet, notes.txt, val.jsonl" in result.notes
+    assert "corpus.yaml was changed after its import: it is corpus.yaml.old now" in result.notes
+    assert not run([GOOD], MASKS, tmp_path, force=True).notes[-1].startswith("corpus.yaml")
+
+
+def test_force_removes_a_split_of_the_earlier_import_alone(tmp_path: Path) -> None:
+    source = tmp_path / "rows.jsonl"
+    source.write_text(json.dumps(GOOD) + "\n")
+    opened = open_file(source)
+    target = import_corpus({"train": opened, "test": opened}, "mine", MASKS, tmp_path / "out").folder
+    (target / "val.jsonl").write_text("mine\n")
+    import_corpus({"train": opened}, "mine", MASKS, tmp_path / "out", force=True)
+    assert sorted(path.name for path in target.glob("*.jsonl")) == ["docs.jsonl", "train.jsonl", "val.jsonl"]
+
+
+def test_a_source_in_the_folder_is_not_replaced(tmp_path: Path) -> None:
+    target = run([GOOD], MASKS, tmp_path).folder
+    source = target / "docs.jsonl"
+    source.write_text(json.dumps(GOOD) + "\n")
+    before = source.read_bytes()
+    with refused("file-twice", file=source):
+        import_corpus({"train": open_file(source)}, "mine", MASKS, tmp_path, force=True)
+    assert source.read_bytes() == before
 
 
 @pytest.mark.parametrize("name", ["../up", "a/b", "movies", "", ".", "documents", "a b"])

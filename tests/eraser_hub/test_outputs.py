@@ -1,0 +1,169 @@
+"""Every verb's output options: inputs, pipes and other files are refused, before the work and without a loss."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from eraser_hub import api
+from eraser_hub.__main__ import _register, app
+from eraser_hub.scoring import scored_split
+
+from ..refusals import refused
+
+SPLIT = ["--dataset", "hub/eraser", "--config", "movies", "--split", "val"]
+P, Q = ["--predictions", "p.jsonl"], ["--predictions", "q.jsonl"]
+# verb -> its command without the place of its output, and the option of that place; {} becomes the file of a folder
+VERBS = {
+    "score": ([*SPLIT, *P], "--out", "{}"),
+    "compare": ([*SPLIT, *P, *Q, "--resamples", "20"], "--out", "{}"),
+    "highlight": ([*SPLIT, *P], "--out", "{}"),
+    "report": ([*SPLIT, *P, "--resamples", "20"], "--out", "{}/index.html"),
+    "report scores": ([*SPLIT, *P, "--resamples", "20"], "--out", "{}/p.scores.json"),
+    "board": (["--no-published", *SPLIT, "--submission", "ours=p.jsonl"], "--out", "{}/index.html"),
+    "board data": (["--no-published", *SPLIT, "--submission", "ours=p.jsonl"], "--out", "{}/board.json"),
+}
+
+
+@pytest.fixture(scope="module")
+def built(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("outputs")
+    api.build("eraser", samples / "eraser", config="movies", out=folder / "hub", progress=False)
+    return folder / "hub"
+
+
+@pytest.fixture
+def place(built: Path, samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with hub/eraser and predictions, in which commands run."""
+    shutil.copytree(built, tmp_path / "hub")
+    for name, file in (("p", "movies.val"), ("q", "movies.val.baseline")):
+        shutil.copyfile(samples / "predictions" / "eraser" / f"{file}.jsonl", tmp_path / f"{name}.jsonl")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(verb: str, output: str, *more: str) -> Any:
+    """Run a verb with its output at a place; None where it succeeds, else what it raised."""
+    words, option, pattern = VERBS[verb]
+    command, target = verb.split()[0], output
+    if "/" in pattern:
+        target = os.path.dirname(output)
+    _register((command,))
+    return CliRunner().invoke(app, [command, *words, option, target, *more])
+
+
+def name(verb: str) -> str:
+    """The path of the verb's file below the folder ``made`` where it writes a folder."""
+    return VERBS[verb][2].format("made") if "/" in VERBS[verb][2] else "made.out"
+
+
+@pytest.fixture
+def unworked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No split may be read: what is refused is refused before the work."""
+
+    def read(*_: object) -> None:
+        raise AssertionError("the work had begun")
+
+    monkeypatch.setattr(scored_split.ScoredSplit, "built", property(read))
+
+
+@pytest.mark.parametrize("force", [[], ["--force"]])
+@pytest.mark.parametrize("verb", VERBS)
+def test_an_input_is_refused_before_the_work(verb: str, force: list[str], place: Path, unworked: None) -> None:
+    before, out = (place / "p.jsonl").read_bytes(), place / name(verb)
+    out.parent.mkdir(exist_ok=True)
+    os.link("p.jsonl", out)
+    with refused("file-twice"):
+        raise run(verb, name(verb), *force).exception
+    assert (place / "p.jsonl").read_bytes() == out.read_bytes() == before
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_pipe_is_refused_before_the_work(verb: str, place: Path, unworked: None) -> None:
+    out = place / name(verb)
+    out.parent.mkdir(exist_ok=True)
+    os.mkfifo(out)
+    with refused("file-kind"):
+        raise run(verb, name(verb), "--force").exception
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_another_file_is_refused_before_the_work_and_replaced_by_force(verb: str, place: Path) -> None:
+    out = place / name(verb)
+    out.parent.mkdir(exist_ok=True)
+    out.write_text("my thesis")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(scored_split.ScoredSplit, "built", property(lambda self: 1 / 0))
+        with refused("file-exists"):
+            raise run(verb, name(verb)).exception
+    assert out.read_text() == "my thesis"
+    assert run(verb, name(verb), "--force").exception is None
+    written = out.read_bytes()
+    assert written != b"my thesis"
+    assert run(verb, name(verb)).exception is None, "a run's own file is replaced"
+    assert out.read_bytes() == written
+
+
+def test_scores_go_to_an_open_pipe(place: Path) -> None:
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    assert run("score", f"/dev/fd/{writing}").exception is None
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        assert b'"signature"' in pipe.read()
+
+
+@pytest.mark.parametrize("argument", ["p.jsonl", "hub/eraser/README.md"])
+def test_results_do_not_save_over_their_inputs(argument: str, place: Path) -> None:
+    before = (place / argument).read_bytes()
+    split: dict[str, Any] = {"dataset": "hub/eraser", "config": "movies", "split": "val"}
+    for result in (api.score("p.jsonl", **split), api.compare("p.jsonl", "q.jsonl", **split, resamples=20)):
+        for force in (False, True):
+            with refused("file-twice"):
+                result.save(place / argument, force=force)
+    assert (place / argument).read_bytes() == before
+
+
+def test_results_for_the_hub_go_to_no_pipe(place: Path, unworked: None) -> None:
+    (place / "eval_results" / "org" / "model").mkdir(parents=True)
+    os.mkfifo(place / "eval_results" / "org" / "model" / "README.md")
+    _register(("score",))
+    with refused("file-kind"):
+        raise CliRunner().invoke(app, ["score", *SPLIT, *P, "--eval-results", "org/model"]).exception
+
+
+def test_figures_of_others_stay(place: Path) -> None:
+    pytest.importorskip("matplotlib")
+    assert run("report", "made/index.html", "--figures", "figures").exception is None
+    figure = sorted((place / "figures").iterdir())[0]
+    figure.write_text("mine")
+    with refused("file-exists", file=figure.name):
+        raise run("report", "made/index.html", "--figures", "figures").exception
+    assert figure.read_text() == "mine"
+
+
+def test_a_model_is_not_trained_into_its_input(place: Path) -> None:
+    for options in (
+        {"dataset": "hub/eraser", "out": "hub/eraser"},
+        {"dataset": "hub/eraser", "model": "m", "out": "m"},
+    ):
+        (place / "m").mkdir(exist_ok=True)
+        with refused("file-twice", argument="out"):
+            api.train(**{"model": "logistic-regression", "config": "movies", **options})
+
+
+def test_scores_for_explain_replace_no_other_file(place: Path) -> None:
+    from eraser_hub import load, tokens, write_scores
+
+    rows = [load("hub/eraser", "movies", "val")[0]]
+    scores = [[0.0] * sum(map(len, tokens(rows[0])))]
+    with refused("file-exists", file="p.jsonl"):
+        write_scores("p.jsonl", rows, scores)
+    for _ in range(2):  # its own file is replaced
+        assert write_scores("s.jsonl", rows, scores) == 1
+    assert write_scores("p.jsonl", rows, scores, force=True) == 1

@@ -1,0 +1,217 @@
+"""What the writer of outputs refuses, and where it writes."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import stat
+from pathlib import Path
+
+import pytest
+
+from eraser_hub.records.outputs import GENERATOR, OutputWriter, find_inputs, is_generated, is_recorded
+from eraser_hub.records.run_record import write_run
+
+from ..refusals import refused
+
+SCORES = b'{"token_f1": 0.5, "signature": "eraser_agreement|n:3|version:3.0.0"}\n'
+
+
+@pytest.fixture
+def predictions(tmp_path: Path) -> Path:
+    path = tmp_path / "p.jsonl"
+    path.write_bytes(b'{"annotation_id": "a"}\n')
+    return path
+
+
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("spelling", ["same", "hard link", "link", "link to a link", "dotted", "open"])
+def test_an_input_is_never_written(tmp_path, predictions, spelling, force):
+    before, out = predictions.read_bytes(), tmp_path / "out.json"
+    if spelling == "same":
+        out = predictions
+    elif spelling == "hard link":
+        os.link(predictions, out)
+    elif spelling == "link":
+        out.symlink_to(predictions)
+    elif spelling == "link to a link":
+        (tmp_path / "between").symlink_to(predictions.name)
+        out.symlink_to("between")
+    elif spelling == "dotted":
+        out = tmp_path / ".." / tmp_path.name / predictions.name
+    writer = OutputWriter((predictions,), force)
+    with predictions.open("rb+") as opened:
+        if spelling == "open":
+            out = Path(f"/dev/fd/{opened.fileno()}")
+        with refused("file-twice", file=out):
+            writer.write(out, SCORES)
+    assert predictions.read_bytes() == before
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_file_in_the_folder_of_an_input_is_an_input(tmp_path, force):
+    corpus, outside = tmp_path / "corpus", tmp_path / "outside.json"
+    (corpus / "docs").mkdir(parents=True)
+    (corpus / "docs" / "d1").write_bytes(b"")  # an empty document is one, too
+    os.link(corpus / "docs" / "d1", outside)
+    with refused("file-twice"):
+        OutputWriter((corpus,), force).check(outside)
+    (corpus / "scores.json").write_bytes(SCORES)
+    OutputWriter((corpus,), force).write(corpus / "scores.json", SCORES)  # a run's own file there is none
+
+
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("kind", ["pipe", "socket", "folder", "link to a pipe"])
+def test_what_is_no_file_is_refused(tmp_path, monkeypatch, kind, force):
+    out = tmp_path / "out.json"
+    with socket.socket(socket.AF_UNIX) as server:
+        if kind == "socket":
+            monkeypatch.chdir(tmp_path)  # an address has at most 108 characters
+            server.bind("out.json")
+        elif kind == "folder":
+            out.mkdir()
+        else:
+            os.mkfifo(tmp_path / "pipe")
+            out = tmp_path / "pipe" if kind == "pipe" else out
+            if kind != "pipe":
+                out.symlink_to("pipe")
+        mode = out.stat().st_mode
+        with refused("file-kind", file=out):
+            OutputWriter((), force).write(out, SCORES)
+        assert out.stat().st_mode == mode
+
+
+def test_another_file_is_replaced_by_force_alone(tmp_path):
+    thesis = tmp_path / "thesis.tex"
+    thesis.write_text("eraser-hub 3 was used")
+    with refused("file-exists", "force", file=thesis):
+        OutputWriter().write(thesis, SCORES)
+    assert thesis.read_text() == "eraser-hub 3 was used"
+    OutputWriter(force=True).write(thesis, SCORES)
+    assert thesis.read_bytes() == SCORES
+    OutputWriter().write(thesis, b"{}")  # now it is a run's
+    with refused("file-exists"):
+        OutputWriter().write(thesis, SCORES)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (SCORES, True),
+        (b'{"signature": ["a|version:3.0.0"], "x": 1}', True),
+        (f'{{"generator": "{GENERATOR}"}}'.encode(), True),
+        (f'<!DOCTYPE html>\n<meta name="generator" content="{GENERATOR}">'.encode(), True),
+        (b'{"signature": "A. Lovelace"}', False),
+        (b'{"signature": 1}', False),
+        (b"{cut", False),
+        (b"[1]", False),
+        (b'{"annotation_id": "a"}\n{"annotation_id": "b"}\n', False),
+        (b"<p>made by eraser-hub 3.0.0</p>", False),
+    ],
+)
+def test_a_runs_file_is_recognised(tmp_path, content, expected):
+    (tmp_path / "x").write_bytes(content)
+    assert is_generated(tmp_path / "x") is expected
+
+
+def test_an_empty_file_and_a_new_folder_may_be_written(tmp_path):
+    (tmp_path / "empty").touch()
+    for out in (tmp_path / "empty", tmp_path / "a" / "b" / "new"):
+        OutputWriter().write(out, SCORES)
+        assert out.read_bytes() == SCORES
+
+
+def test_a_link_stays_and_its_target_is_written(tmp_path):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "out").symlink_to("there/new.json")
+    OutputWriter().write(tmp_path / "out", SCORES)
+    assert (tmp_path / "out").is_symlink()
+    assert (tmp_path / "there" / "new.json").read_bytes() == SCORES
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "there"]
+
+
+@pytest.mark.parametrize("path", ["x\0y", "a" * 300, "file/below", "circle"])
+def test_a_path_that_cannot_be_is_one_error(tmp_path, path):
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "circle").symlink_to("circle")
+    with pytest.raises(ValueError, match=r"expected a path|cannot be written"):
+        OutputWriter((), True).check(tmp_path / path)
+
+
+def test_an_open_pipe_and_an_open_file_are_written_to(tmp_path):
+    reading, writing = os.pipe()
+    OutputWriter().write(Path(f"/dev/fd/{writing}"), SCORES)
+    (tmp_path / "link").symlink_to(f"/dev/fd/{writing}")
+    OutputWriter().write(tmp_path / "link", SCORES)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        assert pipe.read() == SCORES + SCORES
+    log = tmp_path / "log"
+    log.write_text("kept\n")
+    with log.open("ab") as opened:
+        inode = log.stat().st_ino
+        OutputWriter().write(Path(f"/dev/fd/{opened.fileno()}"), SCORES)
+    assert log.read_bytes() == b"kept\n" + SCORES and log.stat().st_ino == inode
+    with refused("file-unreadable"):
+        OutputWriter().check(Path("/dev/fd/987"))
+
+
+def test_a_character_device_is_written_to_and_stays(tmp_path):
+    device = tmp_path / "null"
+    try:
+        os.mknod(device, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+        device.open("wb").close()
+    except OSError:
+        pytest.skip("device nodes need rights")
+    inode = device.stat().st_ino
+    OutputWriter((device,)).write(device, SCORES)
+    assert stat.S_ISCHR(device.stat().st_mode) and device.stat().st_ino == inode
+    assert list(tmp_path.iterdir()) == [device]
+
+
+def test_a_terminal_is_written_to():
+    leader, follower = os.openpty()
+    try:
+        OutputWriter().write(Path(os.ttyname(follower)), b"scores\n")
+        assert os.read(leader, 100) == b"scores\r\n"
+    finally:
+        os.close(leader)
+        os.close(follower)
+
+
+def test_predictions_are_recognised_by_their_record(tmp_path, predictions):
+    assert not is_recorded(predictions)
+    write_run(predictions, {"signature": "explain|version:3.0.0"})
+    assert is_recorded(predictions)
+    OutputWriter().check_predictions(predictions, tmp_path / "p.jsonl.partial")
+    with predictions.open("a") as file:
+        file.write("a line by hand\n")
+    with refused("file-exists", file=predictions):
+        OutputWriter().check_predictions(predictions, tmp_path / "p.jsonl.partial")
+    record = tmp_path / "p.jsonl.run.json"
+    record.write_text(json.dumps({"signature": "of 2.0, without a digest"}))
+    assert is_recorded(predictions)
+    record.write_text(json.dumps({"my": "notes"}))
+    predictions.unlink()
+    with refused("file-exists", file=record):
+        OutputWriter().check_predictions(predictions, tmp_path / "p.jsonl.partial")
+
+
+def test_the_record_of_an_input_is_an_input(tmp_path, predictions):
+    write_run(predictions, {"signature": "explain|version:3.0.0"})
+    record = tmp_path / "p.jsonl.run.json"
+    for inputs, rule in ((find_inputs(predictions), "file-twice"), ((), "file-exists")):
+        with refused(rule, file=record):
+            OutputWriter(inputs).write(record, SCORES)
+
+
+def test_inputs_are_found_in_arguments(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = ["a.jsonl", "b.jsonl", "c,d.jsonl", "e.mask.jsonl", "f=g.jsonl"]
+    for name in names:
+        Path(name).touch()
+    found = find_inputs(
+        ["ours=a.jsonl,b.jsonl", "c,d.jsonl", "e.jsonl", "f=g.jsonl"], None, "https://x.org/a", Path("no")
+    )
+    assert sorted(map(str, found)) == names
