@@ -477,8 +477,8 @@ class _Importer:
 def _describe_odd_labels(labels: Mapping[str, int]) -> Iterator[str]:
     """Yield a note about labels that are alike but for case or outer blanks, and about names of missing values."""
     alike: dict[str, list[str]] = {}
-    for label, count in labels.items():
-        alike.setdefault(label.strip().casefold(), []).append(f"{show(label)} {count:,}")
+    for label, rows in labels.items():
+        alike.setdefault(label.strip().casefold(), []).append(f"{show(label)} {rows:,}")
     for names in alike.values():
         if len(names) > 1:
             yield f"labels that differ in case or outer blanks alone, kept apart: {', '.join(sorted(names))}"
