@@ -34,6 +34,7 @@ from tqdm import tqdm
 
 from eraser_hub.conversion.arrays import make_numbers, make_strings, to_numpy
 from eraser_hub.conversion.card import compute_content_version
+from eraser_hub.conversion.column_digests import compute_column_digests
 from eraser_hub.conversion.dataset import FORMAT, RELEASE, BuildOptions, BuildResult, build_each, read_existing_release
 from eraser_hub.conversion.download.fetch import NotReleased
 from eraser_hub.conversion.download.http import Unreachable
@@ -65,7 +66,7 @@ from .corpus import (
 from .corpus_yaml import RESERVED_FOLDERS
 from .documents import read_documents
 from .release import ConfigFacts, find_configs
-from .rows import NumberedRows
+from .rows import NumberedRows, make_full_rows
 from .schema import ANNOTATORS, SCHEMA
 from .splits import BATCH_BYTES, add_backup, arrange, find_deviations, find_facts, join_runs, read_split, table_five
 
@@ -344,6 +345,7 @@ class _ConfigBuild:
             "final_newline": file.final_newline,
             **facts,
             "statistics": table_five(rows),
+            "columns": compute_column_digests(make_full_rows(rows.table, self.documents, shared=True, hashed=True)),
             **({"backup": {"file": backup.name, "records": len(rows) - lines}} if backup else {}),
         }
         self.file_bytes += sum(each.file_bytes for each in written)

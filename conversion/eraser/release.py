@@ -38,6 +38,7 @@ class SplitFacts(msgspec.Struct):
     query_type: Literal["absent", "present"]
     sentence_ends: Literal["inclusive", "exclusive"]
     statistics: dict[str, int | float | None]
+    columns: dict[str, str] = {}  # column -> digest, see `column_digests`; 2.0 wrote none
     backup: Backup | None = None
 
 
