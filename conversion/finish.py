@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from eraser_hub.records.atomic import carry_over
+from eraser_hub.version import __version__
 
 from .card import insert_picture, verify_folder
 from .croissant import write_croissant
@@ -42,12 +43,11 @@ def finish_build(
     Raises:
         DataError: card and files disagree.
     """
-    text = json.dumps({"format": FORMAT, "configs": dict(release)}, ensure_ascii=False, indent=1)
+    facts = {"format": FORMAT, "version": __version__, "configs": dict(release)}
+    text = json.dumps(facts, ensure_ascii=False, indent=1)
     (folder / RELEASE).write_text(text + "\n", encoding="utf-8")
-    (folder / "README.md").write_text(insert_picture(card(), target.name, folder), encoding="utf-8")
+    write_side_files(folder, target.name, release, card, digests)
     verify_folder(folder, schema, label_names)
-    write_croissant(folder, target.name, digests)
-    write_eval_yaml(folder, target.name)
 
     def is_built(path: PurePath) -> bool:
         if len(path.parts) == 1:
@@ -56,3 +56,16 @@ def finish_build(
         return len(path.parts) == 2 and (path.parts[0] == LICENSES or parquet)
 
     carry_over(target, folder, is_built)
+
+
+def write_side_files(
+    folder: Path,
+    name: str,
+    release: Mapping[str, Any],
+    card: Callable[[], str],
+    digests: Mapping[str, str] | None = None,
+) -> None:
+    """Write the card, its picture, Croissant metadata and ``eval.yaml``; arguments are those of `finish_build`."""
+    (folder / "README.md").write_text(insert_picture(card(), name, folder), encoding="utf-8")
+    write_croissant(folder, name, digests)
+    write_eval_yaml(folder, name)
