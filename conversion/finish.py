@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from eraser_hub.metrics.data_digest import shorten_digest
 from eraser_hub.records.atomic import carry_over
 from eraser_hub.version import __version__
 
@@ -66,6 +67,19 @@ def write_side_files(
     digests: Mapping[str, str] | None = None,
 ) -> None:
     """Write the card, its picture, Croissant metadata and ``eval.yaml``; arguments are those of `finish_build`."""
-    (folder / "README.md").write_text(insert_picture(card(), name, folder), encoding="utf-8")
+    text = insert_picture(card(), name, folder).rstrip() + "\n\n" + _make_digest_table(release)
+    (folder / "README.md").write_text(text, encoding="utf-8")
     write_croissant(folder, name, digests)
     write_eval_yaml(folder, name)
+
+
+def _make_digest_table(release: Mapping[str, Any]) -> str:
+    """Return the card's table of data digests; configs that 2.0 built have none."""
+    lines = [
+        f"| {config} | {split} | `{shorten_digest(facts['digest'])}` |"
+        for config, entry in release.items()
+        for split, facts in entry.get("splits", {}).items()
+        if facts.get("digest")
+    ]
+    words = "The digest of a split's data; signatures of scores carry it. It is the same for the release's files."
+    return "\n".join(["## Data digests", "", words, "", "| config | split | data |", "|---|---|---|", *lines, ""])

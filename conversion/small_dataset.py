@@ -15,8 +15,10 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 import msgspec
+import orjson
 import pyarrow as pa
 
+from eraser_hub.metrics.data_digest import DataDigest
 from eraser_hub.records.atomic import link_or_copy, rebuild_folder
 from eraser_hub.records.built import BuiltDataset, open_built, read_card, read_rows
 from eraser_hub.records.digests import compute_file_digest
@@ -54,10 +56,18 @@ class ReleasedFile(msgspec.Struct):
     skipped: dict[str, int] = {}
 
 
+class SplitDigest(msgspec.Struct):
+    """Entry of a split: the digest of its data, and name -> SHA-256 of its Parquet files."""
+
+    digest: str
+    files: dict[str, str]
+
+
 class Entry(msgspec.Struct):
     """Entry of a configuration in ``release.json``."""
 
     files: list[ReleasedFile]
+    splits: dict[str, SplitDigest] = {}
 
 
 class Sources(NamedTuple):
@@ -99,12 +109,16 @@ class SmallDataset(CheckRules, Verbs):
         words: config -> its description for the card.
         wanted: the files that a build needs, for errors.
         related: the columns of all rows that `look_at_rows` checks.
+        kind: the kind of its data digest.
+        add_rows: adds rows to a data digest.
     """
 
     facts: HubDataset
     words: Mapping[str, ConfigWords]
     wanted: str
     related: tuple[str, ...] = ()
+    kind: str
+    add_rows: Callable[[DataDigest, Iterable[Row], Sequence[str]], None]
 
     @abstractmethod
     def find(self, folder: Path, configs: Sequence[str] | None = None) -> Sources:
@@ -181,8 +195,9 @@ class SmallDataset(CheckRules, Verbs):
             infos: list[Mapping[str, Any]] = []
             for name in self.facts.configs:
                 if name in tables:
-                    infos.append(self._write(name, tables[name], folder))
-                    release[name] = {"files": [dict(file) for file in tables[name].files]}
+                    info, splits = self._write(name, tables[name], folder)
+                    infos.append(info)
+                    release[name] = {"files": [dict(file) for file in tables[name].files], "splits": splits}
                 elif kept.get(name):
                     infos.append(kept[name])
                     for file in (*(target / name).glob("*.parquet"), *(target / "records").glob(f"{name}.parquet")):
@@ -193,8 +208,10 @@ class SmallDataset(CheckRules, Verbs):
         rows = {name: {split: part.num_rows for split, part in built.splits.items()} for name, built in tables.items()}
         return BuildResult(target, rows, notes, failed)
 
-    def _write(self, config: str, tables: ConfigTables, folder: Path) -> dict[str, Any]:
-        """Write a configuration's files and return its entry in the card's ``dataset_info``."""
+    def _write(
+        self, config: str, tables: ConfigTables, folder: Path
+    ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+        """Write a configuration's files; return its entry in the card's ``dataset_info``, and its splits' digests."""
         written = {
             split: write_parquet(folder / config / f"{split}-00000-of-00001.parquet", self.schema, [table])
             for split, table in tables.splits.items()
@@ -203,13 +220,20 @@ class SmallDataset(CheckRules, Verbs):
             columns = list(zip(*tables.records, strict=True))
             records = pa.table([pa.array(c, t.type) for c, t in zip(columns, RECORDS, strict=True)], schema=RECORDS)
             write_parquet(folder / "records" / f"{config}.parquet", RECORDS, [records])
-        return self.words[config].make_entry(
+        label_names, digests = self.words[config].label_names["label"], dict[str, dict[str, Any]]()
+        for split, table in tables.splits.items():
+            digest = DataDigest(self.kind, orjson.dumps)
+            self.add_rows(digest, table.to_pylist(), label_names)
+            files = {f"{split}-00000-of-00001.parquet": written[split].sha256}
+            digests[split] = {"digest": digest.hexdigest(label_names), "files": files}
+        info = self.words[config].make_entry(
             config,
             self.schema,
             compute_content_version(facts.sha256 for facts in written.values()),
             {split: (facts.num_bytes, facts.num_rows) for split, facts in written.items()},
             sum(facts.file_bytes for facts in written.values()),
         )
+        return info, digests
 
     def _make_card(self, infos: Sequence[Mapping[str, Any]], folder: Path) -> str:
         metadata, prose = read_card(CARDS / f"{self.facts.name}.md")

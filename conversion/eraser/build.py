@@ -19,7 +19,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import orjson
 import pyarrow as pa
 from tqdm import tqdm
 
@@ -42,6 +43,7 @@ from eraser_hub.conversion.finish import finish_build
 from eraser_hub.conversion.licenses import describe_license_mismatch, get_license_path
 from eraser_hub.conversion.offsets import drop_repeated
 from eraser_hub.conversion.parquet import FileFacts, write_parquet
+from eraser_hub.metrics.data_digest import DataDigest, add_eraser_table
 from eraser_hub.records.atomic import atomic_write, link_or_copy, rebuild_folder
 from eraser_hub.records.built import read_rows
 from eraser_hub.records.digests import compute_file_digest
@@ -68,7 +70,17 @@ from .documents import read_documents
 from .release import ConfigFacts, find_configs
 from .rows import NumberedRows, make_full_rows
 from .schema import ANNOTATORS, SCHEMA
-from .splits import BATCH_BYTES, add_backup, arrange, find_deviations, find_facts, join_runs, read_split, table_five
+from .splits import (
+    BATCH_BYTES,
+    Shard,
+    add_backup,
+    arrange,
+    find_deviations,
+    find_facts,
+    join_runs,
+    read_split,
+    table_five,
+)
 
 PARTS_FOLDER = ".parts"
 DOCUMENTS = pa.schema([("docid", pa.string()), ("text", pa.string()), ("position", pa.int32())])
@@ -246,6 +258,7 @@ class _ConfigBuild:
             # after a crash of the machine a file may have its size but not its contents
             if path.stat().st_size == facts.file_bytes and compute_file_digest(path) == facts.sha256:
                 self.digests[name] = facts.sha256
+                deque(tables, maxlen=0)  # whoever counts or hashes the rows sees them all
                 return facts
         facts = write_parquet(parts / path.name, schema, tables)
         path.parent.mkdir(exist_ok=True)
@@ -330,11 +343,20 @@ class _ConfigBuild:
         self.notes += _describe_unknown_keys(file.path, rows)
         facts = find_facts(rows, inclusive=self.config.sentence_end_inclusive)
         shards = arrange(rows, self.documents)
-        written = []
+        names = [
+            f"{self.config.name}/{file.split}-{number:05d}-of-{len(shards):05d}.parquet"
+            for number in range(len(shards))
+        ]
+        labels, digest, written = self.config.label_names, DataDigest("eraser", orjson.dumps), list[FileFacts]()
+
+        def make_tables(shard: Shard) -> Iterator[pa.Table]:
+            for table in shard.make_tables(rows, self.documents):
+                add_eraser_table(digest, table, labels)
+                yield table
+
         with self.make_progress_bar(f"{self.config.name}/{file.split}: writing", len(rows), "rows") as bar:
-            for number, shard in enumerate(shards):
-                name = f"{self.config.name}/{file.split}-{number:05d}-of-{len(shards):05d}.parquet"
-                written.append(self.write(name, SCHEMA, shard.make_tables(rows, self.documents)))
+            for name, shard in zip(names, shards, strict=True):
+                written.append(self.write(name, SCHEMA, make_tables(shard)))
                 bar.update(len(shard.rows))
         self.entries[file.split] = {
             "num_examples": sum(each.num_rows for each in written),
@@ -345,6 +367,8 @@ class _ConfigBuild:
             "final_newline": file.final_newline,
             **facts,
             "statistics": table_five(rows),
+            "digest": digest.hexdigest(labels),
+            "files": {Path(name).name: self.digests[name] for name in names},
             "columns": compute_column_digests(make_full_rows(rows.table, self.documents, shared=True, hashed=True)),
             **({"backup": {"file": backup.name, "records": len(rows) - lines}} if backup else {}),
         }

@@ -38,7 +38,9 @@ class SplitFacts(msgspec.Struct):
     query_type: Literal["absent", "present"]
     sentence_ends: Literal["inclusive", "exclusive"]
     statistics: dict[str, int | float | None]
-    columns: dict[str, str] = {}  # column -> digest, see `column_digests`; 2.0 wrote none
+    digest: str = ""  # of the data, see `metrics.data_digest`; 2.0 wrote none of these three
+    files: dict[str, str] = {}  # name -> SHA-256 of the split's Parquet files
+    columns: dict[str, str] = {}  # column -> digest, see `column_digests`
     backup: Backup | None = None
 
 
