@@ -35,8 +35,9 @@ def find_side_file_issues(
         release: the configs of its release.json.
         make_card: folder with the files of the rows -> text of its card.
     """
-    yield from _find_changed_files(built.folder, release)
     version = read_build_version(built.folder)
+    if version or (built.folder / CROISSANT).exists():
+        yield from _find_changed_files(built.folder, release)
     if version != __version__:
         words = f"version {version}" if version else "an earlier version"
         yield "built by another version", f"{words} built it: card, {EVAL_YAML} and {CROISSANT} are not compared"
@@ -66,11 +67,11 @@ def _find_changed_files(folder: Path, release: Mapping[str, Any]) -> Iterator[Di
             yield "files", f"{path}: differs from what build wrote"
     try:
         verify_digests(folder)
-    except DataErrors as errors:
-        names = [(error, Path(error.file or "").relative_to(folder).as_posix()) for error in errors.errors]
-        yield from (("files", f"{file}: {error.message}") for error, file in names if file not in recorded)
     except DataError as error:
-        yield CROISSANT, error.message
+        for each in error.errors if isinstance(error, DataErrors) else [error]:
+            path = Path(each.file or folder).relative_to(folder).as_posix()
+            if path not in recorded:
+                yield "files", f"{path}: {each.message}"
 
 
 def _compare_cards(built: BuiltDataset, expected: Path) -> Iterator[Difference]:

@@ -30,7 +30,7 @@ SPLIT = "test"
 class BilingualPerturbationVerbs(SmallDataset):
     """The verbs, on six public files and their gold files."""
 
-    facts = DATASET
+    name, facts = DATASET.name, DATASET
     schema = SCHEMA
     kind = "perturbation"
     add_rows = staticmethod(add_pair_rows)  # pyright: ignore[reportAssignmentType]

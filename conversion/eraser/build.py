@@ -311,6 +311,7 @@ class _ConfigBuild:
                 {"file": make_printable(str(each.path.relative_to(self.corpus.folder))), "reason": each.reason}
                 for each in skipped
             ],
+            "digests": {path: digests[path] for path in sorted(digests) if not path.startswith(f"{config.name}/")},
             **({"corpus": config.corpus_yaml} if config.corpus_yaml else {}),
             **({"licenses": [path.name for path in self.corpus.licenses]} if self.corpus.licenses else {}),
         }
@@ -324,10 +325,11 @@ class _ConfigBuild:
         if self.config.corpus_yaml and os.path.lexists(path := self.corpus.folder / masks):
             for _ in read_rows([path], ANNOTATORS.names, kinds=ANNOTATORS, whole=ANNOTATORS.names):
                 pass  # reading to the end detects a damaged file
-            copies[path], self.digests[masks] = masks, compute_file_digest(path)
+            copies[path] = masks
         for path, name in copies.items():
             (self.folder / name).parent.mkdir(exist_ok=True)
             shutil.copyfile(path, self.folder / name)
+            self.digests[name] = compute_file_digest(self.folder / name)
 
     def _write_split(self, file: SplitFile, backup: Path | None) -> None:
         """Write a split's files."""

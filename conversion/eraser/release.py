@@ -71,6 +71,7 @@ class ConfigFacts(msgspec.Struct):
     skipped: list[SkippedFacts]
     corpus: str | None = None  # the text of a custom corpus' corpus.yaml
     licenses: list[str] = []  # names of its licence files
+    digests: dict[str, str] = {}  # path -> SHA-256 of files beside the rows
 
 
 def read_configs(built: BuiltDataset) -> dict[str, EraserConfig]:

@@ -191,9 +191,7 @@ def _join_rationales(
     return [SEPARATOR.join(span_texts[begin:stop]) for begin, stop in pairwise(edges.tolist())]
 
 
-def make_full_rows(
-    numbered: pa.Table, documents: Documents, *, shared: bool = False, hashed: bool = False
-) -> pa.Table:
+def make_full_rows(numbered: pa.Table, documents: Documents, *, shared: bool = False, hashed: bool = False) -> pa.Table:
     """Return numbered rows with the ids and texts of their documents.
 
     Args:

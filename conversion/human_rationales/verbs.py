@@ -34,7 +34,7 @@ from .wikiattack import (
 class HumanRationalesVerbs(SmallDataset):
     """The verbs, on SST's trees and WikiAttack's CSVs."""
 
-    facts = DATASET
+    name, facts = DATASET.name, DATASET
     schema = SCHEMA
     kind = "human_rationales"
     add_rows = staticmethod(add_token_rows)  # pyright: ignore[reportAssignmentType]
