@@ -73,7 +73,7 @@ def compute_column_digests(table: pa.Table) -> dict[str, str]:
 
 def digest_texts(texts: pa.StringArray) -> np.ndarray:
     """Return the SHA-256 of each string, uint8 (texts, 32); none may be null."""
-    data, bounds = memoryview(get_bytes(texts)), compute_offsets(get_sizes(texts)).tolist()
+    data, bounds = get_bytes(texts).data, compute_offsets(get_sizes(texts)).tolist()
     hashes = b"".join([hashlib.sha256(data[start:end]).digest() for start, end in pairwise(bounds)])
     return np.frombuffer(hashes, np.uint8).reshape(-1, 32)
 
@@ -101,7 +101,7 @@ def _add_values(digest: hashlib._Hash, values: pa.Array) -> None:
         values = values.dictionary_decode()
     kind = values.type
     _add_numbers(digest, np.array([len(values)]))
-    digest.update(to_numpy(values.is_valid().cast(pa.uint8())))
+    digest.update(to_numpy(values.is_valid().cast(pa.uint8())).tobytes())
     values = values.drop_null()
     if pa.types.is_list(kind):
         _add_numbers(digest, to_numpy(pc.list_value_length(values)))
@@ -110,7 +110,7 @@ def _add_values(digest: hashlib._Hash, values: pa.Array) -> None:
         for field in values.flatten():
             _add_values(digest, field)
     elif pa.types.is_floating(kind):
-        digest.update(to_numpy(values).astype("<f8"))
+        digest.update(to_numpy(values).astype("<f8").tobytes())
     elif pa.types.is_integer(kind) or pa.types.is_boolean(kind):
         _add_numbers(digest, to_numpy(values.cast(pa.int64(), safe=False)))
     else:
@@ -123,4 +123,4 @@ def _add_values(digest: hashlib._Hash, values: pa.Array) -> None:
 
 
 def _add_numbers(digest: hashlib._Hash, values: np.ndarray) -> None:
-    digest.update(values.astype("<i8"))
+    digest.update(values.astype("<i8").tobytes())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -18,7 +17,7 @@ from eraser_hub.records.errors import DataError, DataErrors, get_first_line
 from eraser_hub.version import __version__
 
 from .croissant import verify_digests
-from .dataset import CROISSANT, EVAL_YAML, RELEASE, read_build_version
+from .dataset import CROISSANT, EVAL_YAML, read_build_version
 from .finish import write_side_files
 
 Difference = tuple[str, str]  # the name of a check, and what differs

@@ -25,7 +25,8 @@ from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import DataError
 
 from .card import CARDS, ConfigWords, add_configs, compute_content_version, make_card_text
-from .checks import CheckRules, SplitCheck, Tally, UniqueStrings
+from .check_rules import CheckRules, SplitCheck
+from .checks import Tally, UniqueStrings
 from .column_digests import compute_column_digests
 from .dataset import (
     RELEASE,

@@ -18,7 +18,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from eraser_hub.conversion.checks import CheckRules, Finding, Pin, Quirk, Tally, UniqueStrings
+from eraser_hub.conversion.check_rules import CheckRules, Pin, Quirk
+from eraser_hub.conversion.checks import Finding, Tally, UniqueStrings
 from eraser_hub.conversion.dataset import RELEASE
 from eraser_hub.conversion.offsets import compute_offsets
 from eraser_hub.metrics.data_digest import DataDigest, add_eraser_table

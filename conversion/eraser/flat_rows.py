@@ -97,8 +97,8 @@ class FlatRows:
         sentences = compute_offsets(starts.opens_sentence)  # how many open before each token
         first = starts.first_token[self.doc_text[self.span_doc[spans]]]
         tokens = np.stack([first + self.start[spans], first + self.end[spans] - 1])
-        found: np.ndarray = sentences[tokens + 1] - sentences[first]
-        return found - np.array([[1], [0]])
+        found: np.ndarray = sentences[tokens + 1] - sentences[first] - np.array([[1], [0]])
+        return found
 
     def get_evidence_tokens(self, span: int) -> list[str]:
         """Return the tokens of a span that lies inside its document."""

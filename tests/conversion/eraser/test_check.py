@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.conversion.checks import DIGEST_NOTES, Report
+from eraser_hub.conversion.check_rules import DIGEST_NOTES
+from eraser_hub.conversion.checks import Report
 from eraser_hub.conversion.eraser.verbs import VERBS
 from eraser_hub.metrics.tokens import split_tokens
 from eraser_hub.records.errors import DataError
