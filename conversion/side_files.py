@@ -58,7 +58,11 @@ def find_side_file_issues(
 
 def _find_changed_files(folder: Path, release: Mapping[str, Any]) -> Iterator[Difference]:
     """Yield the files whose digest is not the recorded one, and those that are missing or not recorded."""
-    recorded = {path: digest for entry in release.values() for path, digest in entry.get("digests", {}).items()}
+    recorded: dict[str, str] = {}
+    for config, entry in release.items():
+        recorded |= entry.get("digests", {})
+        for facts in entry.get("splits", {}).values():
+            recorded |= {f"{config}/{name}": digest for name, digest in facts.get("files", {}).items()}
     for path, digest in recorded.items():
         if not (folder / path).is_file():
             yield "files", f"{path}: no such file, which build wrote"
