@@ -13,17 +13,17 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
-import orjson
 import pyarrow as pa
 
-from eraser_hub.metrics.data_digest import DataDigest, shorten_digest
+from eraser_hub.metrics.data_digest import ROW_READERS, DataDigest, add_eraser_table, shorten_digest
 from eraser_hub.records.built import LABEL_COLUMNS, BuiltDataset, open_built, read_rows
+from eraser_hub.records.digests import to_json_lines
 from eraser_hub.records.errors import DataError
 
 from .card import find_card_issues
 from .checks import Finding, Level, Report, SplitReport, Tally
 from .column_digests import ColumnDigests
-from .dataset import RELEASE, read_release
+from .dataset import RELEASE, HubDataset, read_release
 from .side_files import find_side_file_issues
 
 
@@ -69,20 +69,20 @@ class CheckRules(ABC):
     """Base class of a dataset's `check` verb: the checks of its splits, and the findings that are no violations.
 
     Attributes:
-        name: name of the dataset.
+        facts: name and configurations of the dataset.
         schema: schema of every file; its first column has the ids.
         entry: type of a config's entry in release.json.
-        kind: kind of the data digest.
+        kind: kind of the data digest; an empty string if the rows have none.
         whole: the columns without nulls; see `records.built.batches`.
         quirks: (config, split, check) -> quirk; ``*`` stands for any config or split.
         notes: check -> explanation; a finding of these checks is no violation anywhere.
         pins: config -> split -> its pin; a config that is not released has no entry.
     """
 
-    name: str
+    facts: HubDataset
     schema: pa.Schema
     entry: type[msgspec.Struct]
-    kind: str
+    kind: str = ""
     whole: tuple[str, ...] = ()
     quirks: Mapping[tuple[str, str, str], Quirk] = MappingProxyType({})
     notes: Mapping[str, str] = MappingProxyType({})
@@ -95,10 +95,6 @@ class CheckRules(ABC):
     @abstractmethod
     def get_label_names(self, built: BuiltDataset, config: str) -> Mapping[str, Sequence[str]]:
         """Return column -> label names of a configuration, in order."""
-
-    @abstractmethod
-    def add_to_digest(self, digest: DataDigest, rows: pa.Table, label_names: Sequence[str]) -> None:
-        """Add rows without missing values to a data digest."""
 
     @abstractmethod
     def make_card(self, built: BuiltDataset, release: Mapping[str, Any], folder: Path) -> str:
@@ -155,7 +151,7 @@ class CheckRules(ABC):
         unknown = release.keys() ^ set(built.configs)
         tally.add("configs", len(unknown), (f"{name}: in {RELEASE} or on the card alone" for name in unknown))
         for check, words in find_side_file_issues(
-            built, self.name, release, lambda aside: self.make_card(built, release, aside)
+            built, self.facts.name, release, lambda aside: self.make_card(built, release, aside)
         ):
             tally.add(check, 1, [words])
         return release, tally
@@ -166,18 +162,21 @@ class CheckRules(ABC):
         """Check the rows of a split, and compare their digests with those in release.json and with the pin."""
         labels = self.get_label_names(built, config)
         names = next(labels[column] for column in LABEL_COLUMNS if column in labels)
-        columns, data = ColumnDigests(self.schema.names), DataDigest(self.kind, orjson.dumps)
+        columns, data = ColumnDigests(self.schema.names), DataDigest(self.kind, to_json_lines)
         for batch in read_rows(built.splits(config)[split], self.schema.names, kinds=self.schema, whole=self.whole):
             check.batch(batch, tally)
             columns.add(batch)
-            if not tally.counts["missing values"]:
-                self.add_to_digest(data, batch, names)
+            if self.kind == "eraser" and not tally.counts["missing values"]:
+                add_eraser_table(data, batch, names)
+            elif self.kind != "eraser" and self.kind:
+                ROW_READERS[self.kind](data, batch.to_pylist(), names)
         check.finish(tally)
         try:
             found = columns.compute()
         except pa.ArrowInvalid:  # the split's files differ in their types, which the card's check reports
             found = {}
-        actual = Pin(check.rows, "" if tally.counts["missing values"] else data.hexdigest(names), found)
+        known = self.kind and not tally.counts["missing values"]
+        actual = Pin(check.rows, data.hexdigest(names) if known else "", found)
         if recorded.get("columns"):
             expected = Pin(recorded["num_examples"], recorded["digest"], recorded["columns"])
             _compare_digests(expected, actual, "what build recorded", tally)

@@ -15,10 +15,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 import msgspec
-import orjson
 import pyarrow as pa
 
-from eraser_hub.metrics.data_digest import DataDigest
+from eraser_hub.metrics.data_digest import digest_rows
 from eraser_hub.records.atomic import link_or_copy, rebuild_folder
 from eraser_hub.records.built import BuiltDataset, open_built, read_card, read_rows
 from eraser_hub.records.digests import compute_file_digest
@@ -59,9 +58,10 @@ class ReleasedFile(msgspec.Struct):
 
 
 class SplitDigest(msgspec.Struct):
-    """Entry of a split: digest of its data, name -> SHA-256 of its Parquet files, column -> digest, and its size."""
+    """Entry of a split: its size, label names, digest of its data and columns, and name -> SHA-256 of its files."""
 
     digest: str
+    labels: list[str]
     files: dict[str, str]
     columns: dict[str, str]
     num_examples: int
@@ -117,7 +117,6 @@ class SmallDataset(CheckRules, Verbs):
         words: config -> its description for the card.
         wanted: the files that a build needs, for errors.
         related: the columns of all rows that `look_at_rows` checks.
-        add_rows: adds rows to a data digest.
     """
 
     facts: HubDataset
@@ -125,7 +124,6 @@ class SmallDataset(CheckRules, Verbs):
     wanted: str
     related: tuple[str, ...] = ()
     entry = Entry
-    add_rows: Callable[[DataDigest, Iterable[Row], Sequence[str]], None]
 
     @abstractmethod
     def find(self, folder: Path, configs: Sequence[str] | None = None) -> Sources:
@@ -223,10 +221,10 @@ class SmallDataset(CheckRules, Verbs):
             path = f"records/{config}.parquet"
             digests[path] = write_parquet(folder / path, RECORDS, [records]).sha256
         for split, table in tables.splits.items():
-            digest, facts = DataDigest(self.kind, orjson.dumps), written[split]
-            self.add_to_digest(digest, table, names)
+            facts = written[split]
             splits[split] = {
-                "digest": digest.hexdigest(names),
+                "digest": digest_rows(self.kind, table.to_pylist(), names) if self.kind else "",
+                "labels": list(names),
                 "files": {f"{split}-00000-of-00001.parquet": facts.sha256},
                 "columns": compute_column_digests(table),
                 "num_examples": facts.num_rows,
@@ -267,10 +265,6 @@ class SmallDataset(CheckRules, Verbs):
     def get_label_names(self, built: BuiltDataset, config: str) -> Mapping[str, Sequence[str]]:
         """Return the label names of the configuration."""
         return self.words[config].label_names
-
-    def add_to_digest(self, digest: DataDigest, rows: pa.Table, label_names: Sequence[str]) -> None:
-        """Add rows to a data digest."""
-        self.add_rows(digest, rows.to_pylist(), label_names)
 
     # -- export -------------------------------------------------------------------------------------------------------
 

@@ -402,7 +402,7 @@ def report(arguments: ReportArguments) -> ReportFiles:
     from eraser_hub.scoring.runs import parse_systems
     from eraser_hub.scoring.settings import ScoreSettings
 
-    names = ("confidence_level", "seed", "only_predicted", "cluster_by")
+    names = ("confidence_level", "seed", "only_predicted", "allow_mismatch", "cluster_by")
     return make_report(
         Path(at_revision(str(arguments.dataset), arguments.revision)),
         config=arguments.config,
@@ -460,17 +460,19 @@ def board(arguments: BoardArguments) -> BoardResult:
         ['index.html', 'board.json']
     """
     from eraser_hub.reports.board import collect_board_lines, write_board
-    from eraser_hub.reports.board_lines import parse_score_argument, score_submissions
+    from eraser_hub.reports.board_lines import check_data, parse_score_argument, score_submissions
     from eraser_hub.scoring.settings import ScoreSettings
 
     lines = [parse_score_argument(argument) for argument in as_list(arguments.scores) or ()]
     if arguments.submission:
-        settings = ScoreSettings(confidence_level=0.95, only_predicted=arguments.only_predicted)
+        names = ("only_predicted", "allow_mismatch")
+        settings = ScoreSettings(confidence_level=0.95, **{name: getattr(arguments, name) for name in names})
         place = Path(at_revision(str(arguments.dataset), arguments.revision))
         split = arguments.split or "test"
         submissions = as_list(arguments.submission) or []
         lines += score_submissions(submissions, dataset=place, config=arguments.config, split=split, settings=settings)
     notes = [f"{line.system}: {note}" for line in lines for note in line.notes]
+    notes += check_data(lines, arguments.allow_mismatch)
     lines = collect_board_lines(lines, published=arguments.published)
     if not lines:
         message = "nothing to show: give `scores` or `submission`"

@@ -21,7 +21,6 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
-from tempfile import SpooledTemporaryFile
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -29,14 +28,15 @@ if TYPE_CHECKING:
 
 VERSION = "eraser-hub-data-1"
 SHOWN_DIGITS = 12
-SPOOLED_BYTES = 1 << 26  # lines beyond these wait in a temporary file
+BLOCK = 1024
 SENTENCES = ("start_sentence", "end_sentence")
 TEXT_COLUMNS = ("title", "context", "question", "sentence1", "sentence2")  # of the perturbation benchmark
 
 
-def to_json_line(value: object) -> bytes:
-    """Return a value as JSON without spaces, in UTF-8."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+def to_json_lines(values: Sequence[object]) -> bytes:
+    """Return values as lines of JSON without spaces, in UTF-8."""
+    lines = [json.dumps(value, ensure_ascii=False, separators=(",", ":")) for value in values]
+    return "\n".join([*lines, ""]).encode()
 
 
 def shorten_digest(digest: str) -> str:
@@ -49,47 +49,34 @@ class DataDigest:
 
     Args:
         kind: ``eraser``, ``perturbation`` or ``human_rationales``.
-        dumps: JSON encoder with the bytes of `to_json_line`; another one may be faster.
+        to_lines: encoder with the bytes of `to_json_lines`; another one may be faster.
     """
 
-    def __init__(self, kind: str, dumps: Callable[[object], bytes] = to_json_line) -> None:
-        self.kind, self._dumps = kind, dumps
-        self.ids: list[str] = []
-        self._ends = [0]
-        self._lines = SpooledTemporaryFile(max_size=SPOOLED_BYTES)  # noqa: SIM115 - closed by `hexdigest`
-        self._documents: set[tuple[str, bytes]] = set()
+    def __init__(self, kind: str, to_lines: Callable[[Sequence[object]], bytes] = to_json_lines) -> None:
+        self.kind, self._to_lines = kind, to_lines
+        self._ids, self._lines = list[str](), list[bytes]()
+        self._documents: dict[str, bytes] = {}
 
-    def add(self, rows: Iterable[Sequence[object]]) -> None:
+    def add(self, rows: Iterable[Sequence[Any]]) -> None:
         """Add annotations in the form of the kind's line; the first value of each is the id, a string."""
-        lines, end = list[bytes](), self._ends[-1]
-        for row in rows:
-            line = self._dumps(row)
-            lines.append(line)
-            end += len(line) + 1
-            self._ends.append(end)
-            self.ids.append(str(row[0]))
-        if lines:
-            self._lines.write(b"\n".join([*lines, b""]))
+        rows = list(rows)
+        self._ids += [row[0] for row in rows]
+        self._lines += self._to_lines(rows).split(b"\n")[:-1]  # JSON escapes the newlines of strings
 
     def add_documents(self, documents: Iterable[tuple[str, bytes]]) -> None:
         """Add documents of rows that were added: (docid, SHA-256 of the text as 32 bytes); repeats count once."""
         self._documents.update(documents)
 
     def hexdigest(self, label_names: Sequence[str]) -> str:
-        """Return the digest; nothing may be added later."""
-        digest = hashlib.sha256(self._dumps([VERSION, self.kind, list(label_names)]) + b"\n")
-        order = sorted(range(len(self.ids)), key=self.ids.__getitem__)  # code points sort as their bytes in UTF-8
-        with self._lines as file:
-            if order == list(range(len(order))):
-                file.seek(0)
-                while block := file.read(1 << 20):
-                    digest.update(block)
-            else:
-                for row in order:
-                    file.seek(self._ends[row])
-                    digest.update(file.read(self._ends[row + 1] - self._ends[row]))
-        for docid, text in sorted(self._documents):
-            digest.update(self._dumps([docid, text.hex()]) + b"\n")
+        """Return the digest."""
+        order = sorted(range(len(self._ids)), key=self._ids.__getitem__)  # code points sort as their bytes in UTF-8
+        docids = sorted(self._documents)
+        digest = hashlib.sha256(self._to_lines([[VERSION, self.kind, list(label_names)]]))
+        digest.update(b"\n".join([*map(self._lines.__getitem__, order), b""]))
+        for start in range(0, len(docids), BLOCK):  # few objects at a time: garbage collection walks through them
+            digest.update(
+                self._to_lines([(name, self._documents[name].hex()) for name in docids[start : start + BLOCK]])
+            )
         return digest.hexdigest()
 
 
@@ -104,7 +91,7 @@ def nest(values: Sequence[Any], *offsets: Sequence[int]) -> Sequence[Any]:
     return values
 
 
-def add_eraser_rows(digest: DataDigest, rows: Sequence[Mapping[str, Any]], label_names: Sequence[str]) -> None:
+def add_eraser_rows(digest: DataDigest, rows: Iterable[Mapping[str, Any]], label_names: Sequence[str]) -> None:
     """Add rows of ``eraser`` in plain values; classes are numbers or names.
 
     Raises:
@@ -173,6 +160,16 @@ def _get_offsets(lists: pa.ListArray) -> list[int]:
 
 def _decode(values: pa.Array) -> pa.Array:
     return values.dictionary_decode() if hasattr(values, "dictionary_decode") else values
+
+
+ROW_READERS = {"eraser": add_eraser_rows, "perturbation": add_pair_rows, "human_rationales": add_token_rows}
+
+
+def digest_rows(kind: str, rows: Iterable[Mapping[str, Any]], label_names: Sequence[str]) -> str:
+    """Return the digest of rows in plain values; arguments and errors as of the kind's function."""
+    digest = DataDigest(kind)
+    ROW_READERS[kind](digest, rows, label_names)
+    return digest.hexdigest(label_names)
 
 
 def get_label(label: object, label_names: Sequence[str]) -> object:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.schema import instance, rows
+from eraser_hub.schema import files, instance, rows
 from eraser_hub.schema.record import Field, Record, describe
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -25,8 +25,10 @@ RECORDS = {
     "pair": (rows.PairRow, "A line of predictions for the perturbation benchmark."),
     "fidelity": (rows.FidelityRow, "A row of `normalized_fidelity`."),
     "annotators": (rows.AnnotatorRow, "A row of `annotator_agreement`."),
+    "run": (files.RunRecord, "The record of a run, OUT.run.json. Further keys may stand beside these."),
+    "scores": (files.ScoreFileRecord, "A score file. Scores, and blocks of scores, stand beside these."),
 }
-OPEN = {"annotation"}
+OPEN = {"annotation", "run", "scores"}
 TABLES = {"Instance": instance.InstanceRecord, "Rationale": instance.RationaleRecord}
 PLAIN = {"text": "string", "whole": "integer", "number": "number", "flag": "boolean"}
 
@@ -56,6 +58,8 @@ def _property(field: Field, closed: bool) -> dict[str, Any]:
         schema = _object(field.record, closed)
     elif field.kind == "probabilities":
         schema = {"type": "object", "additionalProperties": {"type": ["number", "null"], "minimum": 0, "maximum": 1}}
+    elif field.kind == "object":
+        schema = {"type": "object"}
     elif field.kind in ("id", "label"):
         schema = {"type": ["string", "integer"]}
     else:

@@ -11,7 +11,6 @@ import pyarrow as pa
 from eraser_hub.conversion.card import ConfigWords
 from eraser_hub.conversion.dataset import read_file_ends
 from eraser_hub.conversion.small_dataset import ConfigTables, SmallDataset, Sources
-from eraser_hub.metrics.data_digest import add_pair_rows
 from eraser_hub.papers import load_paper
 from eraser_hub.records.built import BuiltDataset
 from eraser_hub.records.errors import DataError
@@ -30,10 +29,9 @@ SPLIT = "test"
 class BilingualPerturbationVerbs(SmallDataset):
     """The verbs, on six public files and their gold files."""
 
-    name, facts = DATASET.name, DATASET
+    facts = DATASET
     schema = SCHEMA
     kind = "perturbation"
-    add_rows = staticmethod(add_pair_rows)  # pyright: ignore[reportAssignmentType]
     whole = NOT_NULL
     wanted = (
         f"DIR, a folder that holds {' '.join(CONFIGS)} (and gold files such as senti_ch_golden.jsonl); "

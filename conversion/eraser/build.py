@@ -29,7 +29,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import orjson
 import pyarrow as pa
 from tqdm import tqdm
 
@@ -46,7 +45,7 @@ from eraser_hub.conversion.parquet import FileFacts, write_parquet
 from eraser_hub.metrics.data_digest import DataDigest, add_eraser_table
 from eraser_hub.records.atomic import atomic_write, link_or_copy, rebuild_folder
 from eraser_hub.records.built import read_rows
-from eraser_hub.records.digests import compute_file_digest
+from eraser_hub.records.digests import compute_file_digest, to_json_lines
 from eraser_hub.records.errors import MOST_SHOWN, DataError, make_printable, raise_all, show
 from eraser_hub.records.processes import make_process_pool
 from eraser_hub.records.splits import dataset_split
@@ -349,7 +348,7 @@ class _ConfigBuild:
             f"{self.config.name}/{file.split}-{number:05d}-of-{len(shards):05d}.parquet"
             for number in range(len(shards))
         ]
-        labels, digest, written = self.config.label_names, DataDigest("eraser", orjson.dumps), list[FileFacts]()
+        labels, digest, written = self.config.label_names, DataDigest("eraser", to_json_lines), list[FileFacts]()
 
         def make_tables(shard: Shard) -> Iterator[pa.Table]:
             for table in shard.make_tables(rows, self.documents):
@@ -370,6 +369,7 @@ class _ConfigBuild:
             **facts,
             "statistics": table_five(rows),
             "digest": digest.hexdigest(labels),
+            "labels": list(labels),
             "files": {Path(name).name: self.digests[name] for name in names},
             "columns": compute_column_digests(make_full_rows(rows.table, self.documents, shared=True, hashed=True)),
             **({"backup": {"file": backup.name, "records": len(rows) - lines}} if backup else {}),

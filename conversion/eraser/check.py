@@ -22,10 +22,10 @@ from eraser_hub.conversion.check_rules import CheckRules, Pin, Quirk
 from eraser_hub.conversion.checks import Finding, Tally, UniqueStrings
 from eraser_hub.conversion.dataset import RELEASE
 from eraser_hub.conversion.offsets import compute_offsets
-from eraser_hub.metrics.data_digest import DataDigest, add_eraser_table
 from eraser_hub.records.built import BuiltDataset, read_rows
 from eraser_hub.records.errors import show
 
+from . import DATASET
 from .card import make_readme
 from .configs import CONFIGS
 from .flat_rows import FlatRows, get_list_lengths
@@ -337,7 +337,7 @@ class EraserRules(CheckRules):
     Its leaks are documents with several names, and evidence that a search by text would misplace.
     """
 
-    name, kind = "eraser", "eraser"
+    facts, kind = DATASET, "eraser"
     schema, entry = SCHEMA, ConfigFacts
     quirks = QUIRKS
     notes = NOTES
@@ -350,10 +350,6 @@ class EraserRules(CheckRules):
     def get_label_names(self, built: BuiltDataset, config: str) -> Mapping[str, Sequence[str]]:
         """Return the label names of the configuration."""
         return {"classification": read_configs(built)[config].label_names}
-
-    def add_to_digest(self, digest: DataDigest, rows: pa.Table, label_names: Sequence[str]) -> None:
-        """Add rows to a data digest."""
-        add_eraser_table(digest, rows, label_names)
 
     def make_card(self, built: BuiltDataset, release: Mapping[str, Any], folder: Path) -> str:
         """Return the text of the card."""

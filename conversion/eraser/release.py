@@ -39,6 +39,7 @@ class SplitFacts(msgspec.Struct):
     sentence_ends: Literal["inclusive", "exclusive"]
     statistics: dict[str, int | float | None]
     digest: str = ""  # of the data, see `metrics.data_digest`; 2.0 wrote none of these three
+    labels: list[str] = []  # the label names in it
     files: dict[str, str] = {}  # name -> SHA-256 of the split's Parquet files
     columns: dict[str, str] = {}  # column -> digest, see `column_digests`
     backup: Backup | None = None

@@ -34,7 +34,7 @@ def count_lengths(rows: Rows) -> dict[str, float]:
 
 
 def read_rows_by_split(folder: Path, configs: Sequence[str] | None = None) -> dict[tuple[str, str], Rows]:
-    """Read (configuration, split) -> rows; the split ``all`` has the rows of all, as in the paper; empty ones are left out."""
+    """Read (configuration, split) -> rows; ``all`` has the rows of all splits; empty ones are left out."""
     built = open_built(folder)
     rows: dict[tuple[str, str], Rows] = {}
     for config in built.chosen(configs):

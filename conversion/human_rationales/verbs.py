@@ -11,7 +11,6 @@ from eraser_hub.conversion.card import ConfigWords
 from eraser_hub.conversion.checks import Finding, Tally, find_repeated
 from eraser_hub.conversion.dataset import read_file_ends
 from eraser_hub.conversion.small_dataset import ConfigTables, Row, SmallDataset, Sources
-from eraser_hub.metrics.data_digest import add_token_rows
 from eraser_hub.papers import load_paper
 from eraser_hub.records.built import BuiltDataset
 from eraser_hub.records.errors import DataError, show
@@ -34,10 +33,9 @@ from .wikiattack import (
 class HumanRationalesVerbs(SmallDataset):
     """The verbs, on SST's trees and WikiAttack's CSVs."""
 
-    name, facts = DATASET.name, DATASET
+    facts = DATASET
     schema = SCHEMA
     kind = "human_rationales"
-    add_rows = staticmethod(add_token_rows)  # pyright: ignore[reportAssignmentType]
     whole = ("id", "tokens[]", "rationale_mask", "rationale_scores", "rationale_ratio", "position")
     wanted = (
         f"DIR with sst/trees/train.txt dev.txt test.txt ({SST_URL}) or "

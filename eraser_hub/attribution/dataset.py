@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import count, islice
 from pathlib import Path
@@ -14,6 +15,7 @@ import numpy as np
 from eraser_hub.conversion.dataset import RELEASE
 from eraser_hub.conversion.eraser.configs import CONFIGS, EraserConfig
 from eraser_hub.conversion.eraser.release import read_configs
+from eraser_hub.metrics.data_digest import digest_rows
 from eraser_hub.papers import load_paper
 from eraser_hub.records.built import LABEL_COLUMNS, open_built, read_rows
 from eraser_hub.records.errors import DataError, get_first_line, show
@@ -98,6 +100,16 @@ class Split:
         for _ in read_rows(files):
             pass
 
+    def compute_data_digest(self) -> str:
+        """Return the digest of the split's data, see `metrics.data_digest`; "" for rows that have none."""
+        try:
+            return open_built(self.name or "").data_digest(self.config, str(self.rows.split))
+        except (DataError, AttributeError):  # no built dataset, or rows that are in memory
+            kind = "human_rationales" if self.kind == "tokens" else self.kind
+            with suppress(KeyError, TypeError, ValueError):
+                return digest_rows(kind, self.rows, self.label_names)
+            return ""
+
     def header(self, limit: int | None = None, *, labels: bool = False, rationales: bool = False) -> dict[str, Any]:
         """Return the data's part of a run's record; see `fingerprint`."""
         return {
@@ -105,6 +117,7 @@ class Split:
             "config": self.config,
             "split": str(self.rows.split),
             "limit": limit,
+            "data_digest": self.compute_data_digest(),
             "digest": self.fingerprint(limit, labels=labels, rationales=rationales),
         }
 

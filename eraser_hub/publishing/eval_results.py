@@ -21,6 +21,7 @@ import yaml
 
 from eraser_hub.conversion.dataset import Headline
 from eraser_hub.conversion.leaderboard import FRAMEWORK, HEADLINES, get_task_category, is_ranked, task_id
+from eraser_hub.metrics.data_digest import shorten_digest
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.built import BuiltDataset
 from eraser_hub.records.errors import DataError, get_first_line, show
@@ -70,6 +71,10 @@ def write_eval_results(
         what = f"the dataset {name}" if name not in HEADLINES else f"the split {split}"
         message = f"{what} has no tasks in an eval.yaml, so no results can answer them"
         raise DataError(message, rule="unsupported", argument="eval_results")
+    data, own = scores.get("data_digest"), built.data_digest(config, split)
+    if data is not None and data != own:
+        message = f"expected scores of the data {shorten_digest(own)}, found scores of {shorten_digest(str(data))}"
+        raise DataError(message, rule="data-mismatch", argument="eval_results")
     values = list(_list_headlines(name, scores))
     if not values:
         expected = ", ".join(headline.key for headline in HEADLINES[name])
@@ -96,7 +101,8 @@ def write_eval_results(
         path.parent.mkdir(parents=True, exist_ok=True)
         atomic_write(path, text.encode())
     lacking = [each.name for each in HEADLINES[name] if each not in [headline for headline, _, _ in values]]
-    notes = [f"{model}: no value for {', '.join(lacking)}, which the predictions have no fields for"] * bool(lacking)
+    notes = [f"{model}: the scores have no digest of their data"] * (data is None)
+    notes += [f"{model}: no value for {', '.join(lacking)}, which the predictions have no fields for"] * bool(lacking)
     if built.place.repository is None:
         notes.append(f"{model}: the dataset is called {name} as yet: `eraser-hub publish` says whose it is")
     return paths, notes

@@ -6,6 +6,11 @@ import hashlib
 from os import PathLike
 from pathlib import Path
 
+import msgspec
+
+# values as lines of JSON, the bytes of `metrics.data_digest.to_json_lines` for all but floats
+to_json_lines = msgspec.json.Encoder().encode_lines
+
 
 def compute_file_digest(file: str | PathLike[str], digest: hashlib._Hash | hashlib.blake2b | None = None) -> str:
     """Return the SHA-256 of a file in hexadecimal digits, read in blocks, or the digest that ``digest`` continues."""

@@ -14,6 +14,9 @@ fault.
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -37,7 +40,9 @@ from eraser_hub.metrics.unknown_fields import UnknownFields
 from eraser_hub.schema.instance import INSTANCE, QUOTES_FIELD, InstanceRecord
 from eraser_hub.schema.instance import RationaleRecord as Rationale
 from eraser_hub.schema.record import Record
+from eraser_hub.schema.rows import ID_FIELDS, PERTURBATION_ROW
 
+from .digests import to_json_lines
 from .errors import DataError, get_first_line, show
 from .json_lines import has_quote_count, parse_strict_object
 from .lines import LineBatch, check_utf8, read_line_batches, wrap_read_errors
@@ -82,7 +87,7 @@ def _struct(record: Record, absent: Any, strict: bool = True) -> Any:
         for _ in range(field.depth):
             kind = GenericAlias(list, kind)
         typed.append((field.name, kind) if field.required else (field.name, kind | None | msgspec.UnsetType, absent))
-    return msgspec.defstruct("Object", typed, gc=False, kw_only=True, forbid_unknown_fields=strict)
+    return msgspec.defstruct("Object", typed, gc=False, kw_only=True, forbid_unknown_fields=strict, omit_defaults=True)
 
 
 _decode = msgspec.json.Decoder(_struct(INSTANCE, None)).decode
@@ -351,3 +356,51 @@ def is_parquet(path: Path) -> bool:
     """
     with wrap_read_errors(path), open(path, "rb") as file:
         return file.read(4) == b"PAR1"
+
+
+# ------------------------------------------------------------------------------------------------------------ identity
+PREDICTIONS_VERSION = "eraser-hub-predictions-1"
+# numbers that JSON encoders write in different ways
+_UNCOMMON = re.compile(rb"[\[:,]-?(?:0\.0000|\d+(?:\.\d+)?[eE])")
+
+
+def compute_predictions_digest(path: Path) -> str:
+    """Return the digest of a file of predictions, whatever its order, layout and format.
+
+    It is the SHA-256 of lines of JSON in UTF-8: ``["eraser-hub-predictions-1"]``, then the instances, sorted by the
+    bytes of their ids. A line has the fields that the schema declares and that are neither absent nor null, keys
+    sorted, without spaces; a declared float is written as Python writes it (shortest round trip).
+
+    Raises:
+        DataError: as of `instances`.
+    """
+    lines = sorted(_canonical_lines(path))
+    digest = hashlib.sha256(to_json_lines([[PREDICTIONS_VERSION]]))
+    for _, line in lines:
+        digest.update(line + b"\n")
+    return digest.hexdigest()
+
+
+def _canonical_lines(path: Path) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the id of each instance, and its line in a predictions digest."""
+    encode = msgspec.json.Encoder(order="sorted").encode
+    first = next(read_plain_rows(path), (0, {}))[1]
+    if "annotation_id" in first or not set(first).intersection(ID_FIELDS):
+        records: Iterator[Any] = (one for _, one in instances(path))
+    else:
+        kind = _struct(PERTURBATION_ROW, None, strict=False)
+        records = (_to_pair(row, kind) for _, row in read_plain_rows(path))
+    for record in records:
+        name = next((own for field in ID_FIELDS if (own := getattr(record, field, None)) is not None), "")
+        line = encode(record)
+        if _UNCOMMON.search(line):
+            line = json.dumps(json.loads(line), ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
+        yield str(name).encode(), line
+
+
+def _to_pair(row: dict[str, Any], kind: Any) -> Any:
+    """Return a row of the perturbation benchmark as a typed object; fields of another type are kept as they are."""
+    try:
+        return msgspec.convert(row, kind)
+    except msgspec.ValidationError:
+        return kind(**{name: row.get(name) for name in PERTURBATION_ROW})

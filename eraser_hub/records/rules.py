@@ -60,6 +60,8 @@ Rule: TypeAlias = Literal[
     "model",
     "model-output",
     "device",
+    # identity
+    "data-mismatch",
     # work
     "busy",
     "resume",

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from .atomic import atomic_write
+from .digests import compute_file_digest
 from .errors import DataError
+from .predictions import compute_predictions_digest
 
 RUN_SUFFIX = ".run.json"
 
@@ -38,8 +41,44 @@ def read_run(out: Path) -> dict[str, Any]:
 
 
 def write_run(out: Path, facts: Mapping[str, Any]) -> None:
-    """Write the record of a run atomically."""
+    """Write the record of a run atomically, with the digests of the predictions that stand in ``out``."""
+    digests = {"predictions_digest": compute_predictions_digest(out), "predictions_sha256": compute_file_digest(out)}
+    facts = {**facts, **digests}
     atomic_write(run_path(out), orjson.dumps(facts, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+
+
+def read_data_digest(out: Path) -> tuple[str, str]:
+    """Return the digest of the data that a run made the predictions of, and a note where it is not known.
+
+    Raises:
+        DataError: as of `read_run`.
+    """
+    record = read_run(out)
+    data = record.get("data")
+    digest = data.get("data_digest") if isinstance(data, dict) else None
+    kept = record.get("predictions_sha256")
+    unknown = "the data that they were made of are not known"
+    if not record:
+        return "", f"{out}: no {run_path(out).name} beside the predictions: {unknown}"
+    if not isinstance(digest, str) or not digest or not isinstance(kept, str):
+        return "", f"{run_path(out)}: the record has no digests: {unknown}"
+    if kept != compute_file_digest(out) and record.get("predictions_digest") != compute_predictions_digest(out):
+        return "", f"{run_path(out)}: the record is that of other predictions: {unknown}"
+    return digest, ""
+
+
+def read_predictions_digest(out: Path) -> str:
+    """Return the digest of predictions: the one that the run's record keeps for these bytes, or a new one.
+
+    Raises:
+        DataError: as of `compute_predictions_digest`.
+    """
+    with suppress(DataError):
+        record = read_run(out)
+        kept = record.get("predictions_digest")
+        if isinstance(kept, str) and record.get("predictions_sha256") == compute_file_digest(out):
+            return kept
+    return compute_predictions_digest(out)
 
 
 def read_signature(results: Path) -> str:

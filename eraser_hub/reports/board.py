@@ -60,7 +60,7 @@ def select_metric_columns(lines: Sequence[BoardLine]) -> list[str]:
 
 def to_board_json(lines: Sequence[BoardLine]) -> dict[str, Any]:
     """Return the board's data, from which the page and the Space are drawn."""
-    names = ("system", "dataset", "split", "kind", "source", "detail")
+    names = ("system", "dataset", "split", "kind", "source", "detail", "data")
     return {
         "note": NOTE,
         "columns": [

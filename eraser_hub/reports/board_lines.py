@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import stdev
 from typing import Any
 
+from eraser_hub.metrics.data_digest import shorten_digest
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.json_lines import describe_value, parse_strict_object
@@ -42,6 +43,7 @@ class BoardLine:
         spread: of several runs or draws, key -> standard deviation over them.
         notes: what was left out when it was scored here.
         settings: what tells two otherwise equal columns apart, e.g. a single k_d or AOPC.
+        data: the digest of the data, in full; "" if the score file has none.
     """
 
     system: str
@@ -55,6 +57,7 @@ class BoardLine:
     spread: Mapping[str, float] = field(default_factory=dict)
     settings: str = ""
     notes: tuple[str, ...] = ()
+    data: str = ""
 
 
 _SOFT = ("auprc", "average_precision", "roc_auc_score")
@@ -126,7 +129,7 @@ def make_board_line(content: Mapping[str, Any], *, file: Path, system: str = "",
         words = "expected a signature, found none: a number without the settings that made it is not shown"
         message = f"{words}; score the predictions with `eraser-hub score`"
         raise DataError(message, rule="key-missing", file=file, field="signature")
-    names = {name: _name(content, name, file) for name in ("system", "dataset", "config", "split")}
+    names = {name: _name(content, name, file) for name in ("system", "dataset", "config", "split", "data_digest")}
     dataset = dataset or names["config"] or names["dataset"]
     if not dataset:
         message = "expected the dataset's name (SYSTEM@DATASET=FILE), found none in the file"
@@ -151,7 +154,33 @@ def make_board_line(content: Mapping[str, Any], *, file: Path, system: str = "",
         scores=scores,
         intervals=intervals,
         spread=spread,
+        data=names["data_digest"],
     )
+
+
+def check_data(lines: Sequence[BoardLine], allow_mismatch: bool = False) -> list[str]:
+    """Return notes on scored lines of which the data are not known, or differ where that is allowed.
+
+    Raises:
+        DataError: lines of one dataset and split that are scores of different data.
+    """
+    known: dict[tuple[str, str], dict[str, str]] = {}
+    for line in lines:
+        if line.kind == "scored" and line.data:
+            known.setdefault((line.dataset, line.split), {}).setdefault(line.data, line.system)
+    notes = []
+    for (dataset, split), systems in known.items():
+        if len(systems) > 1:
+            found = ", ".join(f"{shorten_digest(data)} ({system})" for data, system in systems.items())
+            message = f"{dataset} {split}: expected score files of the same data, found {found}"
+            if not allow_mismatch:
+                hint = "name one of them another dataset (SYSTEM@DATASET=FILE), or give `allow_mismatch`"
+                raise DataError(f"{message}; {hint}", rule="data-mismatch")
+            notes.append(message)
+    without = [line.system for line in lines if line.kind == "scored" and not line.data]
+    if without:
+        notes.append(f"{len(without)} score files have no digest of their data: {', '.join(map(show, without[:5]))}")
+    return notes
 
 
 def _name(content: Mapping[str, Any], field: str, file: Path) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from eraser_hub.records.arguments import Revision, Split
 from eraser_hub.records.options import AtLeastOne, Option, Options, Seed, UsageError
-from eraser_hub.scoring.options import ClusterBy, OnlyPredicted
+from eraser_hub.scoring.options import AllowMismatch, ClusterBy, OnlyPredicted
 
 Several = str | Sequence[str] | None
 
@@ -53,6 +53,7 @@ class ReportArguments(Options):
     seed: Seed = 0
     cluster_by: ClusterBy = "auto"
     only_predicted: OnlyPredicted = False
+    allow_mismatch: AllowMismatch = False
     revision: Revision = None
 
     def __post_init__(self) -> None:
@@ -91,6 +92,7 @@ class BoardArguments(Options):
     split: str | None = None
     revision: Revision = None
     only_predicted: OnlyPredicted = False
+    allow_mismatch: AllowMismatch = False
     published: bool = True
     space: Path | None = None
     title: str = "Results board"

@@ -1,7 +1,8 @@
 """Declarations of records: dataclasses whose fields carry their meaning, and the fields read from a declaration.
 
 A field is declared as ``name: type | None = column("meaning", unit=.., low=.., high=.., scores=..)``. Its type is one
-of ``str``, ``int``, ``float``, ``bool``, ``Id``, ``Label``, ``Probabilities``, another record, or a list of these.
+of ``str``, ``int``, ``float``, ``bool``, ``Id``, ``Label``, ``Probabilities``, ``Json``, another record, or a list of
+these.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin, get_t
 Id = Annotated[str | int, "id"]  # compared as a string
 Label = Annotated[str | int, "label"]  # a name, or the number of one
 Probabilities = Annotated[dict[str, float | None], "probabilities"]  # by label
+Json = Annotated[dict[str, Any], "object"]  # any JSON object
 KINDS: Mapping[Any, str] = {str: "text", int: "whole", float: "number", bool: "flag"}
 
 
@@ -53,7 +55,7 @@ class Field:
 
     Attributes:
         name: its key in JSON, its column in Arrow.
-        kind: "text", "id", "label", "whole", "number", "flag", "probabilities" or "record".
+        kind: "text", "id", "label", "whole", "number", "flag", "probabilities", "object" or "record".
         depth: the number of lists around each value; 0: none.
         record: the record of each value, where ``kind`` is "record".
         facts: the arguments of `column`.

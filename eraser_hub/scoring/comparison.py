@@ -331,7 +331,7 @@ def _notes(clusters: int, tests: int, inference: Inference, several: bool) -> li
 
 
 def _signature(whole: Statistics, family: Sequence[str], tests: int, names: Sequence[str], inference: Inference) -> str:
-    settings: dict[str, object] = {"test": "randomisation,paired bootstrap", "ci": "bca"}
+    settings: dict[str, object] = {"n": len(whole.ids), "test": "randomisation,paired bootstrap", "ci": "bca"}
     settings |= {"level": inference.confidence_level, "resamples": inference.n_resamples, "seed": inference.seed}
     settings |= {"systems": len(names), "cluster": whole.clustering, "clusters": whole.n_clusters}
     settings |= {"adjust": inference.adjust, "family": list(family), "tests": tests}
@@ -428,6 +428,9 @@ def compare_scores(
         return None
     by_run = iter([list(own) for own in zip(*blocks.values(), strict=True)])
     result = compare_blocks({name: [next(by_run) for _ in system.runs] for name, system in systems.items()}, inference)
+    identity = next(iter(systems.values())).identity
+    if identity is not None:
+        result["signature"] = identity.sign(result["signature"])
     if only_predicted:
         note = f"compared on the {result['instances']} annotations that all systems answer"
         result["notes"] = [note, *result["notes"]]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
 from itertools import islice, repeat
 from pathlib import Path
 
@@ -37,6 +38,7 @@ class CorpusDocuments(DocumentLengths):
         self.numbers: dict[str, int] = {}  # of the documents of docs.jsonl, or of those of docs/ that were asked for
         # by number, with room for more; a document that does not exist has -1 tokens
         self.tokens = self.sentences = np.zeros(0, dtype=np.int32)
+        self.digests: dict[int, bytes] = {}  # number -> SHA-256 of the text
         self.sizes = array("i")  # of sentences
         self.known = 0  # how many numbers have been looked for
         self._places: list[np.ndarray] = []
@@ -112,6 +114,12 @@ class CorpusDocuments(DocumentLengths):
         sizes = measure_texts(np.frombuffer(b"".join(texts), dtype=np.uint8), bounds)
         self.tokens[numbers], self.sentences[numbers] = sizes.tokens, sizes.sentences
         self.sizes.frombytes(sizes.sentence_tokens.astype(np.intc).tobytes())
+        self.digests.update(zip(numbers, [sha256(text).digest() for text in texts], strict=True))
+
+    def get_text_digests(self, numbers: Sequence[int]) -> Iterator[tuple[str, bytes]]:
+        """Return (docid, SHA-256 of the text) of documents that exist."""
+        docids = tuple(self.numbers)
+        return zip([docids[number] for number in numbers], map(self.digests.__getitem__, numbers), strict=True)
 
 
 class NamedDocuments:

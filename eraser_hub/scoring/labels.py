@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from eraser_hub.conversion.eraser.configs import CONFIGS, CORPUS_YAML
+from eraser_hub.conversion.eraser.configs import CONFIGS, CORPUS_YAML, EraserConfig
 from eraser_hub.records.errors import DataError, show
 
 
@@ -19,10 +19,12 @@ class LabelNames(NamedTuple):
     Attributes:
         names: the labels in order; any other label is an error. None: the labels of the annotations.
         note: a note if the labels are those of the annotations; else empty.
+        sentence_end_inclusive: see `EraserConfig`.
     """
 
     names: tuple[str, ...] | None
     note: str = ""
+    sentence_end_inclusive: bool = False
 
 
 class _Labelled(msgspec.Struct, gc=False):
@@ -48,17 +50,21 @@ def find_corpus_labels(folder: Path, config: str | None, annotations: Path) -> L
             read_corpus_yaml,  # with YAML, which not every score should wait for
         )
 
-        return LabelNames(read_corpus_yaml(folder).label_names)
+        return _make_labels(read_corpus_yaml(folder))
     if config is not None:
         if config not in CONFIGS:
             message = f"expected one of the configs {', '.join(CONFIGS)}, found {show(config)}"
             raise DataError(message, rule="option-value", argument="config")
-        return LabelNames(CONFIGS[config].label_names)
+        return _make_labels(CONFIGS[config])
     name = folder.resolve().name
     if name in CONFIGS and any(label in CONFIGS[name].label_names for label in _labels(annotations)):
-        return LabelNames(CONFIGS[name].label_names)
+        return _make_labels(CONFIGS[name])
     why = f"none of the labels of {name} is among them" if name in CONFIGS else f"{name} is no config's name"
     return LabelNames(None, f"labels: those of the annotations ({why}; name others in {CORPUS_YAML}, or by `config`)")
+
+
+def _make_labels(config: EraserConfig) -> LabelNames:
+    return LabelNames(config.label_names, sentence_end_inclusive=config.sentence_end_inclusive)
 
 
 def _labels(annotations: Path) -> Iterator[str]:

@@ -15,6 +15,7 @@ from eraser_hub.records.rules import Rule
 from eraser_hub.records.run_record import read_signature
 from eraser_hub.schema.instance import CONSISTENCY_FIELD, OUTCOME_FIELD, QUOTES_FIELD
 
+from .identity import identify
 from .quotes import BLOCK as QUOTES
 from .scored_split import Row, Rows, ScoredSplit
 from .scores import Scores
@@ -98,7 +99,15 @@ def score_records(source: ScoredSplit, path: Path, settings: ScoreSettings) -> S
     """
     source.rows  # noqa: B018  # report their errors before the predictions are read
     rows: Rows = list(read_predictions(source, path).values())
-    scores = Scores(names=source.names | {"config": source.built_config}, ids=source.ids, run=read_signature(path))
+    identity = identify(path, source.digest, source.split, settings.allow_mismatch)
+    scores = Scores(
+        names=source.names | {"config": source.built_config},
+        ids=source.ids,
+        run=read_signature(path),
+        identity=identity,
+        files=[path],
+        notes=[identity.note] * bool(identity.note),
+    )
     paper = {"paper": settings.paper} if settings.paper else {}
     by = {"by": settings.by or "label"} if settings.by or _has(source.rows, "label") else {}
     parts = _blocks(source, rows, settings, scores)

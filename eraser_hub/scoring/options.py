@@ -20,10 +20,22 @@ OnlyPredicted = Annotated[
     bool,
     Option(group="Settings of scores", help="Score only annotations with an instance, and print their number."),
 ]
+AllowMismatch = Annotated[
+    bool, Option(group="Settings of scores", help="Score predictions made of other data, and say it in the signature.")
+]
 _CLUSTERS = "Clusters of intervals and tests: auto (annotations that share a document), none, or a field of "
 ClusterBy = Annotated[str, Option(group="Uncertainty", help=f"{_CLUSTERS}the annotations.")]
 # settings that records of the perturbation benchmark are scored by
-_OF_PAIRS = ("confidence_level", "n_resamples", "seed", "only_predicted", "cluster_by", "paper", "totals_only")
+_OF_PAIRS = (
+    "confidence_level",
+    "n_resamples",
+    "seed",
+    "only_predicted",
+    "allow_mismatch",
+    "cluster_by",
+    "paper",
+    "totals_only",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +63,7 @@ class AgainstArguments(Options):
     aopc_thresholds: Sequence[float] | None = None
     cluster_by: ClusterBy = "auto"
     only_predicted: OnlyPredicted = False
+    allow_mismatch: AllowMismatch = False
     seed: Seed = 0
 
     def __post_init__(self) -> None:

@@ -13,11 +13,13 @@ from msgspec import UNSET
 
 from eraser_hub.metrics.checks import name_labels
 from eraser_hub.metrics.clusters import Clusters
+from eraser_hub.metrics.data_digest import DataDigest, nest
 from eraser_hub.metrics.flat import EVIDENCE_COLUMNS, REFERENCE_FIELDS, References, Words, concatenate, make_blank
 from eraser_hub.metrics.flatten import REFERENCE, flatten_rows
 from eraser_hub.metrics.issues import Issues, RowNames, cut
 from eraser_hub.metrics.joining import DocumentLengths, cluster_by_documents
 from eraser_hub.metrics.token_rows import as_eraser_row
+from eraser_hub.records.digests import to_json_lines
 from eraser_hub.records.errors import DataError, DataErrors
 from eraser_hub.records.json_lines import parse_strict_object
 from eraser_hub.records.splits import release_split
@@ -26,6 +28,7 @@ from .documents import CorpusDocuments, NamedDocuments
 from .scored_split import ScoredSplit
 
 if TYPE_CHECKING:
+    from eraser_hub.conversion.eraser.checked import CheckedAnnotations
     from eraser_hub.conversion.eraser.format import Annotations
     from eraser_hub.records.rules import Rule
 
@@ -47,6 +50,7 @@ class Gold:
         columns: the values of the requested columns, one per annotation.
         listed: the documents of each annotation, if requested: annotations in ascending order, and numbers of
             documents, both int64 (d,).
+        digest: the data's digest, see `metrics.data_digest`.
         note: see `labels.LabelNames`.
     """
 
@@ -58,6 +62,7 @@ class Gold:
     columns: dict[str, list[object]] = field(default_factory=dict)
     note: str = ""
     listed: DocumentPairs | None = None
+    digest: str = ""
 
     def __call__(self, name: str, predicted: bool = False) -> list[object]:
         """Return the values of a column in ``columns``."""
@@ -171,7 +176,10 @@ def _of_corpus(source: ScoredSplit, columns: Sequence[str], listed: bool) -> Gol
     codes = {name: code for code, name in enumerate(names or ())}
     values, own, parts = {name: list[object]() for name in columns}, list[DocumentPairs](), list[list[np.ndarray]]()
     first = first_group = 0
+    digest, docids, used = DataDigest("eraser", to_json_lines), Words(documents.numbers), list[np.ndarray]()
     for part in read_checked(path, names, NamedDocuments(documents), numbers):
+        digest.add(_make_digest_rows(part, docids[:], source.labels.sentence_end_inclusive))
+        used.append(part.documents)
         sizes, groups, members = np.diff(part.offsets), np.diff(part.groups), np.diff(part.members)
         if listed:
             own.append((np.repeat(np.arange(first, first + len(sizes)), sizes), part.documents))
@@ -193,11 +201,32 @@ def _of_corpus(source: ScoredSplit, columns: Sequence[str], listed: bool) -> Gol
     for name, pieces in zip(_CHECKED, zip(*parts, strict=True), strict=True):
         setattr(references, name, np.concatenate(pieces))
     lines = range(1, len(numbers) + 1)  # each holds an annotation
-    gold = Gold(references, documents, path, lines, names, values, source.labels.note)
+    referenced = np.zeros(len(documents.numbers), bool)
+    referenced[np.concatenate(used)] = True
+    digest.add_documents(documents.get_text_digests(np.flatnonzero(referenced).tolist()))
+    identity = digest.hexdigest(sorted(codes) if names is None else names)
+    gold = Gold(references, documents, path, lines, names, values, source.labels.note, digest=identity)
     if not listed:
         return gold
     owner, number = (np.concatenate(column).astype(np.int64) for column in zip(*own, strict=True))
     return replace(gold, listed=(owner, number))
+
+
+def _make_digest_rows(
+    part: CheckedAnnotations, docids: Sequence[str], inclusive: bool
+) -> Iterator[tuple[str, str, str, Sequence[str], Sequence[Any]]]:
+    """Return annotations as a data digest takes them; ``docids`` has the documents by number."""
+    records, last = part.run.records, part.bounds[:, 3]
+    ends = (last + (inclusive & (last >= 0))).tolist()
+    spans = list(zip([e.docid for e in part.evidences], *part.bounds[:, :3].T.tolist(), ends, strict=True))
+    return zip(
+        [str(record.annotation_id) for record in records],
+        [record.query for record in records],
+        [record.classification for record in records],
+        nest([docids[number] for number in part.documents.tolist()], part.offsets.tolist()),
+        nest(spans, part.members.tolist(), part.groups.tolist()),
+        strict=True,
+    )
 
 
 def _row(run: Annotations, place: int, name: str) -> dict[str, Any]:
@@ -253,4 +282,5 @@ def _of_dataset(source: ScoredSplit, columns: Sequence[str]) -> Gold:
         names_by_code = [*references.labels, None]
         values["classification"] = [names_by_code[code] for code in references.classification.tolist()]
     raise_issues(issues, {"reference": files[0]})
-    return Gold(references, DocumentLengths(references), files[0], range(1, first), labels.names, values, labels.note)
+    documents, lines = DocumentLengths(references), range(1, first)
+    return Gold(references, documents, files[0], lines, labels.names, values, labels.note, digest=source.digest)

@@ -42,6 +42,7 @@ from eraser_hub.records.predictions import read_chunks as parts_of
 from eraser_hub.records.run_record import read_signature
 from eraser_hub.schema.instance import AOPC_THRESHOLDS, SCORE_FIELDS
 
+from .identity import identify
 from .mask_leaks import Masks
 from .modules import module_result, score_records
 from .quotes import BLOCK as QUOTES
@@ -93,6 +94,7 @@ class _Instances:
             settings = replace(settings, aopc_thresholds=_thresholds(self.rows))
         self.source, self.path, self.settings = source, predictions, settings
         self.gold = gold = read_gold(source, settings.columns, settings.mask_leak or settings.fidelity)
+        self.identity = identify(predictions, gold.digest, source.split, settings.allow_mismatch)
         self.rules = rules = IssuesByRule(("predictions", *LENGTHS), FIELDS, (*DOCUMENTS, "strict"), THRESHOLDS)
         name_labels(gold.references, gold.label_names, rules["label names"])
         self.parts = Matcher(gold.references, rules, gold.lines, settings.only_predicted, gold.documents)
@@ -123,7 +125,14 @@ class _Instances:
             lacking = f"nothing to score: expected {describe_fields(left_out)}, found none of them"
             raise DataError(lacking, rule="score-missing", file=self.path)
         leak, leak_note = ({}, "") if self.masks is None else self.masks.leak(s)
-        notes = [self.unknown.describe(), *describe_left_out(left_out), *self.agreement.notes(), gold.note, leak_note]
+        notes = [
+            self.identity.note,
+            self.unknown.describe(),
+            *describe_left_out(left_out),
+            *self.agreement.notes(),
+            gold.note,
+            leak_note,
+        ]
         notes += ["" if quotes is None else quotes.note, *self._notes(statistics)]
         answered = ", ".join({str(own["answered"]) for own in made_by.values() if "answered" in own})
         scores = Scores(
@@ -133,6 +142,8 @@ class _Instances:
             chance=_chance(self.faithfulness, s),
             leak=leak,
             run=read_signature(self.path),
+            identity=self.identity,
+            files=[self.path],
             notes=[note for note in notes if note],
             answered=f"answered:{answered} (the others count as wrong, without a rationale)" if answered else "",
             by=s.by,
@@ -179,7 +190,8 @@ class _Instances:
         self, name: str, statistics: Statistics, made_by: Mapping[str, object], extra: Mapping[str, object]
     ) -> dict[str, object]:
         """Return a block's flat result, as the evaluate module returns it."""
-        s, common, scored = self.settings, dict(made_by), self.parts.scored
+        s, scored = self.settings, self.parts.scored
+        common = {"n": len(self.parts.whole.ids) if scored is None else scored.size, **made_by}
         by_values = None if s.by is None else self.gold(s.by)
         if by_values is not None and scored is not None:
             by_values = [by_values[row] for row in scored.tolist()]

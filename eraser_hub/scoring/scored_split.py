@@ -112,6 +112,15 @@ class ScoredSplit:
             return LabelNames(self.built.label_names(self.built_config))
         return find_corpus_labels(self.corpus, self.config, self.annotation_file)
 
+    @cached_property
+    def digest(self) -> str:
+        """The digest of the split's data, see `metrics.data_digest`."""
+        if self.dataset is not None:
+            return self.built.data_digest(self.built_config, self.split)
+        from .references import read_gold
+
+        return read_gold(self).digest
+
     # ------------------------------------------------------------------------------------ the rows of a built dataset
     @cached_property
     def rows(self) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
@@ -15,8 +16,10 @@ import orjson
 from eraser_hub.metrics.statistics_builder import Statistics
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError
+from eraser_hub.records.run_record import read_predictions_digest
 from eraser_hub.records.tables import Table, Tables
 
+from .identity import Identity
 from .mask_leaks import describe_leak
 from .tables import (
     BLOCK_TITLES,
@@ -60,6 +63,8 @@ class Scores:
         cautions: cautions about the intervals.
         by: the column of the breakdown.
         runs: the statistics of every run.
+        identity: the data that they are scores of; None where nobody knows.
+        files: the files of predictions that they are scores of.
     """
 
     name: str = ""
@@ -83,6 +88,8 @@ class Scores:
     cautions: list[str] = field(default_factory=list)
     by: str | None = None
     runs: list[dict[str, Statistics]] = field(default_factory=list)
+    identity: Identity | None = None
+    files: list[Path] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.runs = self.runs or [self.statistics]
@@ -103,6 +110,8 @@ class Scores:
         So the clipped ``sufficiency`` and ``comprehensiveness`` of normalized_fidelity give way to those of
         eraser_faithfulness, which comes first and has them under the same keys.
         """
+        if self.identity is not None and "signature" in result:
+            result = {**result, "signature": self.identity.sign(str(result["signature"]))}
         if block:
             self.blocks[block] = result
         used_keys = set(self.scores)
@@ -143,6 +152,13 @@ class Scores:
         """The signatures of all blocks, in one line."""
         return "; ".join(self.block_signatures)
 
+    def _digests(self) -> dict[str, Any]:
+        """Return the digests of the data and of each file of predictions, in full."""
+        if self.identity is None:
+            return {}
+        predictions = [read_predictions_digest(path) for path in self.files]
+        return {"data_digest": self.identity.data, "predictions_digest": predictions}
+
     def as_json(self) -> dict[str, Any]:
         """Return the content of the score file: the reference scorer's keys, and ours in a block each.
 
@@ -152,7 +168,7 @@ class Scores:
             return self.as_flat_json()
         chance = {"chance": self.chance} if self.chance else {}
         source_names = {name: value for name, value in (("system", self.name), ("run", self.run)) if value}
-        facts = {"signature": self.signature, **self.names, **source_names}
+        facts = {"signature": self.signature, **self.names, **source_names, **self._digests()}
         return {**self.reference, **self.blocks, **self.leak, **chance, **facts}
 
     def as_flat_json(self) -> dict[str, Any]:
@@ -168,7 +184,7 @@ class Scores:
                 content[f"{key}{SPREAD}"] = _plain(self.spread[key])
         if len(self.runs) > 1:
             content["runs"] = len(self.runs)
-        return content | {"signature": list(self.signatures)}
+        return content | self._digests() | {"signature": list(self.signatures)}
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the score file; NaN and infinity become null.
@@ -283,7 +299,15 @@ def average_runs(runs: Sequence[Scores]) -> Scores:
         columns = [run.scores.get(key) for run in runs]
         if isinstance(value, list) and all(isinstance(one, list) and len(one) == len(value) for one in columns):
             scores[key] = [fmean(points) for points in zip(*columns, strict=True)]
-    signatures = list(dict.fromkeys(line for run in runs for line in run.signatures))
+    own = {line for run in runs for line in run.block_signatures}
+    count = f"|runs:{len(runs)}|"  # behind the number of annotations
+    signatures = list(
+        dict.fromkeys(
+            re.sub(r"(\|n:\d+)\|", rf"\1{count}", line, count=1) if line in own else line
+            for run in runs
+            for line in run.signatures
+        )
+    )
     words = f"classes, distributions and documents show the first of {len(runs)} runs; scores are means, ± their spread"
     return replace(
         first,
@@ -292,6 +316,7 @@ def average_runs(runs: Sequence[Scores]) -> Scores:
         intervals={},
         point_intervals={},
         signatures=[f"mean of {len(runs)} runs", *signatures],
+        files=[path for run in runs for path in run.files],
         cautions=[*first.cautions, words],
         runs=[run.statistics for run in runs],
     )
