@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.conversion.check_rules import DIGEST_NOTES
+from eraser_hub.conversion.check_rules import DIGEST_NOTES, Pin
 from eraser_hub.conversion.checks import Report
 from eraser_hub.conversion.eraser.verbs import VERBS
 from eraser_hub.metrics.tokens import split_tokens
@@ -411,3 +412,44 @@ def test_the_real_corpora(corpora):
     assert (pair.count, pair.examples) == (1, ("negR_274.txt (train) = negR_302.txt (train)",))
     misplaced = leaks["movies: evidence that a search by text misplaces"]
     assert misplaced.count == 112 and misplaced.why.startswith("of 15395 spans")
+
+
+# -- pins -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_split_of_the_releases_size_has_the_releases_content(samples, tmp_path, monkeypatch):
+    folder = HUB_DATASETS["eraser"].build(["movies"], out=tmp_path, source=samples / "eraser").folder
+    facts = json.loads((folder / "release.json").read_text("utf-8"))["configs"]["movies"]["splits"]["train"]
+    columns = {"query": facts["columns"]["query"], "evidences": "0" * 64}
+
+    def check(**pins: Pin) -> dict[str, tuple[str, ...]]:
+        monkeypatch.setattr(type(VERBS), "pins", {"movies": pins})
+        report = VERBS.check(folder)
+        train = next(split for split in report.splits if split.split == "train")
+        return {found.check: (found.level, *found.examples) for found in train.findings if found.level != "quirk"}
+
+    assert check(train=Pin(27, facts["digest"], {"query": columns["query"]})) == {}
+    assert check(train=Pin(27, "0" * 64, columns)) == {
+        "columns": ("violation", "column evidences: differs from the release's file"),
+        "data digest": ("violation", f"the release's file has 000000000000, found {facts['digest'][:12]}"),
+    }
+    assert check(train=Pin(1600, "0" * 64, columns)) == {"partial file": ("note", "expected 1,600 rows, found 27")}
+    assert check() == {"no pin": ("note",)}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"classification": "A"', '"classification": "B"'),
+        ('"start_token": 0', '"start_token": 1'),
+        ('"text": "', '"text": "x'),
+    ],
+)
+def test_a_released_file_with_one_other_value_is_told_by_its_pin(corpora, tmp_path, old, new):
+    shutil.copytree(corpora / "cose", tmp_path / "cose")
+    path = tmp_path / "cose" / "val.jsonl"
+    text = path.read_text("utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), "utf-8")
+    found = levels(HUB_DATASETS["eraser"].check(tmp_path))
+    assert found["columns"][0] == "violation"
