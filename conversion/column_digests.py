@@ -3,12 +3,12 @@
 The digest of a column is the SHA-256 of its values in the order of the ids' bytes. Row order, files, compression and
 other settings of Parquet do not change it. Values are hashed level by level, as Arrow stores them:
 
-- any level: the number of its values, int64, then one byte per value, 1 for a value and 0 for null, then the values
-  that are not null;
-- a list: the length of each, int64, then its items as the next level;
+- any level: the number of its values and of its nulls, int64 each, then, if there are nulls, one byte per value (1 for a
+  value, 0 for null), then the values that are not null;
+- a list: the length of each, int32, then its items as the next level;
 - a struct: its fields, in order;
 - a string: the bytes of each in UTF-8, int64, then all bytes;
-- a number: int64 or float64; a Boolean: int64.
+- a number: its bytes in the column's type; a Boolean: one byte. All numbers are little-endian.
 
 A document's text is hashed as the 32 bytes of its own SHA-256, because many rows may share it.
 """
@@ -100,19 +100,18 @@ def _add_values(digest: hashlib._Hash, values: pa.Array) -> None:
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     kind = values.type
-    _add_numbers(digest, np.array([len(values)]))
-    digest.update(to_numpy(values.is_valid().cast(pa.uint8())).tobytes())
-    values = values.drop_null()
+    _add_numbers(digest, np.array([len(values), values.null_count]))
+    if values.null_count:
+        _add_numbers(digest, to_numpy(values.is_valid().cast(pa.uint8())))
+        values = values.drop_null()
     if pa.types.is_list(kind):
         _add_numbers(digest, to_numpy(pc.list_value_length(values)))
         _add_values(digest, values.flatten())
     elif pa.types.is_struct(kind):
         for field in values.flatten():
             _add_values(digest, field)
-    elif pa.types.is_floating(kind):
-        digest.update(to_numpy(values).astype("<f8").tobytes())
-    elif pa.types.is_integer(kind) or pa.types.is_boolean(kind):
-        _add_numbers(digest, to_numpy(values.cast(pa.int64(), safe=False)))
+    elif pa.types.is_primitive(kind):
+        _add_numbers(digest, to_numpy(values.cast(pa.uint8()) if pa.types.is_boolean(kind) else values))
     else:
         values = values.cast(pa.large_binary())
         _add_numbers(digest, to_numpy(pc.binary_length(values)))
@@ -123,4 +122,4 @@ def _add_values(digest: hashlib._Hash, values: pa.Array) -> None:
 
 
 def _add_numbers(digest: hashlib._Hash, values: np.ndarray) -> None:
-    digest.update(values.astype("<i8").tobytes())
+    digest.update(values.astype(values.dtype.newbyteorder("<"), copy=False).data)
