@@ -3,7 +3,7 @@
 The digest of a column is the SHA-256 of its values in the order of the ids' bytes. Row order, files, compression and
 other settings of Parquet do not change it. Values are hashed level by level, as Arrow stores them:
 
-- any level: the number of its values and of its nulls, int64 each, then, if there are nulls, one byte per value (1 for a
+- any level: the number of its values and of its nulls, int64 each; if there are nulls, one byte per value (1 for a
   value, 0 for null), then the values that are not null;
 - a list: the length of each, int32, then its items as the next level;
 - a struct: its fields, in order;
