@@ -22,6 +22,7 @@ from eraser_hub.schema.rows import ID_FIELDS
 
 from .cells import Row
 from .clusters import AUTO, AnnotationColumns, add_clusters
+from .data_digest import find_digest, shorten_digest
 from .issues import Issues, cut
 from .resampling import cautions
 from .results import HEADLINE, describe_breakdown, report
@@ -165,6 +166,9 @@ class Batches:
         by = options.get("by")
         measured, columns = self._measure_batches(predictions, references, by, settings)
         statistics = measured.statistics
+        names = options.get("label_names") or settings.get("label_names")
+        data = find_digest([batch.source for batch in references], names)
+        identity = {"data": shorten_digest(data)} if data else {}
         values = None if by is None else columns(by)
         notes = [*measured.notes, *(describe_breakdown(by, statistics) if by else ())]
         intervals = any(options.get(key) is not None for key in ("confidence_level", "n_resamples"))
@@ -175,7 +179,8 @@ class Batches:
             notes += [f"{self.name}: {line}" for line in cautions(statistics)]
         for note in notes:
             warnings.warn(note, stacklevel=3)
-        return report(statistics, self.name, measured.settings, by_values=values, extra=measured.extra, **options)
+        settings = {**identity, "n": len(statistics.ids), **measured.settings}
+        return report(statistics, self.name, settings, by_values=values, extra=measured.extra, **options)
 
     def _check_settings(self, settings: Mapping[str, object], options: Sequence[str] = ()) -> None:
         """Raise a TypeError for a keyword argument that is neither one of ``options`` nor a setting of this module."""

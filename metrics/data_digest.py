@@ -20,6 +20,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -170,6 +171,19 @@ def digest_rows(kind: str, rows: Iterable[Mapping[str, Any]], label_names: Seque
     digest = DataDigest(kind)
     ROW_READERS[kind](digest, rows, label_names)
     return digest.hexdigest(label_names)
+
+
+def find_digest(batches: Iterable[Any], label_names: Sequence[str] | None) -> str:
+    """Return the digest of references, in lists of rows or tables; "" if they lack a column or label names."""
+    rows = [row for batch in batches for row in (batch if isinstance(batch, list) else batch.to_pylist())]
+    if not rows or label_names is None:
+        return ""
+    kinds = {"evidences": "eraser", "sample_type": "perturbation", "rationale_mask": "human_rationales"}
+    kind = next((kind for column, kind in kinds.items() if column in rows[0]), "eraser")
+    # rows without a digest can be scored as well
+    with suppress(KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError):
+        return digest_rows(kind, rows, label_names)
+    return ""
 
 
 def get_label(label: object, label_names: Sequence[str]) -> object:

@@ -149,10 +149,8 @@ def report(
         by: the column's name; groups by gold label have no macro F1.
         label_names: names of the class numbers in ``by_values``, if they are class numbers.
     """
-    settings, bounds = (
-        {"n": len(statistics.ids), **settings},
-        intervals(statistics, confidence_level, n_resamples, seed, ci_method),
-    )
+    settings = dict(settings) if "n" in settings else {"n": len(statistics.ids), **settings}
+    bounds = intervals(statistics, confidence_level, n_resamples, seed, ci_method)
     if bounds is not None:
         level, resamples = confidence_level or DEFAULT_LEVEL, n_resamples or DEFAULT_RESAMPLES
         settings |= {"ci": ci_method, "level": level, "resamples": resamples, "seed": seed}

@@ -71,8 +71,8 @@ def write_eval_results(
         what = f"the dataset {name}" if name not in HEADLINES else f"the split {split}"
         message = f"{what} has no tasks in an eval.yaml, so no results can answer them"
         raise DataError(message, rule="unsupported", argument="eval_results")
-    data, own = scores.get("data_digest"), built.data_digest(config, split)
-    if data is not None and data != own:
+    data = scores.get("data_digest")
+    if data is not None and data != (own := built.data_digest(config, split)):
         message = f"expected scores of the data {shorten_digest(own)}, found scores of {shorten_digest(str(data))}"
         raise DataError(message, rule="data-mismatch", argument="eval_results")
     values = list(_list_headlines(name, scores))

@@ -59,11 +59,11 @@ def read_data_digest(out: Path) -> tuple[str, str]:
     kept = record.get("predictions_sha256")
     unknown = "the data that they were made of are not known"
     if not record:
-        return "", f"{out}: no {run_path(out).name} beside the predictions: {unknown}"
+        return "", f"{out.name}: no {run_path(out).name} beside the predictions: {unknown}"
     if not isinstance(digest, str) or not digest or not isinstance(kept, str):
-        return "", f"{run_path(out)}: the record has no digests: {unknown}"
+        return "", f"{run_path(out).name}: the record has no digests: {unknown}"
     if kept != compute_file_digest(out) and record.get("predictions_digest") != compute_predictions_digest(out):
-        return "", f"{run_path(out)}: the record is that of other predictions: {unknown}"
+        return "", f"{run_path(out).name}: the record is that of other predictions: {unknown}"
     return digest, ""
 
 

@@ -47,7 +47,9 @@ def identify(predictions: Path, data: str, split: str, allow_mismatch: bool = Fa
         DataError: the predictions were made of other data.
     """
     made_of, note = read_data_digest(predictions)
-    if made_of in ("", data):
+    if not data:
+        note = note or f"{predictions}: made of the data {shorten_digest(made_of)}; the split lacks columns of a digest"
+    if made_of in ("", data) or not data:
         return Identity(data, dataset_split(split), note=note)
     if not allow_mismatch:
         expected, found = shorten_digest(data), shorten_digest(made_of)

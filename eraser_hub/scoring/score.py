@@ -126,14 +126,13 @@ class _Instances:
             raise DataError(lacking, rule="score-missing", file=self.path)
         leak, leak_note = ({}, "") if self.masks is None else self.masks.leak(s)
         notes = [
-            self.identity.note,
             self.unknown.describe(),
             *describe_left_out(left_out),
             *self.agreement.notes(),
             gold.note,
             leak_note,
         ]
-        notes += ["" if quotes is None else quotes.note, *self._notes(statistics)]
+        notes += ["" if quotes is None else quotes.note, *self._notes(statistics), self.identity.note]
         answered = ", ".join({str(own["answered"]) for own in made_by.values() if "answered" in own})
         scores = Scores(
             names=self.source.names,

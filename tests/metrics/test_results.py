@@ -47,7 +47,7 @@ def test_result_is_flat_and_plain():
     }
     assert found["by"] == {"x": {"mean": 2.5, "points": [2.5, 5.0]}, "y": {"mean": 2.0, "points": [2.0, 4.0]}}
     assert found["signature"] == (
-        f"m|k:0.5|ci:bca|level:0.95|resamples:20|seed:0|cluster:none|clusters:3|by:g|version:{results.VERSION}"
+        f"m|n:3|k:0.5|ci:bca|level:0.95|resamples:20|seed:0|cluster:none|clusters:3|by:g|version:{results.VERSION}"
     )
     assert json.loads(json.dumps(found)) == found
 

@@ -296,7 +296,8 @@ def test_command_line_prints_a_table_and_json(run, movies):
     parsed = json.loads(found.stdout)
     headline = "token_macro_f1,sentence_macro_f1,iou_macro_f1,auprc,comprehensiveness_aopc,sufficiency_aopc,macro_f1"
     assert parsed["signature"].startswith(
-        "compare|test:randomisation,paired bootstrap|ci:bca|level:0.95|resamples:60|seed:3|systems:2|cluster:documents|"
+        "compare|data:e2322d99a1b6|split:validation|n:24|test:randomisation,paired bootstrap|ci:bca|level:0.95|"
+        "resamples:60|seed:3|systems:2|cluster:documents|"
         f"clusters:24|adjust:holm|family:{headline}|tests:7|version:"
     )
     keys = parsed["comparisons"][0]["keys"]

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from eraser_hub.metrics.arrow_columns import count_texts
+from eraser_hub.metrics.data_digest import shorten_digest
 from eraser_hub.metrics.tokens import sentence_sizes
 from eraser_hub.records.run_record import read_signature
 from eraser_hub.scoring.score import score
@@ -50,7 +51,7 @@ def test_golden_values(corpus: str, totals: bool, reference_scores: Path, corpor
     found = score(*golden_inputs(reference_scores, corpora, corpus), settings).as_json()
     expected = json.loads((reference_scores / corpus / "scores.json").read_text())
     compare(found, expected)
-    ours = {"agreement", "faithfulness", "signature", "config", "split"}
+    ours = {"agreement", "faithfulness", "signature", "config", "split", "data_digest", "predictions_digest"}
     assert found.keys() - ours == expected.keys()
     assert found["classification_scores"].keys() == expected["classification_scores"].keys()
 
@@ -163,7 +164,8 @@ def test_the_module_gives_the_numbers_and_the_signature_of_score(tmp_path: Path)
     faithfulness = EraserFaithfulness().compute(predictions=predictions, references=references, aopc_thresholds=aopc)
     for name, result in (("agreement", agreement), ("faithfulness", faithfulness)):
         assert found[name].keys() == result.keys()
-        assert found[name]["signature"] == result.pop("signature")
+        data = f"|data:{shorten_digest(found['data_digest'])}|split:validation|"
+        assert found[name]["signature"] == result.pop("signature").replace("|", data, 1)
         compare(found[name], result)
 
 

@@ -65,7 +65,7 @@ def test_csv_holds_all_digits_and_the_intervals(scored):
 @pytest.mark.parametrize(
     ("format", "words"),
     [
-        ("text", ["Faithfulness: movies, validation\n", "\ntoken_macro_f1", "\neraser_agreement|iou:0.5"]),
+        ("text", ["Faithfulness: movies, validation\n", "\ntoken_macro_f1", "\neraser_agreement|data:"]),
         ("markdown", ["**Faithfulness: movies, validation**", "| token_macro_f1 | 0.7563 [", "\n`eraser_agreement|"]),
         ("latex", ["% eraser_agreement|", r"\toprule", r"token\_macro\_f1 & 0.7563 {\scriptsize ["]),
     ],
