@@ -196,7 +196,7 @@ class SmallDataset(CheckRules, Verbs):
         tables, failed = build_each(list(sources.files), lambda name: self.read(name, sources, notes))
         with rebuild_folder(target) as folder:
             release = read_existing_release(target, Entry)
-            old = open_built(target) if release else None
+            old = open_built(target) if release.keys() - tables.keys() else None
             kept = [name for name in release if name not in tables and old is not None and old.info(name)]
             release |= {name: self._write(name, tables[name], folder) for name in tables}
             for name in kept:

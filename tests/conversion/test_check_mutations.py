@@ -217,7 +217,7 @@ def test_a_shifted_or_misnumbered_corpus_is_found_without_digests(folders, tmp_p
         assert found[expected] == "violation" and found["no digests"] == "note"
 
 
-def test_a_folder_of_an_earlier_version_is_read_with_a_note(folders, tmp_path):
+def test_a_folder_of_an_earlier_version_is_read_with_a_note(folders, samples, tmp_path):
     folder = Path(shutil.copytree(folders("human_rationales", "sst"), tmp_path / "human_rationales"))
     path = folder / "release.json"
     release = json.loads(path.read_text("utf-8"))
@@ -227,6 +227,13 @@ def test_a_folder_of_an_earlier_version_is_read_with_a_note(folders, tmp_path):
     report = check(folder)
     found = {finding.check: finding.level for each in report.splits for finding in each.findings}
     assert found == {"no digests": "note", "built by another version": "note"}
+    again = HUB_DATASETS["human_rationales"].build(["wikiattack"], source=samples / "human_rationales", out=tmp_path)
+    assert again.folder == folder
+    found = {finding.check: finding.level for each in check(folder).splits for finding in each.findings}
+    assert found.pop("no digests") == "note" and set(found.values()) <= {"note"}
+    (folder / "README.md").write_text("damaged", "utf-8")
+    HUB_DATASETS["human_rationales"].build(["sst", "wikiattack"], source=samples / "human_rationales", out=tmp_path)
+    assert not check(folder).violations
 
 
 # -- undetected -------------------------------------------------------------------------------------------------------
