@@ -12,14 +12,14 @@ import numpy as np
 
 from eraser_hub.schema.instance import HARD_FIELD, SOFT_FIELDS
 
-from .agreement_scores import SENTENCES_BY_SPANS, SOFT, add_prf, add_spans, group_coverage
+from .agreement_scores import SENTENCES_BY_SPANS, SOFT, Iou, add_prf, format_iou_suffix, group_coverage
 from .checks import check_documents, check_own_documents, check_scores
 from .issues import InputError
 from .joining import MatchedChunk
 from .matching import LeftOut, Matcher
 from .rankings import AUPRC_POLICIES, baseline_seeds, rank_rationales
 from .spans import Spans, count_group_tokens, count_spans, count_tokens
-from .statistics_builder import StatisticsBuilder
+from .statistics_builder import StatisticsBuilder, divide
 
 
 @dataclass(frozen=True)
@@ -73,27 +73,25 @@ class Agreement:
         used = self.matcher.fields.used
         return self.has_gold_sentences and "hard" in used and "sentence" not in used
 
-    def add(self, chunk: MatchedChunk) -> None:
-        """Check a chunk, and add its statistics if there are no issues so far."""
-        if "hard" in self.matcher.fields.present:
-            self._add(chunk)
-        elif not self.rules.has_issues():
-            self.waiting.append((chunk.rows[chunk.reference], chunk.lines, chunk.p.answered[chunk.row]))
+    def add(self, chunk: MatchedChunk, waits: bool = True) -> None:
+        """Check a chunk, and add its statistics if there are no issues so far.
 
-    def finish(self) -> None:
-        """Add the instances that came before any instance had a rationale."""
-        for waiting in self.waiting:
-            self._add(self.matcher.without_rationales(*waiting))
-
-    def _add(self, chunk: MatchedChunk) -> None:
+        Args:
+            chunk: the instances.
+            waits: instances without a rationale wait until one has a rationale, or until `finish`.
+        """
+        if waits and "hard" not in self.matcher.fields.present:
+            if not self.rules.collect():
+                self.waiting.append((chunk.rows[chunk.reference], chunk.lines, chunk.p.answered[chunk.row]))
+            return
         used = self.matcher.fields.used
         if not chunk.p.answered.all():
             chunk = _fill_zeros(chunk, used)
         for name, lengths in zip(SOFT_FIELDS, chunk.lengths, strict=True):
             check_scores(chunk.p, name, lengths, self.rules["lengths"])
-        if not self.rules.has_issues("fields"):
+        if not self.rules.collect("fields"):
             check_documents(chunk, used, self.rules["documents"])
-        if self.rules.has_issues():
+        if self.rules.collect():
             return
         self.builder.rows = chunk.rows
         if "hard" in used:
@@ -101,15 +99,28 @@ class Agreement:
         if used & SOFT_FIELDS.keys():
             self._add_rankings(chunk)
 
+    def finish(self) -> None:
+        """Add the instances that came before any instance had a rationale."""
+        for waiting in self.waiting:
+            self.add(self.matcher.without_rationales(*waiting), waits=False)
+
     def _add_spans(self, chunk: MatchedChunk) -> None:
         p, r = chunk.p, chunk.r
         both, evidence, span = chunk.number_pairs()
         owner, doc = np.divmod(both, chunk.width)
         truth, predicted = Spans(evidence, r.start, r.end), Spans(span, p.start, p.end)
         counts = count_spans(truth, predicted, owner.size, self.settings.iou_thresholds)
-        add_spans(self.builder, counts, self.settings.main_iou, owner)
+        add_prf(self.builder, "exact", counts.exact, owner)
+        add_prf(self.builder, "token", counts.token, owner)
+        n_truth, n_predicted, _ = counts.exact
+        for threshold, hits, matched in counts.iou:
+            end = format_iou_suffix(threshold, self.settings.main_iou)
+            columns = {"truth": n_truth, "predicted": n_predicted, "hits": hits, "matched": matched}
+            columns |= {"sum_p": divide(hits, n_predicted), "keys_p": n_predicted > 0}
+            columns |= {"sum_r": divide(hits, n_truth), "keys_r": n_truth > 0}
+            self.builder.add(Iou(end), columns, owner, f"iou{end}")
         groups = count_group_tokens(r.group, truth, predicted, r.group_instance.size)
-        whole, best = group_coverage(r.group_instance, *groups, len(r.ids))
+        whole, best = group_coverage(r.group_instance, *groups, chunk.rows.size)
         self.builder.add_mean("any_group_coverage", whole)
         self.builder.add_mean("best_group_recall", best)
         if self.sentences_by_spans and (counted := self._find_scored_sentences(chunk, owner, doc)).any():

@@ -12,7 +12,6 @@ from typing import ClassVar
 import numpy as np
 
 from .rankings import Rankings
-from .spans import SpanCounts
 from .statistics_builder import Column, ScoreInfo, StatisticsBuilder, divide
 
 PRF = ("p", "r", "f1")
@@ -101,26 +100,6 @@ def add_prf(
     columns = {"truth": n_truth, "predicted": n_predicted, "hits": hits, "keys": used}
     columns |= {"sum_p": p * used, "sum_r": r * used, "sum_f1": f1 * used}
     builder.add(PrecisionRecall(name, source or name), columns, owner, source or name)
-
-
-def add_spans(builder: StatisticsBuilder, counts: SpanCounts, main: float, owner: np.ndarray) -> None:
-    """Add all counts of `spans.count_spans`.
-
-    Args:
-        builder: the columns to extend.
-        counts: the counts per key.
-        main: the IOU threshold whose keys have no suffix.
-        owner: the annotation of each key.
-    """
-    add_prf(builder, "exact", counts.exact, owner)
-    add_prf(builder, "token", counts.token, owner)
-    n_truth, n_predicted, _ = counts.exact
-    for threshold, hits, matched in counts.iou:
-        end = format_iou_suffix(threshold, main)
-        columns = {"truth": n_truth, "predicted": n_predicted, "hits": hits, "matched": matched}
-        columns |= {"sum_p": divide(hits, n_predicted), "keys_p": n_predicted > 0}
-        columns |= {"sum_r": divide(hits, n_truth), "keys_r": n_truth > 0}
-        builder.add(Iou(end), columns, owner, f"iou{end}")
 
 
 def group_coverage(

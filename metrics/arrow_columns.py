@@ -246,7 +246,6 @@ def count_texts(texts: pa.Array) -> TextSizes:
     counts, begin = [], 0
     while begin < n:
         stop = max(begin + 1, int(np.searchsorted(offsets, offsets[begin] + TEXT_AT_ONCE, side="right")) - 1)
-        bounds = offsets[begin : stop + 1]
-        counts.append(measure_texts(content[bounds[0] : bounds[-1]], bounds - bounds[0]))
+        counts.append(measure_texts(content[offsets[begin] : offsets[stop]], np.diff(offsets[begin : stop + 1])))
         begin = stop
     return TextSizes.concatenate(counts)

@@ -6,6 +6,7 @@ scores are computed from the values as they are.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence, Set
 from functools import partial
 
@@ -254,70 +255,56 @@ FIELDS |= {
 }
 
 
+# name of an array -> the one that the predictions need beside it
+NEEDS = {**dict.fromkeys((*ERASED, *LIST_FIELDS), "full"), "full": "classification"}
+
+
+@dataclasses.dataclass
 class OptionalFields:
     """Checks that each optional field is present in all instances or in none, across chunks.
 
-    Args:
-        issues: the issues to extend, with the first instance that deviates from those before it.
-
     Attributes:
+        issues: the issues to extend, with the first instance that deviates from those before it.
         present: name -> True if the first instance has the field: "hard", "classification", fields of
             `flat.Predictions` and of `schema.instance.NUMBER_FIELDS`.
         used: the names of the present fields.
         broken: the names of the fields that have an issue.
     """
 
-    def __init__(self, issues: Issues) -> None:
-        self.issues = issues
-        self.present: dict[str, bool] = {}
-        self.used: set[str] = set()
-        self.broken: set[str] = set()
+    issues: Issues
+    present: dict[str, bool] = dataclasses.field(default_factory=dict)
+    used: set[str] = dataclasses.field(default_factory=set)
+    broken: set[str] = dataclasses.field(default_factory=set)
 
     def check(self, p: Predictions) -> None:
         """Check a chunk; instances without answer have no fields."""
-        rows = np.arange(len(p.ids))
-        self.answered = p.answered.astype(bool)
-        if not self.answered.all():
+        rows, answered = np.arange(len(p.ids)), p.answered.astype(bool)
+        report = partial(self.issues.add_where, "prediction")
+        if not answered.all():
             why = "because the outcome is no answer"
-            report = partial(self.issues.add_where, "prediction")
-            report((p.classification >= 0) & ~self.answered, "classification", f"expected null, {why}", "constant")
+            report((p.classification >= 0) & ~answered, "classification", f"expected null, {why}", "constant")
             for name in ("rationales", *LIST_FIELDS):
-                bad, field = (getattr(p, name) > 0) & ~self.answered, FIELDS.get(name, name)
-                report(bad, field, f"expected none, {why}", "constant")
-        self._check_presence(p.rationales >= 0, rows, "rationales")
-        for name in ("hard", *SOFT_FIELDS):
-            self._check_presence(getattr(p, name) >= 0, p.instance, name)
-        for number, name in enumerate(NUMBER_FIELDS):
-            self._check_presence(~np.isnan(p.numbers[:, number]), rows, name)
-        for name in ("classification", LEAVE_ONE_OUT, *LIST_FIELDS):
-            self._check_presence(getattr(p, name) >= 0, rows, name)
-        for name, matrix, owner, _ in _iterate_probabilities(p):
-            self._check_presence(~np.all(np.isnan(matrix), axis=1), owner, name)
-
-    def _check_presence(self, present: np.ndarray, rows: np.ndarray, name: str) -> None:
-        if not self.answered.all():
-            answered = self.answered[rows]
-            present, rows = present[answered], rows[answered]
-        if not present.size:
-            return
-        first = self.present.setdefault(name, bool(present[0]))
-        if first:
-            self.used.add(name)
-        other = np.flatnonzero(present != first)
-        if other.size and name not in self.broken:
-            self.broken.add(name)
-            expected, got = ("it here too", "none") if first else ("none", "one here")
-            message = f"expected {expected}, as in the instances before (present in all or in none), found {got}"
-            self.issues.add_rows("prediction", rows[other[:1]], FIELDS.get(name, name), message, "key-missing")
-
-    def finish(self) -> None:
-        """Add the issues of fields that require other fields, at the first instance."""
-        used, beside = self.used, "expected it beside {}, found none"
-        for name in () if "full" in used else (*ERASED, *LIST_FIELDS):
-            if name in used and not self.issues.total:
-                self.issues.add("prediction", 0, SCORE_FIELDS["full"], beside.format(FIELDS[name]), "key-missing")
-        if "full" in used and "classification" not in used and not self.issues.total:
-            self.issues.add("prediction", 0, "classification", beside.format(SCORE_FIELDS["full"]), "key-missing")
+                bad, path = (getattr(p, name) > 0) & ~answered, FIELDS.get(name, name)
+                report(bad, path, f"expected none, {why}", "constant")
+        there: dict[str, tuple[np.ndarray, np.ndarray]] = {"rationales": (p.rationales >= 0, rows)}
+        there |= {name: (getattr(p, name) >= 0, p.instance) for name in ("hard", *SOFT_FIELDS)}
+        there |= {name: (~np.isnan(p.numbers[:, number]), rows) for number, name in enumerate(NUMBER_FIELDS)}
+        there |= {name: (getattr(p, name) >= 0, rows) for name in ("classification", LEAVE_ONE_OUT, *LIST_FIELDS)}
+        there |= {name: (~np.all(np.isnan(m), axis=1), owner) for name, m, owner, _ in _iterate_probabilities(p)}
+        for name, (present, owner) in there.items():
+            if not answered.all():
+                present, owner = present[answered[owner]], owner[answered[owner]]
+            if not present.size:
+                continue
+            first = self.present.setdefault(name, bool(present[0]))
+            if first:
+                self.used.add(name)
+            other = np.flatnonzero(present != first)
+            if other.size and name not in self.broken:
+                self.broken.add(name)
+                expected, got = ("it here too", "none") if first else ("none", "one here")
+                message = f"expected {expected}, as in the instances before (present in all or in none), found {got}"
+                report(owner[other[:1]], FIELDS.get(name, name), message, "key-missing")
 
 
 def _iterate_probabilities(p: Predictions) -> Iterator[tuple[str, np.ndarray, np.ndarray, str]]:
@@ -355,7 +342,8 @@ def check_documents(chunk: MatchedChunk, used: Set[str], issues: Issues) -> None
         wanted, present = np.unique(chunk.evidence), getattr(chunk.p, name) >= 0
         owner, doc = np.divmod(wanted[~np.isin(wanted, chunk.rationale[present])], chunk.width)
         messages = [message.format(r.docids[number]) for number in doc[:MAX_SHOWN]]
-        issues.add_rows("prediction", chunk.row[owner], FIELDS[name], messages.__getitem__, "score-missing")
+        places, rows = np.arange(doc.size), chunk.row[owner]
+        issues.add_where("prediction", places, FIELDS[name], messages.__getitem__, "score-missing", rows)
 
 
 class LabelChecker:
@@ -407,7 +395,7 @@ class LabelChecker:
             rows = np.flatnonzero(p.classification == code)
             if self.gold and label not in self.gold and rows.size:
                 issues = self.unknown_labels.setdefault(label, Issues(self.labels.sides))
-                issues.add_rows("prediction", rows, "classification", "", "label-unknown")
+                issues.add_where("prediction", rows, "classification", "", "label-unknown")
 
     def finish(self) -> list[str]:
         """Return the labels: the named ones, or else the references' and those that every instance scores."""

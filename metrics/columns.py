@@ -34,7 +34,8 @@ KINDS: Mapping[str, tuple[str, tuple[type, ...]]] = {
 }
 TYPES = {kind: frozenset((*types, type(None))) for kind, (_, types) in KINDS.items()}
 NUMBERS = frozenset((int, float))
-LISTS = frozenset((list, type(None)))
+ABSENT = type(None)
+LISTS = frozenset((list, ABSENT))
 LARGEST = int(np.finfo(float).max)
 
 
@@ -67,11 +68,6 @@ class FlatColumns:
     tables: dict[str, Callable[[dict[str, int]], np.ndarray]] = dataclasses.field(default_factory=dict)
 
 
-def as_array(values: array[int] | array[float]) -> np.ndarray:
-    """Return the array's own memory without a copy; append nothing to the array afterwards."""
-    return np.frombuffer(values, dtype=values.typecode) if values else np.zeros(0, dtype=values.typecode)
-
-
 class ScoreTable:
     """Rows of {label: probability} as flat values, with the layout (tuple of labels) of each row."""
 
@@ -95,31 +91,24 @@ class ScoreTable:
             first, labels = tuple(rows[0] or ()), list(chain.from_iterable(rows))  # type: ignore[arg-type]
             # no dict has a label twice: if the labels repeat the first row's, each row has exactly these
             if first and labels == [*first] * len(rows):
-                self._extend(list(chain.from_iterable(map(dict.values, rows))))  # type: ignore[arg-type]
-                self.layout.extend(array("i", [layouts.setdefault(first, len(layouts))]) * len(rows))
-                return
-        except (UnsuitedError, TypeError):  # a row or a label without a probability: below
+                values: list[Any] = list(chain.from_iterable(map(dict.values, rows)))  # type: ignore[arg-type]
+                if {*map(type, values)} <= NUMBERS:
+                    self.values.fromlist(values)  # appends all or nothing
+                    self.layout.extend(array("i", [layouts.setdefault(first, len(layouts))]) * len(rows))
+                    return
+        except (OverflowError, TypeError):  # a row or a label without a probability: below
             pass
         for row in rows:
             if row is not None and not row:
                 raise UnsuitedError
             # a label that is None there is absent: Arrow's structs name every label in every row
-            kept = {label: p for label, p in (row or {}).items() if p is not None}
-            if kept:
-                self._extend(list(kept.values()))
+            kept = {label: _number(p) for label, p in (row or {}).items() if p is not None}
+            self.values.extend(kept.values())
             self.layout.append(layouts.setdefault(tuple(kept), len(layouts)) if kept else -1)
-
-    def _extend(self, values: list[Any]) -> None:
-        if not {*map(type, values)} <= NUMBERS:
-            values = [_number(value) for value in values]
-        try:
-            self.values.fromlist(values)  # appends all or nothing
-        except OverflowError:
-            raise UnsuitedError from None
 
     def matrix(self, labels: dict[str, int]) -> np.ndarray:
         """Return float64 (rows, labels): NaN where a row lacks a label; a NaN in a row becomes infinite."""
-        layout, values = as_array(self.layout), as_array(self.values)
+        layout, values = np.asarray(self.layout), np.asarray(self.values)
         self.layout, self.values = array("i"), array("d")
         values[np.isnan(values)] = np.inf
         names = {number: name for name, number in self.layouts.items()}
@@ -204,7 +193,7 @@ class ObjectColumns:
 
     def __init__(self, record: Record, paths: Collection[str], texts: Collection[str] = ()) -> None:
         self.paths = frozenset(paths)
-        self.texts: dict[str, list[TextSizes]] = {path: [] for path in texts}
+        self.texts: dict[str, list[bytes]] = {path: [] for path in texts}
         self.unknown, self.ids = False, list[str]()
         self.integers: dict[str, array[int]] = defaultdict(lambda: array("q"))
         self.floats: dict[str, array[float]] = defaultdict(lambda: array("d"))
@@ -236,20 +225,23 @@ class ObjectColumns:
 
     def _add_field(self, field: Field, path: str, values: Sequence[Any], typed: Level | None) -> None:
         """Append a field's values; ``typed`` is their level if its types are checked."""
-        if field.required and _has_none(values):
+        types = {*map(type, values)}
+        if field.required and ABSENT in types:
             raise UnsuitedError
         for depth in range(field.depth):
-            if typed is None and not {*map(type, values)} <= LISTS:
+            if typed is None and not types <= LISTS:
                 values = [_to_list(field, value) for value in values]
-            lengths = map(len, values) if not _has_none(values) else (-1 if one is None else len(one) for one in values)
+            lengths = (-1 if one is None else len(one) for one in values) if ABSENT in types else map(len, values)
             self.sizes[path + "[]" * depth].fromlist([*lengths])
             if depth + 1 == field.depth and field.record is None:
                 return self._add_numbers(path, values, typed is not None)
             values = list(chain.from_iterable(value for value in values if value is not None))
-        if typed is None and field.depth and _has_none(values):
-            raise UnsuitedError
-        if typed is None and not {*map(type, values)} <= TYPES[field.kind]:
+            types = {*map(type, values)}
+        if typed is None and not types <= TYPES[field.kind]:
             values = [_to_python(field.kind, value) for value in values]
+            types = {*map(type, values)}
+        if typed is None and (field.depth or field.required) and ABSENT in types:
+            raise UnsuitedError
         if field.record is None:
             self._add_values(field, path, values)
         elif field.depth:
@@ -294,12 +286,12 @@ class ObjectColumns:
             except OverflowError:
                 raise UnsuitedError from None
         elif path in self.texts:
-            self.texts[path].append(_count_texts(values))
+            self.texts[path] += [text.encode("utf-8", "surrogatepass") for text in values]
         elif path == "annotation_id":
-            self.ids += values if _all_texts(values) else map(str, values)
+            self.ids += map(str, values)
         else:
             codes, before = self.words[path], "\0" if field.kind == "label" else ""
-            if not _all_texts(values):  # -1 is a ClassLabel's "no label"
+            if not {*map(type, values)} <= {str}:  # -1 is a ClassLabel's "no label"
                 values = [f"{before}{v}" if type(v) is int and (v != -1 or not before) else v for v in values]
             self.integers[path].fromlist(
                 [-1 if v is None or v == -1 else codes.setdefault(v, len(codes)) for v in values]
@@ -310,41 +302,20 @@ class ObjectColumns:
         return FlatColumns(
             len(self.ids),
             self.ids,
-            {path: as_array(sizes) for path, sizes in self.sizes.items()},
-            {path: as_array(values) for path, values in (self.integers | self.floats).items()},
+            {path: np.asarray(sizes) for path, sizes in self.sizes.items()},
+            {path: np.asarray(values) for path, values in (self.integers | self.floats).items()},
             {path: list(codes) for path, codes in self.words.items()},
             list(dict.fromkeys(chain.from_iterable(self.layouts))),
-            {path: TextSizes.concatenate(several) for path, several in self.texts.items()},
+            {path: measure_texts(b"".join(texts), list(map(len, texts))) for path, texts in self.texts.items()},
             {path: table.matrix for path, table in self.tables.items()},
         )
 
 
-def _all_texts(values: Sequence[Any]) -> bool:
-    try:
-        "".join(values)  # faster than to ask each
-    except TypeError:
-        return False
-    return True
-
-
-def _has_none(values: Sequence[Any]) -> bool:
-    try:
-        return None in values
-    except ValueError:  # an array is compared item by item
-        return any(value is None for value in values)
-
-
-def _count_texts(texts: Sequence[str]) -> TextSizes:
-    encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
-    bounds = np.concatenate([[0], np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)))]).astype(np.int64)
-    return measure_texts(np.frombuffer(b"".join(encoded), dtype=np.uint8), bounds)
-
-
 def _number(value: Any) -> float:
-    number = _to_python("number", value)
-    if number is None:
-        raise UnsuitedError
-    return float(number)
+    try:
+        return float(_to_python("number", value))
+    except (OverflowError, TypeError):
+        raise UnsuitedError from None
 
 
 def _to_list(field: Field, value: Any) -> Any:
@@ -400,7 +371,7 @@ def _find_probability_issues(scores: Mapping[Any, Any], path: str) -> Iterator[t
             yield path, f"label {cut(label)} is no string", "type"
         try:
             number = 0.0 if p is None else _number(p)
-        except (UnsuitedError, OverflowError):
+        except UnsuitedError:
             number = np.inf
         if number == np.inf and not isinstance(as_scalar(p), float):
             yield path, f"expected probabilities, found {cut(p)}", "probabilities"

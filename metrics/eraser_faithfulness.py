@@ -18,7 +18,6 @@ from .flat import Predictions, References
 from .instances import InstanceBatches
 from .issues import InputError, IssuesByRule
 from .matching import DOCUMENTS, FIELDS, THRESHOLDS, Matcher, describe_left_out
-from .results import to_python
 from .sources import ERASER
 
 
@@ -119,6 +118,5 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):  # type: ignore[misc
         extra: dict[str, object] = (
             {"aopc_thresholds": faithfulness.thresholds} if "thresholds" in matcher.fields.used else {}
         )
-        for side, (overall, _) in faithfulness.against_chance().items():
-            extra[f"{side}_chance"] = to_python(overall)
+        extra |= {f"{side}_chance": compared for side, compared in faithfulness.against_chance().items()}
         return Measured(statistics, None, faithfulness.signature_settings(), extra, describe_left_out(left_out))

@@ -57,11 +57,6 @@ def entropy(p: Floats) -> Floats:
     return -sums
 
 
-def entropy_difference(full: Floats, erased: Floats) -> Floats:
-    """Return ``H(full) - H(erased)`` per instance, natural logarithm."""
-    return entropy(full) - entropy(erased)
-
-
 def kl_divergence(erased: Floats, full: Floats) -> Floats:
     """Return ``KL(erased || full)`` per instance in nats, rows renormalised: in [0, inf].
 
@@ -82,14 +77,6 @@ def aopc(full: Floats, erased: Floats, label: np.ndarray) -> Floats:
     rows = np.arange(label.size)
     left: Floats = np.take_along_axis(erased, label[:, None, None], axis=2)[:, :, 0]
     return np.asarray(full[rows, label][:, None] - left)
-
-
-def tokens_to_flip_ratio(tokens: np.ndarray, evidence_tokens: np.ndarray) -> np.ndarray:
-    """Return the tokens erased until the label flipped, as a share of the evidence documents' tokens: float64 (n,).
-
-    NaN if an annotation has no evidence document.
-    """
-    return divide(tokens, np.maximum(evidence_tokens, 0), np.nan)
 
 
 def normalised_aopc(area: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
@@ -181,21 +168,16 @@ class Labels:
         }
 
 
-def add_curve(builder: StatisticsBuilder, key: str, values: np.ndarray) -> None:
-    """Add the AOPC of the values of each instance at each threshold: float64 (n, thresholds)."""
-    columns = {f"{key}.sum{number}": column for number, column in enumerate(values.T)}
-    builder.add(Curve(key, values.shape[1]), {**columns, f"{key}.count": np.ones(len(values))})
-
-
-def add_labels(builder: StatisticsBuilder, labels: Sequence[str], truth: np.ndarray, predicted: np.ndarray) -> None:
+def add_labels(builder: StatisticsBuilder, labels: Sequence[str], *sides: tuple[Sequence[str], np.ndarray]) -> None:
     """Add the counts of accuracy, macro F1 and a report per label; `count_labels` selects the labels.
 
     Args:
         builder: the columns to extend.
         labels: the names of the labels.
-        truth: the gold labels, codes into ``labels``, int (n,).
-        predicted: the predicted labels, likewise.
+        *sides: the gold labels, then the predicted ones: (names, codes into these, int (n,)); -1: absent.
     """
+    places = {label: code for code, label in enumerate(labels)}
+    truth, predicted = (np.array([*(places.get(name, -1) for name in names), -1])[codes] for names, codes in sides)
     for code, label in enumerate(labels):
         true, chosen = truth == code, predicted == code
         builder.add(None, {"truth": true, "predicted": chosen, "hits": true & chosen}, source=f"label {label}")

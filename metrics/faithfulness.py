@@ -22,23 +22,22 @@ from eraser_hub.schema.instance import (
 
 from .checks import LabelChecker, check_thresholds
 from .erasure import (
-    add_curve,
+    Curve,
     add_labels,
     aopc,
     count_labels,
     drop,
-    entropy_difference,
+    entropy,
     find_threshold_columns,
     kl_divergence,
     normalised_aopc,
-    tokens_to_flip_ratio,
 )
 from .flat import Predictions
 from .joining import MatchedChunk
 from .matching import LeftOut, Matcher
 from .rank_correlation import kendall_tau
 from .resampling import against_chance
-from .statistics_builder import StatisticsBuilder
+from .statistics_builder import StatisticsBuilder, divide
 
 ROWS_AT_ONCE = 1 << 16
 Areas = dict[str, np.ndarray]
@@ -85,15 +84,17 @@ class Faithfulness:
 
     def add(self, chunk: MatchedChunk) -> None:
         """Check a chunk, and add its statistics if there are no issues so far."""
-        if self.rules.has_issues("fields"):
+        if self.rules.collect("fields"):
             return
         p, used, builder = chunk.p, self.matcher.fields.used, self.builder
         self.classes.check(p, used)
-        if self.rules.has_issues("labels"):
+        if self.rules.collect("labels"):
             return
         builder.rows = chunk.rows
         if self.classes.gold and "classification" in used:
-            self._add_labels(chunk)
+            labels = dict.fromkeys([*self.classes.gold, *(self.classes.names or ()), *p.labels])
+            truth = chunk.r.labels, chunk.r.classification
+            add_labels(builder, list(labels), truth, (p.labels, p.classification[chunk.row]))
         # instances without answer have no probabilities
         answered = np.flatnonzero(p.answered[chunk.row])
         builder.rows = chunk.rows[answered]
@@ -103,12 +104,13 @@ class Faithfulness:
             if side in used:
                 erased = np.nan_to_num(getattr(p, side)[rows], nan=0.0)
                 builder.add_mean(side, drop(full, erased, label))
-                builder.add_mean(f"{side}_entropy", entropy_difference(full, erased))
+                builder.add_mean(f"{side}_entropy", entropy(full) - entropy(erased))
                 builder.add_mean(f"{side}_kl", kl_divergence(erased, full))
         areas = self._add_curves(p, rows, full, label) if "thresholds" in used else {}
         if "tokens_to_flip" in used and chunk.documents.tokens.size:
-            ratio = tokens_to_flip_ratio(p.number("tokens_to_flip")[rows], chunk.count_evidence_tokens()[answered])
-            builder.add_mean("tokens_to_flip_ratio", ratio)
+            # a share of the evidence documents' tokens; NaN without such a document
+            size = np.maximum(chunk.count_evidence_tokens()[answered], 0)
+            builder.add_mean("tokens_to_flip_ratio", divide(p.number("tokens_to_flip")[rows], size, np.nan))
         for name in MEASURED:
             if name in used:
                 builder.add_mean(name, p.number(name)[rows])
@@ -139,18 +141,11 @@ class Faithfulness:
                     aopc(full[at], np.nan_to_num(matrix[positions[rows[at]]], nan=0.0), label[at]) for at in blocks
                 ]
                 each = np.concatenate(drops)
-                add_curve(self.builder, f"{side}_aopc", each)
+                key = f"{side}_aopc"
+                columns = {f"{key}.sum{number}": column for number, column in enumerate(each.T)}
+                self.builder.add(Curve(key, each.shape[1]), columns | {f"{key}.count": np.ones(len(each))})
                 areas[side] = each.mean(axis=1)
         return areas
-
-    def _add_labels(self, chunk: MatchedChunk) -> None:
-        names = list(dict.fromkeys([*self.classes.gold, *(self.classes.names or ()), *chunk.p.labels]))
-        codes = {name: code for code, name in enumerate(names)}
-        truth = np.array([*(codes.get(name, -1) for name in chunk.r.labels), -1], dtype=np.int64)[
-            chunk.r.classification
-        ]
-        predicted = np.array([*(codes[name] for name in chunk.p.labels), -1], dtype=np.int64)
-        add_labels(self.builder, names, truth, predicted[chunk.p.classification[chunk.row]])
 
     def _add_draws(
         self, p: Predictions, rows: np.ndarray, annotation: np.ndarray, full: np.ndarray, label: np.ndarray
@@ -189,14 +184,14 @@ class Faithfulness:
         """Select the labels of accuracy and macro F1."""
         count_labels(self.builder, self.classes.finish())
 
-    def against_chance(self) -> dict[str, tuple[dict[str, np.ndarray], dict[str, np.ndarray]]]:
+    def against_chance(self, per_instance: bool = False) -> dict[str, dict[str, object]]:
         """Compare each erased side's score with random rationales, see `resampling.against_chance`.
 
         Returns:
-            side -> the comparison over all instances (with ``draws`` and the instances' ``mean_win_rate``), and that of
-            each annotation.
+            side -> the comparison over all instances, with ``draws``, the instances' ``mean_win_rate``, and under
+            ``per_instance``, if requested, that of each annotation.
         """
-        result = {}
+        result: dict[str, dict[str, object]] = {}
         for side, several in self.drawn.items():
             rows, observed, draws = (np.concatenate(column) for column in zip(*several, strict=True))
             order = np.argsort(rows)
@@ -205,7 +200,9 @@ class Faithfulness:
             each = against_chance(observed, draws, up)
             overall = against_chance(np.asarray(observed.mean()), draws.mean(axis=0), up)
             overall |= {"draws": np.asarray(draws.shape[1]), "mean_win_rate": each["win_rate"].mean()}
-            result[side] = overall, each
+            result[side] = {key: value.tolist() for key, value in overall.items()}
+            if per_instance:
+                result[side]["per_instance"] = {key: values.tolist() for key, values in each.items()}
         return result
 
     def signature_settings(self) -> dict[str, object]:

@@ -51,12 +51,12 @@ class PickedItems(Sequence[Item]):
         return self.items[int(self.rows[at])]
 
 
+@dataclass(eq=False)
 class Words(Sequence[str]):
     """Vocabulary: the keys of {word: number, from 0 in order}, which may grow."""
 
-    def __init__(self, numbers: Mapping[str, int]) -> None:
-        self.numbers = numbers
-        self._words: tuple[str, ...] = ()  # garbage collection does not walk through a tuple of strings
+    numbers: Mapping[str, int]
+    _words: tuple[str, ...] = ()  # garbage collection does not walk through a tuple of strings
 
     def __len__(self) -> int:
         return len(self.numbers)

@@ -69,8 +69,15 @@ def flatten_rows(
     if not looked_at:
         columns = ObjectColumns(side.record, side.paths, side.texts)
         columns.add(Level(keep_sound_rows(rows, side, issues, unknown), side.record))
-    if not side.closed:
-        _check_needed(rows, side, needed, issues)
+    # misspelt fields of references, whose rows may have further columns, and needed fields that are missing
+    for at, row in enumerate(() if side.closed else rows):
+        for field in (field for field in side.record if row.get(field) is None):
+            near = next((name for name in row if name not in side.record and find_similar(name, [field])), None)
+            if near is not None:
+                issues.add(side.name, at, cut(near)[1:-1], describe_misspelling(field), "key-unknown")
+            elif field in needed:
+                message = f"expected it in every row, found {cut(row.get(field)) if field in row else 'none'}"
+                issues.add(side.name, at, field, message, "key-missing")
     return side.flat(columns.finish()), unknown
 
 
@@ -94,15 +101,3 @@ def get_row_name(row: Mapping[str, Any]) -> str:
     """Return a row's id; "" if it has none."""
     name = as_scalar(row.get("annotation_id"))
     return str(name) if isinstance(name, (str, int)) and not isinstance(name, bool) else ""
-
-
-def _check_needed(rows: Sequence[Mapping[str, Any]], side: Side, needed: Sequence[str], issues: Issues) -> None:
-    """Add an issue for each misspelt field, and for each needed field that is missing."""
-    for at, row in enumerate(rows):
-        for field in (field for field in side.record if row.get(field) is None):
-            near = next((name for name in row if name not in side.record and find_similar(name, [field])), None)
-            if near is not None:
-                issues.add(side.name, at, cut(near)[1:-1], describe_misspelling(field), "key-unknown")
-            elif field in needed:
-                message = f"expected it in every row, found {cut(row.get(field)) if field in row else 'none'}"
-                issues.add(side.name, at, field, message, "key-missing")

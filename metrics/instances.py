@@ -16,7 +16,7 @@ from .flatten import SIDES, flatten_rows
 from .issues import InputError, Issues
 from .joining import cluster_by_documents
 from .rows import check_columns, to_rows
-from .token_rows import as_eraser_row, is_token_row
+from .token_rows import TOKEN_FIELDS, as_eraser_row
 from .unknown_fields import UnknownFields
 
 SCALARS = (str, int, float, bool, type(None))
@@ -56,24 +56,6 @@ class FlatBatch(Batch):
         return pack(self.record, [cells, self.label_names, self.unknown])
 
 
-def _to_table(data: Any, side: str) -> tuple[pa.Table | None, list[str] | None]:
-    """Return the Arrow table of a Dataset, table or record batch, and its label names; (None, ..) for other data."""
-    table, names = None, None
-    if hasattr(data, "features") and hasattr(data, "with_format"):
-        features = data.features or {}
-        label = features.get("classification", features.get("label") if "rationale_mask" in features else None)
-        names = list(label.names) if label is not None and hasattr(label, "names") else None
-        # a Dataset's own table ignores selections; the arrow format returns the selected rows
-        table = data.with_format("arrow")[:] if hasattr(data, "num_rows") else None
-    elif hasattr(data, "column_names") and hasattr(data, "num_rows") and hasattr(data, "combine_chunks"):
-        table = data
-    elif hasattr(data, "num_rows") and hasattr(data, "schema") and hasattr(data, "columns"):
-        table = pa.Table.from_batches([data])
-    if table is not None:
-        check_columns(table.schema.names, side)
-    return table, names
-
-
 class InstanceBatches(Batches):
     """Mixin before ``evaluate.Metric`` for modules that score ERASER instances.
 
@@ -89,14 +71,27 @@ class InstanceBatches(Batches):
     REFERENCE_COLUMNS: ClassVar[Sequence[str]] = ()
 
     def _keep(self, data: Any, side: str) -> FlatBatch:
-        table, names = _to_table(data, side)
+        table, names = None, None
+        if hasattr(data, "features") and hasattr(data, "with_format"):  # a Dataset
+            features = data.features or {}
+            label = features.get("classification", features.get("label") if "rationale_mask" in features else None)
+            names = list(label.names) if label is not None and hasattr(label, "names") else None
+            # a Dataset's own table ignores selections; the arrow format returns the selected rows
+            table = data.with_format("arrow")[:] if hasattr(data, "num_rows") else None
+        elif hasattr(data, "column_names") and hasattr(data, "num_rows") and hasattr(data, "combine_chunks"):
+            table = data
+        elif hasattr(data, "num_rows") and hasattr(data, "schema") and hasattr(data, "columns"):  # a record batch
+            table = pa.Table.from_batches([data])
+        if table is not None:
+            check_columns(table.schema.names, side)
         issues, needed = Issues(), () if side == "prediction" else self.REFERENCE_COLUMNS
         if table is not None and (side == "prediction" or "annotation_id" in table.column_names):
             record, unknown = flatten_table(table, SIDES[side], issues, needed)
             source: Any = table
         else:
             source = to_rows(data if table is None else table.to_pylist(), side)
-            shaped = [as_eraser_row(row) if side == "reference" and is_token_row(row) else row for row in source]
+            human = side == "reference"
+            shaped = [as_eraser_row(row) if human and row.keys() >= TOKEN_FIELDS else row for row in source]
             record, unknown = flatten_rows(shaped, SIDES[side], issues, needed)
         issues.raise_if_any({side: record.ids})
         return FlatBatch(source, record, names, unknown)
@@ -113,11 +108,11 @@ class InstanceBatches(Batches):
         by: str | None,
         settings: dict[str, Any],
     ) -> tuple[Measured, AnnotationColumns]:
-        if not predictions:
-            raise InputError("expected at least one instance, found none", "empty", "predictions")
-        if self.REFERENCES_NEEDED if not references else not any(map(len, references)):
-            raise InputError("expected at least one row, found none", "empty", "references")
         p, r = (concatenate([batch.record for batch in side]) if side else None for side in (predictions, references))
+        if p is None:
+            raise InputError("expected at least one instance, found none", "empty", "predictions")
+        if self.REFERENCES_NEEDED if r is None else not r.ids:
+            raise InputError("expected at least one row, found none", "empty", "references")
         if settings.get("label_names") is None:
             known = [batch.label_names for batch in references if batch.label_names is not None]
             if any(names != known[0] for names in known):
@@ -127,7 +122,7 @@ class InstanceBatches(Batches):
         measured = self._measure(p, r, **settings)
         unknown = UnknownFields(sum((batch.unknown for batch in predictions), UnknownFields()))
         notes = [note for note in (unknown.describe(), *measured.notes) if note]
-        columns = InstanceColumns(measured.statistics.ids, predictions, references, p, r)  # type: ignore[arg-type]
+        columns = InstanceColumns(measured.statistics.ids, predictions, references, p, r)
         return measured._replace(notes=notes), columns
 
 

@@ -93,13 +93,6 @@ class Issues(list[Issue]):
         """Add an issue of a row, given the row's id, or the place of a row without id."""
         self.add_issue(Issue(side, -1, field, message, cut(name), name if isinstance(name, str) else None, rule))
 
-    def add_rows(self, side: str, rows: np.ndarray, field: str, message: str | Callable[[int], str], rule: str) -> None:
-        """Add one issue per row; ``message`` is a text, or a function from the position in ``rows`` to the text."""
-        for position in range(min(rows.size, max(MAX_SHOWN - len(self), 0))):
-            text = message(position) if callable(message) else message
-            self.append(self._make_issue(side, int(rows[position]), field, text, rule))
-        self.total += int(rows.size)
-
     def add_where(
         self,
         side: str,
@@ -120,8 +113,10 @@ class Issues(list[Issue]):
             rows: the row of each place; None: the place itself.
         """
         at = np.flatnonzero(bad) if bad.dtype == bool else bad
-        text = (lambda k: message(int(at[k]))) if callable(message) else message
-        self.add_rows(side, at if rows is None else rows[at], field, text, rule)
+        for place in at[: max(MAX_SHOWN - len(self), 0)].tolist():
+            text = message(place) if callable(message) else message
+            self.append(self._make_issue(side, place if rows is None else int(rows[place]), field, text, rule))
+        self.total += int(at.size)
 
     def take(self, other: Issues) -> None:
         """Add the issues of another list."""
@@ -196,18 +191,12 @@ class IssuesByRule(dict[str, Issues]):
         self.stages, self.sides = stages, dict[str, RowNames]()
         super().__init__((rule, Issues(self.sides)) for stage in stages for rule in stage)
 
-    def has_issues(self, until: str | None = None) -> bool:
-        """Return True if there are issues, up to and including the stage of the rule ``until``."""
-        for stage in self.stages:
-            if any(self[rule].total for rule in stage):
-                return True
-            if until in stage:
-                break
-        return False
-
-    def collect(self) -> Issues:
-        """Return the issues of the first stage that has any."""
+    def collect(self, until: str | None = None) -> Issues:
+        """Return the issues of the first stage that has any; of the stages up to that of the rule ``until``."""
         issues = Issues()
-        for rule in next((stage for stage in self.stages if any(self[rule].total for rule in stage)), ()):
-            issues.take(self[rule])
+        for stage in self.stages:
+            for own in (self[rule] for rule in stage if self[rule]):
+                issues.take(own)
+            if issues or until in stage:
+                break
         return issues

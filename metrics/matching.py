@@ -10,7 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from .checks import OptionalFields
+from .checks import FIELDS as PATHS
+from .checks import NEEDS, OptionalFields
 from .flat import PickedItems, Predictions, References, Words, make_blank
 from .issues import ONLY_PREDICTED, InputError, Issues, IssuesByRule, RowNames
 from .joining import DocumentLengths, MatchedChunk
@@ -52,6 +53,7 @@ class Matcher:
         fields: the optional fields that the predictions have.
         instances: the number of instances.
         answered: the number of instances that are answers.
+        scored: the rows of the annotations that have an instance, after `finish`; None if all have one.
         option: the name of ``only_predicted`` in messages.
     """
 
@@ -71,6 +73,7 @@ class Matcher:
         self.fields = OptionalFields(rules["fields"])
         self.first: RowNames | None = None
         self.whole = RowNames((), ())
+        self.scored: np.ndarray | None = None
         self.unknown: set[str] = set()
         self.places: Mapping[str, int] = {}
         if r is not None:
@@ -96,7 +99,23 @@ class Matcher:
         self.instances += len(p.ids)
         self.answered += int(p.answered.sum())
         self.fields.check(p)
-        return self._make_chunk(p, self._match_ids(p.ids), side)
+        annotation, unmatched = np.full(len(p.ids), -1, dtype=np.int64), []
+        for at, name in enumerate(p.ids):
+            row = self.places.get(name, -1)
+            if self.seen[row] if row >= 0 else name in self.unknown:
+                _add_duplicate(self.rules["instance ids"], "prediction", at, name)
+            if row < 0:
+                self.unknown.add(name)
+                unmatched.append(at)
+            else:
+                self.seen[row] = 1
+                annotation[at] = row
+        if self.r is None:
+            return self._make_chunk(p, np.arange(len(p.ids)), side)
+        places, issues = np.array(unmatched, dtype=np.int64), self.rules["unknown ids"]
+        message = "no annotation has the id {!r}"
+        issues.add_where("prediction", places, "annotation_id", lambda at: message.format(p.ids[at]), "id-unknown")
+        return self._make_chunk(p, annotation, side)
 
     def without_rationales(self, annotation: np.ndarray, lines: Sequence[int], answered: np.ndarray) -> MatchedChunk:
         """Return a chunk of instances that have no rationale.
@@ -121,39 +140,18 @@ class Matcher:
         self.rules.sides |= {"prediction": side, "reference": whole}
         return MatchedChunk(p, r, rows, row, reference, self.documents, side.numbers)
 
-    def _match_ids(self, ids: Sequence[str]) -> np.ndarray:
-        """Return the row of each instance's annotation; -1 where none has its id. Add an issue for each repeated id."""
-        duplicates, unmatched = self.rules["instance ids"], []
-        places, rows = self.places, np.full(len(ids), -1, dtype=np.int64)
-        for at, name in enumerate(ids):
-            row = places.get(name, -1)
-            if self.seen[row] if row >= 0 else name in self.unknown:
-                _add_duplicate(duplicates, "prediction", at, name)
-            if row < 0:
-                self.unknown.add(name)
-                unmatched.append(at)
-            else:
-                self.seen[row] = 1
-                rows[at] = row
-        if self.r is None:
-            return np.arange(len(ids))
-        self.rules["unknown ids"].add_where(
-            "prediction",
-            np.array(unmatched, dtype=np.int64),
-            "annotation_id",
-            lambda at: f"no annotation has the id {ids[at]!r}",
-            "id-unknown",
-        )
-        return rows
-
     def finish(self) -> None:
-        """Add the issues that depend on all chunks: no instance at all, or annotations without an instance."""
+        """Add the issues that depend on all chunks: of instances, of fields, and of annotations without an instance."""
         if self.first is None:
             self.rules.sides.pop("prediction", None)
             self.rules["fields"].add("prediction", -1, "", "expected at least one instance, found none", "empty")
             return
         self.rules.sides["prediction"] = self.first
-        self.fields.finish()
+        used, issues = self.fields.used, self.rules["fields"]
+        for name, other in NEEDS.items():
+            if name in used and other not in used and not issues.total:
+                message = f"expected it beside {PATHS[name]}, found none"
+                issues.add("prediction", 0, PATHS.get(other, other), message, "key-missing")
         if self.r is None:
             return
         self.rules.sides["reference"] = self.whole
@@ -170,17 +168,12 @@ class Matcher:
         elif missing.size and not self.only_predicted:
             message = "expected an instance for this annotation, found none"
             hint = f" ({missing.size:,} of {total:,} annotations have none; {self.option} scores the others alone)"
-            self.rules["missing instances"].add_rows(
-                "reference", missing, "annotation_id", lambda k: message + hint * (k == 0), "id-missing"
+            first = int(missing[0])
+            self.rules["missing instances"].add_where(
+                "reference", missing, "annotation_id", lambda row: message + hint * (row == first), "id-missing"
             )
-
-    @property
-    def scored(self) -> np.ndarray | None:
-        """Rows of the annotations that have an instance; None if all have one."""
-        if self.r is None or not self.only_predicted:
-            return None
-        seen = np.flatnonzero(np.frombuffer(self.seen, dtype=np.uint8))
-        return None if seen.size == len(self.r.ids) else seen
+        elif missing.size:
+            self.scored = np.flatnonzero(np.frombuffer(self.seen, dtype=np.uint8))
 
     def statistics(
         self, builder: StatisticsBuilder, ids: Sequence[str], left_out: LeftOut, where: str = ""

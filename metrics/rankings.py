@@ -182,25 +182,14 @@ def rank_documents(
     above = tp_above + fp_above
     precision_above = np.where(above > 0, tp_above / np.maximum(above, 1), 1.0)
 
-    def per_document(x: np.ndarray) -> np.ndarray:
-        return np.bincount(segment, weights=x, minlength=n)
-
+    # sums over the positive scores of each document
+    terms = (step * (precision + precision_above) / 2, step * precision, same * (below + not_above) / 2)
+    trapezoids, steps, area = (np.bincount(segment, weights=term, minlength=n) for term in terms)
     one_class = (n_positive == 0) | (n_negative == 0)
-    auprc = np.where(n_positive == 0, no_positives, per_document(step * (precision + precision_above) / 2))
-    average_precision = np.where(one_class, np.nan, per_document(step * precision))
-    area = per_document(same * (below + not_above) / 2)
+    auprc = np.where(n_positive == 0, no_positives, trapezoids)
+    average_precision = np.where(one_class, np.nan, steps)
     roc = np.where(one_class, np.nan, area / np.maximum(n_positive * n_negative, 1))
     return Rankings(auprc, average_precision, roc)
-
-
-def count_decisions(
-    scores: np.ndarray, truth: np.ndarray, offsets: np.ndarray, threshold: float = 0.5
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Count per document the true ones, those with score >= threshold, and both: int64 (documents,) each."""
-    chosen = scores >= threshold
-    sums = (np.concatenate([[0], np.cumsum(flags, dtype=np.int64)]) for flags in (truth, chosen, truth & chosen))
-    n_truth, n_chosen, hits = (np.diff(total[offsets]) for total in sums)
-    return n_truth, n_chosen, hits
 
 
 def _mix(x: np.ndarray) -> np.ndarray:
@@ -303,7 +292,9 @@ def rank_rationales(
             drawn = compute_random_baseline(part, truth, offsets, seeds[rows], n_shuffles, no_positives)
             result.random[rows] = np.stack(drawn, axis=1)
         if threshold is not None:
-            result.decided[rows] = np.stack(count_decisions(part, truth, offsets, threshold), axis=1)
+            chosen = part >= threshold
+            sums = [np.append(0, np.cumsum(flags, dtype=np.int64)) for flags in (truth, chosen, truth & chosen)]
+            result.decided[rows] = np.diff(np.stack(sums)[:, offsets]).T
         begin = stop
     return result
 

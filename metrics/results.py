@@ -112,7 +112,7 @@ def score_groups(statistics: Statistics, names: Sequence[str]) -> dict[str, dict
     with np.errstate(invalid="ignore"):
         scores = statistics.finalize(np.add.reduceat(statistics.values[order], starts, axis=0))
     return {
-        str(level): {key: to_python(np.asarray(column)[row]) for key, column in scores.items()}
+        str(level): {key: np.asarray(column)[row].tolist() for key, column in scores.items()}
         for row, level in enumerate(levels)
     }
 
@@ -157,15 +157,15 @@ def report(
         settings |= {"cluster": statistics.clustering, "clusters": statistics.n_clusters}
     result: dict[str, object] = {}
     for key, value in statistics.scores().items():
-        result[key] = to_python(value)
+        result[key] = value.tolist()
         if bounds is not None and key in bounds:
-            result[f"{key}_ci"] = to_python(bounds[key])
+            result[f"{key}_ci"] = bounds[key].tolist()
     result |= {key: to_python(value) for key, value in (extra or {}).items()}
     if per_instance:
         clusters = np.arange(len(statistics.ids)) if statistics.clusters is None else statistics.clusters
-        columns = {key: to_python(np.asarray(column)) for key, column in statistics.per_instance.items()}
+        columns = {key: np.asarray(column).tolist() for key, column in statistics.per_instance.items()}
         names = [str(name) for name in statistics.ids]
-        result["per_instance"] = {**columns, "annotation_id": names, "cluster": to_python(clusters)}
+        result["per_instance"] = {**columns, "annotation_id": names, "cluster": clusters.tolist()}
     if by_values is not None:
         result["by"] = groups = score_groups(statistics, get_group_names(by_values, label_names))
         for group in groups.values() if by == "classification" else ():

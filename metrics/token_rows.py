@@ -8,10 +8,8 @@ from typing import Any
 
 from .cells import as_list
 
-
-def is_token_row(row: Mapping[str, Any]) -> bool:
-    """Return True if a row is one of ``human_rationales``."""
-    return {"id", "tokens", "rationale_mask"} <= row.keys()
+# a row that has these is one of ``human_rationales``
+TOKEN_FIELDS = frozenset(("id", "tokens", "rationale_mask"))
 
 
 def as_eraser_row(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -26,9 +26,7 @@ class DocumentLookup(Protocol):
         """The file or folder of the documents."""
         ...
 
-    def __len__(self) -> int: ...
-
-    def find(self, docids: list[str]) -> np.ndarray:
+    def number(self, docids: list[str]) -> np.ndarray:
         """Return the number of each id, -1 where there is no such document."""
         ...
 
@@ -82,7 +80,7 @@ class CheckedAnnotations:
         docids = list(chain.from_iterable(lists))
         listed = len(docids)
         docids += [evidence.docid for evidence in self.evidences]
-        number = documents.find(docids)
+        number = documents.number(docids)
         sizes = np.fromiter(map(len, lists), np.int64, len(records))
         row = np.concatenate([np.repeat(np.arange(len(records)), sizes), self.row])
         present = {record.classification for record in records}
@@ -100,7 +98,7 @@ class CheckedAnnotations:
             if at < listed:
                 raise self.run.make_error(missing_row, words, "docids", "document-missing")
             raise self.run.locate_error(at - listed, words, "docid", "document-missing")
-        first = find_first_places(row * (len(documents) + 1) + number)
+        first = find_first_places(row * (number.max(initial=0) + 1) + number)
         once = np.flatnonzero(first == np.arange(len(first)))
         order = once[np.argsort(row[once], kind="stable")]
         place = np.empty(len(first), np.int64)
@@ -175,4 +173,4 @@ def _find_document_by_id(record: Annotation, documents: DocumentLookup) -> list[
         return []
     identity = str(record.annotation_id)
     names = [identity, identity.rsplit(":", 2)[0]]
-    return [name for name, number in zip(names, documents.find(names).tolist(), strict=True) if number >= 0][:1]
+    return [name for name, number in zip(names, documents.number(names).tolist(), strict=True) if number >= 0][:1]

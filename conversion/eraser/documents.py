@@ -46,7 +46,7 @@ class Documents(ABC):
     def __len__(self) -> int:
         return len(self.sizes)
 
-    def find(self, docids: list[str]) -> np.ndarray:
+    def number(self, docids: list[str]) -> np.ndarray:
         """Return the number of each id, int32; -1 for an unknown id."""
         return np.fromiter(map(self._numbers.get, docids, repeat(-1)), np.int32, len(docids))
 
@@ -131,7 +131,7 @@ class DocumentLines(Documents):
             texts = make_strings([record.document for record in records])
             data += get_bytes(texts).data
             sizes.append(get_sizes(texts))
-            self.final_newline = batch.ends_with_newline
+            self.final_newline = batch.data.endswith(b"\n")
             advance(len(batch.data))
         super().__init__(path, first, np.concatenate(sizes))
         self._texts = pa.LargeStringArray.from_buffers(

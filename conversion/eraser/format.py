@@ -26,7 +26,7 @@ from eraser_hub.conversion.typed import convert_type, refuse_half_characters
 from eraser_hub.metrics.unknown_fields import describe_misspelling, find_similar
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.json_lines import has_quote_count, parse_strict_value
-from eraser_hub.records.lines import BATCH_BYTES, LineBatch, read_line_batches, wrap_read_errors
+from eraser_hub.records.lines import BATCH_BYTES, LineBatch, read_line_batches
 from eraser_hub.records.rules import Rule
 
 MAX_INT = 2**31 - 1
@@ -127,11 +127,10 @@ def read_annotations(path: Path, batch_bytes: int = BATCH_BYTES) -> Iterator[Ann
         DataError: at the first line that is no annotation, with file, line and field.
     """
     double: bool | None = None
-    with wrap_read_errors(path):
-        for batch in read_line_batches(path, batch_bytes):
-            if double is None:
-                double = is_double_encoded(batch.lines[0])
-            yield decode_annotations(batch, file=path, double=double)
+    for batch in read_line_batches(path, batch_bytes):
+        if double is None:
+            double = is_double_encoded(batch.raw[0])
+        yield decode_annotations(batch, file=path, double=double)
 
 
 def read_first_annotation(line: bytes, file: Path) -> Annotation:
@@ -151,7 +150,7 @@ def decode_annotations(batch: LineBatch, *, file: Path, double: bool) -> Annotat
         DataError: at the first line that is not a record, with file, line and field.
     """
     numbers, sizes = list(batch.numbers), list(map(len, batch.raw))
-    sizes[-1] += not batch.ends_with_newline
+    sizes[-1] += not batch.data.endswith(b"\n")
     with suppress(*_FAILURES):
         # if this fails, the strict decoder below finds the line and the fault
         plain = [_STRING.decode(line).encode() for line in batch.raw] if double else batch.raw
@@ -202,17 +201,16 @@ def read_document_lines(
     Raises:
         DataError: at the first line that is no document, or repeats an id.
     """
-    with wrap_read_errors(path):
-        for batch in read_line_batches(path, batch_bytes):
-            documents = decode_documents(batch, file=path)
-            ids = [document.docid for document in documents]
-            repeat = number_ids(ids, numbers)
-            if repeat is not None:
-                place, before = repeat
-                words = f"{show(ids[place])} again (first on line {before + 1})"
-                message = f"expected each document once, found {words}"
-                raise DataError(message, rule="document-twice", file=path, line=batch.numbers[place])
-            yield batch, documents
+    for batch in read_line_batches(path, batch_bytes):
+        documents = decode_documents(batch, file=path)
+        ids = [document.docid for document in documents]
+        repeat = number_ids(ids, numbers)
+        if repeat is not None:
+            place, before = repeat
+            words = f"{show(ids[place])} again (first on line {before + 1})"
+            message = f"expected each document once, found {words}"
+            raise DataError(message, rule="document-twice", file=path, line=batch.numbers[place])
+        yield batch, documents
 
 
 def number_ids(ids: Sequence[str], numbers: dict[str, int]) -> tuple[int, int] | None:

@@ -68,10 +68,6 @@ class TextUnits:
         """Number of units."""
         return len(self.bounds) - 1
 
-    def sum_to_units(self, scores: Scores) -> Scores:
-        """Return scores of tokens summed to units."""
-        return np.add.reduceat(scores, self.bounds[:-1]) if self.size else np.zeros(0)
-
     def share_to_tokens(self, values: Scores) -> Scores:
         """Return values of units, each shared equally by its tokens: sums stay as they are."""
         sizes = np.diff(self.bounds)
@@ -171,8 +167,8 @@ class Chunk:
         """
         all_units = self.to_text_units()
         units = [
-            text_units.sum_to_units(self.scores[text_units.number]) if self.scores else np.zeros(0)
-            for text_units in all_units
+            np.add.reduceat(self.scores[one.number], one.bounds[:-1]) if self.scores and one.size else np.zeros(0)
+            for one in all_units
         ]
         searches = list(map(search, all_units, units, self.instances))
         results: dict[int, Result] = {}

@@ -371,14 +371,9 @@ def _make_answers(chunk: Chunk) -> list[dict[str, Any]]:
         chunk.hard.append(select_top_tokens(one.instance, chunk.scores[number], settings, pairs=True))
         hard = np.zeros(len(chunk.scores[number]), dtype=bool)
         hard[chunk.hard[number]] = True
-        left = (_answer_rest(model, one.instance, flags, settings.choices.filler) for flags in (hard, ~hard))
+        rests = [one.instance.left(kept, settings.choices.filler) for kept in (hard, ~hard)]
+        left = [model.answer_text(model.encode(rest))[0] if rest.tokens else "" for rest in rests]
         answers, sequences = dict(zip(ERASED_ANSWERS, left, strict=True)), make_sequences(chunk, number)
         prediction = {"id": one.instance.id, "pred_label": answer, **sequences, "answer_proba": p, **answers}
         predictions.append(prediction)
     return predictions
-
-
-def _answer_rest(model: Adapter, one: Instance, kept: NDArray[np.bool_], filler: str) -> str:
-    """Return the answer to what is kept of a passage; none to nothing."""
-    rest = one.left(kept, filler)
-    return model.answer_text(model.encode(rest))[0] if rest.tokens else ""

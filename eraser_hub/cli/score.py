@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from eraser_hub.records.options import Option, UsageError
 from eraser_hub.scoring.options import ScoreArguments
 
 from .usage import TableFormat, call_with_options, print_note, print_tables, with_options
-
-if TYPE_CHECKING:
-    from eraser_hub.scoring.scores import Scores
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,11 +55,6 @@ def score(options: ScoreOptions) -> None:
     scores = call_with_options(api.score, options)
     for line in (*scores.notes, *scores.cautions):
         print_note(line)
-    _write(options, scores)
-
-
-def _write(options: ScoreOptions, scores: Scores) -> None:
-    """Write the scores to the files that the options name."""
     content = scores.as_json()
     if options.out is not None:
         scores.save(options.out)

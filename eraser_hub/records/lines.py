@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -42,11 +42,6 @@ class LineBatch:
     def lines(self) -> list[bytes]:
         """Each line without its "\\n"."""
         return self.data.removesuffix(b"\n").split(b"\n")
-
-    @property
-    def ends_with_newline(self) -> bool:
-        """True if the last line ends with a newline."""
-        return self.raw[-1].endswith(b"\n")
 
     @property
     def numbers(self) -> range:
@@ -165,13 +160,6 @@ def read_utf8_file(path: str) -> bytes:
     except OSError as error:
         kind = NoFile if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO) else DataError
         raise kind(f"cannot be read: {error.strerror}", rule=get_os_rule(error), file=path) from None
-
-
-def check_utf8(lines: Sequence[bytes]) -> None:
-    """Raise a UnicodeDecodeError for a line that is no UTF-8 (a typed decoder skips fields without a look at them)."""
-    if not all(map(bytes.isascii, lines)):
-        for line in lines:
-            line.decode()
 
 
 def describe_bad_byte(line: bytes, error: UnicodeDecodeError) -> str:

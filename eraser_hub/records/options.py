@@ -106,13 +106,22 @@ class Option:
     group: str = ""
     hint: Any = None
 
-    def check(self, field: str, value: object) -> None:
-        """Raise a UsageError that names the field, where the value is none that it may have."""
+    def check(self, field: str, value: Any) -> Any:
+        """Return a value as functions read it: a path as Path, a string where several may be as the only one.
+
+        Raises:
+            UsageError: names the field; the value is none that it may have.
+        """
         if value is None and (self.optional or self.default is None):
-            return
+            return None
         for each in value if self.many and isinstance(value, (list, tuple)) else [value]:
             if expected := self._expected(each):
                 raise UsageError(f"expected {expected}, found {show(each)}", rule="option-value", argument=field)
+        if isinstance(self.default, tuple) and not isinstance(value, tuple):
+            return (value,) if isinstance(value, str) else tuple(value)
+        if self.kind is Path and isinstance(value, str):
+            return Path(value)
+        return os.fspath(value) if self.kind is str and isinstance(value, os.PathLike) else value
 
     def _expected(self, value: object) -> str:
         """Return the expected values if one value is bad; "" if it is good."""
@@ -135,14 +144,6 @@ class Option:
         noun = "a share" if (low, high, self.kind) == (0, 1, float) else _NOUNS[self.kind]
         return f"{noun} from {low:g} to {high:g}"
 
-    def plain(self, value: Any) -> Any:
-        """Return a good value as functions read it: a path as Path, a string where several may be as the only one."""
-        if isinstance(self.default, tuple) and not isinstance(value, tuple):
-            return (value,) if isinstance(value, str) else tuple(value)
-        if self.kind is Path and isinstance(value, str):
-            return Path(value)
-        return os.fspath(value) if self.kind is str and isinstance(value, os.PathLike) else value
-
 
 # options that several functions have
 AtLeastOne = Annotated[int, Option(min=1)]
@@ -161,8 +162,7 @@ class Options:
 
     def __post_init__(self) -> None:
         for field, option in read_options(type(self)).items():
-            option.check(field, value := getattr(self, field))
-            object.__setattr__(self, field, option.plain(value))  # frozen for everyone else
+            object.__setattr__(self, field, option.check(field, getattr(self, field)))  # frozen for everyone else
 
 
 def read_options(options: type) -> dict[str, Option]:

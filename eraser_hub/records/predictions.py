@@ -45,7 +45,7 @@ from eraser_hub.schema.rows import ID_FIELDS, PERTURBATION_ROW
 from .digests import to_json_lines
 from .errors import DataError, get_first_line, show
 from .json_lines import has_quote_count, parse_strict_object
-from .lines import LineBatch, check_utf8, read_line_batches, wrap_read_errors
+from .lines import LineBatch, read_line_batches, wrap_read_errors
 from .processes import count_cores, make_process_pool
 from .rules import Rule
 
@@ -120,14 +120,13 @@ def instances(path: Path) -> Iterator[tuple[int, InstanceRecord]]:
         rows = (row for table in _tables(path) for row in table.to_pylist())
         yield from ((number, _checked(row, path, number)) for number, row in enumerate(rows, start=1))
         return
-    with wrap_read_errors(path):
-        for lines in read_line_batches(path, BLOCK):
-            level = _decoded(lines, path)
-            if level is not None:
-                yield from zip(lines.numbers, level.objects, strict=True)
-                continue
-            for number, line in zip(lines.numbers, lines.lines, strict=True):
-                yield number, _checked(parse_strict_object(line, file=path, number=number), path, number)
+    for lines in read_line_batches(path, BLOCK):
+        level = _decoded(lines, path)
+        if level is not None:
+            yield from zip(lines.numbers, level.objects, strict=True)
+            continue
+        for number, line in zip(lines.numbers, lines.lines, strict=True):
+            yield number, _checked(parse_strict_object(line, file=path, number=number), path, number)
 
 
 def _checked(row: dict[str, Any], path: Path, number: int) -> InstanceRecord:
@@ -148,10 +147,9 @@ def read_plain_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     if is_parquet(path):
         yield from enumerate((row for table in _tables(path) for row in table.to_pylist()), start=1)
         return
-    with wrap_read_errors(path):
-        for lines in read_line_batches(path):
-            for number, line in zip(lines.numbers, lines.lines, strict=True):
-                yield number, parse_strict_object(line, file=path, number=number)
+    for lines in read_line_batches(path):
+        for number, line in zip(lines.numbers, lines.lines, strict=True):
+            yield number, parse_strict_object(line, file=path, number=number)
 
 
 def _decoded(lines: LineBatch, path: Path) -> Level | None:
@@ -162,7 +160,8 @@ def _decoded(lines: LineBatch, path: Path) -> Level | None:
     """
     try:
         decoded = Level(list(map(_decode, lines.raw)), INSTANCE, _columns_of)
-        check_utf8(lines.raw)
+        if not lines.data.isascii():  # the decoder skips fields without a look at them
+            lines.data.decode()
         sound = has_quote_count(lines.data, _strings(decoded, None))
         if not sound and b"null" in lines.data:
             nulls = Level(list(map(_null_decoder().decode, lines.raw)), INSTANCE, _columns_of)
@@ -362,6 +361,7 @@ def is_parquet(path: Path) -> bool:
 PREDICTIONS_VERSION = "eraser-hub-predictions-1"
 # numbers that JSON encoders write in different ways
 _UNCOMMON = re.compile(rb"[\[:,]-?(?:0\.0000|\d+(?:\.\d+)?[eE])")
+_SHAPE = bytes.maketrans(b"123456789E", b"000000000e")  # a search for 0e in it takes a tenth of the time
 
 
 def compute_predictions_digest(path: Path) -> str:
@@ -393,7 +393,7 @@ def _canonical_lines(path: Path) -> Iterator[tuple[bytes, bytes]]:
     for record in records:
         name = next((own for field in ID_FIELDS if (own := getattr(record, field, None)) is not None), "")
         line = encode(record)
-        if _UNCOMMON.search(line):
+        if (b"0.0000" in line or b"0e" in line.translate(_SHAPE)) and _UNCOMMON.search(line):
             line = json.dumps(json.loads(line), ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
         yield str(name).encode(), line
 

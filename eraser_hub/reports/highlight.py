@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from eraser_hub.metrics.token_rows import as_eraser_row, is_token_row
+from eraser_hub.metrics.token_rows import TOKEN_FIELDS, as_eraser_row
 from eraser_hub.records.errors import DataError, show, show_controls
 from eraser_hub.records.run_record import read_signature
 from eraser_hub.scoring.modules import read_numbered_predictions, read_predictions
@@ -192,7 +192,7 @@ def highlight(
     """
     if "sample_type" in row:
         return Highlight(mark_record(row, instance, label_names), fold)
-    if is_token_row(row):
+    if row.keys() >= TOKEN_FIELDS:
         row = as_eraser_row(row)
     return Highlight(mark_instance(row, instance, label_names=label_names), fold)
 

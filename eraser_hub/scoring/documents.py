@@ -26,6 +26,9 @@ class CorpusDocuments(DocumentLengths):
     Args:
         data_dir: the corpus folder, with ``docs/`` (one file a document) or ``docs.jsonl``.
 
+    Attributes:
+        path: the one of the two that is read.
+
     Raises:
         DataError: the folder has no documents; one of them is not as it should be.
     """
@@ -35,6 +38,7 @@ class CorpusDocuments(DocumentLengths):
         if not self.folder.is_dir() and not self.lines.is_file():
             message = "expected the documents in docs/ or docs.jsonl, found neither"
             raise DataError(message, rule="file-missing", file=data_dir)
+        self.path = self.lines if self.lines.is_file() else self.folder
         self.numbers: dict[str, int] = {}  # of the documents of docs.jsonl, or of those of docs/ that were asked for
         # by number, with room for more; a document that does not exist has -1 tokens
         self.tokens = self.sentences = np.zeros(0, dtype=np.int32)
@@ -62,7 +66,7 @@ class CorpusDocuments(DocumentLengths):
         return self._places
 
     def number(self, docids: Sequence[str]) -> np.ndarray:
-        """Return the number of each document, -1 for one that docs.jsonl does not have. New documents are counted."""
+        """Return the number of each document, int64; -1 for one that does not exist. New documents are counted."""
         numbers = self.numbers
         if self.lines.is_file():
             if not numbers:
@@ -70,14 +74,13 @@ class CorpusDocuments(DocumentLengths):
             return np.fromiter(map(numbers.get, docids, repeat(-1)), np.int64, len(docids))
         places = np.fromiter([numbers.setdefault(docid, len(numbers)) for docid in docids], np.int64, len(docids))
         if self.known < len(numbers):
-            self._extend()
             self._read_files(list(islice(numbers, self.known, None)))
             self.known = len(numbers)
-        return places
+        return np.where(self.tokens[places] < 0, -1, places)
 
     def find(self, annotation: np.ndarray, doc: np.ndarray) -> np.ndarray:
-        """Return the row of each document; -1 where there is none."""
-        return np.where((doc >= 0) & (self.tokens[doc] >= 0), doc, -1)
+        """Return the row of each document, which is its number."""
+        return doc
 
     def _read_files(self, docids: Sequence[str]) -> None:
         texts, numbers, size = list[bytes](), list[int](), 0
@@ -97,21 +100,16 @@ class CorpusDocuments(DocumentLengths):
 
     def _read_lines(self) -> None:
         for _, documents in read_document_lines(self.lines, self.numbers, TEXTS_AT_ONCE):
-            self._extend()
             places = range(len(self.numbers) - len(documents), len(self.numbers))
             self._count(places, [document.document.encode() for document in documents])
 
-    def _extend(self) -> None:
-        """Make room for all numbers."""
+    def _count(self, numbers: Sequence[int], texts: Sequence[bytes]) -> None:
+        """Keep the counts of some documents, ascending, behind those that were counted before."""
         n = max(len(self.numbers), 1)
         if self.tokens.size < n:
             more = np.full(n + n // 8 - self.tokens.size, -1, dtype=np.int32)
             self.tokens, self.sentences = np.append(self.tokens, more), np.append(self.sentences, more)
-
-    def _count(self, numbers: Sequence[int], texts: Sequence[bytes]) -> None:
-        """Keep the counts of some documents, ascending, behind those that were counted before."""
-        bounds = np.concatenate([[0], np.cumsum(np.fromiter(map(len, texts), dtype=np.int64, count=len(texts)))])
-        sizes = measure_texts(np.frombuffer(b"".join(texts), dtype=np.uint8), bounds)
+        sizes = measure_texts(b"".join(texts), list(map(len, texts)))
         self.tokens[numbers], self.sentences[numbers] = sizes.tokens, sizes.sentences
         self.sizes.frombytes(sizes.sentence_tokens.astype(np.intc).tobytes())
         self.digests.update(zip(numbers, [sha256(text).digest() for text in texts], strict=True))
@@ -121,26 +119,6 @@ class CorpusDocuments(DocumentLengths):
         docids = tuple(self.numbers)
         return zip([docids[number] for number in numbers], map(self.digests.__getitem__, numbers), strict=True)
 
-
-class NamedDocuments:
-    """A corpus' documents as `conversion` asks for them when it checks annotations: see `conversion.eraser.documents`.
-
-    Attributes:
-        path: where they stand.
-    """
-
-    def __init__(self, documents: CorpusDocuments) -> None:
-        self.documents = documents
-        self.path = documents.lines if documents.lines.is_file() else documents.folder
-
-    def __len__(self) -> int:
-        return len(self.documents.numbers)
-
-    def find(self, docids: list[str]) -> np.ndarray:
-        """Return the number of each id as int64, -1 for an unknown document."""
-        numbers = self.documents.number(docids)
-        return self.documents.find(numbers, numbers)
-
     def counts(self, chosen: np.ndarray) -> np.ndarray:
         """Return the tokens and the sentences of each document, shape (documents, 2)."""
-        return np.stack([self.documents.tokens[chosen], self.documents.sentences[chosen]], axis=1)
+        return np.stack([self.tokens[chosen], self.sentences[chosen]], axis=1)

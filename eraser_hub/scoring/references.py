@@ -24,7 +24,7 @@ from eraser_hub.records.errors import DataError, DataErrors
 from eraser_hub.records.json_lines import parse_strict_object
 from eraser_hub.records.splits import release_split
 
-from .documents import CorpusDocuments, NamedDocuments
+from .documents import CorpusDocuments
 from .scored_split import ScoredSplit
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def _of_corpus(source: ScoredSplit, columns: Sequence[str], listed: bool) -> Gol
     values, own, parts = {name: list[object]() for name in columns}, list[DocumentPairs](), list[list[np.ndarray]]()
     first = first_group = 0
     digest, docids, used = DataDigest("eraser", to_json_lines), Words(documents.numbers), list[np.ndarray]()
-    for part in read_checked(path, names, NamedDocuments(documents), numbers):
+    for part in read_checked(path, names, documents, numbers):
         digest.add(_make_digest_rows(part, docids[:], source.labels.sentence_end_inclusive))
         used.append(part.documents)
         sizes, groups, members = np.diff(part.offsets), np.diff(part.groups), np.diff(part.members)

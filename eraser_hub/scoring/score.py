@@ -33,7 +33,7 @@ from eraser_hub.metrics.matching import (
 )
 from eraser_hub.metrics.rankings import check_policy
 from eraser_hub.metrics.resampling import cautions
-from eraser_hub.metrics.results import describe_breakdown, report, to_python
+from eraser_hub.metrics.results import describe_breakdown, report
 from eraser_hub.metrics.statistics_builder import Statistics, StatisticsBuilder
 from eraser_hub.metrics.unknown_fields import UnknownFields
 from eraser_hub.records.errors import DataError
@@ -138,7 +138,7 @@ class _Instances:
             names=self.source.names,
             ids=gold.references.ids,
             statistics=statistics,
-            chance=_chance(self.faithfulness, s),
+            chance=self.faithfulness.against_chance(s.per_instance),
             leak=leak,
             run=read_signature(self.path),
             identity=self.identity,
@@ -174,7 +174,7 @@ class _Instances:
             part = parts.match(own.predictions, own.lines)
             self.agreement.add(part)
             self.faithfulness.add(part)
-            if self.masks is not None and not rules.has_issues():
+            if self.masks is not None and not rules.collect():
                 self.masks.add(part)
         self.agreement.finish()
         self.faithfulness.finish()
@@ -244,8 +244,10 @@ class _Instances:
             part["aopc_thresholds"] = f.get("aopc_thresholds")
             result["classification_scores"] = part
         if "hard" in used:
+            ends = {value: format_iou_suffix(value, s.agreement.main_iou) for value in s.agreement.iou_thresholds}
             result["iou_scores"] = [
-                _iou(a, threshold, s.agreement.main_iou) for threshold in s.agreement.iou_thresholds
+                {"threshold": value} | {kind: _prf(a, f"iou_{kind}", end) for kind in ("micro", "macro", "matched")}
+                for value, end in ends.items()
             ]
             for name, key in (("rationale_prf", "exact"), ("token_prf", "token")):
                 result[name] = {f"instance_{kind}": _prf(a, f"{key}_{kind}") for kind in ("micro", "macro")}
@@ -260,12 +262,6 @@ class _Instances:
 
 def _prf(flat: Row, start: str, end: str = "") -> dict[str, object]:
     return {part: flat[f"{start}_{part}{end}"] for part in PRF}
-
-
-def _iou(flat: Row, threshold: float, main: float) -> dict[str, object]:
-    end = format_iou_suffix(threshold, main)
-    kinds = {kind: _prf(flat, f"iou_{kind}", end) for kind in ("micro", "macro", "matched")}
-    return {"threshold": threshold, **kinds}
 
 
 def _thresholds(rows: Rows) -> tuple[float, ...]:
@@ -322,12 +318,3 @@ def _check_strict(used: Set[str], issues: Issues) -> None:
         if name not in used:
             message = "strict scoring expects it in every instance, found none"
             issues.add("prediction", 0, field_name, message, "key-missing")
-
-
-def _chance(faithfulness: Faithfulness, settings: ScoreSettings) -> dict[str, dict[str, object]]:
-    chance: dict[str, dict[str, object]] = {}
-    for side, (overall, each) in faithfulness.against_chance().items():
-        chance[side] = {key: to_python(value) for key, value in overall.items()}
-        if settings.per_instance:
-            chance[side]["per_instance"] = {key: to_python(value) for key, value in each.items()}
-    return chance

@@ -37,18 +37,16 @@ def make_score_cells(flat: Mapping[str, object], thresholds: object) -> Iterator
         if key in BESIDE or key.endswith("_ci"):
             continue
         bounds = flat.get(f"{key}_ci")
+        points = [(key, value, bounds)]
         if isinstance(value, list) and isinstance(thresholds, list) and len(value) == len(thresholds):
-            for at, threshold in enumerate(thresholds):
-                yield f"{key}@{threshold:g}", _cell(value[at], bounds[at] if isinstance(bounds, list) else None)
-        else:
-            yield key, _cell(value, bounds)
-
-
-def _cell(value: object, bounds: object) -> Cell:
-    if not isinstance(value, int | float):
-        return Cell(format_score(value))
-    low, high = bounds if isinstance(bounds, list) else (None, None)
-    return Cell(value, digits=DIGITS, low=low, high=high)
+            ends = bounds if isinstance(bounds, list) else [None] * len(value)
+            points = [(f"{key}@{t:g}", *point) for t, *point in zip(thresholds, value, ends, strict=True)]
+        for name, score, interval in points:
+            if isinstance(score, int | float):
+                low, high = interval if isinstance(interval, list) else (None, None)
+                yield name, Cell(score, digits=DIGITS, low=low, high=high)
+            else:
+                yield name, Cell(format_score(score))
 
 
 def make_breakdown_table(

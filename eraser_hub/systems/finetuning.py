@@ -18,7 +18,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.transformers.devices import to_float64
 from eraser_hub.attribution.transformers.multiple_choice import ChoiceModel, CutChoices, split_answers
 from eraser_hub.attribution.transformers.pieces import Window
@@ -48,18 +47,14 @@ def train_encoder(system: FineTuning, training: Training) -> None:
     config, data = training.config, training.data
     task: Task = config.task
     if task == "auto":
-        # CoS-E's labels are letters, which mean another answer in every question
-        chooses = data.uses_query and _has_choices(data.train[0], data.label_names)
+        # CoS-E's labels are letters, which mean another answer in every question: its query holds one for each
+        size = len(data.label_names)
+        chooses = data.uses_query and size > 1 and all(len(split_answers(one)) == size for one in data.train[0])
         task = MULTIPLE_CHOICE if chooses else CLASSIFICATION
     facts = {**training.facts, "task": task}
     if load_preset(config.paper).choices.query_last:
         facts["query_last"] = True
     finetune(replace(training, config=replace(config, task=task), facts=facts), system.hyper)
-
-
-def _has_choices(instances: Sequence[Instance], label_names: Sequence[str]) -> bool:
-    """Return True if every query holds one answer for each label, separated by ``[sep]``."""
-    return len(label_names) > 1 and all(len(split_answers(one)) == len(label_names) for one in instances)
 
 
 def finetune(training: Training, hyper: Hyper) -> None:

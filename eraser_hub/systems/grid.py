@@ -116,6 +116,7 @@ def run_in_parallel(jobs: Sequence[Callable[[], object]], workers: int, folder: 
     need("ray")
     os.environ.update({name: os.environ.get(name, value) for name, value in SETTINGS.items()})
     import ray
+    import torch
     from ray import tune
 
     starts = not ray.is_initialized()
@@ -125,7 +126,7 @@ def run_in_parallel(jobs: Sequence[Callable[[], object]], workers: int, folder: 
         say(f"`workers`: {len(jobs)} trainings, at most {workers} side by side by Ray Tune")
         run = tune.with_parameters(_run_trial, jobs=jobs, threads=count_threads(), place=os.getcwd())
         tuner = tune.Tuner(
-            tune.with_resources(run, {"cpu": 1, "gpu": _get_gpu_share(workers)}),
+            tune.with_resources(run, {"cpu": 1, "gpu": min(1.0, torch.cuda.device_count() / workers)}),
             param_space={"number": tune.grid_search(list(range(len(jobs))))},
             tune_config=tune.TuneConfig(max_concurrent_trials=workers),
             run_config=tune.RunConfig(storage_path=str((folder / PLACE).resolve()), verbose=0),
@@ -140,13 +141,6 @@ def run_in_parallel(jobs: Sequence[Callable[[], object]], workers: int, folder: 
             raise DataError(outcome["error"], rule=outcome["rule"])
         if error:
             raise DataError(f"a Ray worker failed: {get_first_line(error)}", rule="device")
-
-
-def _get_gpu_share(workers: int) -> float:
-    """Return the share of a GPU that each worker gets, at most 1."""
-    import torch
-
-    return min(1.0, torch.cuda.device_count() / workers)
 
 
 def _run_trial(

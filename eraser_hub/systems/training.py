@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from eraser_hub.attribution.adapter import Adapter
 from eraser_hub.attribution.dataset import Split, draw_stratified, find_kd, has_different_queries, open_split
 from eraser_hub.attribution.instances import Instance, read_perturbation_row
 from eraser_hub.attribution.open import CHECKPOINT_DIR, open_model
@@ -132,12 +131,6 @@ def keep_answerable(part: Labelled, name: str, say: Say) -> Labelled:
     return [one for one, _ in pairs], [answer for _, answer in pairs]
 
 
-def describe_answers(model: Adapter, part: Labelled) -> str:
-    """Return one line with the F1 of a model's answers."""
-    scores = [answer_f1(model.answer_text(model.encode(one))[0], gold) for one, gold in zip(*part, strict=True)]
-    return f"answers: F1 {float(np.mean(scores)):.3f} ({len(scores)} instances)"
-
-
 def train_model(config: TrainConfig, out: Path, say: Say = say_nothing, figures: bool = True) -> Iterator[str]:
     """Train a model, save it into ``out``, and yield a line of figures per regime.
 
@@ -173,7 +166,9 @@ def train_model(config: TrainConfig, out: Path, say: Say = say_nothing, figures:
         if evaluated is None and config.eval_split is None:
             say("not evaluated: no other split with labels; `eval_split` names one")
         if evaluated is not None and answers:
-            yield describe_answers(open_model(out), read_answers(evaluated, config.limit, config.seed))
+            model, gold = open_model(out), zip(*read_answers(evaluated, config.limit, config.seed), strict=True)
+            scores = [answer_f1(model.answer_text(model.encode(one))[0], answer) for one, answer in gold]
+            yield f"answers: F1 {float(np.mean(scores)):.3f} ({len(scores)} instances)"
         elif evaluated is not None and figures:
             yield from _describe_figures(config, out, evaluated, known, say)
             if config.regimes:

@@ -279,3 +279,22 @@ def test_what_a_ranking_lacks_is_left_out_in_one_line() -> None:
     assert "naopc_comprehensiveness (no aopc_bounds.comprehensiveness)" in line
     assert "naopc_sufficiency (no aopc_bounds.sufficiency_lower)" in line
     assert not any(key.startswith(("naopc", "tau")) for key in result)
+
+
+def test_tokens_to_flip_without_evidence_are_undefined() -> None:
+    span = {"docid": "d", "start_token": 0, "end_token": 1, "start_sentence": -1, "end_sentence": -1}
+    references = [
+        {
+            "annotation_id": name,
+            "classification": "A",
+            "documents": [{"docid": "d", "text": "a b c d"}],
+            "evidences": own,
+        }
+        for name, own in (("with", [[span]]), ("without", []))
+    ]
+    predictions = [
+        {"annotation_id": one["annotation_id"], "rationales": [], "classification": "A", "tokens_to_flip": 2}
+        for one in references
+    ]
+    ratios = compute(predictions, references, per_instance=True)["per_instance"]["tokens_to_flip_ratio"]
+    assert ratios[0] == 0.5 and np.isnan(ratios[1])

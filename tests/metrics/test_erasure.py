@@ -8,17 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eraser_hub.metrics.erasure import (
-    add_curve,
+    Curve,
     add_labels,
     aopc,
     classification_report,
     count_labels,
     drop,
     entropy,
-    entropy_difference,
     find_threshold_columns,
     kl_divergence,
-    tokens_to_flip_ratio,
 )
 from eraser_hub.metrics.statistics_builder import StatisticsBuilder
 
@@ -35,7 +33,6 @@ def test_scipy_agrees(rows: list[tuple[list[float], list[float]]]) -> None:
     for k in range(len(rows)):
         assert entropy(full)[k] == pytest.approx(stats.entropy(full[k]), abs=1e-9)
         assert kl_divergence(erased, full)[k] == pytest.approx(stats.entropy(erased[k], full[k]), abs=1e-9, rel=1e-9)
-    assert entropy_difference(full, full) == pytest.approx(np.zeros(len(rows)))
 
 
 def test_nothing_erased_changes_nothing() -> None:
@@ -57,11 +54,6 @@ def test_thresholds_in_any_order_and_within_rounding() -> None:
     assert positions[:2].tolist() == [[1, 0], [2, 3]]
 
 
-def test_tokens_to_flip_without_evidence_is_undefined() -> None:
-    found = tokens_to_flip_ratio(np.array([5.0, 5.0]), np.array([10, 0]))
-    assert found[0] == 0.5 and np.isnan(found[1])
-
-
 @settings(max_examples=60, derandomize=True, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=20))
 def test_scikit_learn_report_agrees(pairs: list[tuple[int, int]]) -> None:
@@ -69,7 +61,7 @@ def test_scikit_learn_report_agrees(pairs: list[tuple[int, int]]) -> None:
     labels = ["a", "b", "c"]
     truth, predicted = np.array([p[0] for p in pairs]), np.array([p[1] for p in pairs])
     builder = StatisticsBuilder(len(pairs))
-    add_labels(builder, labels, truth, predicted)
+    add_labels(builder, labels, (labels, truth), (labels, predicted))
     count_labels(builder, sorted({labels[code] for pair in pairs for code in pair}))
     scores = builder.statistics(["all"] * builder.n).scores()
     names = [[labels[k] for k in column] for column in (truth, predicted)]
@@ -85,7 +77,8 @@ def test_scikit_learn_report_agrees(pairs: list[tuple[int, int]]) -> None:
 def test_sums_of_parts_give_the_parts_scores() -> None:
     builder = StatisticsBuilder(4)
     builder.add_mean("x", np.array([1.0, np.nan, 3.0, np.nan]))
-    add_curve(builder, "y_aopc", np.array([[0.0, 1.0], [1.0, 1.0], [0.5, 0.5], [0.0, 0.0]]))
+    points = {"y_aopc.sum0": np.array([0.0, 1.0, 0.5, 0.0]), "y_aopc.sum1": np.array([1.0, 1.0, 0.5, 0.0])}
+    builder.add(Curve("y_aopc", 2), points | {"y_aopc.count": np.ones(4)})
     values = builder.statistics([str(k) for k in range(builder.n)]).values
     whole = builder.finalize(values.sum(axis=0))
     assert whole["x"] == 2.0 and whole["y_aopc_points"].tolist() == [0.375, 0.625] and whole["y_aopc"] == 0.5

@@ -81,16 +81,16 @@ def test_errors_pickle() -> None:
 def test_of_a_million_issues_ten_are_put_into_words() -> None:
     asked: list[int] = []
     issues = Issues()
-    issues.add_rows("prediction", np.arange(10**6), "kd", lambda at: f"found {asked.append(at)}", "range")
+    issues.add_where("prediction", np.arange(10**6), "kd", lambda at: f"found {asked.append(at)}", "range")
     assert asked == list(range(10)) and issues.total == 10**6 and len(issues) == 10
-    issues.add_rows("prediction", np.arange(5), "kd", lambda at: f"found {asked.append(at)}", "range")
+    issues.add_where("prediction", np.arange(5), "kd", lambda at: f"found {asked.append(at)}", "range")
     assert len(asked) == 10 and issues.total == 10**6 + 5
 
 
 def test_rules_tell_the_first_stage_that_has_issues() -> None:
     rules = IssuesByRule(("fields", "ids"), ("documents",))
     rules["documents"].add("reference", 0, "docid", "no document 'd'", "document-unknown")
-    assert rules.has_issues() and not rules.has_issues("fields")
+    assert rules.collect() and not rules.collect("fields")
     rules["ids"].add("reference", 0, "id", "expected each id once, found 'a' again", "id-twice")
     with refused("id-twice", total=1):
         rules.collect().raise_if_any()

@@ -17,7 +17,6 @@ from eraser_hub.metrics.rankings import (
     baseline_seeds,
     check_policy,
     compute_random_baseline,
-    count_decisions,
     rank_documents,
     rank_rationales,
     shuffle,
@@ -123,8 +122,9 @@ def test_rationales_without_scores_stay_undefined() -> None:
 
 
 def test_decisions() -> None:
-    counts = count_decisions(np.array([0.5, 0.4, 0.9]), np.array([True, True, False]), np.array([0, 2, 3]))
-    assert [column.tolist() for column in counts] == [[2, 0], [1, 1], [1, 0]]
+    spans = np.array([0]), np.array([0]), np.array([2])
+    ranked = rank_rationales(np.array([2, 1]), np.array([0.5, 0.4, 0.9]), spans)
+    assert ranked.decided.tolist() == [[2, 1, 1], [0, 1, 0]]
 
 
 @pytest.mark.parametrize("at_once", [1, 4, 7])

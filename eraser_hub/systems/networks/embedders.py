@@ -209,7 +209,9 @@ class EncoderEmbedder(Embedder):
         self.trained_layers = trained_layers
         for weights in encoder.parameters():
             weights.requires_grad = False
-        layers = find_layers(encoder)
+        # the encoder's layers are the longest list of modules in it
+        lists = [list(module) for module in encoder.modules() if isinstance(module, nn.ModuleList)]
+        layers = max(lists, key=len, default=[])
         for layer in layers[len(layers) - min(trained_layers, len(layers)) :]:
             for weights in layer.parameters():
                 weights.requires_grad = True
@@ -258,9 +260,3 @@ class EncoderEmbedder(Embedder):
         with torch.autocast(device.type, self.half_type, enabled=self.half_type is not None):
             states = self.encoder(input_ids=ids.to(device), attention_mask=mask.long().to(device)).last_hidden_state
         return states.to(self.encoder.dtype)  # type: ignore[no-any-return]
-
-
-def find_layers(encoder: nn.Module) -> list[nn.Module]:
-    """Return an encoder's layers, first to last: the longest list of modules that it holds."""
-    lists = [list(module) for module in encoder.modules() if isinstance(module, nn.ModuleList)]
-    return max(lists, key=len, default=[])

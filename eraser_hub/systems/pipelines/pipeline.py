@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -90,12 +90,6 @@ def make_sampler(labels: Sequence[str], negatives: float, seed: int) -> Callable
     return draw
 
 
-def group_by_document(instance: Instance, scores: Sequence[float]) -> tuple[tuple[float, ...], ...]:
-    """Group the scores of an instance's sentences by document."""
-    values: Iterator[float] = iter(scores)
-    return tuple(tuple(next(values) for _ in sizes) for sizes in instance.sentence_sizes)
-
-
 class Selector(ABC):
     """A selector of the tokens that the classifier reads; ``model`` is the stage that it runs."""
 
@@ -129,7 +123,9 @@ class SentenceSelector(Selector):
     def _select_best(self, one: Instance, scores: NDArray[np.float64]) -> Selection:
         bounds = find_sentence_bounds(one)
         chosen = [np.arange(*bounds[number]) for number in sorted(rank_tokens(scores)[: self.number].tolist())]
-        return Selection(np.concatenate([NO_POSITIONS, *chosen]), group_by_document(one, scores.tolist()))
+        values = iter(scores.tolist())
+        by_document = tuple(tuple(next(values) for _ in sizes) for sizes in one.sentence_sizes)
+        return Selection(np.concatenate([NO_POSITIONS, *chosen]), by_document)
 
 
 class AttentionSelector(Selector):

@@ -186,7 +186,7 @@ def test_ids_are_looked_up_and_never_joined_to_a_path(tmp_path):
     (tmp_path / "c" / "docs").mkdir(parents=True)
     (tmp_path / "c" / "docs" / "d").write_text("text")
     documents = read_documents(tmp_path / "c")
-    assert documents.find(["d", "../../secret", "/etc/passwd", "..", "."]).tolist() == [0, -1, -1, -1, -1]
+    assert documents.number(["d", "../../secret", "/etc/passwd", "..", "."]).tolist() == [0, -1, -1, -1, -1]
     assert documents.texts(np.array([0])).to_pylist() == ["text"]
 
 
