@@ -178,7 +178,8 @@ class CheckRules(ABC):
         known = self.kind and not tally.counts["missing values"]
         actual = Pin(check.rows, data.hexdigest(names) if known else "", found)
         if recorded.get("columns"):
-            expected = Pin(recorded["num_examples"], recorded["digest"], recorded["columns"])
+            digests = {name: recorded["columns"].get(name, "") for name in self.schema.names}
+            expected = Pin(recorded["num_examples"], recorded["digest"], digests)
             _compare_digests(expected, actual, "what build recorded", tally)
         if config not in self.pins:
             return
