@@ -1,27 +1,18 @@
-"""Integrity reports of datasets: tallies, findings, known quirks, and the check of the card.
-
-The verbs of a dataset are `CheckRules`: they say which columns to read, what to check in each batch of rows, and which
-findings are known quirks of the release. Memory is bounded by a batch plus the ids of a configuration.
-"""
+"""Integrity reports of datasets: tallies, findings, and the search for repeated values."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute
 
-from eraser_hub.records.built import BuiltDataset, open_built, read_rows
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.tables import Cell, Table
-
-from .card import find_card_issues
 
 pc: Any = pyarrow.compute  # type checkers do not see its functions, which are made on import
 
@@ -136,85 +127,6 @@ class Tally:
             kept.append(example)
 
 
-class SplitCheck(Protocol):
-    """Checks of one split, fed batch by batch."""
-
-    rows: int
-    documents: int | None
-
-    def batch(self, rows: pa.Table, tally: Tally) -> None:
-        """Check the next rows of the split, in order."""
-
-    def finish(self, tally: Tally) -> None:
-        """Run the checks that need the whole split."""
-
-
-class CheckRules(ABC):
-    """Base class of a dataset's `check` verb: the checks of its splits, and the findings that are no violations.
-
-    Attributes:
-        schema: schema of every file.
-        columns: the columns to read; all by default.
-        whole: the columns without nulls; see `records.built.batches`.
-        quirks: (config, split, check) -> explanation; ``*`` stands for any config or split.
-        notes: check -> explanation; a finding of these checks is no violation anywhere.
-    """
-
-    schema: pa.Schema
-    columns: tuple[str, ...] = ()
-    whole: tuple[str, ...] = ()
-    quirks: Mapping[tuple[str, str, str], str] = MappingProxyType({})
-    notes: Mapping[str, str] = MappingProxyType({})
-
-    @abstractmethod
-    def make_split_check(self, built: BuiltDataset, config: str, leakage: bool) -> SplitCheck:
-        """Return the checks of one split; ``leakage``: prepare also for `find_leaks`."""
-
-    def check_all(self, built: BuiltDataset, config: str, checks: Mapping[str, Any], tally: Tally) -> None:  # noqa: B027
-        """Check all splits of a configuration together; ``checks`` maps each split to its finished checks."""
-
-    def find_leaks(self, built: BuiltDataset, config: str, splits: Mapping[str, Any]) -> Iterable[Finding]:
-        """Return the findings of ``--leakage``, e.g. repeated texts; see `find_repeated`."""
-        return ()
-
-    def check(self, folder: Path, configs: Sequence[str] | None = None, leakage: bool = False) -> Report:
-        """Return the integrity report of a built folder, including the comparison of card and Parquet files.
-
-        Raises:
-            DataError: the folder, its card or a Parquet file cannot be read; an unknown configuration.
-        """
-        built = open_built(folder)
-        report = Report(built.folder.name, folder)
-        for config in built.chosen(configs):
-            checks: dict[str, SplitCheck] = {}
-            for split, paths in built.splits(config).items():
-                check, tally = self.make_split_check(built, config, leakage), Tally()
-                for batch in read_rows(paths, self.columns or self.schema.names, kinds=self.schema, whole=self.whole):
-                    check.batch(batch, tally)
-                check.finish(tally)
-                checks[split] = check
-                findings = self._make_findings(config, split, tally)
-                report.splits.append(SplitReport(config, split, check.rows, check.documents, findings))
-            tally = Tally()
-            self.check_all(built, config, checks, tally)
-            _check_card(built, config, tally)
-            if findings := self._make_findings(config, "all", tally):
-                report.splits.append(SplitReport(config, "all", sum(c.rows for c in checks.values()), None, findings))
-            report.leakage += self.find_leaks(built, config, checks) if leakage else ()
-        return report
-
-    def _make_findings(self, config: str, split: str, tally: Tally) -> list[Finding]:
-        """Return the findings of a tally, violations first."""
-        findings = []
-        for check, count in tally.counts.items():
-            keys = ((config, split, check), (config, "*", check), ("*", split, check), ("*", "*", check))
-            quirk = next((self.quirks[key] for key in keys if key in self.quirks), "")
-            level: Level = "quirk" if quirk else "note" if check in self.notes else "violation"
-            why = quirk or self.notes.get(check, "")
-            findings.append(Finding(check, level, count, tuple(tally.examples[check]), why=why))
-        return sorted(findings, key=lambda item: ("violation", "quirk", "note").index(item.level))
-
-
 class UniqueStrings:
     """Collection of strings that should be unique: added batch by batch, counted at the end."""
 
@@ -248,21 +160,3 @@ def find_repeated(check: str, keys_and_places: Iterable[tuple[object, str]]) -> 
     groups = [group for group in places.values() if len(group) > 1]
     examples = tuple(", ".join(group) for group in groups[:MAX_EXAMPLES])
     return [Finding(check, "note", len(groups), examples)] if groups else []
-
-
-def _check_card(built: BuiltDataset, config: str, tally: Tally) -> None:
-    """Compare the card's entry of a configuration (columns, types, counts) with its Parquet files."""
-    from datasets import Features
-
-    info = built.info(config)
-    if not info:
-        tally.add("card", 1, [f"{config}: no dataset_info"])
-        return
-    try:
-        schema = Features._from_yaml_list(info["features"]).arrow_schema.remove_metadata()
-    except (KeyError, ValueError, TypeError, AttributeError) as error:
-        tally.add("card", 1, [f"{config}: its features cannot be read ({error})"])
-        return
-    for fault in find_card_issues(built, config, schema):
-        where = f"{config}/{fault.field}" if fault.file is None else Path(fault.file).name
-        tally.add("card", 1, [f"{where}: {fault.message}"])

@@ -7,6 +7,7 @@ The file lists every data file with its size and SHA-256, and every config with 
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.built import BuiltDataset, open_built
 from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import DataError, raise_all
+from eraser_hub.records.lines import wrap_read_errors
 from eraser_hub.version import __version__
 
 from .card import compute_content_version, get_first_paragraph
@@ -80,16 +82,17 @@ def read_digests(folder: Path) -> dict[str, str]:
         DataError: there is no ``croissant.json``, or none that a build wrote.
     """
     path = folder / CROISSANT
+    if not os.path.lexists(path):
+        raise DataError("no such file: build the dataset again", rule="file-missing", file=path)
     try:
-        written = json.loads(path.read_bytes())
+        with wrap_read_errors(path):
+            written = json.loads(path.read_bytes())
         return {
             row["contentUrl"]: row["sha256"]
             for row in written["distribution"]
             if row["@type"] == "cr:FileObject" and row["@id"] != "repo"
         }
-    except FileNotFoundError:
-        raise DataError("no such file: build the dataset again", rule="file-missing", file=path) from None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         message = "expected Croissant metadata as build writes it: build the dataset again"
         raise DataError(message, rule="syntax", file=path) from None
 

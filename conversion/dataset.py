@@ -317,12 +317,7 @@ def read_release(folder: Path, entry: type[msgspec.Struct]) -> dict[str, Any]:
     Raises:
         DataError: the file is missing, damaged or incomplete, or another version of this project wrote it.
     """
-    path = folder / RELEASE
-    if not os.path.lexists(path):
-        message = f"expected a folder that `eraser-hub build` wrote, found no {RELEASE}"
-        raise DataError(message, rule="file-missing", file=folder)
-    with wrap_read_errors(path):
-        release = parse_strict_object(path.read_bytes().removeprefix(BOM_UTF8), file=path, number=1)
+    path, release = folder / RELEASE, _parse_release(folder)
     configs = release.get("configs")
     if not isinstance(configs, dict):
         raise DataError("expected an object with configs, found none", rule="type", file=path)
@@ -332,6 +327,21 @@ def read_release(folder: Path, entry: type[msgspec.Struct]) -> dict[str, Any]:
     for name, facts in configs.items():
         convert_type(facts, entry, name, file=path)
     return configs
+
+
+def read_build_version(folder: Path) -> str | None:
+    """Return the version of this project that built a folder; None if it is 2.0 or earlier."""
+    version = _parse_release(folder).get("version")
+    return version if isinstance(version, str) else None
+
+
+def _parse_release(folder: Path) -> dict[str, Any]:
+    path = folder / RELEASE
+    if not os.path.lexists(path):
+        message = f"expected a folder that `eraser-hub build` wrote, found no {RELEASE}"
+        raise DataError(message, rule="file-missing", file=folder)
+    with wrap_read_errors(path):
+        return parse_strict_object(path.read_bytes().removeprefix(BOM_UTF8), file=path, number=1)
 
 
 def read_file_ends(path: Path) -> dict[str, bool]:

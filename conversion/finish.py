@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from eraser_hub.metrics.data_digest import shorten_digest
 from eraser_hub.records.atomic import carry_over
+from eraser_hub.version import __version__
 
 from .card import insert_picture, verify_folder
 from .croissant import is_recorded, write_croissant
@@ -44,13 +45,11 @@ def finish_build(
     Raises:
         DataError: card and files disagree.
     """
-    text = json.dumps({"format": FORMAT, "configs": dict(release)}, ensure_ascii=False, indent=1)
+    facts = {"format": FORMAT, "version": __version__, "configs": dict(release)}
+    text = json.dumps(facts, ensure_ascii=False, indent=1)
     (folder / RELEASE).write_text(text + "\n", encoding="utf-8")
-    text = insert_picture(card(), target.name, folder).rstrip() + "\n\n" + _make_digest_table(release)
-    (folder / "README.md").write_text(text, encoding="utf-8")
+    write_side_files(folder, target.name, release, card, digests)
     verify_folder(folder, schema, label_names)
-    write_croissant(folder, target.name, digests)
-    write_eval_yaml(folder, target.name)
 
     def is_built(path: PurePath) -> bool:
         if is_build_text(path, target.name):
@@ -66,6 +65,20 @@ def is_build_text(path: PurePath, name: str) -> bool:
     if len(path.parts) == 1:
         return path.name in ("README.md", RELEASE, CROISSANT, EVAL_YAML, f"{name}.png")
     return len(path.parts) == 2 and path.parts[0] == LICENSES and is_license_name(path.name.partition(".")[2])
+
+
+def write_side_files(
+    folder: Path,
+    name: str,
+    release: Mapping[str, Any],
+    card: Callable[[], str],
+    digests: Mapping[str, str] | None = None,
+) -> None:
+    """Write the card, its picture, Croissant metadata and ``eval.yaml``; arguments are those of `finish_build`."""
+    text = insert_picture(card(), name, folder).rstrip() + "\n\n" + _make_digest_table(release)
+    (folder / "README.md").write_text(text, encoding="utf-8")
+    write_croissant(folder, name, digests)
+    write_eval_yaml(folder, name)
 
 
 def _make_digest_table(release: Mapping[str, Any]) -> str:

@@ -24,7 +24,9 @@ from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import DataError
 
 from .card import CARDS, ConfigWords, add_configs, compute_content_version, make_card_text
-from .checks import CheckRules, SplitCheck, Tally, UniqueStrings
+from .check_rules import CheckRules, SplitCheck
+from .checks import Tally, UniqueStrings
+from .column_digests import compute_column_digests
 from .croissant import is_recorded
 from .dataset import (
     RELEASE,
@@ -57,18 +59,24 @@ class ReleasedFile(msgspec.Struct):
 
 
 class SplitDigest(msgspec.Struct):
-    """Entry of a split: the digest of its data, its label names, and name -> SHA-256 of its Parquet files."""
+    """Entry of a split: its size, label names, digest of its data and columns, and name -> SHA-256 of its files."""
 
     digest: str
     labels: list[str]
     files: dict[str, str]
+    columns: dict[str, str]
+    num_examples: int
+    num_bytes: int
 
 
 class Entry(msgspec.Struct):
     """Entry of a configuration in ``release.json``."""
 
     files: list[ReleasedFile]
-    splits: dict[str, SplitDigest] = {}
+    splits: dict[str, SplitDigest] = {}  # 2.0 wrote the files alone
+    digests: dict[str, str] = {}  # path -> SHA-256 of files beside the rows
+    version: str = ""
+    download_size: int = 0
 
 
 class Sources(NamedTuple):
@@ -110,14 +118,13 @@ class SmallDataset(CheckRules, Verbs):
         words: config -> its description for the card.
         wanted: the files that a build needs, for errors.
         related: the columns of all rows that `look_at_rows` checks.
-        kind: the kind of its data digest.
     """
 
     facts: HubDataset
     words: Mapping[str, ConfigWords]
     wanted: str
     related: tuple[str, ...] = ()
-    kind: str
+    entry = Entry
 
     @abstractmethod
     def find(self, folder: Path, configs: Sequence[str] | None = None) -> Sources:
@@ -190,28 +197,22 @@ class SmallDataset(CheckRules, Verbs):
         tables, failed = build_each(list(sources.files), lambda name: self.read(name, sources, notes))
         with rebuild_folder(target) as folder:
             release = read_existing_release(target, Entry)
-            kept = {name: open_built(target).info(name) for name in release.keys() - tables.keys()}
-            infos: list[Mapping[str, Any]] = []
-            for name in self.facts.configs:
-                if name in tables:
-                    info, splits = self._write(name, tables[name], folder)
-                    infos.append(info)
-                    release[name] = {"files": [dict(file) for file in tables[name].files], "splits": splits}
-                elif kept.get(name):
-                    infos.append(kept[name])
-                    for file in (*(target / name).glob("*.parquet"), *(target / "records").glob(f"{name}.parquet")):
-                        if is_recorded(target, file.relative_to(target).as_posix()):
-                            link_or_copy(file, folder / file.relative_to(target))
-            release = {info["config_name"]: release[info["config_name"]] for info in infos}
+            old = open_built(target) if release.keys() - tables.keys() else None
+            kept = [name for name in release if name not in tables and old is not None and old.info(name)]
+            release |= {name: self._write(name, tables[name], folder) for name in tables}
+            for name in kept:
+                for file in (*(target / name).glob("*.parquet"), *(target / "records").glob(f"{name}.parquet")):
+                    if is_recorded(target, file.relative_to(target).as_posix()):
+                        link_or_copy(file, folder / file.relative_to(target))
+            release = {name: release[name] for name in self.facts.configs if name in tables or name in kept}
             folders = (*self.facts.configs, "records")
-            finish_build(target, folder, self.schema, release, lambda: self._make_card(infos, folder), folders)
+            finish_build(target, folder, self.schema, release, lambda: self.make_card(old, release, folder), folders)
         rows = {name: {split: part.num_rows for split, part in built.splits.items()} for name, built in tables.items()}
         return BuildResult(target, rows, notes, failed)
 
-    def _write(
-        self, config: str, tables: ConfigTables, folder: Path
-    ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-        """Write a configuration's files; return its entry in the card's ``dataset_info``, and its splits' digests."""
+    def _write(self, config: str, tables: ConfigTables, folder: Path) -> dict[str, Any]:
+        """Write a configuration's files and return its entry in release.json."""
+        names, splits, digests = self.words[config].label_names["label"], dict[str, dict[str, Any]](), dict[str, str]()
         written = {
             split: write_parquet(folder / config / f"{split}-00000-of-00001.parquet", self.schema, [table])
             for split, table in tables.splits.items()
@@ -219,22 +220,36 @@ class SmallDataset(CheckRules, Verbs):
         if tables.records:
             columns = list(zip(*tables.records, strict=True))
             records = pa.table([pa.array(c, t.type) for c, t in zip(columns, RECORDS, strict=True)], schema=RECORDS)
-            write_parquet(folder / "records" / f"{config}.parquet", RECORDS, [records])
-        label_names, digests = self.words[config].label_names["label"], dict[str, dict[str, Any]]()
+            path = f"records/{config}.parquet"
+            digests[path] = write_parquet(folder / path, RECORDS, [records]).sha256
         for split, table in tables.splits.items():
-            digest = digest_rows(self.kind, table.to_pylist(), label_names)
-            files = {f"{split}-00000-of-00001.parquet": written[split].sha256}
-            digests[split] = {"digest": digest, "labels": list(label_names), "files": files}
-        info = self.words[config].make_entry(
-            config,
-            self.schema,
-            compute_content_version(facts.sha256 for facts in written.values()),
-            {split: (facts.num_bytes, facts.num_rows) for split, facts in written.items()},
-            sum(facts.file_bytes for facts in written.values()),
-        )
-        return info, digests
+            facts = written[split]
+            splits[split] = {
+                "digest": digest_rows(self.kind, table.to_pylist(), names) if self.kind else "",
+                "labels": list(names),
+                "files": {f"{split}-00000-of-00001.parquet": facts.sha256},
+                "columns": compute_column_digests(table),
+                "num_examples": facts.num_rows,
+                "num_bytes": facts.num_bytes,
+            }
+        return {
+            "files": [dict(file) for file in tables.files],
+            "splits": splits,
+            "digests": digests,
+            "version": compute_content_version(facts.sha256 for facts in written.values()),
+            "download_size": sum(facts.file_bytes for facts in written.values()),
+        }
 
-    def _make_card(self, infos: Sequence[Mapping[str, Any]], folder: Path) -> str:
+    def make_card(self, built: BuiltDataset | None, release: Mapping[str, Any], folder: Path) -> str:
+        """Return the card; entries of configurations that 2.0 built are those of the ``built`` folder's card."""
+        infos: list[Mapping[str, Any]] = []
+        for name, entry in release.items():
+            if entry.get("version"):
+                sizes = {split: (of["num_bytes"], of["num_examples"]) for split, of in entry["splits"].items()}
+                words = self.words[name]
+                infos.append(words.make_entry(name, self.schema, entry["version"], sizes, entry["download_size"]))
+            elif built is not None:
+                infos.append(built.info(name))
         metadata, prose = read_card(CARDS / f"{self.facts.name}.md")
         metadata = add_configs(metadata, infos, self.facts.default_config, "{config}/{split}-*.parquet")
         # the tables are computed from the files, and opening these needs a card
@@ -248,6 +263,10 @@ class SmallDataset(CheckRules, Verbs):
     def make_split_check(self, built: BuiltDataset, config: str, leakage: bool) -> SplitCheck:
         """Return the checks of one split: row by row, and unique ids."""
         return _RowCheck(self, config)
+
+    def get_label_names(self, built: BuiltDataset, config: str) -> Mapping[str, Sequence[str]]:
+        """Return the label names of the configuration."""
+        return self.words[config].label_names
 
     # -- export -------------------------------------------------------------------------------------------------------
 

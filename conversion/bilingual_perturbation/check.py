@@ -48,7 +48,7 @@ def look_at_row(row: Mapping[str, Any], config: str, tally: Tally) -> None:
     if row["sample_type"] not in SAMPLE_TYPES:
         tally.add("sample_type", 1, [f"{where}: {show(row['sample_type'])}"])
     if not is_spelled_by_tokens(row, facts):
-        tally.add("tokens do not spell the text", 1, [f"{where}: {show(' '.join(row['tokens'][0]))}"])
+        tally.add("tokens do not spell the text", 1, [f"{where}: {show(row['tokens'])}"])
     if row["label"] is not None and row["label"] not in (0, 1):
         tally.add("label", 1, [f"{where}: {row['label']}"])
     if row["has_gold"] != (row["rationale_ids"] is not None):

@@ -34,6 +34,7 @@ from tqdm import tqdm
 
 from eraser_hub.conversion.arrays import make_numbers, make_strings, to_numpy
 from eraser_hub.conversion.card import compute_content_version
+from eraser_hub.conversion.column_digests import compute_column_digests
 from eraser_hub.conversion.croissant import is_recorded
 from eraser_hub.conversion.dataset import FORMAT, RELEASE, BuildOptions, BuildResult, build_each, read_existing_release
 from eraser_hub.conversion.download.fetch import NotReleased
@@ -67,7 +68,7 @@ from .corpus import (
 from .corpus_yaml import RESERVED_FOLDERS
 from .documents import read_documents
 from .release import ConfigFacts, find_configs
-from .rows import NumberedRows
+from .rows import NumberedRows, make_full_rows
 from .schema import ANNOTATORS, SCHEMA
 from .splits import (
     BATCH_BYTES,
@@ -311,6 +312,7 @@ class _ConfigBuild:
                 {"file": make_printable(str(each.path.relative_to(self.corpus.folder))), "reason": each.reason}
                 for each in skipped
             ],
+            "digests": {path: digests[path] for path in sorted(digests) if not path.startswith(f"{config.name}/")},
             **({"corpus": config.corpus_yaml} if config.corpus_yaml else {}),
             **({"licenses": [path.name for path in self.corpus.licenses]} if self.corpus.licenses else {}),
         }
@@ -324,10 +326,11 @@ class _ConfigBuild:
         if self.config.corpus_yaml and os.path.lexists(path := self.corpus.folder / masks):
             for _ in read_rows([path], ANNOTATORS.names, kinds=ANNOTATORS, whole=ANNOTATORS.names):
                 pass  # reading to the end detects a damaged file
-            copies[path], self.digests[masks] = masks, compute_file_digest(path)
+            copies[path] = masks
         for path, name in copies.items():
             (self.folder / name).parent.mkdir(exist_ok=True)
             shutil.copyfile(path, self.folder / name)
+            self.digests[name] = compute_file_digest(self.folder / name)
 
     def _write_split(self, file: SplitFile, backup: Path | None) -> None:
         """Write a split's files."""
@@ -370,6 +373,7 @@ class _ConfigBuild:
             "digest": digest.hexdigest(labels),
             "labels": list(labels),
             "files": {Path(name).name: self.digests[name] for name in names},
+            "columns": compute_column_digests(make_full_rows(rows.table, self.documents, shared=True, hashed=True)),
             **({"backup": {"file": backup.name, "records": len(rows) - lines}} if backup else {}),
         }
         self.file_bytes += sum(each.file_bytes for each in written)

@@ -8,7 +8,8 @@ document, one id names one text, and the card agrees with the Parquet files.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from eraser_hub.conversion.checks import CheckRules, Finding, Tally, UniqueStrings
+from eraser_hub.conversion.check_rules import CheckRules, Pin, Quirk
+from eraser_hub.conversion.checks import Finding, Tally, UniqueStrings
+from eraser_hub.conversion.dataset import RELEASE
 from eraser_hub.conversion.offsets import compute_offsets
 from eraser_hub.records.built import BuiltDataset, read_rows
 from eraser_hub.records.errors import show
 
+from . import DATASET
+from .card import make_readme
+from .configs import CONFIGS
 from .flat_rows import FlatRows, get_list_lengths
-from .release import read_configs
+from .release import ConfigFacts, find_configs, read_configs
 from .rows import derive
 from .schema import SCHEMA
 
@@ -31,21 +37,22 @@ pc: Any = pyarrow.compute  # its functions are made when it is imported, unseen 
 
 MAX_LISTED = 1000  # documents or spans that a leakage list names; all are counted
 MAIN_SPLITS = ("train", "validation", "test")
+REQUIRED = tuple(name for name in SCHEMA.names if name != "query_type")  # the columns without nulls
 
 # (config, split, check) -> explanation of a quirk of the release; none of them is repaired
 QUIRKS = {
-    ("movies", "train", "no evidence"): "the release gives one review no evidence",
-    ("movies", "test", "empty spans"): "the comprehensive annotation of the test split holds empty spans",
-    ("boolq", "test_comprehensive", "empty spans"): "the comprehensive annotation holds empty spans",
-    ("fever", "*", "repeated spans"): "the release lists some sentences twice",
-    ("cose", "*", "evidence text"): "characters are clipped in the release; tokens win, the text is kept as given",
-    ("cose_simplified", "*", "evidence text"): "characters are clipped in the release; tokens win, the text is kept",
-    ("boolq", "all", "shared documents"): "BoolQ's splits share documents, as the paper says",
+    ("movies", "train", "no evidence"): Quirk("the release gives one review no evidence", 1),
+    ("movies", "test", "empty spans"): Quirk("the comprehensive annotation of the test split holds empty spans"),
+    ("boolq", "test_comprehensive", "empty spans"): Quirk("the comprehensive annotation holds empty spans"),
+    ("fever", "*", "repeated spans"): Quirk("the release lists some sentences twice"),
+    ("cose", "*", "clipped text"): Quirk("the release lacks the text's first or last character; tokens win"),
+    ("cose_simplified", "*", "clipped text"): Quirk("the release lacks the text's first or last character; tokens win"),
+    ("boolq", "all", "documents shared by validation and test"): Quirk("the release's splits share 172 documents", 172),
 }
 NOTES = {
     "empty spans": "count as spans, as in the reference scorer",
     "no evidence": "the annotation marks nothing",
-    "sentence offsets": "sentence offsets are the release's best guess, and no score reads these",
+    "sentence offsets": "sentence offsets are the release's best guess; scores of sentences read them",
     "repeated spans": "the same span more than once in one annotation",
     "shared with an extra split": "a file beyond train, val and test annotates documents of these again",
 }
@@ -57,7 +64,7 @@ class EraserSplitCheck:
     def __init__(self, labels: int, leakage: bool) -> None:
         self.labels, self.leakage = labels, leakage
         self.documents: int | None = 0
-        self.rows = self.spans = self.misplaced = self.ambiguous = 0
+        self.rows = self.spans = self.misplaced = self.ambiguous = self.numbered = self.renumbered = 0
         self.misplaced_examples: list[str] = []
         self.doc_names = pa.array([], pa.string())
         self.doc_hashes = np.zeros(0, np.uint64)
@@ -70,8 +77,9 @@ class EraserSplitCheck:
         """Check the next rows, in order."""
         self.rows += rows.num_rows
         self._ids.add(rows["annotation_id"])
-        for name in EraserRules.columns:
-            tally.add("missing values", rows[name].null_count, [f"{name} is null"])
+        for name in REQUIRED:
+            for path, count in _find_nulls(rows[name].combine_chunks(), name):
+                tally.add("missing values", count, [f"{path} is null"])
         self._check_labels(rows, tally)
         flat = FlatRows(rows)
         tally.add(
@@ -86,6 +94,8 @@ class EraserSplitCheck:
 
     def finish(self, tally: Tally) -> None:
         """Run the checks that need the whole split."""
+        if 2 * self.renumbered > self.numbered:
+            tally.add("sentence offsets of most spans", self.renumbered, tally.examples["sentence offsets"])
         repeated = self._ids.find_repeated()
         tally.add("ids", len(repeated), (f"{show(name)} stands {count} times" for name, count in repeated))
         if self._positions:
@@ -147,30 +157,33 @@ class EraserSplitCheck:
         marked = np.zeros(len(flat.ids), bool)
         marked[flat.span_row] = True
         tally.add("no evidence", int((~marked).sum()), (show(flat.ids[i], 40) for i in np.flatnonzero(~marked)))
-        self._check_sentences(flat, np.flatnonzero(there), tally)
+        self._check_sentences(flat, np.flatnonzero(inside & (flat.start < flat.end)), tally)
         return np.flatnonzero(inside)
 
-    @staticmethod
-    def _check_sentences(flat: FlatRows, spans: np.ndarray, tally: Tally) -> None:
-        """Check that sentence offsets are both -1, or lie inside the document."""
+    def _check_sentences(self, flat: FlatRows, spans: np.ndarray, tally: Tally) -> None:
+        """Check that sentence offsets are both -1, or those of the span's first and last token."""
         first, stop = flat.start_sentence[spans], flat.end_sentence[spans]
-        count = flat.doc_counts[flat.span_doc[spans], 1]
-        fits = ((first == -1) & (stop == -1)) | ((first >= 0) & (first <= stop) & (stop <= count))
-        differing = np.flatnonzero(~fits)
+        numbered = (first != -1) | (stop != -1)
+        expected = flat.find_sentences(spans)
+        differing = np.flatnonzero(numbered & ((first != expected[0]) | (stop != expected[1])))
+        self.numbered += int(numbered.sum())
+        self.renumbered += len(differing)
         lines = zip(_describe(flat, spans[differing]), differing, strict=True)
-        words = (f"{line}: sentences [{first[i]}, {stop[i]}) of {count[i]}" for line, i in lines)
+        words = (
+            f"{line}: sentences [{first[i]}, {stop[i]}), tokens lie in [{expected[0][i]}, {expected[1][i]})"
+            for line, i in lines
+        )
         tally.add("sentence offsets", len(differing), words)
 
     @staticmethod
     def _check_texts(flat: FlatRows, spans: np.ndarray, tally: Tally) -> None:
-        """Check that evidence text equals its tokens joined by blanks."""
-        differing = [i for i in spans.tolist() if " ".join(flat.get_evidence_tokens(i)) != flat.span_texts[i]]
-        words = (
-            f"{show(flat.ids[flat.span_row[i]], 40)}: text {show(flat.span_texts[i], 50)}, tokens "
-            + show(" ".join(flat.get_evidence_tokens(i)), 50)
-            for i in differing
-        )
-        tally.add("evidence text", len(differing), words)
+        """Check that evidence text equals its tokens joined by blanks; the release clips a character at either end."""
+        for i in spans.tolist():
+            text, tokens = flat.span_texts[i], " ".join(flat.get_evidence_tokens(i))
+            if text != tokens:
+                check = "clipped text" if text in (tokens[1:], tokens[:-1], tokens[1:-1]) else "evidence text"
+                words = f"{show(flat.ids[flat.span_row[i]], 40)}: text {show(text, 50)}, tokens {show(tokens, 50)}"
+                tally.add(check, 1, [words])
 
     def _check_derived(self, rows: pa.Table, flat: FlatRows, spans: np.ndarray, tally: Tally) -> None:
         """Check the columns that are derived from documents and evidences."""
@@ -222,6 +235,17 @@ class EraserSplitCheck:
                     self.misplaced_examples.append(f"{flat.ids[flat.span_row[i]]}: {show(words, 50)}")
 
 
+def _find_nulls(values: pa.Array, path: str) -> Iterator[tuple[str, int]]:
+    """Yield (path, count) of the nulls in a column at any depth."""
+    if values.null_count:
+        yield path, values.null_count
+    if pa.types.is_list(values.type):
+        yield from _find_nulls(values.flatten(), f"{path}[]")
+    elif pa.types.is_struct(values.type):
+        for field, below in zip(values.type, values.flatten(), strict=True):
+            yield from _find_nulls(below, f"{path}.{field.name}")
+
+
 def _describe(flat: FlatRows, spans: np.ndarray) -> Iterator[str]:
     """Yield a description of each span."""
     for i in spans.tolist():
@@ -235,9 +259,9 @@ def _describe(flat: FlatRows, spans: np.ndarray) -> Iterator[str]:
 def _check_shared_documents(checks: Mapping[str, EraserSplitCheck], tally: Tally) -> None:
     for one, other in combinations(checks, 2):
         common = _find_common(checks[one].doc_names, checks[other].doc_names)
-        main = one in MAIN_SPLITS and other in MAIN_SPLITS
+        main = [name for name in MAIN_SPLITS if name in (one, other)]
         tally.add(
-            "shared documents" if main else "shared with an extra split",
+            f"documents shared by {main[0]} and {main[1]}" if len(main) == 2 else "shared with an extra split",
             len(common),
             [f"{one} and {other}: {len(common)}, e.g. {show(common[0].as_py())}"] if len(common) else (),
         )
@@ -257,6 +281,7 @@ def _find_common(one: pa.Array, other: pa.Array) -> pa.Array:
 def _check_unreferenced(folder: Path, config: str, checks: Mapping[str, EraserSplitCheck], tally: Tally) -> None:
     """Check the documents beside the rows: each occurs once, and no row refers to it."""
     path = folder / "documents" / f"{config}.parquet"
+    tally.add("documents beside", int(not path.is_file()), [f"{path}: no such file, which export needs"])
     names = UniqueStrings()
     for batch in read_rows([path] if path.is_file() else [], ("docid",)):
         names.add(batch["docid"])
@@ -300,20 +325,35 @@ def _find_misplaced_evidence(config: str, checks: Mapping[str, EraserSplitCheck]
         yield Finding(f"{config}: evidence that a search by text misplaces", "note", misplaced, lines, why=why)
 
 
+def read_pins() -> dict[str, dict[str, Pin]]:
+    """Return config -> split -> pin, of the release's files; ``pins.json`` has numbers and digests alone."""
+    pins = json.loads(Path(__file__).with_name("pins.json").read_text(encoding="utf-8"))
+    return {name: {split: Pin(**facts) for split, facts in pins.get(name, {}).items()} for name in CONFIGS}
+
+
 class EraserRules(CheckRules):
     """The `check` of a built ``eraser``.
 
     Its leaks are documents with several names, and evidence that a search by text would misplace.
     """
 
-    schema = SCHEMA
-    columns = tuple(name for name in SCHEMA.names if name not in ("query", "query_type"))
+    facts, kind = DATASET, "eraser"
+    schema, entry = SCHEMA, ConfigFacts
     quirks = QUIRKS
     notes = NOTES
+    pins = read_pins()
 
     def make_split_check(self, built: BuiltDataset, config: str, leakage: bool) -> EraserSplitCheck:
         """Return the checks of one split."""
         return EraserSplitCheck(len(read_configs(built)[config].label_names), leakage)
+
+    def get_label_names(self, built: BuiltDataset, config: str) -> Mapping[str, Sequence[str]]:
+        """Return the label names of the configuration."""
+        return {"classification": read_configs(built)[config].label_names}
+
+    def make_card(self, built: BuiltDataset, release: Mapping[str, Any], folder: Path) -> str:
+        """Return the text of the card."""
+        return make_readme(dict(release), find_configs(release, release, built.folder / RELEASE))
 
     def check_all(self, built: BuiltDataset, config: str, checks: Mapping[str, EraserSplitCheck], tally: Tally) -> None:
         """Check the documents that splits share, and those beside the rows."""

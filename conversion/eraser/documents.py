@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from eraser_hub.conversion.arrays import get_bytes, get_sizes, make_byte_strings, make_numbers, make_strings
+from eraser_hub.conversion.column_digests import digest_texts, make_digests
 from eraser_hub.conversion.offsets import compute_offsets, sort_distinct
 from eraser_hub.metrics.tokens import find_token_starts
 from eraser_hub.records.errors import DataError, show
@@ -40,6 +41,7 @@ class Documents(ABC):
         self._numbers = numbered
         self.names = make_strings(list(numbered))
         self._counts = np.full((len(sizes), 2), -1, np.int32)
+        self._digests = np.zeros((len(sizes), 32), np.uint8)
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -56,9 +58,15 @@ class Documents(ABC):
         """Return the numbers of tokens and sentences, int32 (chosen, 2); each document is counted on first use."""
         new = sort_distinct(chosen[self._counts[chosen, 0] < 0])
         if len(new):
-            self._counts[new] = count_tokens(self.texts(new))
+            texts = self.texts(new)
+            self._counts[new] = count_tokens(texts)
+            self._digests[new] = digest_texts(texts)
         counts: np.ndarray = self._counts[chosen]
         return counts
+
+    def digests(self, chosen: np.ndarray) -> pa.FixedSizeBinaryArray:
+        """Return the SHA-256 of the texts of documents that `counts` has counted."""
+        return make_digests(self._digests[chosen])
 
 
 def count_tokens(texts: pa.StringArray) -> np.ndarray:

@@ -9,7 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from eraser_hub.metrics.tokens import split_tokens
+from eraser_hub.conversion.arrays import get_bytes, get_sizes
+from eraser_hub.conversion.offsets import compute_offsets
+from eraser_hub.metrics.tokens import find_token_starts, split_tokens
 
 from .documents import count_tokens
 
@@ -45,7 +47,8 @@ class FlatRows:
         texts = texts.dictionary_encode()
         self.doc_text = _to_integers(texts.indices)
         self.texts: list[str] = texts.dictionary.to_pylist()
-        self.counts = count_tokens(texts.dictionary.cast(pa.string()))
+        self._strings = texts.dictionary.cast(pa.string())
+        self.counts = count_tokens(self._strings)
         members = groups.flatten()
         self.span_row = np.repeat(np.repeat(rows, get_list_lengths(groups)), get_list_lengths(members))
         spans = members.flatten()
@@ -87,6 +90,15 @@ class FlatRows:
         length = np.zeros(len(has_document), np.int64)
         length[has_document] = self.doc_counts[self.span_doc[has_document], 0]
         return has_document & (self.start >= 0) & (self.start <= self.end) & (self.end <= length)
+
+    def find_sentences(self, spans: np.ndarray) -> np.ndarray:
+        """Return int64 (2, spans): the first sentence and the one behind the last, of nonempty spans inside a text."""
+        starts = find_token_starts(get_bytes(self._strings), compute_offsets(get_sizes(self._strings)))
+        sentences = compute_offsets(starts.opens_sentence)  # how many open before each token
+        first = starts.first_token[self.doc_text[self.span_doc[spans]]]
+        tokens = np.stack([first + self.start[spans], first + self.end[spans] - 1])
+        found: np.ndarray = sentences[tokens + 1] - sentences[first] - np.array([[1], [0]])
+        return found
 
     def get_evidence_tokens(self, span: int) -> list[str]:
         """Return the tokens of a span that lies inside its document."""

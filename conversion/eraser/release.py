@@ -41,6 +41,7 @@ class SplitFacts(msgspec.Struct):
     digest: str = ""  # of the data, see `metrics.data_digest`; 2.0 wrote none of these three
     labels: list[str] = []  # the label names in it
     files: dict[str, str] = {}  # name -> SHA-256 of the split's Parquet files
+    columns: dict[str, str] = {}  # column -> digest, see `column_digests`
     backup: Backup | None = None
 
 
@@ -71,6 +72,7 @@ class ConfigFacts(msgspec.Struct):
     skipped: list[SkippedFacts]
     corpus: str | None = None  # the text of a custom corpus' corpus.yaml
     licenses: list[str] = []  # names of its licence files
+    digests: dict[str, str] = {}  # path -> SHA-256 of files beside the rows
 
 
 def read_configs(built: BuiltDataset) -> dict[str, EraserConfig]:

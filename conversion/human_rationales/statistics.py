@@ -34,13 +34,13 @@ def count_lengths(rows: Rows) -> dict[str, float]:
 
 
 def read_rows_by_split(folder: Path, configs: Sequence[str] | None = None) -> dict[tuple[str, str], Rows]:
-    """Read (configuration, split) -> rows; the split ``all`` has the rows of all splits, as in the paper."""
+    """Read (configuration, split) -> rows; ``all`` has the rows of all splits; empty ones are left out."""
     built = open_built(folder)
     rows: dict[tuple[str, str], Rows] = {}
     for config in built.chosen(configs):
         parts = {split: built.rows(config, split, COLUMNS, SCHEMA, COLUMNS[1:]) for split in built.splits(config)}
-        rows |= {(config, split): part for split, part in parts.items()}
-        rows[config, "all"] = [row for part in parts.values() for row in part]
+        parts["all"] = [row for part in parts.values() for row in part]
+        rows |= {(config, split): part for split, part in parts.items() if part}
     return rows
 
 

@@ -22,7 +22,7 @@ _NAME = r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@([^/]+))?/?"
 _ADDRESS = re.compile(rf"hf:/{{1,2}}datasets/{_NAME}")
 _ID = re.compile(_NAME)
 # files that builds write; other files of a repository are not read
-BUILT = ("*.md", "*.json", "*.parquet")
+BUILT = ("*.md", "*.json", "*.yaml", "*.png", "*.parquet", "licenses/*")
 
 
 class Place(NamedTuple):

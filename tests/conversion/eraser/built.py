@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from pathlib import Path
 from typing import Any
 
@@ -76,11 +77,27 @@ def rows() -> dict[str, list[Row]]:
 
 
 def write_built(folder: Path, splits: dict[str, list[Row]], config: str = "movies", /, **changes: Any) -> Path:
-    """Write rows and a card that tells the truth about them; ``changes`` are made to its dataset_info."""
+    """Write rows, a card that tells the truth about them and the release.json of 2.0, which has no digests.
+
+    ``changes`` are made to the card's dataset_info.
+    """
     (folder / config).mkdir(parents=True, exist_ok=True)
     for split, held in splits.items():
         table = pa.Table.from_pylist(copy.deepcopy(held), schema=SCHEMA)
         pq.write_table(table, folder / config / f"{split}-00000-of-00001.parquet")
+    (folder / "documents").mkdir(exist_ok=True)
+    pq.write_table(
+        pa.table({"docid": pa.array([], "str"), "text": pa.array([], "str")}), folder / f"documents/{config}.parquet"
+    )
+    documents = {"layout": "docs/", "total": 1, "unreferenced": 0, "final_newline": True, "in_order": True}
+    form = {"encoding": "json", "annotation_id": "string", "docids": "absent", "query_type": "absent"}
+    form |= {"final_newline": True, "sentence_ends": "exclusive", "statistics": {}}
+    facts = {
+        s: {"num_examples": len(r), "num_bytes": 1, "file": f"{s}.jsonl", "lines": len(r), **form}
+        for s, r in splits.items()
+    }
+    entry = {"version": "2.0.1", "download_size": 1, "documents": documents, "splits": facts, "skipped": []}
+    (folder / "release.json").write_text(json.dumps({"format": 2, "configs": {config: entry}}), encoding="utf-8")
     info = {
         "config_name": config,
         "features": to_yaml_features(SCHEMA, {"classification": CONFIGS[config].label_names}),

@@ -1,0 +1,242 @@
+"""Rules of a dataset's `check` verb: which splits to read, what to check, and which findings are no violations.
+
+`check` compares the rows with the digests that `build` recorded and, for released files, with pinned ones. The columns
+of a split are in memory, without the texts of documents.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+import pyarrow as pa
+
+from eraser_hub.metrics.data_digest import ROW_READERS, DataDigest, add_eraser_table, shorten_digest
+from eraser_hub.records.built import LABEL_COLUMNS, BuiltDataset, open_built, read_rows
+from eraser_hub.records.digests import to_json_lines
+from eraser_hub.records.errors import DataError
+
+from .card import find_card_issues
+from .checks import Finding, Level, Report, SplitReport, Tally
+from .column_digests import ColumnDigests
+from .dataset import RELEASE, HubDataset, read_release
+from .side_files import find_side_file_issues
+
+
+class Quirk(NamedTuple):
+    """Explanation of a finding that is no violation, and the most records that it explains (None: any number)."""
+
+    why: str
+    most: int | None = None
+
+
+class Pin(NamedTuple):
+    """Facts of a released split file: number of rows, data digest, and digests of some columns."""
+
+    num_examples: int
+    digest: str
+    columns: Mapping[str, str]
+
+
+class SplitCheck(Protocol):
+    """Checks of one split, fed batch by batch."""
+
+    rows: int
+    documents: int | None
+
+    def batch(self, rows: pa.Table, tally: Tally) -> None:
+        """Check the next rows of the split, in order."""
+
+    def finish(self, tally: Tally) -> None:
+        """Run the checks that need the whole split."""
+
+
+# check -> explanation, for the comparison with digests
+DIGEST_NOTES = {
+    "no digests": "built by an earlier version; build again to record digests of the columns",
+    "built by another version": "build again to have these files compared",
+    "edited card": "people may edit the card; load_dataset does not read this",
+    "partial file": "this is not the release's file",
+    "no pin": "the release's file was not at hand when its digests were recorded",
+}
+
+
+class CheckRules(ABC):
+    """Base class of a dataset's `check` verb: the checks of its splits, and the findings that are no violations.
+
+    Attributes:
+        facts: name and configurations of the dataset.
+        schema: schema of every file; its first column has the ids.
+        entry: type of a config's entry in release.json.
+        kind: kind of the data digest; an empty string if the rows have none.
+        whole: the columns without nulls; see `records.built.batches`.
+        quirks: (config, split, check) -> quirk; ``*`` stands for any config or split.
+        notes: check -> explanation; a finding of these checks is no violation anywhere.
+        pins: config -> split -> its pin; a config that is not released has no entry.
+    """
+
+    facts: HubDataset
+    schema: pa.Schema
+    entry: type[msgspec.Struct]
+    kind: str = ""
+    whole: tuple[str, ...] = ()
+    quirks: Mapping[tuple[str, str, str], Quirk] = MappingProxyType({})
+    notes: Mapping[str, str] = MappingProxyType({})
+    pins: Mapping[str, Mapping[str, Pin]] = MappingProxyType({})
+
+    @abstractmethod
+    def make_split_check(self, built: BuiltDataset, config: str, leakage: bool) -> SplitCheck:
+        """Return the checks of one split; ``leakage``: prepare also for `find_leaks`."""
+
+    @abstractmethod
+    def get_label_names(self, built: BuiltDataset, config: str) -> Mapping[str, Sequence[str]]:
+        """Return column -> label names of a configuration, in order."""
+
+    @abstractmethod
+    def make_card(self, built: BuiltDataset, release: Mapping[str, Any], folder: Path) -> str:
+        """Return the text of the card that `build` writes for a release.json and the files in ``folder``."""
+
+    def check_all(self, built: BuiltDataset, config: str, checks: Mapping[str, Any], tally: Tally) -> None:  # noqa: B027
+        """Check all splits of a configuration together; ``checks`` maps each split to its finished checks."""
+
+    def find_leaks(self, built: BuiltDataset, config: str, splits: Mapping[str, Any]) -> Iterable[Finding]:
+        """Return the findings of ``--leakage``, e.g. repeated texts; see `find_repeated`."""
+        return ()
+
+    def check(self, folder: Path, configs: Sequence[str] | None = None, leakage: bool = False) -> Report:
+        """Return the integrity report of a built folder, including the comparison of card and Parquet files.
+
+        Raises:
+            DataError: the folder, its card or a Parquet file cannot be read; an unknown configuration.
+        """
+        built = open_built(folder)
+        report = Report(built.folder.name, folder)
+        release, files = self._read_release(built)
+        for config in built.chosen(configs):
+            checks: dict[str, SplitCheck] = {}
+            recorded = release.get(config, {}).get("splits", {})
+            for split in built.splits(config):
+                check, tally = self.make_split_check(built, config, leakage), Tally()
+                self._check_split(built, config, split, check, recorded.get(split, {}), tally)
+                checks[split] = check
+                findings = self._make_findings(config, split, tally)
+                report.splits.append(SplitReport(config, split, check.rows, check.documents, findings))
+            tally = Tally()
+            self.check_all(built, config, checks, tally)
+            _check_card(built, config, self.get_label_names(built, config), tally)
+            if release:
+                missing = recorded.keys() ^ checks.keys() if recorded else ()
+                tally.add("splits", len(missing), (f"{name}: in {RELEASE} or on the card alone" for name in missing))
+                old = [split for split in checks if not recorded.get(split, {}).get("columns")]
+                tally.add("no digests", len(old), old)
+            if findings := self._make_findings(config, "all", tally):
+                report.splits.append(SplitReport(config, "all", sum(c.rows for c in checks.values()), None, findings))
+            report.leakage += self.find_leaks(built, config, checks) if leakage else ()
+        if findings := self._make_findings("all", "files", files):
+            report.splits.append(SplitReport("all", "files", 0, None, findings))
+        return report
+
+    def _read_release(self, built: BuiltDataset) -> tuple[dict[str, Any], Tally]:
+        """Return the configs of release.json, and the findings about the files beside the rows."""
+        tally = Tally()
+        try:
+            release = read_release(built.folder, self.entry)
+        except DataError as error:
+            tally.add(RELEASE, 1, [error.message])
+            return {}, tally
+        unknown = release.keys() ^ set(built.configs)
+        tally.add("configs", len(unknown), (f"{name}: in {RELEASE} or on the card alone" for name in unknown))
+        for check, words in find_side_file_issues(
+            built, self.facts.name, release, lambda aside: self.make_card(built, release, aside)
+        ):
+            tally.add(check, 1, [words])
+        return release, tally
+
+    def _check_split(
+        self, built: BuiltDataset, config: str, split: str, check: SplitCheck, recorded: Mapping[str, Any], tally: Tally
+    ) -> None:
+        """Check the rows of a split, and compare their digests with those in release.json and with the pin."""
+        labels = self.get_label_names(built, config)
+        names = next(labels[column] for column in LABEL_COLUMNS if column in labels)
+        columns, data = ColumnDigests(self.schema.names), DataDigest(self.kind, to_json_lines)
+        for batch in read_rows(built.splits(config)[split], self.schema.names, kinds=self.schema, whole=self.whole):
+            check.batch(batch, tally)
+            columns.add(batch)
+            if self.kind == "eraser" and not tally.counts["missing values"]:
+                add_eraser_table(data, batch, names)
+            elif self.kind != "eraser" and self.kind:
+                ROW_READERS[self.kind](data, batch.to_pylist(), names)
+        check.finish(tally)
+        try:
+            found = columns.compute()
+        except pa.ArrowInvalid:  # the split's files differ in their types, which the card's check reports
+            found = {}
+        known = self.kind and not tally.counts["missing values"]
+        actual = Pin(check.rows, data.hexdigest(names) if known else "", found)
+        if recorded.get("columns"):
+            digests = {name: recorded["columns"].get(name, "") for name in self.schema.names}
+            expected = Pin(recorded["num_examples"], recorded["digest"], digests)
+            _compare_digests(expected, actual, "what build recorded", tally)
+        if config not in self.pins:
+            return
+        pin = self.pins[config].get(split)
+        if pin is None:
+            tally.add("no pin", 1)
+        elif pin.num_examples != check.rows:
+            tally.add("partial file", 1, [f"expected {pin.num_examples:,} rows, found {check.rows:,}"])
+        else:
+            _compare_digests(pin, actual, "the release's file", tally)
+
+    def _make_findings(self, config: str, split: str, tally: Tally) -> list[Finding]:
+        """Return the findings of a tally, violations first."""
+        findings = []
+        notes = {**DIGEST_NOTES, **self.notes}
+        for check, count in tally.counts.items():
+            keys = ((config, split, check), (config, "*", check), ("*", split, check), ("*", "*", check))
+            quirk = next((self.quirks[key] for key in keys if key in self.quirks), None)
+            level: Level = "note" if check in notes else "violation"
+            why = notes.get(check, "")
+            if quirk is not None:
+                expected = quirk.most is None or count <= quirk.most
+                level, why = ("quirk", quirk.why) if expected else ("violation", f"expected {quirk.most:,} at most")
+            findings.append(Finding(check, level, count, tuple(tally.examples[check]), why=why))
+        return sorted(findings, key=lambda item: ("violation", "quirk", "note").index(item.level))
+
+
+def _compare_digests(expected: Pin, actual: Pin, source: str, tally: Tally) -> None:
+    """Tally the differences between a split and the digests of ``source``."""
+    if expected.num_examples != actual.num_examples:
+        words = f"{source} has {expected.num_examples:,}, found {actual.num_examples:,}"
+        tally.add("number of rows", 1, [words])
+    differing = [name for name, digest in expected.columns.items() if actual.columns.get(name) != digest]
+    tally.add("columns", len(differing), (f"column {name}: differs from {source}" for name in differing))
+    if expected.digest != actual.digest:
+        found = shorten_digest(actual.digest)
+        tally.add("data digest", 1, [f"{source} has {shorten_digest(expected.digest)}, found {found}"])
+
+
+def _check_card(built: BuiltDataset, config: str, label_names: Mapping[str, Sequence[str]], tally: Tally) -> None:
+    """Compare the card's entry of a configuration (columns, types, counts, labels) with its Parquet files."""
+    from datasets import Features
+
+    info = built.info(config)
+    if not info:
+        tally.add("card", 1, [f"{config}: no dataset_info"])
+        return
+    try:
+        schema = Features._from_yaml_list(info["features"]).arrow_schema.remove_metadata()
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
+        tally.add("card", 1, [f"{config}: its features cannot be read ({error})"])
+        return
+    for fault in find_card_issues(built, config, schema):
+        where = f"{config}/{fault.field}" if fault.file is None else Path(fault.file).name
+        tally.add("card", 1, [f"{where}: {fault.message}"])
+    found = built.class_labels(config)
+    for column, names in label_names.items():
+        if found.get(column) != tuple(names):
+            words = f"expected the labels {list(names)}, found {list(found.get(column, ()))}"
+            tally.add("card", 1, [f"{config}/{column}: {words}"])
