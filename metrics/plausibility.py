@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -42,7 +42,7 @@ class Plausibility:
         self.r, self.own = r, np.zeros(0, dtype=np.int64)  # pairs annotation * width + document, in ascending order
         self.naming, self.n = 0, 0  # instances that name documents; instances with probabilities
         self.foreign, self.other = list[str](), list[str]()  # ids of those that name others' documents; of other labels
-        self.fits = dict.fromkeys(ERASED, 0)  # instances whose label is the most probable one of the erased input
+        self.fits: dict[str, int] = dict.fromkeys(ERASED, 0)  # instances whose label is the most probable one of the erased input
         self.sums: dict[str, np.ndarray] = {}  # name -> number, sum, sum of squares of one value per instance
 
     def add_documents(self, chunk: MatchedChunk) -> None:
@@ -137,7 +137,7 @@ class Plausibility:
         return lines
 
 
-def _count(ids: list[str], total: int) -> str:
+def _count(ids: Sequence[object], total: int) -> str:
     """Return how many of all instances these are, and the first ids."""
     more = ", .." if len(ids) > NAMED_IDS else ""
     return f"{len(ids):,} of {total:,} instances ({', '.join(map(cut, ids[:NAMED_IDS]))}{more})"

@@ -247,7 +247,8 @@ class Client:
             answer = json.loads(raw)
         except (ValueError, RecursionError):
             answer = None
-        choices = answer.get("choices") if isinstance(answer, dict) else None
+        answer = answer if isinstance(answer, dict) else {}
+        choices = answer.get("choices")
         self._note_kind(choices, show(raw))
         if not isinstance(choices, list) or not choices:
             words = f"expected a chat completion of at most {MOST_BYTES >> 20} MiB, found {show(raw)}"

@@ -118,7 +118,7 @@ class Option:
             if expected := self._expected(each):
                 raise UsageError(f"expected {expected}, found {show(each)}", rule="option-value", argument=field)
         if isinstance(self.default, tuple) and not isinstance(value, tuple):
-            return (value,) if isinstance(value, str) else tuple(value)
+            return (value,) if isinstance(value, str) else tuple(value or ())
         if self.kind is Path and isinstance(value, str):
             return Path(value)
         return os.fspath(value) if self.kind is str and isinstance(value, os.PathLike) else value
