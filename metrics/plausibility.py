@@ -42,7 +42,8 @@ class Plausibility:
         self.r, self.own = r, np.zeros(0, dtype=np.int64)  # pairs annotation * width + document, in ascending order
         self.naming, self.n = 0, 0  # instances that name documents; instances with probabilities
         self.foreign, self.other = list[str](), list[str]()  # ids of those that name others' documents; of other labels
-        self.fits: dict[str, int] = dict.fromkeys(ERASED, 0)  # instances whose label is the most probable one of the erased input
+        # instances whose label is the most probable one of the erased input
+        self.fits: dict[str, int] = dict.fromkeys(ERASED, 0)
         self.sums: dict[str, np.ndarray] = {}  # name -> number, sum, sum of squares of one value per instance
 
     def add_documents(self, chunk: MatchedChunk) -> None:
