@@ -61,7 +61,6 @@ def score(options: ScoreOptions) -> None:
     scores = call_with_options(api.score, options)
     for line in (*scores.notes, *scores.cautions):
         print_note(line)
-    content = scores.as_json()
     if options.out is not None:
         scores.save(options.out, options.force)
     if options.eval_results is not None:
@@ -70,7 +69,7 @@ def score(options: ScoreOptions) -> None:
         address = options.predictions if options.predictions.startswith("https://") else None
         paths, notes = write_eval_results(
             options.eval_results,
-            content,
+            scores.as_json(),
             options.scored_split.built,
             source=address,
             writer=OutputWriter(options.inputs),
@@ -78,4 +77,4 @@ def score(options: ScoreOptions) -> None:
         for line in (*notes, *(f"written: {path}" for path in paths)):
             print_note(line)
     signatures = scores.signatures if scores.reference is None else [scores.signature]
-    print_tables(scores.table(), options.format, content, signatures)
+    print_tables(scores.table(), options.format, scores.as_json() if options.format == "json" else {}, signatures)
