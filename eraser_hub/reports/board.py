@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from eraser_hub.metrics.data_digest import shorten_digest
 from eraser_hub.papers import PAPERS, load_paper
 from eraser_hub.records.outputs import GENERATOR, OutputWriter
 from eraser_hub.records.tables import Cell, Table, Tables
@@ -61,7 +62,7 @@ def select_metric_columns(lines: Sequence[BoardLine]) -> list[str]:
 
 def to_board_json(lines: Sequence[BoardLine]) -> dict[str, Any]:
     """Return the board's data, from which the page and the Space are drawn."""
-    names = ("system", "dataset", "split", "kind", "source", "detail", "data")
+    names = ("system", "dataset", "split", "kind", "source", "data", "predictions")
     return {
         "generator": GENERATOR,
         "note": NOTE,
@@ -71,6 +72,9 @@ def to_board_json(lines: Sequence[BoardLine]) -> dict[str, Any]:
         "rows": [
             {
                 **{name: getattr(line, name) for name in names},
+                "detail": " · ".join(
+                    [line.detail, *(f"predictions:{shorten_digest(one)}" for one in line.predictions)]
+                ),
                 "scores": {key: value for key, value in line.scores.items() if value is not None},
                 "intervals": {key: list(pair) for key, pair in line.intervals.items()},
                 "spread": dict(line.spread),

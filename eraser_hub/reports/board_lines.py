@@ -44,6 +44,7 @@ class BoardLine:
         notes: what was left out when it was scored here.
         settings: what tells two otherwise equal columns apart, e.g. a single k_d or AOPC.
         data: the digest of the data, in full; "" if the score file has none.
+        predictions: the digest of each file of predictions, in full.
     """
 
     system: str
@@ -58,6 +59,7 @@ class BoardLine:
     settings: str = ""
     notes: tuple[str, ...] = ()
     data: str = ""
+    predictions: tuple[str, ...] = ()
 
 
 _SOFT = ("auprc", "average_precision", "roc_auc_score")
@@ -140,6 +142,7 @@ def make_board_line(content: Mapping[str, Any], *, file: Path, system: str = "",
         raise DataError(message, rule="type", file=file) from None
     if not any(value is not None for value in scores.values()):
         raise DataError("expected scores, found none", rule="empty", file=file)
+    predictions = content.get("predictions_digest")
     return BoardLine(
         system=system or names["system"] or file.name.removesuffix(".json").removesuffix(".scores"),
         dataset=dataset,
@@ -151,6 +154,7 @@ def make_board_line(content: Mapping[str, Any], *, file: Path, system: str = "",
         intervals=intervals,
         spread=spread,
         data=names["data_digest"],
+        predictions=tuple(one for one in predictions if isinstance(one, str)) if isinstance(predictions, list) else (),
     )
 
 
@@ -298,6 +302,7 @@ def average_draws(lines: Sequence[BoardLine]) -> list[BoardLine]:
                 group[0],
                 source=f"scored here, mean of {len(group)} draws",
                 detail=f"mean of {len(group)} score files. {_SEED.sub('seed:*', group[0].detail)}",
+                predictions=tuple(digest for line in group for digest in line.predictions),
                 scores=means,
                 intervals={},
                 spread=spread,

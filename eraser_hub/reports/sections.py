@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from eraser_hub.metrics.data_digest import shorten_digest
 from eraser_hub.metrics.rank_correlation import kendall_tau
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL, DEFAULT_RESAMPLES
 from eraser_hub.scoring.comparison import Inference, compare_scores
@@ -62,7 +63,9 @@ def make_scores_section(scored: Sequence[Scores]) -> Section:
     section.notes.extend(map(Note, [*describe_leaks(scored), *describe_distances(scored)]))
     for system in scored:
         section.missing.extend(f"{system.name}: {why}" for why in system.all_notes)
-        section.notes.extend(Note(f"{system.name}: {line}", "signature") for line in system.signatures)
+        predictions = map(shorten_digest, system.digests().get("predictions_digest", ()))
+        lines = [*system.signatures, *(f"predictions:{digest}" for digest in predictions)]
+        section.notes.extend(Note(f"{system.name}: {line}", "signature") for line in lines)
     return section
 
 

@@ -154,8 +154,8 @@ class Scores:
         """The signatures of all blocks, in one line."""
         return "; ".join(self.block_signatures)
 
-    def _digests(self) -> dict[str, Any]:
-        """Return the digests of the data and of each file of predictions, in full."""
+    def digests(self) -> dict[str, Any]:
+        """Return the digests of the data and of each file of predictions, in full; empty where nobody knows the data."""
         if self.identity is None:
             return {}
         predictions = [read_predictions_digest(path) for path in self.files if path.is_file()]  # a pipe is read once
@@ -170,7 +170,7 @@ class Scores:
             return self.as_flat_json()
         chance = {"chance": self.chance} if self.chance else {}
         source_names = {name: value for name, value in (("system", self.name), ("run", self.run)) if value}
-        facts = {"signature": self.signature, **self.names, **source_names, **self._digests()}
+        facts = {"signature": self.signature, **self.names, **source_names, **self.digests()}
         return {**self.reference, **self.blocks, **self.leak, **chance, **facts}
 
     def as_flat_json(self) -> dict[str, Any]:
@@ -186,7 +186,7 @@ class Scores:
                 content[f"{key}{SPREAD}"] = _plain(self.spread[key])
         if len(self.runs) > 1:
             content["runs"] = len(self.runs)
-        return content | self._digests() | {"signature": list(self.signatures)}
+        return content | self.digests() | {"signature": list(self.signatures)}
 
     def save(self, path: str | PathLike[str], force: bool = False) -> None:
         """Write the score file; NaN and infinity become null.
