@@ -155,7 +155,7 @@ class Scores:
         return "; ".join(self.block_signatures)
 
     def digests(self) -> dict[str, Any]:
-        """Return the digests of the data and of each file of predictions, in full; empty where nobody knows the data."""
+        """Return the digests of the data and of each file of predictions, in full; empty for unknown data."""
         if self.identity is None:
             return {}
         predictions = [read_predictions_digest(path) for path in self.files if path.is_file()]  # a pipe is read once
