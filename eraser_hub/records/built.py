@@ -18,7 +18,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -202,7 +202,8 @@ class BuiltDataset:
             same_files = kept["files"] == {path.name: compute_file_digest(path) for path in files}
             if same_files and tuple(kept["labels"]) == labels and _DIGEST.fullmatch(kept["digest"]):
                 return str(kept["digest"])
-        names = pq.read_schema(files[0]).names
+        with _wrap_parquet_errors(files[0]):
+            names = pq.read_schema(files[0]).names
         kind = next((kind for column, kind in _DIGEST_KINDS.items() if column in names), "eraser")
         with suppress(KeyError, TypeError, AttributeError):
             if kind != "eraser":
@@ -318,17 +319,24 @@ def read_rows(
     """
     for path in files:
         first = 1
-        try:
-            with wrap_read_errors(path), pq.ParquetFile(path) as file:
-                _check_columns(file.schema_arrow, columns, kinds, path)
-                for batch in file.iter_batches(batch_size=rows, columns=None if columns is None else list(columns)):
-                    batch.validate(full=True)
-                    for name in whole:
-                        _check_whole(batch.column(name.removesuffix("[]")), name, path, first)
-                    first += batch.num_rows
-                    yield pa.Table.from_batches([batch])
-        except (pa.ArrowException, OSError, UnicodeError, OverflowError) as error:
-            raise DataError(f"cannot be read as Parquet ({get_first_line(error)})", rule="syntax", file=path) from None
+        with _wrap_parquet_errors(path), pq.ParquetFile(path) as file:
+            _check_columns(file.schema_arrow, columns, kinds, path)
+            for batch in file.iter_batches(batch_size=rows, columns=None if columns is None else list(columns)):
+                batch.validate(full=True)
+                for name in whole:
+                    _check_whole(batch.column(name.removesuffix("[]")), name, path, first)
+                first += batch.num_rows
+                yield pa.Table.from_batches([batch])
+
+
+@contextmanager
+def _wrap_parquet_errors(path: Path) -> Iterator[None]:
+    """Turn errors of reading a Parquet file into a DataError that names the file."""
+    try:
+        with wrap_read_errors(path):
+            yield
+    except (pa.ArrowException, OSError, UnicodeError, OverflowError) as error:
+        raise DataError(f"cannot be read as Parquet ({get_first_line(error)})", rule="syntax", file=path) from None
 
 
 def _check_whole(values: pa.Array, name: str, path: Path, first: int) -> None:

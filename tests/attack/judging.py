@@ -17,6 +17,8 @@ from .runs import CASE_SECONDS, Outcome, snapshot
 LONGEST_ERROR, MOST_LINES = 20_000, 60
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 LEFT_BEHIND = (".tmp", ".building", ".old", ".incomplete", ".partial")
+# what names the input in a score file, not its scores
+IDENTITY = ("data_digest", "predictions_digest")
 
 
 def incomplete(path: Path) -> str:
@@ -84,9 +86,9 @@ def unclear(expect: Expect, world: World, outcome: Outcome) -> str:
 
 
 def plain(scores: Any) -> Any:
-    """Scores to compare: no signature, floats to nine digits."""
+    """Scores to compare: no signature, no digest, floats to nine digits."""
     if isinstance(scores, dict):
-        return {key: plain(value) for key, value in scores.items() if "signature" not in key}
+        return {key: plain(value) for key, value in scores.items() if key not in IDENTITY and "signature" not in key}
     if isinstance(scores, (list, tuple)):
         return [plain(value) for value in scores]
     return f"{scores:.9g}" if isinstance(scores, float) else scores
