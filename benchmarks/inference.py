@@ -30,9 +30,10 @@ from eraser_hub.metrics.results import HEADLINE
 from eraser_hub.metrics.statistics_builder import Finalize, Statistics
 from eraser_hub.metrics.token_rows import find_runs
 from eraser_hub.scoring.comparison import restrict_finalize
-from eraser_hub.scoring.paired_tests import ALPHA, Pair, holm, paired_bootstrap, randomisation
+from eraser_hub.scoring.paired_tests import Pair, holm, paired_bootstrap, randomisation
 from eraser_hub.scoring.score import score
 from eraser_hub.scoring.scored_split import ScoredSplit
+from eraser_hub.scoring.uncertainty.verdicts import ALPHA
 
 ROOT = Path(__file__).resolve().parent.parent
 CORPORA = Path(os.environ.get("ERASER_CORPORA", ROOT.parent / "shared" / "corpora"))
@@ -91,7 +92,7 @@ def _p_values(
     pair = Pair([first], [second], finalize)
     tests = [randomisation(pair, RESAMPLES, seed)]
     if bootstrap:
-        tests.append({key: float(t["p_bootstrap"]) for key, t in paired_bootstrap(pair, RESAMPLES, seed).items()})  # type: ignore[arg-type]
+        tests.append({key: t["p_bootstrap"] for key, t in paired_bootstrap(pair, RESAMPLES, seed).items()})
     return tests
 
 

@@ -343,7 +343,7 @@ def compare(*systems: Any, names: Sequence[str] | None = None, **settings: Any) 
             :func:`eraser_hub.scoring.comparison.compare`: results of ``compute(.., per_instance=True)``, or
             statistics.
         names: names of such results or statistics. Their settings are ``resamples``, ``seed``,
-            ``confidence_level``, ``adjust``, ``primary``, ``equivalence`` and ``cluster_by``.
+            ``confidence_level``, ``adjust``, ``primary``, ``minimum_effect`` and ``cluster_by``.
         **settings: the settings below.
 
     Returns:
@@ -366,8 +366,9 @@ def compare(*systems: Any, names: Sequence[str] | None = None, **settings: Any) 
     from eraser_hub.scoring.runs import parse_systems
     from eraser_hub.scoring.scores import Comparison
 
-    if "n_resamples" in settings:  # 2.0's name
-        settings["resamples"] = settings.pop("n_resamples")
+    for old, new in (("n_resamples", "resamples"), ("equivalence", "minimum_effect")):  # 2.0's names
+        if old in settings:
+            settings[new] = settings.pop(old)
     if not any(isinstance(system, str | os.PathLike) for system in systems):
         if "resamples" in settings:
             settings["n_resamples"] = settings.pop("resamples")

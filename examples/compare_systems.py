@@ -39,8 +39,9 @@ def main() -> None:
     for key in compared["family"]:
         test = pair["keys"][key]
         low, high = test["ci"]
-        star = "*" if test["star"] else ""
-        print(f"{key}: {test['difference']:+.3f} [{low:+.3f}, {high:+.3f}], p = {test['p_holm']:.4f}{star}")
+        print(
+            f"{key}: {test['difference']:+.3f} [{low:+.3f}, {high:+.3f}], p = {test['p_holm']:.4f}, {test['verdict']}"
+        )
     for note in compared["notes"]:
         print(note)
 

@@ -29,10 +29,12 @@ class CompareOptions(CompareArguments):
 def compare(options: CompareOptions) -> None:
     """Compare systems on the same split, score by score.
 
-    Every pair of systems is compared by approximate randomisation and by the paired bootstrap; annotations that share a
-    document are drawn together. "p Holm" is the p-value of randomisation, corrected over the headline scores times the
-    pairs. A star marks a p Holm of at most 0.05; the other scores are exploratory. "detectable" is the difference that
-    these documents would show in four cases of five. If predictions hold random rationales (explain --random-draws),
+    Every pair of systems is compared by the exchange of documents ("p") and by a model of documents and runs ("p
+    model", and the interval); annotations that share a document belong together. "p Holm" is p, corrected over the
+    headline scores times the pairs: that of the exchange with one run each, that of the model with several runs. The
+    verdict on the first system is better, worse, negligible, equivalent or undecided; a star marks the score of the
+    system that is better. Scores without p Holm are exploratory, and never better or worse. "detectable" is the
+    difference that a test finds in four cases of five. If predictions hold random rationales (explain --random-draws),
     each system's p-value against chance is corrected over the systems. For predictions by several operators (explain
     --erase remove,mask: name its --out) the tables show the first operator, and a further table has the verdicts of
     all operators and marks those that flip.
@@ -42,7 +44,7 @@ def compare(options: CompareOptions) -> None:
         eraser-hub compare --dataset hub/eraser --config movies --predictions a.jsonl --predictions b.jsonl
 
         eraser-hub compare --dataset hub/eraser --config movies --predictions a.parquet --predictions b.parquet
-        --predictions c.parquet --primary token_macro_f1 --equivalence 0.02 --format json
+        --predictions c.parquet --primary token_macro_f1 --minimum-effect 0.02 --format json
 
         eraser-hub compare --source corpora/movies --predictions ours=a1.jsonl,a2.jsonl --predictions theirs=b.jsonl
     """
@@ -52,8 +54,8 @@ def compare(options: CompareOptions) -> None:
         OutputWriter(options.inputs, options.force).check(options.out)
     settings = {one.name: getattr(options, one.name) for one in fields(CompareArguments)}
     result = api.compare(*settings.pop("predictions"), **settings)
-    if "score_notes" in result:
-        result["score_notes"] = [spell_arguments(line) for line in result["score_notes"]]
+    for notes in ("notes", "score_notes"):
+        result[notes] = [spell_arguments(line) for line in result.get(notes, ())]
     for line in result.get("score_notes", ()):
         print_note(line)
     if options.out is not None:

@@ -263,7 +263,7 @@ def reproduce(options: ReproduceConfig, say: Say = lambda words: None) -> Tables
     with lock_run_folder(out, "reproduce", _describe_run(options)):
         title, columns = f"{printed.title}: {options.config}", _choose_columns(printed, options.config)
         source = _describe_source(printed, options.config)
-        table = Table(options.table, title, ("system",), columns, source=source, better=printed.better)
+        table = Table(options.table, title, ("system",), columns, source=source)
         for row in printed.rows:
             figures = _run_row(options, printed, row, out, notes, say)
             by_column = {key: printed.make_cell(row, options.config, key, figures.get(key)) for key in table.columns}

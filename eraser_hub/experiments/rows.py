@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
@@ -44,7 +44,6 @@ class PrintedRows:
         columns: The scores, by key.
         rows: Its rows.
         papers: The papers whose results are compared, each with the table's number there; the first with a figure wins.
-        better: Maps a column to ``high`` or ``low``.
         table: Paper and name of a table of ``papers/`` whose row of the config is compared; () for none.
         note: The origin of the printed figures if ``papers`` has none.
     """
@@ -54,7 +53,6 @@ class PrintedRows:
     columns: tuple[str, ...]
     rows: tuple[TableRow, ...]
     papers: tuple[tuple[str, str], ...] = ()
-    better: Mapping[str, str] = field(default_factory=dict)
     table: tuple[str, ...] = ()
     note: str = ""
 

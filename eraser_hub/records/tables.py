@@ -1,6 +1,6 @@
 """Tables of figures, as a terminal, a README, a paper or a spreadsheet wants them: text, JSON, markdown, LaTeX, CSV.
 
-    table = Table("agreement", "Agreement", ("system",), ("token_micro_f1",), better={"token_micro_f1": "high"})
+    table = Table("agreement", "Agreement", ("system",), ("token_micro_f1",))
     table.add("lime", token_micro_f1=Cell(0.31, digits=3, low=0.28, high=0.34))
     Tables("movies", [table]).written("latex")
 
@@ -14,7 +14,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -35,7 +35,8 @@ class Cell:
         printed: what a paper prints there, with its digits; None where it prints nothing.
         digits: digits after the point to show of a value that has no printed counterpart.
         low, high: the ends of its interval, if it has one.
-        mark: a sign behind it, e.g. ``*``.
+        mark: a sign behind it, but no star.
+        better: the system is better by its verdict: a star behind the value, bold in markdown and LaTeX.
     """
 
     value: float | int | str | None
@@ -44,6 +45,7 @@ class Cell:
     low: float | None = None
     high: float | None = None
     mark: str = ""
+    better: bool = False
 
     @property
     def number(self) -> float | int | None:
@@ -84,7 +86,7 @@ class Cell:
     @property
     def interval(self) -> str:
         """``[low, high]``, or nothing."""
-        if self.low is None or self.high is None:
+        if self.low is None or self.high is None or (math.isnan(self.low) and math.isnan(self.high)):
             return ""
         return f"[{self.low:.{self._digits}f}, {self.high:.{self._digits}f}]"
 
@@ -104,10 +106,15 @@ class Cell:
     def _digits(self) -> int:
         return len((self.printed or "").partition(".")[2]) if self.printed_value is not None else self.digits
 
+    @property
+    def signs(self) -> str:
+        """The star of a better system, and the mark."""
+        return "*" * self.better + self.mark
+
     def __str__(self) -> str:
         if self.value is None and self.beside:
             return self.beside
-        return " ".join(part for part in (self.shown + self.mark, self.interval, self.beside) if part)
+        return " ".join(part for part in (self.shown + self.signs, self.interval, self.beside) if part)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, with the interval if there is one."""
@@ -126,7 +133,6 @@ class Table:
         source: where printed figures are from.
         rows: see `add`.
         notes: sentences below it.
-        better: column -> ``high`` or ``low``, where its best figure is to stand out.
     """
 
     name: str
@@ -136,7 +142,6 @@ class Table:
     source: str = ""
     rows: list[tuple[tuple[str, ...], dict[str, Cell]]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    better: Mapping[str, str] = field(default_factory=dict)
 
     def add(self, *left: str, **cells: Cell) -> None:
         """Add a row: its headings, and its cells by column name."""
@@ -154,16 +159,10 @@ class Table:
         about = " ".join([*([LEGEND] if printed else []), *([f"Printed: {self.source}."] if self.source else [])])
         return [*([about] if about else []), *self.notes]
 
-    def lines(self, word: Callable[[str], str], figure: Callable[[Cell, bool], str]) -> Iterator[list[str]]:
-        """Yield the rows as strings: ``word`` formats a heading, ``figure`` a cell and whether it is the best."""
-        bests: list[float | int | None] = []  # of each column; None where none is to stand out (a single row has none)
-        for column in self.columns:
-            numbers = [n for _, cells in self.rows if column in cells and (n := cells[column].number) is not None]
-            choose = {"high": max, "low": min}.get(self.better.get(column, ""))
-            bests.append(choose(numbers) if choose is not None and len(numbers) > 1 else None)
+    def lines(self, word: Callable[[str], str], figure: Callable[[Cell], str]) -> Iterator[list[str]]:
+        """Yield the rows as strings: ``word`` formats a heading, ``figure`` a cell."""
         for left, figures in self.rows:
-            pairs = zip((figures.get(column, Cell(None)) for column in self.columns), bests, strict=True)
-            yield [*map(word, left), *(figure(cell, best is not None and cell.number == best) for cell, best in pairs)]
+            yield [*map(word, left), *(figure(figures.get(column, Cell(None))) for column in self.columns)]
 
 
 @dataclass(slots=True)
@@ -204,9 +203,9 @@ class Tables:
 
 
 def _markdown(table: Table) -> str:
-    def figure(cell: Cell, best: bool) -> str:
+    def figure(cell: Cell) -> str:
         words = str(cell).replace("*", "\\*")
-        return f"**{words}**" if best else words
+        return f"**{words}**" if cell.better else words
 
     rules = ["---"] * len(table.left) + ["---:"] * len(table.columns)
     lines = [f"**{table.title}**", "", _bar(table.headings), _bar(rules)]
@@ -219,7 +218,7 @@ def _bar(cells: Sequence[str]) -> str:
 
 
 def _text(table: Table) -> str:
-    rows = [table.headings, *table.lines(str, lambda cell, best: f"{cell} <" if best else str(cell))]
+    rows = [table.headings, *table.lines(str, str)]
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
     lines = [table.title]
     rows = [[cell.replace("\n", " ") for cell in row] for row in rows]
@@ -250,14 +249,14 @@ def escape_latex(text: str) -> str:
 
 
 def _latex(table: Table) -> str:
-    """Return a table for ``\\usepackage{booktabs}``: the best figure of a column in bold, intervals small."""
+    """Return a table for ``\\usepackage{booktabs}``: the score of a better system in bold, intervals small."""
 
-    def figure(cell: Cell, best: bool) -> str:
+    def figure(cell: Cell) -> str:
         if cell.number is None:
             return escape_latex(str(cell))
-        value = cell.shown + (f"$^{{{escape_latex(cell.mark)}}}$" if cell.mark else "")
+        value = cell.shown + (f"$^{{{escape_latex(cell.signs)}}}$" if cell.signs else "")
         value = value.replace("-", "$-$", 1) if value.startswith("-") else value
-        value = rf"\textbf{{{value}}}" if best else value
+        value = rf"\textbf{{{value}}}" if cell.better else value
         small = " ".join(part for part in (cell.interval, cell.beside) if part)
         return rf"{value} {{\scriptsize {escape_latex(small)}}}" if small else value
 

@@ -98,13 +98,12 @@ def make_board_tables(lines: Sequence[BoardLine], whole: bool = False) -> Tables
         keys = select_metric_columns(dataset_lines)
         shown = keys if whole else [key for key in keys if key in printed] or keys
         names = {key: key if whole else metric(key).label for key in shown}
-        better = {names[key]: {"higher": "high", "lower": "low", "": ""}[metric(key).better] for key in shown}
         left = {"split": [line.split for line in dataset_lines], "source": [line.source for line in dataset_lines]}
         # what is the same in all lines stands in the title
         common = [values[0] for name, values in left.items() if values[0] and len(set(values)) == 1 and not whole]
         varying = {name: values for name, values in left.items() if len(set(values)) > 1 or whole}
         title = ", ".join([dataset, *common])
-        table = Table(dataset, title, ("system", *varying), tuple(names.values()), better=better)
+        table = Table(dataset, title, ("system", *varying), tuple(names.values()))
         for place, line in enumerate(dataset_lines):
             cells = {
                 names[key]: Cell(line.scores.get(key), None, 3, *line.intervals.get(key, (None, None))) for key in shown

@@ -1,8 +1,10 @@
 """Comparison of two or more systems on the same instances.
 
-The tests use the additive statistics of the scores, so nothing is scored again: approximate randomisation and the
-paired bootstrap over clusters, per key and pair of systems. Only headline scores get stars, after Holm's correction
-over the headline scores times the pairs. All other scores are exploratory.
+The tests use the additive statistics of the scores, so nothing is scored again. One model of documents and runs gives
+intervals and tests (`uncertainty.mixed_model`), beside the exchange of documents, per key and pair of systems. With one
+run each the exchange decides, with several runs the model. Only headline scores can be better or worse, after Holm's
+correction over the headline scores times the pairs. All other scores are exploratory. `uncertainty.verdicts` has the
+words.
 """
 
 from __future__ import annotations
@@ -25,13 +27,33 @@ from eraser_hub.metrics.statistics_builder import Finalize, Statistics, Statisti
 from eraser_hub.records.errors import MOST_SHOWN, DataError, show
 
 from .operators import compute_operator_sensitivity, describe_flips
-from .paired_tests import ADJUSTMENTS, ALPHA, RESAMPLES, Pair, holm, is_exact, paired_bootstrap, randomisation
+from .paired_tests import (
+    ADJUSTMENTS,
+    RESAMPLES,
+    Pair,
+    count_differing,
+    holm,
+    is_exact,
+    paired_bootstrap,
+    randomisation,
+)
 from .quotes import BLOCK as QUOTES
 from .runs import System, describe_unlike_operators, group_by_operator
 from .score import score
 from .scored_split import ScoredSplit
 from .scores import Scores, average_runs
 from .settings import ScoreSettings
+from .uncertainty.mixed_model import DifferenceModel
+from .uncertainty.verdicts import (
+    ALPHA,
+    BETTER,
+    EQUIVALENCE_LEVEL,
+    decide,
+    describe_doubts,
+    describe_one_run,
+    describe_unknown_effects,
+    is_known_score,
+)
 
 Result = Statistics | Mapping[str, Any]
 
@@ -46,7 +68,8 @@ class Inference:
         confidence_level: confidence level of the intervals of differences.
         adjust: "holm", "bh" (Benjamini and Hochberg) or "none": the correction over the family of tests.
         primary: the scores of the family, times the pairs of systems; none: the headline scores, see `HEADLINE`.
-        equivalence: margin of the equivalence test; None: no test.
+        minimum_effect: smallest difference that matters, in the scores' units; None: a tenth of the way from chance to
+            ceiling, where both are known, else 0.
     """
 
     n_resamples: int = RESAMPLES
@@ -54,7 +77,7 @@ class Inference:
     confidence_level: float = DEFAULT_LEVEL
     adjust: str = "holm"
     primary: tuple[str, ...] = ()
-    equivalence: float | None = None
+    minimum_effect: float | None = None
 
     def check(self) -> None:
         """Raise a ValueError for a setting out of its range."""
@@ -62,8 +85,8 @@ class Inference:
         if self.adjust not in ADJUSTMENTS:
             words = f"adjust: expected one of {', '.join(ADJUSTMENTS)}, found {self.adjust!r}"
             raise DataError(words, rule="option-value")
-        if self.equivalence is not None and not (math.isfinite(self.equivalence) and self.equivalence > 0):
-            words = f"equivalence: expected a positive margin, found {self.equivalence!r}"
+        if self.minimum_effect is not None and not (math.isfinite(self.minimum_effect) and self.minimum_effect >= 0):
+            words = f"minimum_effect: expected a difference of at least 0, found {self.minimum_effect!r}"
             raise DataError(words, rule="option-value")
 
     @property
@@ -186,8 +209,9 @@ def compare(
     confidence_level: float = DEFAULT_LEVEL,
     adjust: str = "holm",
     primary: str | Sequence[str] = (),
-    equivalence: float | None = None,
+    minimum_effect: float | None = None,
     cluster_by: str = AUTO,
+    equivalence: float | None = None,
 ) -> dict[str, Any]:
     """Compare systems pairwise on every score that they share.
 
@@ -201,18 +225,29 @@ def compare(
         confidence_level: see `Inference`.
         adjust: see `Inference`.
         primary: see `Inference`.
-        equivalence: see `Inference`.
+        minimum_effect: see `Inference`.
         cluster_by: "auto": the clusters that the statistics and results bring; "none": each instance stands for itself.
+        equivalence: 2.0's name of ``minimum_effect``.
 
     Returns:
         ``scores``: {name: {key: score, the mean over its runs}}, and where a system has several runs ``spread``: {name:
         {key: standard deviation over runs}}; ``comparisons``: one dict per pair of systems with ``first``, ``second``
-        and ``keys``: {key: {``difference`` (first - second), ``ci`` [low, high], ``p_randomisation``, ``p_bootstrap``,
-        ``win_share``, ``detectable`` (see `paired_tests.paired_bootstrap`), ``p_holm`` (or ``p_bh``, ``p_none``:
-        corrected over ``family`` times the pairs; None outside the family), ``star`` (whether that is at most .05), and
-        with a margin ``p_equivalence`` and ``equivalent``, corrected likewise}}; ``family``; ``instances`` and
-        ``clusters``: how many; ``left_out``: {name: the scores that this system has and another has not}; ``notes``:
-        notes on how to read the stars; ``signature``. Keys that are lists of scores are left out.
+        and ``keys``: {key: {
+
+        - ``difference`` (first - second); ``ci`` [low, high] and ``ci_90``, ``standard_error``, ``df`` and ``p_model``
+          of the model of documents and runs; NaN where fewer than six clusters carry the difference;
+        - ``components``: its squared standard error by source, {``documents``, ``runs``, ``interaction``, ``draws``};
+          ``effective_clusters``: how many clusters carry the difference; ``differing_clusters``: in how many the
+          systems differ at all;
+        - ``detectable``: the difference that a test at .05 finds with power .8;
+        - ``p_randomisation``, ``p_bootstrap``, ``win_share``: see `paired_tests`; they are about these runs alone;
+        - ``p``: ``p_randomisation`` with one run each, else ``p_model``; ``p_holm`` (or ``p_bh``, ``p_none``): p
+          corrected over ``family`` times the pairs; None outside the family;
+        - ``minimum_effect``; ``p_equivalence``, the larger p of two one-sided tests that the difference is that large;
+        - ``verdict`` on the first system, see `uncertainty.verdicts`; ``star``: True for "better"}};
+
+        ``family``; ``instances`` and ``clusters``: how many; ``left_out``: {name: scores that another system lacks};
+        ``notes``: how to read the verdicts; ``signature``. Keys that are lists of scores are left out.
 
     Raises:
         DataError: see ``aligned`` and ``from_result``.
@@ -234,7 +269,8 @@ def compare(
     runs = {
         name: [[_statistics(run, name, cluster_by)] for run in own] for name, own in zip(names, run_lists, strict=True)
     }
-    return compare_blocks(runs, Inference(n_resamples, seed, confidence_level, adjust, primary, equivalence))
+    effect = equivalence if minimum_effect is None else minimum_effect
+    return compare_blocks(runs, Inference(n_resamples, seed, confidence_level, adjust, primary, effect))
 
 
 def _statistics(run: Result, name: str, cluster_by: str) -> Statistics:
@@ -243,11 +279,20 @@ def _statistics(run: Result, name: str, cluster_by: str) -> Statistics:
 
 
 def compare_blocks(
-    systems: Mapping[str, Sequence[Sequence[Statistics]]], inference: Inference | None = None
+    systems: Mapping[str, Sequence[Sequence[Statistics]]],
+    inference: Inference | None = None,
+    draws: Mapping[str, Sequence[int]] | None = None,
+    effects: Mapping[str, float] | None = None,
 ) -> dict[str, Any]:
     """Compare systems whose runs have several blocks of statistics each (agreement, faithfulness, ..).
 
-    Block i of every run is the same metric with the same settings; blocks need not have the same instances.
+    Args:
+        systems: {name: its runs}. Block i of every run is the same metric with the same settings; blocks need not have
+            the same instances.
+        inference: how differences are tested.
+        draws: {name: the training run of each of its runs}, where some are draws of a random method; None: each is a
+            training run of its own.
+        effects: default minimum effects by key.
     """
     inference = inference or Inference()
     inference.check()
@@ -272,9 +317,10 @@ def compare_blocks(
             if len(runs) > 1:
                 spread[name] |= {key: float(np.std([own[key] for own in table], ddof=1)) for key in shared}
         for first, second in pairs:
-            keys[first, second] |= _pair(level[first], level[second], shared, inference)
+            runs_of_files = [None if draws is None else draws[name] for name in (first, second)]
+            keys[first, second] |= _pair(level[first], level[second], shared, inference, runs_of_files)
     family = inference.family(list(keys[pairs[0]]))
-    tests = _correct(keys, family, inference)
+    tests = _correct(keys, family, inference, effects or {})
     few_clusters = [
         f"{name}: {line}"
         for level in levels
@@ -291,35 +337,63 @@ def compare_blocks(
         **({"spread": spread} if spread else {}),
         "comparisons": [{"first": first, "second": second, "keys": keys[first, second]} for first, second in pairs],
         "left_out": {name: own for name, own in left_out.items() if own},
-        "notes": [*_notes(whole.n_clusters, tests, inference, bool(spread)), *dict.fromkeys(few_clusters)],
+        "notes": [
+            *_notes(whole.n_clusters, tests, inference, bool(spread)),
+            *_describe_verdicts(systems, keys, family, whole.n_clusters, inference, draws),
+            *dict.fromkeys(few_clusters),
+        ],
         "signature": _signature(whole, family, tests, names, inference),
     }
 
 
 def _correct(
-    keys: Mapping[tuple[str, str], dict[str, dict[str, Any]]], family: Sequence[str], inference: Inference
+    keys: Mapping[tuple[str, str], dict[str, dict[str, Any]]],
+    family: Sequence[str],
+    inference: Inference,
+    effects: Mapping[str, float],
 ) -> int:
-    """Correct the p-values of the family over all pairs and set the stars; how many tests there are."""
-    for test in (test for own in keys.values() for test in own.values()):
-        test |= {inference.column: None, "star": False}
+    """Correct the p-values of the family over all pairs and decide on each score; how many tests there are."""
+    for key, test in ((key, test) for own in keys.values() for key, test in own.items()):
+        known = effects.get(key, 0.0) if inference.minimum_effect is None else inference.minimum_effect
+        test |= {inference.column: None, "minimum_effect": known}
+        test["p_equivalence"] = float(test.pop("model").equivalence_p(known))
     tested = [own[key] for own in keys.values() for key in family]
-    adjust = ADJUSTMENTS[inference.adjust]
-    for test, p in zip(tested, adjust([test["p_randomisation"] for test in tested]), strict=True):
-        test |= {inference.column: None if math.isnan(p) else p, "star": _reached(p)}
-    if inference.equivalence is not None:
-        for test, p in zip(tested, adjust([test["p_equivalence"] for test in tested]), strict=True):
-            test["equivalent"] = _reached(p)
-    return sum(not math.isnan(test["p_randomisation"]) for test in tested)
+    for test, p in zip(tested, ADJUSTMENTS[inference.adjust]([test["p"] for test in tested]), strict=True):
+        test[inference.column] = None if math.isnan(p) else p
+    for key, test in ((key, test) for own in keys.values() for key, test in own.items()):
+        test["verdict"] = decide(key, test, test[inference.column] if key in family else None)
+        test["star"] = test["verdict"] == BETTER
+    return sum(not math.isnan(test["p"]) for test in tested)
 
 
-def _reached(p: float) -> bool:
-    return p <= ALPHA * (1 + 1e-9)  # m / (20 m) is .05
+def _describe_verdicts(
+    systems: Mapping[str, Sequence[object]],
+    keys: Mapping[tuple[str, str], dict[str, dict[str, Any]]],
+    family: Sequence[str],
+    clusters: int,
+    inference: Inference,
+    draws: Mapping[str, Sequence[int]] | None,
+) -> list[str]:
+    """Return notes on what the verdicts are about, and on the doubtful ones."""
+    trainings = {name: len(runs if draws is None else set(draws[name])) for name, runs in systems.items()}
+    single = [name for name, count in trainings.items() if count == 1]
+    lines = [describe_one_run(single, len(systems))] if single else []
+    for (first, second), own in keys.items():
+        lines += describe_doubts(f"{first} and {second}", own, family, clusters)
+    tested = next(iter(keys.values()))
+    if unknown := [key for key in family if inference.minimum_effect is None and not tested[key]["minimum_effect"]]:
+        lines.append(describe_unknown_effects(unknown))
+    if assumed := [key for key in family if not is_known_score(key)]:
+        lines.append(f"higher is taken as better in {', '.join(assumed)}, which no module of this project has")
+    return lines
 
 
 def _notes(clusters: int, tests: int, inference: Inference, several: bool) -> list[str]:
-    """Return notes on tests that cannot reach significance."""
+    """Return notes on tests that cannot reach significance; with ``several`` runs the model decides: it can."""
     strictest = 1 if inference.adjust == "none" else tests
-    if is_exact(clusters, inference.n_resamples) and not several:
+    if several:
+        return []
+    if is_exact(clusters, inference.n_resamples):
         least = 2 ** (1 - clusters)
         if strictest * least > ALPHA:
             words = f"no star is possible: of {clusters} clusters the smallest p is {least:.3g}"
@@ -331,12 +405,12 @@ def _notes(clusters: int, tests: int, inference: Inference, several: bool) -> li
 
 
 def _signature(whole: Statistics, family: Sequence[str], tests: int, names: Sequence[str], inference: Inference) -> str:
-    settings: dict[str, object] = {"n": len(whole.ids), "test": "randomisation,paired bootstrap", "ci": "bca"}
+    settings: dict[str, object] = {"n": len(whole.ids), "test": "randomisation,mixed model", "ci": "mixed model"}
     settings |= {"level": inference.confidence_level, "resamples": inference.n_resamples, "seed": inference.seed}
     settings |= {"systems": len(names), "cluster": whole.clustering, "clusters": whole.n_clusters}
     settings |= {"adjust": inference.adjust, "family": list(family), "tests": tests}
-    if inference.equivalence is not None:
-        settings["equivalence"] = inference.equivalence
+    if inference.minimum_effect is not None:
+        settings["minimum_effect"] = inference.minimum_effect
     return signature("compare", settings)
 
 
@@ -387,7 +461,11 @@ def _reads_alike(finalize: Finalize, values: np.ndarray, statistics: Statistics)
 
 
 def _pair(
-    first: Sequence[Statistics], second: Sequence[Statistics], keys: Sequence[str], inference: Inference
+    first: Sequence[Statistics],
+    second: Sequence[Statistics],
+    keys: Sequence[str],
+    inference: Inference,
+    runs: Sequence[Sequence[int] | None],
 ) -> dict[str, dict[str, Any]]:
     finalize = restrict_finalize(first[0], keys)
     sums = []
@@ -398,9 +476,35 @@ def _pair(
         sums.append(replace(run, values=values, columns=None).cluster_sums())
     pair = Pair(sums[: len(first)], sums[len(first) :], finalize)
     p_values = randomisation(pair, inference.n_resamples, inference.seed)
-    margin, level = inference.equivalence, inference.confidence_level
-    tests = paired_bootstrap(pair, inference.n_resamples, inference.seed, level, margin)
-    return {key: {"p_randomisation": p_values[key], **tests[key]} for key in keys}
+    resampled = paired_bootstrap(pair, inference.n_resamples, inference.seed)
+    several, models, differing = len(sums) > 2, pair.models(*runs), count_differing(pair)
+    return {
+        key: _describe_test(models[key], p_values[key], several, inference)
+        | resampled[key]
+        | {"differing_clusters": differing[key]}
+        for key in keys
+    }
+
+
+def _describe_test(
+    model: DifferenceModel, p_randomisation: float, several: bool, inference: Inference
+) -> dict[str, Any]:
+    """Return the figures of one difference; ``several``: a system has several runs, so that the model decides."""
+    p_model = float(model.p_value())
+    return {
+        "difference": float(model.difference),
+        "ci": list(model.interval(inference.confidence_level)),
+        "ci_90": list(model.interval(EQUIVALENCE_LEVEL)),
+        "p": p_model if several else p_randomisation,
+        "p_randomisation": p_randomisation,
+        "p_model": p_model,
+        "standard_error": float(model.standard_error),
+        "df": float(model.df),
+        "components": model.components.as_dict(),
+        "effective_clusters": float(model.clusters),
+        "detectable": model.detectable(),
+        "model": model,
+    }
 
 
 # ----------------------------------------------------------------------------------------------------- of scores

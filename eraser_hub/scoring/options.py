@@ -183,7 +183,8 @@ class CompareArguments(AgainstArguments):
         resamples: Resamples of the randomisation test and of the bootstrap.
         confidence_level: Confidence level of the intervals of differences, in (0, 1).
         adjust: Correction of p-values for several tests; bh: Benjamini and Hochberg.
-        equivalence: Margin of an additional test that systems are equivalent (TOST).
+        minimum_effect: Smallest difference that matters, in the scores' units; by default a tenth of the way from
+            chance to ceiling.
     """
 
     predictions: Annotated[Sequence[str], Option(aliases=("results",))]
@@ -191,7 +192,7 @@ class CompareArguments(AgainstArguments):
     confidence_level: float = 0.95
     adjust: Literal["holm", "bh", "none"] = "holm"
     primary: str | Sequence[str] | None = None
-    equivalence: float | None = None
+    minimum_effect: Annotated[float | None, Option(aliases=("equivalence",))] = None
 
     def settings(self) -> ScoreSettings:
         """Return the settings of the scores that are compared."""

@@ -1,11 +1,10 @@
 """Paired tests of two systems on the same clusters of annotations, and corrections for several tests.
 
 A system is one run or several (other seeds): its score is the mean of its runs' scores. What is drawn, left out and
-exchanged are clusters, see `metrics.clusters`; where a system has several runs, runs are drawn within each resample as
-well, so that the seeds' share of the difference counts.
+exchanged are clusters, see `metrics.clusters`. The seeds' share of a difference is in `uncertainty.mixed_model`.
 
-Sources: Noreen (1989) (approximate randomisation); Koehn (2004) (paired bootstrap); Schuirmann (1987) (two one-sided
-tests); Holm (1979); Benjamini and Hochberg (1995).
+Sources: Noreen (1989) (approximate randomisation); Koehn (2004) (paired bootstrap); Holm (1979); Benjamini and Hochberg
+(1995).
 """
 
 from __future__ import annotations
@@ -17,22 +16,19 @@ import numpy as np
 
 from eraser_hub.metrics.resampling import (
     CHUNK_BYTES,
-    DEFAULT_LEVEL,
-    NORMAL,
     SAME,
     Scores,
     bootstrap_weights,
     check_settings,
     check_values,
-    compute_bounds,
-    jackknife,
     weighted_sums,
 )
 from eraser_hub.metrics.statistics_builder import Finalize
 from eraser_hub.records.errors import DataError
 
+from .uncertainty.mixed_model import DifferenceModel, compute_influences, fit_difference, make_unknown_difference
+
 RESAMPLES = 10_000
-ALPHA, POWER = 0.05, 0.8
 
 
 class Pair:
@@ -61,23 +57,34 @@ class Pair:
         runs = sums.reshape(len(sums), self.n_first + self.n_second, -1)
         return runs[:, : self.n_first], runs[:, self.n_first :]
 
-    def differences(self, sums: np.ndarray, seeds: np.random.Generator | None = None, resamples: int = 1) -> Scores:
-        """Return the first system's mean score minus the second's.
+    def differences(self, sums: np.ndarray) -> Scores:
+        """Return the first system's mean score minus the second's, {key: (r,)}, of sums (r, runs of both * k)."""
+        with np.errstate(invalid="ignore"):
+            means = [
+                {key: score.mean(axis=1) for key, score in self.finalize(runs).items()} for runs in self._runs(sums)
+            ]
+            return {key: means[0][key] - means[1][key] for key in means[0]}
+
+    def models(
+        self, first_runs: Sequence[int] | None = None, second_runs: Sequence[int] | None = None
+    ) -> dict[str, DifferenceModel]:
+        """Return the model of documents and runs of every score's difference.
 
         Args:
-            sums: float64 (r, runs of both * k).
-            seeds: draws each system's runs, with replacement; None: all count alike.
-            resamples: drawings, where the sums are those of all clusters (r is 1).
-
-        Returns:
-            {key: (r,)}, or (resamples,).
+            first_runs: the run of each file of the first system, see `mixed_model.fit_system`.
+            second_runs: likewise of the second.
         """
-        means: list[dict[str, np.ndarray]] = []
         with np.errstate(invalid="ignore"):
-            for runs in self._runs(sums):
-                shares = _shares(runs.shape[1], max(len(sums), resamples), seeds)
-                means.append({key: (score * shares).sum(axis=1) for key, score in self.finalize(runs).items()})
-            return {key: means[0][key] - means[1][key] for key in means[0]}
+            scores = [self.finalize(runs[0]) for runs in self._runs(self.totals)]
+            left_out = [self.finalize(runs) for runs in self._runs(self.totals - self.rows)]
+        models = {}
+        for key, difference in self.observed.items():
+            both = [compute_influences(own[key], out[key]) for own, out in zip(scores, left_out, strict=True)]
+            if len(self.rows) > 1 and all(np.isfinite(each).all() for each in both):
+                models[key] = fit_difference(both[0], both[1], first_runs, second_runs)
+            else:
+                models[key] = make_unknown_difference(difference)
+        return models
 
     def exchanged(self, swap: np.ndarray) -> Scores:
         """Return the differences after clusters were exchanged, {key: (r,)}: the mean over all pairs of runs.
@@ -97,13 +104,12 @@ class Pair:
             return {key: score.mean(axis=(1, 2)) - scores[1][key].mean(axis=(1, 2)) for key, score in scores[0].items()}
 
 
-def _shares(runs: int, resamples: int, seeds: np.random.Generator | None) -> np.ndarray:
-    """Return the weight of each run in each resample, float64 (resamples, runs), rows summing to 1."""
-    if seeds is None or runs == 1:
-        return np.full((resamples, runs), 1 / runs)
-    drawn = seeds.multinomial(runs, np.full(runs, 1 / runs), size=resamples) / runs
-    # runs drawn of few vary less than new runs would: by (runs - 1) / runs
-    return 1 / runs + (drawn - 1 / runs) * math.sqrt(runs / (runs - 1))
+def count_differing(pair: Pair) -> dict[str, int]:
+    """Return how many clusters differ in each score between the systems: {key: count}."""
+    counts = {}
+    for key, differences in pair.differences(pair.rows).items():
+        counts[key] = int((np.abs(differences) > SAME).sum())
+    return counts
 
 
 def _swaps(n: int, n_resamples: int, seed: int, exact: bool, width: int) -> Iterator[np.ndarray]:
@@ -131,22 +137,20 @@ def randomisation(pair: Pair, n_resamples: int = RESAMPLES, seed: int = 0) -> di
     """Return the two-sided p-value of every score's difference under random exchange of systems by cluster.
 
     p = (1 + #{abs(difference after exchange) >= abs(difference)}) / (1 + n_resamples). With so few clusters that all
-    2^n exchanges are no more than ``n_resamples``, all are taken once and p is their share: exact. Of several runs each
-    exchange adds how far the mean of runs drawn at random lies from the mean of all: a difference that other seeds
-    would make is none.
+    2^n exchanges are no more than ``n_resamples``, all are taken once and p is their share: exact. Of several runs the
+    means are exchanged: the test is about these files, and the model of `mixed_model` about other runs.
 
     Returns:
         {key: p-value}; NaN where the difference is undefined.
     """
     check_settings(n_resamples=n_resamples)
-    n, several = len(pair.rows), pair.n_first * pair.n_second > 1
-    exact = is_exact(n, n_resamples) and not several
-    count, seeds = 2**n if exact else n_resamples, np.random.default_rng([seed, 1])
+    n = len(pair.rows)
+    exact = is_exact(n, n_resamples)
+    count = 2**n if exact else n_resamples
     drawn = _concatenate([pair.exchanged(swap) for swap in _swaps(n, count, seed, exact, pair.totals.size)])
     p_values = {}
-    noise = pair.differences(pair.totals, seeds, count) if several else {}
     for key, observed in pair.observed.items():
-        differences = drawn[key] + (noise[key] - observed) if several else drawn[key]
+        differences = drawn[key]
         # sums in another order differ in their last bits: an equal difference must count as equal
         margin = SAME * max(1.0, abs(float(observed))) if np.isfinite(observed) else 0.0
         valid = differences[~np.isnan(differences)]
@@ -156,79 +160,35 @@ def randomisation(pair: Pair, n_resamples: int = RESAMPLES, seed: int = 0) -> di
     return p_values
 
 
-def paired_bootstrap(
-    pair: Pair,
-    n_resamples: int = RESAMPLES,
-    seed: int = 0,
-    confidence_level: float = DEFAULT_LEVEL,
-    margin: float | None = None,
-) -> dict[str, dict[str, object]]:
+def paired_bootstrap(pair: Pair, n_resamples: int = RESAMPLES, seed: int = 0) -> dict[str, dict[str, float]]:
     """Bootstrap every score's difference, first - second: both systems get the same resamples of clusters.
 
-    Args:
-        pair: the systems.
-        n_resamples: resamples.
-        seed: seed of the resamples.
-        confidence_level: level of the interval, in (0, 1).
-        margin: margin of equivalence, in the score's units.
-
     Returns:
-        {key: {``difference``; ``ci``, BCa; ``p_bootstrap``, two-sided: (1 + #{abs(replicate - difference) >=
-        abs(difference)}) / (1 + n_resamples); ``win_share``, the share of resamples in which the first scores higher,
-        ties counting one half; ``detectable``, the difference that a test at .05 finds with power .8, (z(.975) + z(.8))
-        times the replicates' standard deviation; with a margin ``p_equivalence``, the larger p of two one-sided
-        tests}}.
+        {key: {``p_bootstrap``, two-sided: (1 + #{abs(replicate - difference) >= abs(difference)}) / (1 + n_resamples);
+        ``win_share``, the share of resamples in which the first scores higher, ties counting one half}}; NaN for a
+        single cluster.
     """
-    check_settings(confidence_level, n_resamples)
-    seeds = np.random.default_rng([seed, 1])
+    check_settings(n_resamples=n_resamples)
+    if len(pair.rows) < 2:
+        return {key: dict.fromkeys(("p_bootstrap", "win_share"), math.nan) for key in pair.observed}
     parts = [
-        pair.differences(weighted_sums(weights, pair.rows), seeds)
+        pair.differences(weighted_sums(weights, pair.rows))
         for weights in bootstrap_weights(len(pair.rows), n_resamples, seed)
     ]
     drawn = _concatenate(parts)
-    left_out = jackknife(pair.rows, pair.differences) if len(pair.rows) > 1 else None
-    bounds = compute_bounds(pair.observed, drawn, confidence_level, left_out)
-    tests = {}
-    for key, draws in drawn.items():
-        observed = float(pair.observed[key])
-        test = {"difference": observed, "ci": bounds[key].tolist(), **_of_draws(observed, draws[~np.isnan(draws)])}
-        if margin is not None:
-            test["p_equivalence"] = compute_equivalence_p(observed, draws[~np.isnan(draws)], margin)
-        tests[key] = test
-    return tests
+    return {key: _of_draws(float(pair.observed[key]), draws[~np.isnan(draws)]) for key, draws in drawn.items()}
 
 
 def _of_draws(observed: float, draws: np.ndarray) -> dict[str, float]:
     if math.isnan(observed) or not len(draws):
-        return dict.fromkeys(("p_bootstrap", "win_share", "detectable"), math.nan)
+        return dict.fromkeys(("p_bootstrap", "win_share"), math.nan)
     margin = SAME * max(1.0, abs(observed)) if math.isfinite(observed) else 0.0
     with np.errstate(invalid="ignore"):
         extreme = (np.abs(draws - observed) >= abs(observed) - margin).sum()
-        error = draws.std(ddof=1) if len(draws) > 1 else math.nan
     return {
         "p_bootstrap": float((1 + extreme) / (1 + len(draws))),
         "win_share": float(((draws > margin).sum() + 0.5 * (np.abs(draws) <= margin).sum()) / len(draws)),
-        # systems that never differ show no difference, however large
-        "detectable": float((NORMAL.inv_cdf(1 - ALPHA / 2) + NORMAL.inv_cdf(POWER)) * error)
-        if error > SAME
-        else math.nan,
     }
-
-
-def compute_equivalence_p(real: float, draws: np.ndarray, margin: float) -> float:
-    """Return the larger p-value of two one-sided tests that the difference is at least ``margin`` either way.
-
-    Args:
-        real: the difference.
-        draws: the differences of resamples, moved to either margin to count those as far inside as the difference.
-        margin: the margin of equivalence.
-    """
-    if math.isnan(real) or not len(draws):
-        return math.nan
-    with np.errstate(invalid="ignore"):
-        below = 1 + int((draws - real >= real + margin - SAME).sum())
-        above = 1 + int((draws - real <= real - margin + SAME).sum())
-    return max(below, above) / (1 + len(draws))
 
 
 # ---------------------------------------------------------------------------------------------------- several tests

@@ -9,6 +9,7 @@ from typing import Any
 from eraser_hub.records.tables import Cell, Table, Tables
 
 from .operators import describe_better_system
+from .uncertainty.verdicts import BETTER, WORSE, describe_components
 
 BLOCK_TITLES = {
     "agreement": "Agreement with human rationales",
@@ -66,7 +67,8 @@ def make_breakdown_table(
 def make_comparison_tables(result: Mapping[str, Any]) -> Tables:
     """Return a table for each pair of systems, with a line for each score.
 
-    ``*`` marks a difference whose corrected p is at most .05, ``=`` marks equivalent systems.
+    ``verdict`` is a word on the first system; the score of the system that is better has a star, bold in markdown and
+    LaTeX, and nothing else has one.
 
     Args:
         result: what `comparison.compare` gave.
@@ -121,31 +123,35 @@ def _quote_table(quotes: Mapping[str, Mapping[str, Any]]) -> Table:
 
 def _pair_table(result: Mapping[str, Any], pair: Mapping[str, Any], words: str) -> Table:
     adjusted = next((name for name in ADJUSTED if any(f"p_{name}" in test for test in pair["keys"].values())), "holm")
-    tests = {
-        "p": "p_randomisation",
-        "p boot": "p_bootstrap",
-        ADJUSTED[adjusted]: f"p_{adjusted}",
-        "p equiv": "p_equivalence",
-    }
-    tests = {head: name for head, name in tests.items() if any(name in test for test in pair["keys"].values())}
+    tests = {"p": "p_randomisation", "p model": "p_model", ADJUSTED[adjusted]: f"p_{adjusted}"}
     names = (pair["first"], pair["second"])
     # a system may be called like a column of its own: "p"
     systems = {
-        f"{name} (system)" if name in ("self", "difference", "detectable", *tests) else name: name for name in names
+        f"{name} (system)"
+        if name in ("self", "difference", "detectable", "verdict", "variance", *tests)
+        else name: name
+        for name in names
     }
     spreads = {f"{name} ±": name for name in names if name in result.get("spread", {})}
-    columns = (*systems, *spreads, "difference", "detectable", *tests)
+    sources = {key: describe_components(test["components"]) for key, test in pair["keys"].items()}
+    varied = ("variance",) if spreads else ()
+    columns = (*systems, *spreads, "difference", "detectable", *tests, "verdict", *varied)
     title = f"{names[0]} against {names[1]}, {words}"
     table = Table(f"{names[0]}-{names[1]}", title, ("score",), columns)
     for key, test in pair["keys"].items():
         low, high = test["ci"]
-        mark = "*" * test["star"] + "=" * test.get("equivalent", False)
+        winner = {BETTER: names[0], WORSE: names[1]}.get(test["verdict"])
         table.add(
             key,
-            **{head: Cell(result["scores"][name][key], digits=DIGITS) for head, name in systems.items()},
+            **{
+                head: Cell(result["scores"][name][key], digits=DIGITS, better=name == winner)
+                for head, name in systems.items()
+            },
             **{head: Cell(result["spread"][name][key], digits=DIGITS) for head, name in spreads.items()},
-            difference=Cell(test["difference"], digits=DIGITS, low=low, high=high, mark=mark),
+            difference=Cell(test["difference"], digits=DIGITS, low=low, high=high),
             detectable=Cell(test["detectable"], digits=DIGITS),
             **{head: Cell(test.get(name), digits=DIGITS) for head, name in tests.items()},
+            verdict=Cell(test["verdict"]),
+            **{head: Cell(sources[key] or None) for head in varied},
         )
     return table

@@ -65,7 +65,7 @@ def test_agrees_with_scipys_permutation_test():
 def test_systems_are_joined_on_their_ids():
     ids = ["a", "b", "c"]
     found = compare(system([1, 2, 3], ids), system([3, 1, 2], ["c", "a", "b"]), n_resamples=50)
-    assert found["comparisons"][0]["keys"]["f1"]["ci"] == [0, 0] and found["instances"] == 3
+    assert found["comparisons"][0]["keys"]["f1"]["difference"] == 0 and found["instances"] == 3
 
 
 def test_holm_over_the_pairs_of_a_key():
@@ -93,8 +93,11 @@ def test_stars_stand_at_the_headline_scores_after_holm_over_them_and_the_pairs()
     found = compare(*systems, n_resamples=400)
     assert found["family"] == ["map", "token_f1"] and "|family:map,token_f1|tests:6|" in found["signature"]
     first = keys_of(found)
-    assert first["map"]["p_holm"] == pytest.approx(6 / 401) and first["map"]["star"]
-    assert first["accuracy"]["p_holm"] is None and not first["accuracy"]["star"]
+    assert first["map"]["p_holm"] == pytest.approx(6 / 401) and first["map"]["verdict"] == "worse"
+    assert not first["map"]["star"], "a star means better"
+    assert first["accuracy"]["p_holm"] is None and first["accuracy"]["verdict"] == "undecided"
+    turned = keys_of(compare(systems[1], systems[0], n_resamples=400))
+    assert turned["map"]["star"] and turned["map"]["verdict"] == "better" and not turned["accuracy"]["star"]
     assert first["accuracy"]["p_randomisation"] == first["map"]["p_randomisation"]
     declared = compare(*systems, n_resamples=400, primary="accuracy", adjust="bh")
     assert declared["family"] == ["accuracy"] and keys_of(declared)["map"]["p_bh"] is None
@@ -104,17 +107,21 @@ def test_stars_stand_at_the_headline_scores_after_holm_over_them_and_the_pairs()
         compare(*systems, primary=["nothing"])
 
 
+def about_stars(result):
+    return [note for note in result["notes"] if note.startswith("no star")]
+
+
 def test_too_few_resamples_or_clusters_for_a_star_are_said():
     random = np.random.default_rng(0)
     one, two = (system(random.normal(size=40), None, "map", "token_f1") for _ in range(2))
-    assert compare(one, two, n_resamples=39)["notes"] == []
-    (note,) = compare(one, two, n_resamples=38)["notes"]
+    assert about_stars(compare(one, two, n_resamples=39)) == []
+    (note,) = about_stars(compare(one, two, n_resamples=38))
     assert re.findall(r"\d+", note) == ["2", "39", "38"]
-    assert compare(one, two, n_resamples=19, adjust="none")["notes"] == []
+    assert about_stars(compare(one, two, n_resamples=19, adjust="none")) == []
     six, seven = ([system(random.normal(size=n), None, "map", "token_f1") for _ in range(2)] for n in (6, 7))
-    (note,) = compare(*six)["notes"]
+    (note,) = about_stars(compare(*six))
     assert re.findall(r"[\d.]+", note) == ["6", "0.0312", "2"]
-    assert compare(*seven)["notes"] == []
+    assert about_stars(compare(*seven)) == []
     assert note in text_of(compare(*six))
 
 
@@ -130,7 +137,7 @@ def test_annotations_of_a_cluster_are_exchanged_together():
     alone = compare(one, two, cluster_by="none")
     assert alone["clusters"] == 12 and "|cluster:none|clusters:12|" in alone["signature"]
     unknown = compare(one, system(values[1]))
-    assert keys_of(unknown) == keys_of(found), "who knows the clusters tells them"
+    assert json.dumps(keys_of(unknown)) == json.dumps(keys_of(found)), "who knows the clusters tells them"
     with refused("constant", "cluster_by", field="B"):
         compare(one, system(values[1], clusters=np.arange(12) % 3))
     with refused("option-value", "cluster_by", "'auto'", "'none'", "'topic'"):
@@ -152,27 +159,90 @@ def test_results_bring_their_clusters():
         compare(short, result([0.5, 0.5, 0.0, 0.5]))
 
 
-def test_equivalent_systems_are_marked():
+def test_verdicts_weigh_the_test_and_the_size_that_matters():
     random = np.random.default_rng(0)
     base = random.normal(size=60)
     near = system(base + 0.01 * random.normal(size=60), None, "map", "other")
-    found = compare(system(base, None, "map", "other"), near, equivalence=0.05)
-    assert keys_of(found)["map"]["equivalent"] and keys_of(found)["map"]["p_equivalence"] < 0.001
-    assert "equivalent" not in keys_of(found)["other"] and "|equivalence:0.05|" in found["signature"]
-    assert "p equiv" in text_of(found) and "=" in text_of(found).splitlines()[2]
-    assert not keys_of(compare(system(base, None, "map"), near, equivalence=0.001))["map"]["equivalent"]
-    with refused("option-value", "equivalence", "found 0"):
-        compare(near, near, equivalence=0)
+    found = compare(system(base, None, "map", "other"), near, minimum_effect=0.05)
+    assert keys_of(found)["map"]["verdict"] == keys_of(found)["other"]["verdict"] == "equivalent"
+    assert keys_of(found)["map"]["p_equivalence"] < 0.001 and "|minimum_effect:0.05|" in found["signature"]
+    assert "verdict" in text_of(found) and "equivalent" in text_of(found).splitlines()[2]
+    assert keys_of(compare(system(base, None, "map"), near, equivalence=0.001))["map"]["verdict"] == "undecided"
+    shifted = system(base - 0.02, None, "map")
+    verdicts = [
+        keys_of(compare(system(base, None, "map"), shifted, minimum_effect=x))["map"] for x in (0.01, 0.02, 0.03)
+    ]
+    assert [one["verdict"] for one in verdicts] == ["better", "better", "negligible"]
+    assert [one["star"] for one in verdicts] == [True, True, False]
+    assert all(one["p_holm"] < 0.001 for one in verdicts)
+    with refused("option-value", "minimum_effect", "found -1"):
+        compare(near, near, minimum_effect=-1)
+    unknown = compare(system(base, None, "map"), shifted)
+    assert keys_of(unknown)["map"]["minimum_effect"] == 0 and any(
+        "minimum effect 0 for map" in n for n in unknown["notes"]
+    )
 
 
-def test_runs_of_one_system_are_a_list_and_their_mean_and_spread_are_told():
+def test_a_lower_sufficiency_is_better_and_an_undirected_score_is_neither():
+    base = np.random.default_rng(0).normal(size=40)
+    keys = ("sufficiency_aopc", "null_difference")
+    systems = [system(base + shift, None, *keys) for shift in (0, 1)]
+    found = keys_of(compare(*systems, primary=keys))
+    assert found["sufficiency_aopc"]["verdict"] == "better" and found["null_difference"]["verdict"] == "undecided"
+    assert found["null_difference"]["p_holm"] < 0.01
+
+
+def test_fewer_than_six_clusters_have_no_interval_and_no_verdict():
+    for n in (1, 2, 3, 5):
+        found = compare(system(np.arange(n) + 1.0), system(np.zeros(n)), minimum_effect=5)
+        test = keys_of(found)["f1"]
+        assert np.isnan([*test["ci"], test["p_model"], test["p_equivalence"], test["detectable"]]).all()
+        assert test["verdict"] == "undecided" and test["p_randomisation"] == 2.0 ** (1 - n)
+        (note,) = [note for note in found["notes"] if "no interval" in note]
+        assert re.findall(r"\d+", note) == ["1", "6", str(n)]
+    sparse = np.zeros(40)
+    sparse[:4] = 1
+    assert keys_of(compare(system(sparse), system(np.zeros(40))))["f1"]["verdict"] == "undecided"
+    constant = keys_of(compare(system(np.arange(6) + 1.0), system(np.arange(6))))["f1"]
+    assert constant["ci"] == [1, 1] and constant["verdict"] == "better", "six documents that all say the same"
+
+
+def test_few_clusters_that_carry_a_verdict_and_tests_that_disagree_are_said():
+    values = np.zeros(46)
+    values[:13] = 1
+    found = compare(system(values), system(np.zeros(46)))
+    assert keys_of(found)["f1"]["verdict"] == "better"
+    (note,) = [note for note in found["notes"] if "carry the difference" in note]
+    assert keys_of(found)["f1"]["differing_clusters"] == 13 and "about 13 of 46 clusters" in note
+    random = np.random.default_rng(0)
+    base = random.normal(size=60)
+    seeds = [[system(base + shift) for shift in own] for own in ((-0.2, 0, 0.2), (-0.1, 0.1, 0.3))]
+    found = compare(*seeds, n_resamples=400)
+    test = keys_of(found)["f1"]
+    assert test["p_randomisation"] < 0.01 and test["p_model"] > 0.1 and test["p"] == test["p_model"]
+    assert test["verdict"] == "undecided" and any("two tests of f1 disagree" in note for note in found["notes"])
+
+
+def test_one_run_is_said_and_several_are_told_apart_by_source():
     random = np.random.default_rng(0)
     base = random.normal(size=50)
-    found = compare([system(base + shift) for shift in (-0.1, 0.0, 0.1)], system(base + 2), names=["ours", "theirs"])
+    ours = [system(base + shift) for shift in (-0.1, 0.0, 0.1)]
+    found = compare(ours, system(base + 2), names=["ours", "theirs"])
     assert found["scores"]["ours"]["f1"] == pytest.approx(base.mean())
     assert found["spread"] == {"ours": {"f1": pytest.approx(0.1)}}
-    assert keys_of(found)["f1"]["difference"] == pytest.approx(-2) and keys_of(found)["f1"]["star"]
-    assert "ours ±" in text_of(found) and "  0.1000  " in text_of(found)
+    test = keys_of(found)["f1"]
+    assert test["difference"] == pytest.approx(-2) and test["verdict"] == "worse" and not test["star"]
+    assert "ours ±" in text_of(found) and "  0.1000  " in text_of(found) and "runs 100 %" in text_of(found)
+    assert test["components"] == {
+        "documents": pytest.approx(0, abs=1e-12),
+        "runs": pytest.approx(0.01 / 3),
+        "interaction": pytest.approx(0, abs=1e-12),
+        "draws": 0,
+    }
+    assert any(note.startswith("one run of theirs:") for note in found["notes"])
+    single = compare(system(base), system(base + 2))
+    assert any(note.startswith("each system has one run:") for note in single["notes"])
+    assert not any("one run" in note for note in compare(ours, ours)["notes"])
 
 
 def test_a_list_in_place_of_two_systems_is_told_apart():
@@ -296,7 +366,7 @@ def test_command_line_prints_a_table_and_json(run, movies):
     parsed = json.loads(found.stdout)
     headline = "token_macro_f1,sentence_macro_f1,iou_macro_f1,auprc,comprehensiveness_aopc,sufficiency_aopc,macro_f1"
     assert parsed["signature"].startswith(
-        "compare|data:e2322d99a1b6|split:validation|n:24|test:randomisation,paired bootstrap|ci:bca|level:0.95|"
+        "compare|data:e2322d99a1b6|split:validation|n:24|test:randomisation,mixed model|ci:mixed model|level:0.95|"
         "resamples:60|seed:3|systems:2|cluster:documents|"
         f"clusters:24|adjust:holm|family:{headline}|tests:7|version:"
     )
@@ -348,8 +418,16 @@ def test_runs_clusters_and_the_family_on_the_command_line(run, movies, tmp_path)
     family = ("--primary", "auprc", "--adjust", "bh", "--equivalence", "0.1")
     found = run(*common, *files, *family, "--format", "json", "--cluster-by", "classification")
     parsed = json.loads(found.stdout)
+    tested = parsed["comparisons"][0]["keys"]["auprc"]
+    assert tested["p_bh"] is None and tested["verdict"] == "undecided", "two clusters decide nothing"
+    assert tested["minimum_effect"] == 0.1 and tested["components"].keys() == {
+        "documents",
+        "runs",
+        "interaction",
+        "draws",
+    }
     assert set(parsed["spread"]) == {"ours"} and parsed["spread"]["ours"]["auprc"] == 0
-    assert parsed["family"] == ["auprc"] and parsed["comparisons"][0]["keys"]["auprc"]["p_bh"] is not None
+    assert parsed["family"] == ["auprc"]
     assert "|cluster:classification|clusters:2|" in parsed["signature"]
     assert run(*common, "--results", ours, "--results", baseline, "--equivalence", "-1").exit_code == 2
     with refused("key-missing", "'nothing'", file="val.jsonl", line=1):
@@ -374,7 +452,7 @@ def test_systems_with_other_optional_fields_share_what_both_have(run, movies, tm
     first, second = whole["comparisons"][0]["keys"], shared["comparisons"][0]["keys"]
     assert set(first) - set(second) == set(shared["left_out"]["movies.val"])
     assert {"auprc", "tokens_to_flip_ratio", "comprehensiveness_aopc"} <= set(first) - set(second)
-    uncorrected = ("difference", "ci", "p_randomisation", "p_bootstrap", "win_share", "detectable")
+    uncorrected = ("difference", "ci", "p_randomisation", "p_model", "p_bootstrap", "win_share", "detectable")
     assert all(second[key][name] == first[key][name] for key in second for name in uncorrected)
     turned = run(*common, "--results", poorer, "--results", ours)
     assert "not compared, movies.val alone has them:" in turned.output and "auprc" in turned.output

@@ -1,0 +1,1 @@
+"""One model of uncertainty: variance components of scores, tests, verdicts and power."""

@@ -1,0 +1,281 @@
+"""One model of uncertainty: scores of documents crossed with runs, and draws of a random method within runs.
+
+The influence of document i on the score of file j (a run, or one draw of a run) is
+
+    y_ij = score + document_i + run_r(j) + draw_j + interaction_ij
+
+For a mean of equal documents y_ij is the document's own value. For any other score it is the jackknife pseudo-value,
+moved so that its mean is the score: ``y_ij = s_j + (n - 1) (mean_i s_j(-i) - s_j(-i))``. Documents are clusters of
+annotations, see `metrics.clusters`. Both systems of a pair share their documents; their runs are independent.
+
+Sources: Searle, Casella and McCulloch (1992) (ANOVA estimators, REML); Satterthwaite (1946); Efron and Stein (1981)
+(the jackknife); Cameron, Gelbach and Miller (2011) (sums of variances of crossed clusters).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from eraser_hub.records.errors import DataError
+
+from .reml import fit_reml
+from .student import quantile, two_sided_p
+
+# below this many effective clusters an interval and a test are refused: 2^5 exchanges allow no p below 1/16
+MINIMUM_CLUSTERS = 6
+
+
+@dataclass(frozen=True)
+class Components:
+    """Variance by source: of a score's single influence, or shares of a difference's squared standard error.
+
+    Attributes:
+        documents: between documents, for a pair of systems between the documents' differences.
+        runs: between runs, such as seeds.
+        interaction: of documents with runs and draws, and what no other source explains.
+        draws: between draws of a random method within a run.
+    """
+
+    documents: np.ndarray
+    runs: np.ndarray
+    interaction: np.ndarray
+    draws: np.ndarray
+
+    @property
+    def total(self) -> np.ndarray:
+        """The sum."""
+        total: np.ndarray = self.documents + self.runs + self.interaction + self.draws
+        return total
+
+    def as_dict(self) -> dict[str, float]:
+        """Return plain numbers by name."""
+        return {each.name: float(getattr(self, each.name)) for each in fields(self)}
+
+
+def compute_influences(scores: np.ndarray, left_out: np.ndarray) -> np.ndarray:
+    """Return the jackknife influences of documents on scores.
+
+    Args:
+        scores: the score of each file, (..., files).
+        left_out: the score without document i, (..., n, files).
+
+    Returns:
+        float64 (..., n, files); the mean over documents is the score.
+    """
+    n = left_out.shape[-2]
+    with np.errstate(invalid="ignore"):
+        shifts: np.ndarray = (n - 1) * (left_out.mean(axis=-2, keepdims=True) - left_out)
+        influences: np.ndarray = scores[..., None, :] + shifts
+    return influences
+
+
+@dataclass(frozen=True)
+class SystemModel:
+    """Variance components of one system's influences, and what its runs add to the variance of its mean score.
+
+    Attributes:
+        components: variances of a single influence.
+        level: variance of the mean score because of runs and draws.
+        precision: ``level^2 / df`` of each mean square in it, for Satterthwaite's formula.
+        interaction: variance of the mean score because of the interaction; 0 for one file, where it is part of
+            documents.
+        draws: the part of ``level`` because of draws.
+    """
+
+    components: Components
+    level: np.ndarray
+    precision: np.ndarray
+    interaction: np.ndarray
+    draws: np.ndarray
+
+
+def fit_system(influences: np.ndarray, runs: Sequence[int] | None = None) -> SystemModel:
+    """Estimate the variance components of one system.
+
+    Balanced designs use ANOVA estimators; a negative one is 0. Where influences are missing (NaN) or runs have
+    unequal numbers of draws, REML estimates them.
+
+    Args:
+        influences: float64 (..., n, files).
+        runs: the run of each file; None: each file is a run.
+
+    Raises:
+        DataError: one document alone, or another number of runs than files.
+    """
+    n, files = influences.shape[-2:]
+    run = np.unique(np.arange(files) if runs is None else np.asarray(runs), return_inverse=True)[1]
+    if n < 2 or len(run) != files:
+        message = f"expected two documents or more and {files} runs, found {n} and {len(run)}"
+        raise DataError(message, rule="length")
+    counts = np.bincount(run)
+    if len(set(counts.tolist())) > 1 or np.isnan(influences).any():
+        return _fit_unbalanced(influences, run)
+    order = np.argsort(run, kind="stable")
+    return _fit_balanced(influences[..., order].reshape(*influences.shape[:-1], len(counts), int(counts[0])))
+
+
+def _mean(values: np.ndarray, *axes: int) -> np.ndarray:
+    mean: np.ndarray = values.mean(axis=axes, keepdims=True)
+    return mean
+
+
+def _fit_balanced(y: np.ndarray) -> SystemModel:
+    """Estimate by ANOVA: ``y`` is (..., n, runs, draws)."""
+    n, runs, draws = y.shape[-3:]
+    by_run, by_draw, by_cell = _mean(y, -3, -1), _mean(y, -3), _mean(y, -1)
+    whole, by_document = _mean(y, -3, -2, -1), _mean(y, -2, -1)
+    none = np.zeros(y.shape[:-3])
+
+    def square(values: np.ndarray, weight: float, df: int) -> np.ndarray:
+        """Return a mean square; 0 for a source without degrees of freedom."""
+        total: np.ndarray = (values**2).sum(axis=(-3, -2, -1))
+        return weight * total / df if df > 0 else none
+
+    residual_df, cell_df = (n - 1) * runs * (draws - 1), (n - 1) * (runs - 1)
+    residual = square(y - by_cell - by_draw + by_run, 1, residual_df)
+    cell = square(by_cell - by_document - by_run + whole, draws, cell_df)
+    draw = square(by_draw - by_run, n, runs * (draws - 1))
+    run = square(by_run - whole, n * draws, runs - 1)
+    if draws == 1:
+        residual = cell
+    documents = square(by_document - whole, runs * draws, n - 1)
+    between = np.maximum(0, draw - residual) / n if draws > 1 else none
+    crossed = np.maximum(0, cell - residual) / draws if runs > 1 else none
+    top, low, top_df, low_df = (run, cell, runs - 1, cell_df) if runs > 1 else (draw, residual, draws - 1, residual_df)
+    level = np.maximum(0, top - low) / (n * runs * draws)
+    precision, size = none, n * runs * draws
+    if top_df > 0:
+        precision = (level > 0) * ((top / size) ** 2 / top_df + (low / size) ** 2 / low_df)
+    own = np.minimum(level, between / (runs * draws))
+    over_runs = np.maximum(0, level * runs - between / draws) if runs > 1 else none
+    components = Components(
+        np.maximum(0, documents - (cell if runs > 1 else residual)) / (runs * draws),
+        over_runs,
+        residual + crossed,
+        between,
+    )
+    return SystemModel(components, level, precision, (cell if runs > 1 else residual) / size, own)
+
+
+def _fit_unbalanced(y: np.ndarray, run: np.ndarray) -> SystemModel:
+    """Estimate by REML: ``y`` is (..., n, files), NaN where missing."""
+    shape, (n, files) = y.shape[:-2], y.shape[-2:]
+    fits = np.array([fit_reml(one, run) for one in y.reshape(-1, n, files)]).reshape(*shape, 4)
+    documents, runs, draws, residual = np.moveaxis(fits, -1, 0)
+    counts = np.bincount(run)
+    share = float((counts**2).sum()) / files**2  # 1 / effective number of runs
+    own = draws / files if len(counts) < files else 0 * draws
+    level = runs * share + own
+    df = max(1.0, (1 / share if len(counts) > 1 else files) - 1)
+    return SystemModel(Components(documents, runs, residual, draws), level, level**2 / df, residual / (n * files), own)
+
+
+@dataclass(frozen=True)
+class DifferenceModel:
+    """The difference of two systems' scores and its uncertainty.
+
+    Attributes:
+        difference: first minus second.
+        components: the parts of its squared standard error.
+        df: Satterthwaite's degrees of freedom.
+        clusters: effective number of clusters, in [1, n]: 1 + the degrees of freedom of the documents' variance.
+    """
+
+    difference: np.ndarray
+    components: Components
+    df: np.ndarray
+    clusters: np.ndarray
+
+    @property
+    def standard_error(self) -> np.ndarray:
+        """The standard error of the difference."""
+        error: np.ndarray = np.sqrt(self.components.total)
+        return error
+
+    @property
+    def is_refused(self) -> np.ndarray:
+        """True where too few clusters carry the difference for an interval or a test."""
+        return ~(self.clusters >= MINIMUM_CLUSTERS * (1 - 1e-9))
+
+    def p_value(self, null: float = 0.0) -> np.ndarray:
+        """Return the two-sided p-value of the hypothesis that the difference is ``null``; NaN where refused.
+
+        Systems that differ by exactly ``null`` in every document and run have p 1.
+        """
+        distance = self.difference - null
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = np.where(
+                np.abs(distance) <= 1e-12 * np.maximum(1, np.abs(self.difference)), 0.0, distance / self.standard_error
+            )
+        return np.where(self.is_refused, np.nan, two_sided_p(t, self.df))
+
+    def equivalence_p(self, margin: float) -> np.ndarray:
+        """Return the larger p-value of two one-sided tests that the difference is ``margin`` or more either way."""
+        sides = []
+        for sign in (1, -1):
+            half = self.p_value(-sign * margin) / 2
+            sides.append(np.where(sign * self.difference + margin > 0, half, 1 - half))
+        return np.maximum(*sides)
+
+    def detectable(self, power: float = 0.8, alpha: float = 0.05) -> float:
+        """Return the difference that a test at ``alpha`` finds with this power; NaN where refused or nothing varies."""
+        error = float(self.standard_error)
+        if self.is_refused or not error > 1e-12:
+            return np.nan
+        return (quantile(1 - alpha / 2, float(self.df)) + quantile(power, float(self.df))) * error
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """Return the confidence interval of a single difference; NaN where refused."""
+        if self.is_refused:
+            return np.nan, np.nan
+        half = quantile((1 + level) / 2, float(self.df)) * float(self.standard_error)
+        return float(self.difference) - half, float(self.difference) + half
+
+
+def make_unknown_difference(difference: np.ndarray) -> DifferenceModel:
+    """Return the model of a difference of which nothing is known: one document, or influences that are not finite."""
+    unknown = np.full(np.shape(difference), np.nan)
+    return DifferenceModel(difference, Components(unknown, unknown, unknown, unknown), unknown, np.ones(unknown.shape))
+
+
+def fit_difference(
+    first: np.ndarray,
+    second: np.ndarray,
+    first_runs: Sequence[int] | None = None,
+    second_runs: Sequence[int] | None = None,
+) -> DifferenceModel:
+    """Fit the model to the influences of two systems on the same documents.
+
+    The variance of the difference is that of the documents' differences, ``MS / n``, plus what the runs of either
+    system add, ``(MS_runs - MS_interaction) / (n runs)``. The degrees of freedom of MS are ``n - 1``, and fewer where a
+    few documents carry the difference: ``2 / ((kurtosis - 1) / n + 2 / (n (n - 1)))``.
+
+    Args:
+        first: influences of the first system, float64 (..., n, files), see `compute_influences`.
+        second: likewise of the second.
+        first_runs: the run of each file of the first system, see `fit_system`.
+        second_runs: likewise of the second.
+    """
+    models = [fit_system(first, first_runs), fit_system(second, second_runs)]
+    differences = np.nanmean(first, axis=-1) - np.nanmean(second, axis=-1)
+    n = differences.shape[-1]
+    difference = differences.mean(axis=-1)
+    centred = differences - difference[..., None]
+    noise = 1e-12 * np.maximum(1.0, np.abs(differences).max(axis=-1))
+    square = np.where(np.abs(centred).max(axis=-1) <= noise, 0.0, (centred**2).sum(axis=-1) / (n - 1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        kurtosis = n * (centred**4).sum(axis=-1) / (centred**2).sum(axis=-1) ** 2
+        document_df = np.minimum(n - 1, 2 / ((kurtosis - 1) / n + 2 / (n * (n - 1))))
+    document_df = np.where(square > 0, document_df, np.where(np.isnan(difference), np.nan, n - 1))
+    level, variance = models[0].level + models[1].level, square / n
+    precision = variance**2 / document_df + models[0].precision + models[1].precision
+    total = variance + level
+    with np.errstate(divide="ignore", invalid="ignore"):
+        df = np.where(precision > 0, total**2 / precision, document_df)
+    interaction = np.minimum(variance, models[0].interaction + models[1].interaction)
+    draws = models[0].draws + models[1].draws
+    components = Components(variance - interaction, level - draws, interaction, draws)
+    return DifferenceModel(difference, components, np.maximum(1.0, df), document_df + 1)

@@ -1,0 +1,135 @@
+"""Verdicts: one word on the difference of two systems in a score.
+
+A verdict weighs a test and the size that matters. Let d be the difference, positive where the first system is better,
+p the corrected p-value, and X the minimum effect:
+
+    better, worse   p <= .05 and abs(d) >= X
+    negligible      else the 90 % interval of d lies within [-X, X], and p <= .05: a difference too small to matter
+    equivalent      else the 90 % interval lies within [-X, X]
+    undecided       else
+
+A star, bold print and every other marker mean `better`, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, Literal, get_args
+
+from eraser_hub.metrics.agreement_scores import describe_scores
+from eraser_hub.metrics.annotators import SCORES as OF_ANNOTATORS
+from eraser_hub.metrics.erasure import SCORE_INFO as OF_ERASURE
+from eraser_hub.metrics.fidelity import SCORES as OF_FIDELITY
+from eraser_hub.metrics.quotes import SCORES as OF_QUOTES
+from eraser_hub.metrics.rank_consistency import SCORES as OF_RANKS
+from eraser_hub.metrics.rationale_sets import SCORES as OF_SETS
+
+from .mixed_model import MINIMUM_CLUSTERS
+
+Verdict = Literal["better", "worse", "negligible", "equivalent", "undecided"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+BETTER, WORSE, NEGLIGIBLE, EQUIVALENT, UNDECIDED = VERDICTS
+ALPHA = 0.05
+# level of the interval that must lie within the minimum effect: two one-sided tests at .05
+EQUIVALENCE_LEVEL = 0.9
+
+
+@cache
+def _directions() -> dict[str, bool | None]:
+    tables = (OF_ANNOTATORS, OF_SETS, OF_RANKS, OF_QUOTES, OF_FIDELITY, OF_ERASURE, describe_scores())
+    return {key: up for table in tables for key, (up, _, _) in table.items()}
+
+
+def is_known_score(key: str) -> bool:
+    """Return True for a score of this project's modules."""
+    return key.partition("@")[0] in _directions()
+
+
+def find_direction(key: str) -> int:
+    """Return 1 where a higher score is better, -1 where a lower one is, 0 where neither is.
+
+    A score that no module of this project has counts as better where it is higher.
+    """
+    up = _directions().get(key.partition("@")[0], True)
+    return 0 if up is None else 1 if up else -1
+
+
+def is_reached(p: float | None) -> bool:
+    """Return True for a p-value of at most .05."""
+    return p is not None and p <= ALPHA * (1 + 1e-9)  # m / (20 m) is .05
+
+
+def decide(key: str, test: Mapping[str, Any], corrected: float | None) -> Verdict:
+    """Return the verdict on the first system.
+
+    Args:
+        key: the score.
+        test: ``difference``, ``minimum_effect``, ``ci_90`` (NaN where refused) and ``p``.
+        corrected: the corrected p-value; None for an exploratory score, which is never better or worse.
+    """
+    (low, high), margin, difference = test["ci_90"], test["minimum_effect"], test["difference"]
+    if low != low:
+        return UNDECIDED
+    slack = 1e-12 * max(1.0, margin)
+    oriented = find_direction(key) * difference
+    if is_reached(corrected) and oriented and abs(difference) >= margin - slack:
+        return BETTER if oriented > 0 else WORSE
+    if -margin - slack <= low and high <= margin + slack:
+        return NEGLIGIBLE if is_reached(test["p"] if corrected is None else corrected) else EQUIVALENT
+    return UNDECIDED
+
+
+def describe_components(components: Mapping[str, float]) -> str:
+    """Return the sources of a difference's variance in per cent, largest first; "" where there is none.
+
+    >>> describe_components({"documents": 0.003, "runs": 0.001, "interaction": 0.0, "draws": 0.0})
+    'documents 75 %, runs 25 %'
+    """
+    total = sum(components.values())
+    if not total > 0:
+        return ""
+    parts = sorted(((value / total, name) for name, value in components.items() if value > 0), key=lambda one: -one[0])
+    return ", ".join(f"{name} {100 * share:.0f} %" for share, name in parts)
+
+
+def describe_one_run(names: Sequence[str], systems: int) -> str:
+    """Return the note on systems with one run each."""
+    whose = "each system has one run" if len(names) == systems else f"one run of {', '.join(names)}"
+    return (
+        f"{whose}: a verdict is about these files, and another seed may give another; several runs are NAME=FILE,FILE"
+    )
+
+
+def describe_doubts(
+    pair: str, keys: Mapping[str, Mapping[str, Any]], family: Sequence[str], clusters: int
+) -> list[str]:
+    """Return notes on the tests of a pair: refused ones, those that few clusters carry, and those that disagree."""
+    lines = []
+    refused = [key for key in family if not keys[key]["effective_clusters"] >= MINIMUM_CLUSTERS * (1 - 1e-9)]
+    refused = [key for key in refused if keys[key]["difference"] == keys[key]["difference"]]
+    if refused:
+        lines.append(
+            f"{pair}: no interval and no verdict of {', '.join(refused)}: fewer than {MINIMUM_CLUSTERS} of {clusters} "
+            "clusters carry the difference"
+        )
+    for key in family:
+        test = keys[key]
+        carried = min(test["effective_clusters"], test["differing_clusters"])
+        if test["verdict"] in (BETTER, WORSE) and carried < clusters / 2:
+            lines.append(f"{pair}: about {carried:.0f} of {clusters} clusters carry the difference in {key}")
+        exchanged, modelled = test["p_randomisation"], test["p_model"]
+        if key not in refused and modelled == modelled and is_reached(exchanged) != is_reached(modelled):
+            lines.append(
+                f"{pair}: the two tests of {key} disagree: p is {exchanged:.3g} if documents are exchanged, and "
+                f"{modelled:.3g} by the model of documents and runs"
+            )
+    return lines
+
+
+def describe_unknown_effects(keys: Sequence[str]) -> str:
+    """Return the note on scores without a minimum effect."""
+    return (
+        f"minimum effect 0 for {', '.join(keys)}, because chance or ceiling is unknown: every significant difference "
+        "counts; `minimum_effect` sets it"
+    )
