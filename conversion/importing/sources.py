@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eraser_hub.records.errors import DataError, get_first_line, show
+from eraser_hub.records.errors import DataError, get_first_line, show, show_controls
 from eraser_hub.records.hub import find_place
 from eraser_hub.records.lines import wrap_read_errors
 from eraser_hub.records.registry import Registry
 
 from .reader import Reader, SourceRow, find_class_names
+from .tasks import TaskReader
 from .texts import get_cell
 
 if TYPE_CHECKING:
@@ -42,23 +44,52 @@ class Source:
     classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def open_file(path: Path) -> Source:
-    """Open a file with the reader for its ending.
+def find_reader(path: Path, name: str | None = None) -> type[Reader]:
+    """Return the reader of a file or a folder: by name, by looking for an annotation tool's export, or by its ending.
+
+    Args:
+        path: the file, or a folder of a tool that writes several files.
+        name: name of the reader, such as ``doccano``; None to look.
 
     Raises:
-        DataError: no reader has this ending; during iteration also the first fault of the file.
+        DataError: there is no reader of that name, or none, or several, for the file.
     """
+    if name is not None:
+        return READERS.find(name, "format")
+    tools = find_tools(path)
+    if len(tools) > 1:
+        message = f"expected an export of one tool, found signs of {', '.join(tools)}: `format` says which"
+        raise DataError(message, rule="option-missing", argument="format")
+    return next(iter(tools.values())) if tools else _find_by_ending(path)
+
+
+def _find_by_ending(path: Path) -> type[Reader]:
     for kind in READERS.values():
         if path.name.endswith(kind.suffixes):
-            with wrap_read_errors(path):
-                reader = kind(path)
-                return Source(str(path), reader.rows, reader.classes())
+            return kind
     message = f"expected a file ending in {', '.join(list_suffixes())}, found {show(path.name)}"
     raise DataError(message, rule="file-name", file=path)
 
 
+def find_tools(path: Path) -> dict[str, type[TaskReader]]:
+    """Return the readers of annotation tools that recognize a file or a folder, by name."""
+    return {name: kind for name, kind in READERS.items() if issubclass(kind, TaskReader) and kind.recognizes(path)}
+
+
+def open_file(path: Path, name: str | None = None) -> Source:
+    """Open a file as rows, with the reader of that name, or of the file's ending.
+
+    Raises:
+        DataError: no reader has this ending; during iteration also the first fault of the file.
+    """
+    kind = READERS.find(name, "format") if name is not None else _find_by_ending(path)
+    with wrap_read_errors(path):
+        reader = kind(path)
+        return Source(str(path), reader.rows, reader.classes())
+
+
 def split_source(source: Source, shares: Mapping[str, float], texts: Sequence[str]) -> dict[str, Source]:
-    """Return split -> rows, divided by digests of the texts; ``train`` has the rest.
+    """Return split -> rows, divided by digests of the texts; ``train`` has the rest, if the shares leave one.
 
     Equal texts are in one split, and the result is deterministic.
 
@@ -68,12 +99,13 @@ def split_source(source: Source, shares: Mapping[str, float], texts: Sequence[st
         texts: the columns of the texts.
 
     Raises:
-        DataError: the shares leave nothing for ``train``.
+        DataError: the shares are more than 100% together.
     """
     if not shares:
         return {"train": source}
-    if sum(shares.values()) >= 1:
-        message = f"expected shares of less than 100% together, found {show(dict(shares))}"
+    total = round(sum(shares.values()), 9)
+    if total > 1:
+        message = f"expected shares of at most 100% together, found {show(dict(shares))}"
         raise DataError(message, rule="option-value", argument="split")
 
     def digest(row: SourceRow) -> bytes:
@@ -90,11 +122,12 @@ def split_source(source: Source, shares: Mapping[str, float], texts: Sequence[st
         size = max(1, round(share * len(digests)))
         splits |= dict.fromkeys(digests[first : first + size], split)
         first += size
+    rest = "train" if total < 1 else list(shares)[-1]
 
     def select(split: str) -> Source:
-        return replace(source, rows=lambda: (row for row in source.rows() if splits.get(digest(row), "train") == split))
+        return replace(source, rows=lambda: (row for row in source.rows() if splits.get(digest(row), rest) == split))
 
-    return {split: select(split) for split in ("train", *shares)}
+    return {split: select(split) for split in dict.fromkeys((rest, *shares))}
 
 
 def wrap_dataset(rows: Dataset | IterableDataset, name: str) -> Source:
@@ -141,3 +174,40 @@ def open_dataset(dataset: str, config: str | None, revision: str | None) -> dict
     except Exception as error:  # datasets raises many types; their text names the config or the file
         raise DataError(f"cannot be opened: {get_first_line(error)}", rule="file-unreadable", file=dataset) from error
     return {str(split): wrap_dataset(rows, f"{dataset}/{split}") for split, rows in splits.items()}
+
+
+def find_label_column(source: Source, used: Collection[str | None]) -> tuple[str, str]:
+    """Return the only column that can be the label, and its values with their numbers of rows.
+
+    A candidate is a ClassLabel, else a column of strings or whole numbers in which values repeat.
+
+    Args:
+        source: the rows.
+        used: columns with another role.
+
+    Raises:
+        DataError: there is no candidate, or there are several, which the message names.
+    """
+    columns: dict[str, Counter[str]] = {}
+    rows = 0
+    for row in source.rows():
+        rows += 1
+        for name, value in row.cells.items():
+            if name not in used and isinstance(value, str | int):
+                names = source.classes.get(name)
+                is_number = names is not None and isinstance(value, int) and 0 <= value < len(names)
+                columns.setdefault(name, Counter())[names[int(value)] if names and is_number else str(value)] += 1
+    full = {name: counts for name, counts in columns.items() if counts.total() == rows}
+    classes = {name: counts for name, counts in full.items() if name in source.classes}
+    repeated = {name: counts for name, counts in full.items() if 1 < len(counts) < rows}
+    candidates = classes or repeated
+    described = {
+        name: ", ".join(f"{value} {count:,}" for value, count in sorted(counts.most_common(5)))
+        + (", .." if len(counts) > 5 else "")
+        for name, counts in candidates.items()
+    }
+    if len(described) != 1:
+        there = "; ".join(f"{name} ({values})" for name, values in described.items())
+        message = f"expected the column of the label, one of: {there or ', '.join(columns) or 'none can be found'}"
+        raise DataError(show_controls(message), rule="option-missing", argument="label")
+    return next(iter(described.items()))

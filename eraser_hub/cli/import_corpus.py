@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from eraser_hub.records.arguments import Revision
-from eraser_hub.records.errors import show_controls
+from eraser_hub.records.errors import DataError, show_controls
 from eraser_hub.records.options import Option, Options, UsageError
 
 from .usage import print_note, with_options
 
 if TYPE_CHECKING:
+    from eraser_hub.conversion.importing.corpus import Imported
     from eraser_hub.conversion.importing.sources import Source
 
 
@@ -26,8 +27,9 @@ class ImportOptions(Options):
     Attributes:
         source: A file (jsonl, json, csv, tsv, parquet; also https://, hf://), a dataset's folder, or a Hub id.
         name: Name of the corpus, its folder and its config.
-        label: Column of the label; of several labels in a row the majority's counts.
         out: Folder to write the corpus folder OUT/NAME to.
+        label: Column of the label, or an annotation tool's question; not needed if there is one candidate. Of several
+            labels in a row the majority's counts.
         tokens: Column of token lists; repeat it for rows of several texts.
         text: Column of text, or of lists of sentences, in place of `tokens`.
 
@@ -39,6 +41,11 @@ class ImportOptions(Options):
         offsets: Unit of spans: tokens (default for `tokens`), characters (for `text`), or sentences.
         query: Column of questions about the text.
         id: Column of ids; by default SPLIT_LINE.
+
+    Annotation tools:
+        format: Reader of the files: an annotation tool (doccano, label-studio, prodigy, brat, webanno, cas, spacy,
+            gate), which is found by looking, or a plug-in's.
+        span_label: Label of the marks that are evidence; repeat it. Not needed if all marks have one label.
 
     Splits and tokens:
         split: SPLIT=FILE, SPLIT=SPLIT of the dataset, or SPLIT=20% of the texts of `source`; repeat it. The file
@@ -53,8 +60,8 @@ class ImportOptions(Options):
 
     source: Annotated[str, Option(aliases=("from",))]
     name: str
-    label: str
     out: Path
+    label: str | None = None
     tokens: list[str] | None = None
     text: list[str] | None = None
     mask: list[str] | None = None
@@ -63,6 +70,8 @@ class ImportOptions(Options):
     offsets: Literal["tokens", "characters", "sentences"] | None = None
     query: str | None = None
     id: str | None = None
+    format: str | None = None
+    span_label: list[str] | None = None
     split: list[str] | None = None
     annotators: Literal["groups", "majority"] = "groups"
     tokenizer: str | None = None
@@ -72,6 +81,10 @@ class ImportOptions(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if not (self.mask or self.spans or self.quotes) and not self.tokens:
+            return  # an annotation tool's export has its own marks
+        if self.span_label:
+            raise UsageError("it goes with an annotation tool's marks", rule="option-conflict", argument="span_label")
         texts_argument, texts = self.one_of("tokens", "text")
         marks_argument, marks = self.one_of("mask", "spans", "quotes")
         if len(marks) != len(texts):
@@ -96,12 +109,14 @@ class ImportOptions(Options):
 
 @with_options(ImportOptions)
 def import_corpus(options: ImportOptions) -> None:
-    """Turn a rationale corpus of any shape into a corpus folder, OUT/NAME.
+    """Turn a rationale corpus of any shape, or an annotation tool's export, into a corpus folder, OUT/NAME.
 
     `build --source OUT` and `score --source OUT/NAME` read it. Name a nested column with a dot: annotators.label.
     Everything that is left out or changed is counted and reported.
 
     **Examples**
+
+        eraser-hub import --source export.json --name mine --out corpora
 
         eraser-hub import --source posts.json --name hate --tokens post_tokens --mask rationales \
 --label annotators.label --out corpora
@@ -113,17 +128,7 @@ def import_corpus(options: ImportOptions) -> None:
 --spans evidence
         --offsets sentences --query claim --label verdict --out corpora
     """
-    from eraser_hub.conversion.importing.corpus import Columns
-    from eraser_hub.conversion.importing.corpus import import_corpus as run
-    from eraser_hub.conversion.importing.texts import BLANKS
-
-    (texts_argument, texts), (kind, marks) = options.one_of("tokens", "text"), options.one_of("mask", "spans", "quotes")
-    tokenized = texts_argument == "tokens"
-    how = (tokenized, kind, options.offsets or ("tokens" if tokenized else "characters"))
-    columns = Columns(tuple(texts), tuple(marks), options.label, *how, options.query, options.id)
-    sources = _sources(options.source, options.split or [], options.config, options.revision, texts)
-    cut = {"tokenizer": options.tokenizer or BLANKS, "annotators": options.annotators}
-    result = run(sources, options.name, columns, options.out, force=options.force, **cut)
+    result = _import_rows(options) if options.mask or options.spans or options.quotes else _import_tasks(options)
     for note in result.notes:
         print_note(note.replace("`tokenizer`", "--tokenizer"))
     counts = ", ".join(f"{split} {rows:,}" for split, rows in result.rows.items())
@@ -131,24 +136,65 @@ def import_corpus(options: ImportOptions) -> None:
     print_note(f"next: eraser-hub build eraser --source {result.folder} --out hub")
 
 
-def _sources(
-    path: str, splits: list[str], config: str | None, revision: str | None, texts: Sequence[str]
-) -> dict[str, Source]:
+def _import_tasks(options: ImportOptions) -> Imported:
+    """Import an annotation tool's export."""
+    from eraser_hub.conversion.download.addresses import fetch_file
+    from eraser_hub.conversion.importing.annotations import import_annotations, open_tool
+
+    shares, pairs = _parse_splits(options.split or [])
+    source = fetch_file(options.source)
+    try:
+        open_tool(source, options.format)
+    except DataError as error:
+        if options.format is None and error.rule in ("option-missing", "file-name", "file-missing"):
+            options.one_of("tokens", "text")
+            options.one_of("mask", "spans", "quotes")
+        raise
+    if "train" in {*shares, *dict(pairs)} and shares.get("train") != 1:
+        raise _wrong_split("expected other splits than train, which is `source`")
+    files = {"train": source, **{split: fetch_file(file) for split, file in pairs}}
+    same = ("format", "label", "query", "id", "annotators", "tokenizer", "force")
+    settings: dict[str, Any] = {name: getattr(options, name) for name in same}
+    settings |= {name: getattr(options, name) or () for name in ("span_label", "text")}
+    return import_annotations(files, options.name, options.out, shares=shares, **settings)
+
+
+def _import_rows(options: ImportOptions) -> Imported:
+    """Import rows whose columns the user names."""
+    from eraser_hub.conversion.importing.corpus import Columns
+    from eraser_hub.conversion.importing.corpus import import_corpus as run
+    from eraser_hub.conversion.importing.sources import find_label_column
+    from eraser_hub.conversion.importing.texts import BLANKS
+
+    (texts_argument, texts), (kind, marks) = options.one_of("tokens", "text"), options.one_of("mask", "spans", "quotes")
+    tokenized = texts_argument == "tokens"
+    how = (tokenized, kind, options.offsets or ("tokens" if tokenized else "characters"))
+    sources = _sources(options, texts)
+    label = options.label
+    if label is None:
+        used = {*texts, *(name.strip() for mark in marks for name in mark.split(",")), options.query, options.id}
+        label, found = find_label_column(next(iter(sources.values())), used)
+        print_note(f"label: {label} ({found}), the only candidate")
+    columns = Columns(tuple(texts), tuple(marks), label, *how, options.query, options.id)
+    cut = {"tokenizer": options.tokenizer or BLANKS, "annotators": options.annotators}
+    return run(sources, options.name, columns, options.out, force=options.force, **cut)
+
+
+def _sources(options: ImportOptions, texts: Sequence[str]) -> dict[str, Source]:
     """Split -> its rows."""
     from eraser_hub.conversion.download.addresses import fetch_file
     from eraser_hub.conversion.importing.sources import list_suffixes, open_dataset, open_file, split_source
 
-    pairs = [_pair(split) for split in splits]
-    if len({split for split, _ in pairs}) < len(pairs):
-        raise _wrong_split("expected each split once")
-    shares = {split: share for split, file in pairs if (share := _share(file)) is not None}
-    pairs = [pair for pair in pairs if pair[0] not in shares]
-    if path.endswith(list_suffixes()):
-        if "train" in {*shares, *dict(pairs)}:
+    path = options.source
+    shares, pairs = _parse_splits(options.split or [])
+    if options.format is not None or path.endswith(list_suffixes()):
+        if "train" in {*shares, *dict(pairs)} and shares.get("train") != 1:
             raise _wrong_split("expected other splits than train, which is `source`")
-        files = {split: open_file(fetch_file(file)) for split, file in [("train", path), *pairs]}
+        paths = {split: fetch_file(file) for split, file in [("train", path), *pairs]}
+        _name_tool(options, paths["train"])
+        files = {split: open_file(file, options.format) for split, file in paths.items()}
         return {**split_source(files.pop("train"), shares, texts), **files}
-    sources_by_split = open_dataset(path, config, revision)
+    sources_by_split = open_dataset(path, options.config, options.revision)
     if not pairs:  # with shares too: they are of this split
         pairs = [("train", "train" if "train" in sources_by_split else next(iter(sources_by_split)))]
         rest = [split for split in sources_by_split if split != pairs[0][1]]
@@ -165,6 +211,33 @@ def _sources(
     return {**split_source(chosen.pop("train"), shares, texts), **chosen} if shares else chosen
 
 
+def _name_tool(options: ImportOptions, path: Path) -> None:
+    """Say that a file is an annotation tool's, which is read as plain rows; refuse a tool's `format`."""
+    from eraser_hub.conversion.importing.sources import READERS, find_tools
+    from eraser_hub.conversion.importing.tasks import TaskReader
+
+    argument, _ = options.one_of("mask", "spans", "quotes")
+    if options.format is not None:
+        if issubclass(READERS.find(options.format, "format"), TaskReader):
+            message = f"{options.format} reads the marks itself: leave `{argument}` out"
+            raise UsageError(message, rule="option-conflict", argument="format")
+        return
+    for name in find_tools(path):
+        print_note(
+            f"{options.source} looks like an export of {name}. Its rows are read as plain rows, rejected ones too; "
+            f"without --{argument} its answers and labels count"
+        )
+
+
+def _parse_splits(splits: list[str]) -> tuple[dict[str, float], list[tuple[str, str]]]:
+    """Return split -> share of the source, and (split, file or split of the dataset)."""
+    pairs = [_pair(split) for split in splits]
+    if len({split for split, _ in pairs}) < len(pairs):
+        raise _wrong_split("expected each split once")
+    shares = {split: share for split, file in pairs if (share := _share(file)) is not None}
+    return shares, [pair for pair in pairs if pair[0] not in shares]
+
+
 def _wrong_split(message: str) -> UsageError:
     return UsageError(message, rule="option-value", argument="split")
 
@@ -177,8 +250,8 @@ def _share(text: str) -> float | None:
         percent = float(text[:-1])
     except ValueError:
         percent = 0
-    if not 0 < percent < 100:
-        raise _wrong_split(f"expected a share between 0% and 100%, found {text!r}")
+    if not 0 < percent <= 100:
+        raise _wrong_split(f"expected a share above 0% and up to 100%, found {text!r}")
     return percent / 100
 
 

@@ -15,6 +15,7 @@ EXTRAS = {
     "plots": ("matplotlib",),
     "apps": ("gradio",),
     "croissant": ("mlcroissant",),
+    "spacy": ("spacy",),
 }
 
 

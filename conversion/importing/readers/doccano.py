@@ -1,0 +1,102 @@
+"""Reader of doccano's JSON lines: triples in ``label``, objects in ``entities``, categories, relations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from eraser_hub.conversion.importing.reader import SourceRow
+from eraser_hub.conversion.importing.tasks import Mark, Relation, Task, TaskAnnotation, TaskReader, list_files
+from eraser_hub.records.errors import DataError, show
+
+from ._first_rows import first_line_object
+from .json_lines import JsonLines
+
+TEXTS = ("text", "data")  # of releases 1.5 and later, and of earlier ones
+_USED = {*TEXTS, "id", "label", "labels", "entities", "relations", "cats", "annotations", "Comments", "comments"}
+
+
+class Doccano(TaskReader):
+    """Reader of one file, or of a folder with a file for each person; nobody annotated its ``unknown.jsonl``."""
+
+    title = "doccano"
+
+    @classmethod
+    def recognizes(cls, path: Path) -> bool:
+        """Look for a text beside labels, entities or annotations."""
+        files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+        return bool(files) and all(_is_export(first_line_object(file)) for file in files)
+
+    def tasks(self) -> Iterator[Task]:
+        """Read a task a line."""
+        folder = self.path.is_dir()
+        for path in list_files(self.path, ".jsonl") if folder else [self.path]:
+            person = path.stem if folder and path.stem not in ("all", "unknown") else None
+            for row in JsonLines(path).rows():
+                try:
+                    yield _parse_task(row, path, person)
+                except DataError as error:
+                    raise error.at(file=path, line=row.number) from None
+
+
+def _is_export(row: dict[str, Any]) -> bool:
+    if not any(isinstance(row.get(name), str) for name in TEXTS) or "answer" in row or "spans" in row:
+        return False
+    entities, annotations = row.get("entities"), row.get("annotations")
+    return (
+        any(isinstance(row.get(name), list) for name in ("label", "labels", "cats"))
+        or (isinstance(entities, list) and ("relations" in row or "Comments" in row or _has_offsets(entities)))
+        or (isinstance(annotations, list) and _has_offsets(annotations))
+    )
+
+
+def _has_offsets(values: list[Any]) -> bool:
+    return bool(values) and all(
+        isinstance(one, dict) and {"start_offset", "end_offset"} <= one.keys() for one in values
+    )
+
+
+def _parse_task(row: SourceRow, path: Path, person: str | None) -> Task:
+    cells = row.cells
+    text = next((cells[name] for name in TEXTS if name in cells), None)
+    if not isinstance(text, str):
+        raise DataError(f"expected a text, found {show(text)}", rule="type", field=TEXTS[0])
+    people: dict[Any, TaskAnnotation] = {}
+    for name in ("label", "labels", "entities", "cats", "annotations"):
+        values = cells.get(name)
+        values = [values] if isinstance(values, str) else values
+        for at, value in enumerate(values if isinstance(values, list) else ()):
+            user = value.get("user") if isinstance(value, dict) else None
+            annotation = people.setdefault(user, TaskAnnotation(person if user is None else str(user)))
+            _add_value(annotation, "label" if name in ("labels", "annotations") else name, value, f"{name}[{at}]")
+    relations = cells.get("relations")
+    if isinstance(relations, list):
+        owner = people.setdefault(None, TaskAnnotation(person))
+        owner.relations = [_parse_relation(each, f"relations[{at}]") for at, each in enumerate(relations)]
+    fields = {name: value for name, value in cells.items() if name not in _USED}
+    number = cells.get("id")
+    identity = str(number) if isinstance(number, int | str) and not isinstance(number, bool) else None
+    return Task(row.number, {"text": text}, list(people.values()), identity, fields, file=path)
+
+
+def _add_value(annotation: TaskAnnotation, question: str, value: Any, place: str) -> None:
+    """Add a mark (a triple, or an object with offsets) or a category."""
+    if isinstance(value, dict):
+        value = [value.get("start_offset"), value.get("end_offset"), value.get("label"), value.get("id")]
+        value = value[2] if value[:2] == [None, None] else value
+    if isinstance(value, str | int) and not isinstance(value, bool):
+        annotation.choices.setdefault(question, []).append(str(value))
+        return
+    ok = isinstance(value, list) and len(value) in (3, 4) and all(type(offset) is int for offset in value[:2])
+    if not ok or isinstance(value[2], bool) or not isinstance(value[2], str | int):
+        message = f"expected a label, or [start, end, label], found {show(value)}"
+        raise DataError(message, rule="type", field=place)
+    identity = "" if len(value) == 3 or value[3] is None else str(value[3])
+    annotation.marks.append(Mark(value[0], value[1], str(value[2]), identity))
+
+
+def _parse_relation(value: Any, place: str) -> Relation:
+    if not isinstance(value, dict) or not {"from_id", "to_id"} <= value.keys():
+        raise DataError(f"expected an object with from_id and to_id, found {show(value)}", rule="type", field=place)
+    return Relation(str(value.get("type", "")), str(value["from_id"]), str(value["to_id"]))

@@ -1,0 +1,438 @@
+"""Tasks of an annotation tool -> rows of an import: which marks are evidence, what is the label, what is the query."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from eraser_hub.conversion.checks import Tally
+from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.options import UsageError
+from eraser_hub.records.rules import Rule
+
+from .evidence_marks import CHARACTERS, TOKENS
+from .reader import SourceRow
+from .sources import Source
+from .tasks import NOT_ANNOTATED, Mark, Relation, Task, TaskAnnotation, TaskReader, Utf16Offsets
+from .texts import Span, get_cell, parse_word
+
+RELATION = "relation"  # the question whose answers are the labels of relations
+MOST_NAMES = 8
+
+NOTES = {
+    "rejected": "tasks left out, for they are rejected",
+    "ignored": "tasks left out, for they are ignored",
+    "cancelled": "tasks left out, for they are cancelled",
+    NOT_ANNOTATED: "tasks left out, for nobody has annotated them",
+    "no label": "tasks left out, for they have no label",
+    "no query": "tasks left out, for no mark in them is a query",
+    "other marks": "marks with other labels, which are no evidence",
+    "no evidence": "relations that join no evidence to a query, not kept",
+    "unrelated": "marks of evidence that belong to no query, left out",
+    "twice": "earlier annotations of the same person, replaced by the last",
+    "utf-16": "marks whose offsets count UTF-16 units, converted",
+    "widened tokens": "spans widened to whole tokens",
+}
+
+
+@dataclass(frozen=True)
+class TaskColumns:
+    """The user's choices about tasks; None leaves a choice to the tasks.
+
+    Attributes:
+        span_labels: labels of the marks that are evidence.
+        label: the question whose answer is the label, or a column.
+        query: column of the query.
+        id: column of the id.
+        retokenize: cut the texts anew, although the tool has tokens.
+    """
+
+    span_labels: tuple[str, ...] = ()
+    label: str | None = None
+    query: str | None = None
+    id: str | None = None
+    retokenize: bool = False
+
+
+@dataclass(frozen=True)
+class TaskSource:
+    """Rows of tasks.
+
+    Attributes:
+        sources: split -> rows.
+        texts, marks: the columns of texts and of their marks.
+        label: column of the label.
+        query, id: column of the query and of the id, if there is one.
+        tokenized: True if the tool cut the texts into tokens.
+        offsets: unit of the marks.
+        notes: what was chosen and left out.
+    """
+
+    sources: dict[str, Source]
+    texts: tuple[str, ...]
+    marks: tuple[str, ...]
+    label: str
+    query: str | None
+    id: str | None
+    tokenized: bool
+    offsets: str
+    notes: list[str] = field(default_factory=list)
+
+
+def make_source(readers: Mapping[str, TaskReader], columns: TaskColumns | None = None) -> TaskSource:
+    """Read the tasks of each split, and make rows of them.
+
+    Args:
+        readers: split -> the reader of its file or folder.
+        columns: the user's choices.
+
+    Raises:
+        DataError: a file is at fault; or the tasks leave a choice open, which the message names.
+    """
+    columns = columns or TaskColumns()
+    tally = Tally()
+    tasks = {split: _read_tasks(reader, tally) for split, reader in readers.items()}
+    every = [task for some in tasks.values() for task in some]
+    for task in every if columns.id is not None else ():
+        task.id = _read_id(task, columns.id or "")
+    chosen = _Choices(columns, every, tally)
+    sources = {
+        split: Source(str(readers[split].path), _Rows(chosen, some, readers[split]).iterate)
+        for split, some in tasks.items()
+    }
+    rows = {split: list(source.rows()) for split, source in sources.items()}  # counts what is left out, once
+    sources = {split: replace(source, rows=rows[split].__iter__) for split, source in sources.items()}
+    names = list(every[0].texts) if every else ["text"]
+    marks = tuple("spans" if len(names) == 1 else f"spans of {name}" for name in names)
+    title = next(iter(readers.values())).title
+    notes = [f"format: {title}", *chosen.notes, *_describe_tally(tally)]
+    offsets = TOKENS if chosen.tokenized else CHARACTERS
+    query = "query" if chosen.query_labels else columns.query
+    identity = "id" if every and all(task.id is not None for task in every) else None
+    return TaskSource(sources, tuple(names), marks, chosen.label, query, identity, chosen.tokenized, offsets, notes)
+
+
+def _read_id(task: Task, column: str) -> str:
+    try:
+        return parse_word(get_cell(task.fields, column), column)
+    except DataError as error:
+        raise error.at(file=task.file, line=task.number) from None
+
+
+def _describe_tally(tally: Tally) -> Iterator[str]:
+    for check, words in NOTES.items():
+        if count := tally.counts[check]:
+            examples = tally.examples[check]
+            yield f"{words}: {count:,} ({', '.join(examples)}{', ..' if count > len(examples) else ''})"
+
+
+# -- tasks ------------------------------------------------------------------------------------------------------------
+
+
+def _read_tasks(reader: TaskReader, tally: Tally) -> list[Task]:
+    """Return the tasks that were finished, with one annotation for each person."""
+    merged: dict[str | int, Task] = {}
+    for number, task in enumerate(reader.tasks(), 1):
+        task.file = task.file or reader.path
+        place = f"{task.file.name}:{task.number}"
+        finished = any(each.marks or each.choices or each.relations for each in task.annotations)
+        if task.left_out or not finished:
+            tally.add(task.left_out or NOT_ANNOTATED, 1, [place])
+            continue
+        for annotation in task.annotations:
+            annotation.marks = [_check_mark(mark, task, tally, place) for mark in annotation.marks]
+        earlier = merged.setdefault(number if task.id is None else task.id, task)
+        if earlier is task:
+            continue
+        if earlier.texts != task.texts:
+            message = f"expected each id once, or with the same text, found {show(task.id)} again"
+            raise DataError(message, rule="id-twice", file=task.file, line=task.number, field="id")
+        earlier.annotations += task.annotations
+    for task in merged.values():
+        task.annotations = _merge_annotations(task, tally)
+    return list(merged.values())
+
+
+def _merge_annotations(task: Task, tally: Tally) -> list[TaskAnnotation]:
+    last = {annotation.annotator: annotation for annotation in task.annotations}
+    tally.add("twice", len(task.annotations) - len(last), [f"{task.file and task.file.name}:{task.number}"])
+    return list(last.values())
+
+
+def _check_mark(mark: Mark, task: Task, tally: Tally, place: str) -> Mark:
+    """Return the mark with its text's name; its own words, if it has them, stand at its offsets."""
+    name = mark.text or next(iter(task.texts))
+    text = task.texts[name]
+    mark = mark._replace(text=name)
+    if mark.words is not None and not _has_words(text[mark.start : mark.end], mark.words):
+        offsets = Utf16Offsets(text)
+        converted = mark._replace(start=offsets.to_character(mark.start), end=offsets.to_character(mark.end))
+        if not _has_words(text[converted.start : converted.end], mark.words):
+            found = show(text[mark.start : mark.end])
+            message = f"expected the mark's own text {show(mark.words)} at {[mark.start, mark.end]}, found {found}"
+            raise DataError(message, rule="span-text", file=task.file, line=task.number, field="spans")
+        tally.add("utf-16", 1, [place])
+        mark = converted
+    if not 0 <= mark.start <= mark.end <= len(text):
+        message = f"expected a span within the text's {len(text)} characters, found {[mark.start, mark.end]}"
+        rule: Rule = "span-bounds" if 0 <= mark.start <= mark.end else "span-order"
+        raise DataError(message, rule=rule, file=task.file, line=task.number, field="spans")
+    return mark
+
+
+def _has_words(found: str, words: str) -> bool:
+    return "".join(found.split()) == "".join(words.split())
+
+
+# -- choices ----------------------------------------------------------------------------------------------------------
+
+
+class _Choices:
+    """Which marks are evidence, which question gives the label, and which marks are queries."""
+
+    def __init__(self, columns: TaskColumns, tasks: Sequence[Task], tally: Tally) -> None:
+        self.columns, self.tally = columns, tally
+        self.notes: list[str] = []
+        marks = [mark for task in tasks for each in task.annotations for mark in each.marks]
+        self.span_labels = self._choose_span_labels(marks)
+        self.query_labels = self._find_query_labels(tasks)
+        self.label = self._choose_label(tasks)
+        self.tokenized = not columns.retokenize and bool(tasks) and all(task.tokens is not None for task in tasks)
+
+    def is_evidence(self, mark: Mark) -> bool:
+        return bool({mark.label, *mark.attributes.values()} & self.span_labels)
+
+    def is_used(self, mark: Mark) -> bool:
+        """Return True for a mark of evidence, and for one that has the label as an attribute."""
+        return self.is_evidence(mark) or self.label in mark.attributes
+
+    def _choose_span_labels(self, marks: Sequence[Mark]) -> set[str]:
+        labels = Counter(mark.label for mark in marks)
+        wanted = self.columns.span_labels
+        names = labels.keys() | {value for mark in marks for value in mark.attributes.values()}
+        if unknown := [name for name in wanted if name not in names]:
+            found = _describe_counts(labels) or "no mark"
+            message = f"expected the label of marks, found {show(unknown[0])}; there are: {found}"
+            raise UsageError(message, rule="option-value", argument="span_label")
+        if wanted:
+            return set(wanted)
+        if len(labels) > 1:
+            message = f"expected the label of the marks that are evidence, one of: {_describe_counts(labels)}"
+            raise UsageError(message, rule="option-missing", argument="span_label")
+        if labels:
+            self.notes.append(f"evidence: the marks with the label {show(next(iter(labels)))}, the only one")
+        return set(labels)
+
+    def _find_query_labels(self, tasks: Sequence[Task]) -> set[str]:
+        """Return the labels of the marks that a relation joins to evidence."""
+        if self.columns.query is not None:
+            return set()
+        found = {
+            query.label
+            for task in tasks
+            for each in task.annotations
+            for _, query, _ in self.find_evidence_relations(each)
+        }
+        if found:
+            names = ", ".join(map(show, sorted(found)))
+            self.notes.append(f"query: each mark with the label {names}; relations name its evidence")
+        return found
+
+    def find_evidence_relations(self, annotation: TaskAnnotation) -> Iterator[tuple[Relation, Mark, str]]:
+        """Yield (relation, the mark that is its query, the id of the mark of evidence)."""
+        marks = {mark.id: mark for mark in annotation.marks if mark.id}
+        for relation in annotation.relations:
+            ends = [marks.get(relation.source), marks.get(relation.target)]
+            for one, other in (ends, reversed(ends)):
+                if one is not None and other is not None and self.is_evidence(one) and not self.is_evidence(other):
+                    yield relation, other, one.id
+
+    def _choose_label(self, tasks: Sequence[Task]) -> str:
+        groups = self._list_questions(tasks)
+        columns = _list_label_columns(tasks)
+        wanted = self.columns.label
+        if wanted is not None:
+            if wanted not in groups and wanted not in columns and not _has_column(tasks, wanted):
+                there = ", ".join([*groups, *columns]) or "none"
+                raise UsageError(
+                    f"expected a question or a column, found {show(wanted)}; there are: {there}",
+                    rule="option-value",
+                    argument="label",
+                )
+            return wanted
+        candidates = groups or {
+            name: counts for name, counts in columns.items() if 1 < len(counts) < max(3, counts.total())
+        }
+        if len(candidates) > 1:
+            several = {name: counts for name, counts in candidates.items() if len(counts) > 1}
+            candidates = several or candidates
+        if len(candidates) != 1:
+            there = "; ".join(f"{name} ({_describe_counts(counts)})" for name, counts in candidates.items())
+            message = f"expected the question or the column of the label, one of: {there or 'none can be found'}"
+            raise UsageError(message, rule="option-missing", argument="label")
+        ((name, counts),) = candidates.items()
+        self.notes.append(f"label: {name} ({_describe_counts(counts)}), the only candidate")
+        return name
+
+    def _list_questions(self, tasks: Sequence[Task]) -> dict[str, Counter[str]]:
+        """Return question -> its answers: choices of texts, else attributes of marks and labels of relations."""
+        choices: dict[str, Counter[str]] = {}
+        attributes: dict[str, Counter[str]] = {}
+        for task in tasks:
+            for each in task.annotations:
+                for name, values in each.choices.items():
+                    choices.setdefault(name, Counter()).update(values)
+                for mark in each.marks:
+                    for name, value in mark.attributes.items():
+                        if value not in self.span_labels:
+                            attributes.setdefault(name, Counter())[value] += 1
+                for relation, _, _ in self.find_evidence_relations(each) if self.query_labels else ():
+                    attributes.setdefault(RELATION, Counter())[relation.label] += 1
+        several = {name: counts for name, counts in attributes.items() if name != RELATION or len(counts) > 1}
+        return choices or several
+
+    def answer(self, annotation: TaskAnnotation, marks: Iterable[Mark], relations: Iterable[Relation]) -> list[str]:
+        """Return a person's labels of a text, or of a query."""
+        if self.label in annotation.choices:
+            return annotation.choices[self.label]
+        if self.label == RELATION and self.query_labels:
+            return sorted({relation.label for relation in relations})
+        values = [mark.attributes[self.label] for mark in marks if self.label in mark.attributes]
+        return list(dict.fromkeys(value for value in values if value not in self.span_labels))
+
+
+def _list_label_columns(tasks: Sequence[Task]) -> dict[str, Counter[str]]:
+    """Return column -> its values, of the columns that hold a name or a whole number for every task."""
+    columns: dict[str, list[Any]] = {}
+    for task in tasks:
+        for name, value in task.fields.items():
+            for column, each in value.items() if isinstance(value, dict) else ((None, value),):
+                if isinstance(each, str | int) and not isinstance(each, bool):
+                    columns.setdefault(name if column is None else f"{name}.{column}", []).append(each)
+    return {name: Counter(map(str, values)) for name, values in columns.items() if len(values) == len(tasks)}
+
+
+def _has_column(tasks: Sequence[Task], name: str) -> bool:
+    try:
+        return bool(tasks) and get_cell(tasks[0].fields, name) is not None
+    except DataError:
+        return False
+
+
+def _describe_counts(counts: Counter[str]) -> str:
+    shown = ", ".join(f"{name} {count:,}" for name, count in sorted(counts.most_common(MOST_NAMES)))
+    return shown + (f" and {len(counts) - MOST_NAMES:,} more" if len(counts) > MOST_NAMES else "")
+
+
+# -- rows -------------------------------------------------------------------------------------------------------------
+
+
+class _Rows:
+    """The rows of a split's tasks."""
+
+    def __init__(self, chosen: _Choices, tasks: Sequence[Task], reader: TaskReader) -> None:
+        self.chosen, self.tasks, self.reader = chosen, tasks, reader
+
+    def iterate(self) -> Iterator[SourceRow]:
+        """Yield a row for each task, or for each of its queries."""
+        for task in self.tasks:
+            place = f"{(task.file or self.reader.path).name}:{task.number}"
+            if self.chosen.query_labels:
+                yield from self._make_query_rows(task, place)
+                continue
+            by_person = [[mark for mark in each.marks if self.chosen.is_evidence(mark)] for each in task.annotations]
+            others = [mark for each in task.annotations for mark in each.marks if not self.chosen.is_used(mark)]
+            relations = sum(len(each.relations) for each in task.annotations)
+            self.chosen.tally.add("no evidence", relations, [place])
+            self.chosen.tally.add("other marks", len(others), [place])
+            labels = [self.chosen.answer(each, each.marks, ()) for each in task.annotations]
+            row = self._make_row(task, task.id, by_person, labels, {}, place)
+            if row is not None:
+                yield row
+
+    def _make_query_rows(self, task: Task, place: str) -> Iterator[SourceRow]:
+        """Yield a row for each query of a task; the queries of several people are one if they mark the same text."""
+        found: dict[tuple[Span, ...], dict[int, tuple[list[Mark], list[Relation], list[Mark]]]] = {}
+        for at, annotation in enumerate(task.annotations):
+            used: set[str] = set()
+            relations = list(self.chosen.find_evidence_relations(annotation))
+            self.chosen.tally.add("no evidence", len(annotation.relations) - len(relations), [place])
+            for mark in annotation.marks:
+                if mark.label not in self.chosen.query_labels or self.chosen.is_evidence(mark):
+                    continue
+                parts = [mark] if not mark.id else [each for each in annotation.marks if each.id == mark.id]
+                own = [(relation, evidence) for relation, query, evidence in relations if query.id == mark.id]
+                ids = {evidence for _, evidence in own}
+                used |= ids
+                evidence = [each for each in annotation.marks if each.id in ids]
+                spans = tuple((part.start, part.end) for part in parts)
+                found.setdefault(spans, {})[at] = (parts, [relation for relation, _ in own], evidence)
+            lost = sum(self.chosen.is_evidence(mark) and mark.id not in used for mark in annotation.marks)
+            self.chosen.tally.add("unrelated", lost, [place])
+        self.chosen.tally.add("no query", int(not found), [place])
+        for number, answers in enumerate(found.values(), 1):
+            parts, _, _ = next(iter(answers.values()))
+            query = " ".join(" ".join(task.texts[part.text][part.start : part.end].split()) for part in parts)
+            people = [task.annotations[at] for at in answers]
+            labels = [
+                self.chosen.answer(each, [*marks, *evidence], relations)
+                for each, (marks, relations, evidence) in zip(people, answers.values(), strict=True)
+            ]
+            name = None if task.id is None else f"{task.id}_{number}"
+            by_person = [evidence for _, _, evidence in answers.values()]
+            row = self._make_row(task, name, by_person, labels, {"query": query}, f"{place}: {show(query, 30)}", people)
+            if row is not None:
+                yield row._replace(key=f"{task.number}_{number}")
+
+    def _make_row(
+        self,
+        task: Task,
+        name: str | None,
+        by_person: Sequence[Sequence[Mark]],
+        labels: Sequence[Sequence[str]],
+        more: Mapping[str, str],
+        place: str,
+        people: Sequence[TaskAnnotation] | None = None,
+    ) -> SourceRow | None:
+        """Return a row of the import; None, and a count, if it has no label."""
+        chosen = self.chosen
+        cells: dict[str, Any] = {**task.fields, **more}
+        if name is not None:
+            cells["id"] = name
+        if any(labels) or not _has_column([task], chosen.label):
+            if not any(labels):
+                chosen.tally.add("no label", 1, [place])
+                return None
+            cells[chosen.label] = [label for each in labels for label in each]
+        cells["annotators"] = [each.annotator for each in people or task.annotations]
+        for text, source in task.texts.items():
+            marks = [[(mark.start, mark.end) for mark in some if mark.text == text] for some in by_person]
+            column = "spans" if len(task.texts) == 1 else f"spans of {text}"
+            if chosen.tokenized and task.tokens is not None:
+                cells[text], marks = self._cut(source, task.tokens, marks, place)
+            else:
+                cells[text] = source
+            cells[column] = [[list(span) for span in spans] for spans in marks]
+        return SourceRow(task.number, None, cells)
+
+    def _cut(
+        self, text: str, sentences: Sequence[Sequence[Span]], marks: Sequence[Sequence[Span]], place: str
+    ) -> tuple[list[list[str]], list[list[Span]]]:
+        """Return the tokens of each sentence, and the marks in tokens."""
+        kept = [[(start, end) for start, end in tokens if text[start:end].strip()] for tokens in sentences]
+        places = [span for tokens in kept for span in tokens]
+        starts, ends = [start for start, _ in places], [end for _, end in places]
+
+        def cover(start: int, end: int) -> Span:
+            first, stop = bisect_right(ends, start), bisect_left(starts, end)
+            widened = first < stop and (starts[first] < start or ends[stop - 1] > end)
+            self.chosen.tally.add("widened tokens", int(widened), [place])
+            return first, max(first, stop)
+
+        return (
+            [[text[start:end] for start, end in tokens] for tokens in kept if tokens],
+            [[cover(*span) for span in spans] for spans in marks],
+        )
