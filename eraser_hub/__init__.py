@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from eraser_hub.attribution.api import explain_texts
     from eraser_hub.attribution.other_libraries.alignment import Collator, align, collate, mask, tokens
     from eraser_hub.attribution.other_libraries.scores import token_scores, write_scores
+    from eraser_hub.conversion.importing.annotations import import_annotations
     from eraser_hub.conversion.importing.corpus import Columns, import_corpus
     from eraser_hub.datasets_scripts.bilingual_perturbation import BilingualPerturbation
     from eraser_hub.datasets_scripts.eraser import Eraser
@@ -66,6 +67,7 @@ _LAZY = {
     "datasets_scripts.eraser": "Eraser",
     "datasets_scripts.bilingual_perturbation": "BilingualPerturbation",
     "datasets_scripts.human_rationales": "HumanRationales",
+    "conversion.importing.annotations": "import_annotations",
     "conversion.importing.corpus": "import_corpus Columns",
 }
 _MODULES = {name: module for module, names in _LAZY.items() for name in names.split()}
@@ -76,7 +78,7 @@ __all__ += ["build", "check", "stats", "export", "load"]  # noqa: RUF022
 __all__ += ["score", "report", "board", "train", "explain"]  # noqa: RUF022
 __all__ += ["ask", "reproduce", "publish", "serve"]  # noqa: RUF022
 __all__ += ["explain_texts", "highlight", "Eraser", "BilingualPerturbation", "HumanRationales"]  # noqa: RUF022
-__all__ += ["import_corpus", "Columns", "compare"]  # noqa: RUF022
+__all__ += ["import_corpus", "import_annotations", "Columns", "compare"]  # noqa: RUF022
 
 
 def __getattr__(name: str) -> object:

@@ -1,0 +1,380 @@
+"""Exports of annotation tools: the tokens, marks, labels and people that an import takes, and what it counts."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from eraser_hub import api
+from eraser_hub.__main__ import _register, app
+from eraser_hub.conversion.importing.annotations import import_annotations, open_tool
+from eraser_hub.conversion.importing.corpus import Imported
+from eraser_hub.conversion.importing.sources import READERS, find_label_column, find_tools, open_file
+from eraser_hub.conversion.importing.task_rows import NOTES, TaskColumns, make_source
+from eraser_hub.conversion.importing.tasks import TaskReader
+
+from ...needs import needs
+from ...refusals import refused
+from .corpora import group_masks, rows_of, source, write_lines
+
+EXPORTS = Path(__file__).parent / "exports"
+FILM, DULL = "A warm 😀 and funny film. It drags a little.", "Dull from the first scene."
+CUT_FILM, CUT_DULL = "A warm 😀 and funny film .\nIt drags a little .", "Dull from the first scene ."
+ONE = [([[0, 1, 1, 1, 1, 0, 0, 0, 0, 0]], "good"), ([[1, 0, 0, 0, 0]], "bad")]
+TWO = [([[0, 1, 1, 1, 1, 0, 0, 0, 0, 0], [0, 0, 0, 0, 1, 0, 0, 0, 0, 0]], "good"), ([[1, 0, 0, 0, 0]], "bad")]
+PEOPLE = [["3", "5"], ["3"]]
+
+
+def run(name: str | Path, out: Path, **choices: Any) -> Imported:
+    return import_annotations({"train": EXPORTS / name}, "mine", out, **choices)
+
+
+def read_back(done: Imported) -> list[tuple[list[str], list[list[int]], str]]:
+    """The texts, the masks of each group, and the label of each row."""
+    return [
+        ([one["text"] for one in row["documents"]], group_masks(row), done.labels[row["classification"]])
+        for row in rows_of(done.folder)
+    ]
+
+
+def counted(done: Imported) -> dict[str, int]:
+    """What the import left out, by the check's name."""
+    found = {}
+    for check, words in NOTES.items():
+        for note in done.notes:
+            if note.startswith(f"{words}: "):
+                found[check] = int(note.removeprefix(f"{words}: ").split(" ")[0])
+    return found
+
+
+def cut(masks: list[list[int]], extra: int) -> list[list[int]]:
+    """The masks where the tool parts full stops from words."""
+    return [[*mask, *[0] * extra] for mask in masks]
+
+
+@pytest.mark.parametrize(
+    ("name", "tool", "choices", "groups", "people", "counts"),
+    [
+        (
+            "doccano-triples.jsonl",
+            "doccano",
+            {"span_label": ["RATIONALE"]},
+            ONE,
+            [[None], [None]],
+            {"not annotated": 1, "other marks": 1},
+        ),
+        ("doccano-entities.jsonl", "doccano", {}, ONE, [[None], [None]], {}),
+        ("label-studio.json", "label-studio", {}, TWO, PEOPLE, {"cancelled": 1, "not annotated": 1}),
+        ("label-studio-min.json", "label-studio", {}, TWO, PEOPLE, {"not annotated": 1}),
+        (
+            "prodigy.jsonl",
+            "prodigy",
+            {"span_label": ["RATIONALE"]},
+            TWO,
+            [["reviews-ada", "reviews-bob"], ["reviews-ada"]],
+            {"rejected": 1, "ignored": 1, "other marks": 1},
+        ),
+    ],
+)
+def test_running_texts(
+    name: str, tool: str, choices: dict[str, Any], groups: list[Any], people: list[Any], counts: Any, tmp_path: Path
+) -> None:
+    assert list(find_tools(EXPORTS / name)) == [tool]
+    done = run(name, tmp_path, **choices)
+    assert read_back(done) == [([text], *rest) for text, rest in zip((FILM, DULL), groups, strict=True)]
+    assert counted(done) == counts
+    columns = TaskColumns(tuple(choices.get("span_label", ())))
+    rows = make_source({"train": open_tool(EXPORTS / name)}, columns).sources["train"].rows()
+    assert [row.cells["annotators"] for row in rows] == people
+
+
+@pytest.mark.parametrize(
+    ("name", "tool", "groups", "people"),
+    [
+        ("webanno", "webanno", TWO, [["ada", "bob"], ["ada"]]),
+        ("cas", "cas", ONE, [[None], [None]]),
+        pytest.param("films.spacy", "spacy", ONE, [[None], [None]], marks=needs("spacy")),
+    ],
+)
+def test_tokens_of_the_tool(name: str, tool: str, groups: list[Any], people: list[Any], tmp_path: Path) -> None:
+    """Offsets in UTF-16 units become characters, and the tool's tokens stay."""
+    assert list(find_tools(EXPORTS / name)) == [tool]
+    labels = ["RATIONALE" if tool == "spacy" else "Rationale"]
+    done = run(name, tmp_path, span_label=labels)
+    (film, good), (dull, bad) = groups
+    assert read_back(done) == [([CUT_FILM], cut(film, 2), good), ([CUT_DULL], cut(dull, 1), bad)]
+    reader = open_tool(EXPORTS / name)
+    rows = make_source({"train": reader}, TaskColumns(span_labels=tuple(labels))).sources["train"].rows()
+    assert [row.cells["annotators"] for row in rows] == people
+    again = run(name, tmp_path / "blanks", span_label=labels, tokenizer="whitespace")
+    assert read_back(again)[1][0] == [DULL]
+
+
+def test_one_file_of_a_project_and_the_file_of_one_view(tmp_path: Path) -> None:
+    done = run("webanno/annotation/film2.txt/ada.tsv", tmp_path / "tsv", span_label=["Rationale"])
+    assert read_back(done) == [([CUT_DULL], [[1, 0, 0, 0, 0, 0]], "bad")]
+    done = run("film.xmi", tmp_path / "xmi")
+    assert read_back(done) == [([CUT_FILM], cut(ONE[0][0], 2), "good")]
+
+
+def test_sets_of_gate_are_people(tmp_path: Path) -> None:
+    shutil.copy(EXPORTS / "film.gate.xml", tmp_path / "film.xml")
+    assert list(find_tools(tmp_path / "film.xml")) == ["gate"]
+    done = run(tmp_path / "film.xml", tmp_path)
+    assert read_back(done) == [([DULL], [[1, 0, 0, 0, 0], [0, 0, 0, 0, 1]], "bad")]
+
+
+def test_relations_of_brat_name_the_evidence_of_queries(tmp_path: Path) -> None:
+    done = run("brat", tmp_path, span_label=["Evidence"])
+    rows = rows_of(done.folder)
+    assert [(row["annotation_id"], row["query"], row["rationale"]) for row in rows] == [
+        ("claims_1", "Aspirin prevents strokes", "A trial of 900 people … fewer strokes."),
+        ("claims_2", "Fish oil helps too", "It was never tried."),
+    ]
+    assert [done.labels[row["classification"]] for row in rows] == ["Supports", "Refutes"]
+    assert len({row["documents"][0]["docid"] for row in rows}) == 1
+    assert counted(done) == {"not annotated": 1, "widened tokens": 2}
+
+
+def test_folders_of_brat_with_one_text_are_people(tmp_path: Path) -> None:
+    for person, mark in (("ada", "T1\tWhy 0 4\tDull\n"), ("bob", "T1\tWhy 20 25\tscene\n")):
+        (tmp_path / "brat" / person).mkdir(parents=True)
+        (tmp_path / "brat" / person / "film.txt").write_text(DULL)
+        (tmp_path / "brat" / person / "film.ann").write_text(mark + "A1\tVerdict T1 bad\n")
+    done = run(tmp_path / "brat", tmp_path)
+    assert read_back(done) == [([DULL], [[1, 0, 0, 0, 0], [0, 0, 0, 0, 1]], "bad")]
+    rows = make_source({"train": open_tool(tmp_path / "brat")}).sources["train"].rows()
+    assert [row.cells["annotators"] for row in rows] == [["ada", "bob"]]
+
+
+def test_a_folder_of_doccano_has_a_file_for_each_person(tmp_path: Path) -> None:
+    for person, start in (("ada", 0), ("bob", 9)):
+        row = {"id": 5, "text": DULL, "label": [[start, start + 4, "WHY"]], "verdict": "bad"}
+        (tmp_path / "export").mkdir(exist_ok=True)
+        write_lines(tmp_path / "export" / f"{person}.jsonl", [row])
+    write_lines(tmp_path / "export" / "unknown.jsonl", [{"id": 6, "text": FILM, "label": [], "verdict": "good"}])
+    done = run(tmp_path / "export", tmp_path, label="verdict")
+    assert counted(done) == {"not annotated": 1}
+    rows = make_source({"train": open_tool(tmp_path / "export")}, TaskColumns(label="verdict")).sources["train"].rows()
+    assert [row.cells["annotators"] for row in rows] == [["ada", "bob"]]
+
+
+def test_relations_in_label_studio_and_two_texts(tmp_path: Path) -> None:
+    premise, hypothesis = "A man plays chess.", "A man sleeps."
+    value = [{"start": 6, "end": 17, "text": "plays chess"}, {"start": 6, "end": 12, "text": "sleeps"}]
+    results = [
+        {"id": f"r{at}", "type": "labels", "to_name": name, "from_name": "why", "value": {**each, "labels": ["WHY"]}}
+        for at, (name, each) in enumerate(zip(("premise", "hypothesis"), value, strict=True))
+    ]
+    choice = {"type": "choices", "from_name": "label", "to_name": "premise", "value": {"choices": ["contradiction"]}}
+    data = {"premise": premise, "hypothesis": hypothesis}
+    task = {"id": 1, "data": data, "annotations": [{"completed_by": 1, "result": [*results, choice]}]}
+    (tmp_path / "nli.json").write_text(json.dumps([task]))
+    done = run(tmp_path / "nli.json", tmp_path)
+    assert read_back(done) == [([premise, hypothesis], [[0, 0, 1, 1, 0, 0, 1]], "contradiction")]
+
+
+# -- choices ----------------------------------------------------------------------------------------------------------
+
+
+def test_open_choices_are_named_with_the_candidates(tmp_path: Path) -> None:
+    with refused("option-missing", "RATIONALE 2", "THING 1", argument="span_label"):
+        run("doccano-triples.jsonl", tmp_path)
+    with refused("option-value", "'WHY'", "RATIONALE 2", argument="span_label"):
+        run("doccano-triples.jsonl", tmp_path, span_label=["WHY"])
+    with refused("option-value", "'opinion'", "verdict", argument="label"):
+        run("label-studio.json", tmp_path, label="opinion")
+    rows = [
+        {"text": DULL, "label": [[0, 4, "WHY"]], "verdict": verdict, "site": site}
+        for verdict, site in (("bad", "a"), ("good", "b"), ("bad", "a"))
+    ]
+    path = write_lines(tmp_path / "two.jsonl", rows)
+    with refused("option-missing", "verdict (bad 2, good 1)", "site (a 2, b 1)", argument="label"):
+        run(path, tmp_path)
+    assert not (tmp_path / "mine").exists()
+
+
+def test_an_earlier_answer_of_a_person_is_replaced(tmp_path: Path) -> None:
+    row = {"text": DULL, "answer": "accept", "accept": ["bad"], "_annotator_id": "ada"}
+    rows = [{**row, "spans": [{"start": start, "end": start + 4, "label": "WHY"}]} for start in (5, 0)]
+    done = run(write_lines(tmp_path / "answers.jsonl", rows), tmp_path)
+    assert read_back(done) == [([DULL], [[1, 0, 0, 0, 0]], "bad")]
+    assert counted(done) == {"twice": 1}
+
+
+def test_what_is_no_export_is_not_recognized(tmp_path: Path) -> None:
+    for text in ("", "{", "[]", "[1]", "null", '{"text": 3}', '{"a": 1}\n', "\udcff", "[{}]", '["x"'):
+        for name in ("x.json", "x.jsonl", "x.tsv", "x.xmi", "x.xml", "x.txt"):
+            path = tmp_path / name
+            path.write_text(text, errors="surrogateescape")
+            assert not find_tools(path)
+    assert not find_tools(tmp_path) and not find_tools(tmp_path / "missing")
+    assert {"doccano", "label-studio", "prodigy", "brat", "webanno", "cas", "spacy", "gate"} <= set(READERS)
+
+
+MARKED: dict[str, Any] = {"text": DULL, "label": [[0, 4, "WHY"]], "verdict": "bad"}
+
+
+@pytest.mark.parametrize(
+    ("row", "tool", "rule", "field"),
+    [
+        ({**MARKED, "label": [[0, 400, "WHY"]]}, "doccano", "span-bounds", "spans"),
+        ({**MARKED, "label": [[4, 0, "WHY"]]}, "doccano", "span-order", "spans"),
+        ({**MARKED, "label": [["0", 4, "WHY"]]}, "doccano", "type", "label[0]"),
+        ({**MARKED, "label": [[0, 4, None]]}, "doccano", "type", "label[0]"),
+        ({**MARKED, "label": [None]}, "doccano", "type", "label[0]"),
+        ({**MARKED, "text": None}, "doccano", "type", "text"),
+        ({**MARKED, "relations": [3]}, "doccano", "type", "relations[0]"),
+        ({"text": DULL, "answer": "maybe"}, "prodigy", "choice", "answer"),
+        ({"text": DULL, "answer": "accept", "spans": [[0, 4]]}, "prodigy", "type", "spans[0]"),
+        ({"text": DULL, "answer": "accept", "spans": {"start": 0}}, "prodigy", "type", "spans"),
+        (
+            {"text": DULL, "answer": "accept", "spans": [{"start": 0, "end": 4, "text": "Fine"}]},
+            "prodigy",
+            "span-text",
+            "",
+        ),
+        ({"text": DULL, "answer": "accept", "tokens": [3]}, "prodigy", "type", "tokens[0]"),
+    ],
+)
+def test_rows_at_fault(row: dict[str, Any], tool: str, rule: Any, field: str, tmp_path: Path) -> None:
+    good = {"text": DULL, "answer": "accept", "accept": ["bad"]} if tool == "prodigy" else MARKED
+    path = write_lines(tmp_path / "rows.jsonl", [good, row])
+    with refused(rule, file=path, line=2, field=field or None):
+        run(path, tmp_path, format=tool)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "rule", "line"),
+    [
+        ("doc.ann", "T1\tWhy 0 4\tFine\n", "span-text", 1),
+        ("doc.ann", "T1\tWhy 0 4\tDull\nT2 Why 0 4 Dull\n", "syntax", 2),
+        ("doc.ann", "?\n", "syntax", 1),
+        ("x.tsv", "#FORMAT=WebAnno TSV 3.3\n#T_SP=a.Why\n1-1\tzero\tDull\t*\t\n", "syntax", 3),
+        ("x.tsv", "#FORMAT=WebAnno TSV 3.3\n#T_SP=a.Why\n1-1\t0-4\tDull\t*\t\n1-2\t1-2\tx\t_\t\n", "span-order", 4),
+        ("x.xmi", "<xmi:XMI", "syntax", 1),
+        ("x.xmi", "<!DOCTYPE x [<!ENTITY a 'b'>]><xmi:XMI/>", "unsupported", None),
+        ("x.json", '{"%TYPES": {}, "%FEATURE_STRUCTURES": [{"a": "uima."}]}', "type", None),
+        ("x.json", '{"%TYPES": {}, "%FEATURE_STRUCTURES": [], "x": "uima."}', "key-missing", None),
+        ("x.xml", "<GateDocument", "syntax", 1),
+        ("x.json", '[{"id": 1, "data": {"text": "a"}, "annotations": [{"result": 3}]}]', "type", 1),
+        ("x.json", '[{"id": 1, "data": {"a": "a", "b": "b"}, "annotations": []}]', "option-missing", None),
+    ],
+)
+def test_files_at_fault(name: str, text: str, rule: Any, line: int | None, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / name).write_text(text)
+    (tmp_path / "in" / "doc.txt").write_text(DULL)
+    with refused(rule, line=line):
+        run(tmp_path / "in" if name.endswith(".ann") else tmp_path / "in" / name, tmp_path)
+
+
+def test_every_reader_of_a_tool_gives_plain_rows_too() -> None:
+    files = {"prodigy": "prodigy.jsonl", "brat": "brat", "cas": "cas", "webanno": "webanno", "gate": "film.gate.xml"}
+    files |= {"doccano": "doccano-triples.jsonl", "label-studio": "label-studio.json"}
+    for name, file in files.items():
+        kind = READERS[name]
+        assert issubclass(kind, TaskReader)
+        cells = [row.cells for row in kind(EXPORTS / file).rows()]
+        assert all({"spans", "choices", "annotators", "left_out"} <= each.keys() for each in cells) and cells
+
+
+# -- the command ------------------------------------------------------------------------------------------------------
+
+
+def typed(*words: str) -> Any:
+    _register(("import",))
+    return CliRunner().invoke(app, ["import", *words])
+
+
+def test_the_command_finds_the_tool_and_says_it(tmp_path: Path) -> None:
+    done = typed("--source", str(EXPORTS / "label-studio.json"), "--name", "mine", "--out", str(tmp_path))
+    assert done.exit_code == 0, done.output
+    assert "format: Label Studio" in done.stderr and "label: verdict" in done.stderr
+    assert done.stdout.strip() == f"{tmp_path}/mine: train 2; labels bad, good"
+    words = ("--source", str(EXPORTS / "prodigy.jsonl"), "--name", "two", "--out", str(tmp_path))
+    done = typed(*words, "--split", "test=100%", "--span-label", "RATIONALE", "--format", "prodigy")
+    assert done.exit_code == 0 and "two: test 2;" in done.stdout, done.output
+    assert typed(*words, "--format", "nothing").exit_code == 2
+    assert typed(*words, "--format", "doccano", "--text", "text", "--spans", "spans").exit_code == 2
+    done = typed(*words, "--text", "text", "--spans", "spans", "--label", "accept", "--span-label", "x")
+    assert done.exit_code == 2
+
+
+def test_plain_columns_of_a_tools_file_are_said_to_be_plain(tmp_path: Path) -> None:
+    words = ("--source", str(EXPORTS / "prodigy.jsonl"), "--name", "plain", "--out", str(tmp_path))
+    done = typed(*words, "--text", "text", "--spans", "spans", "--label", "answer")
+    assert done.exit_code == 0 and "looks like an export of prodigy" in done.stderr
+
+
+def test_the_only_candidate_is_the_label_of_plain_rows(tmp_path: Path) -> None:
+    rows = [{"t": ["a", "b"], "m": [0, 1], "verdict": name, "id": str(n)} for n, name in enumerate("xyx")]
+    path = write_lines(tmp_path / "rows.jsonl", rows)
+    words = ("--source", str(path), "--name", "mine", "--out", str(tmp_path), "--tokens", "t", "--mask", "m")
+    done = typed(*words)
+    assert done.exit_code == 0 and "label: verdict (x 2, y 1), the only candidate" in done.stderr, done.output
+    with refused("option-missing", "verdict (x 3, y 1)", "other (1 3, 2 1)", argument="label"):
+        find_label_column(source([{**row, "other": 1} for row in rows] + [{**rows[0], "other": 2}]), {"t", "m"})
+    assert find_label_column(open_file(path), {"t", "m"})[0] == "verdict"
+
+
+# -- export -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tool", ["doccano", "label-studio"])
+def test_tasks_come_back_as_they_went(tool: str, tmp_path: Path) -> None:
+    """The gold, then a model's rationales, exported and imported again: equal tokens, marks and labels."""
+    done = run("prodigy.jsonl", tmp_path, span_label=["RATIONALE"], annotators="majority")
+    api.build("eraser", source=done.folder, out=tmp_path / "hub", progress=False)
+    where = {"config": "mine", "split": "train", "format": tool}
+    made = api.export(tmp_path / "hub/eraser", out=tmp_path / "tasks", **where)
+    path = made.files[0]
+    again = import_annotations({"train": path}, "again", tmp_path, label="classification", id="annotation_id")
+    assert read_back(again) == read_back(done)
+    predictions = [
+        {
+            "annotation_id": "1",
+            "classification": "bad",
+            "rationales": [{"docid": "1", "hard_rationale_predictions": [{"start_token": 0, "end_token": 2}]}],
+        }
+    ]
+    file = write_lines(tmp_path / "model.jsonl", predictions)
+    made = api.export(tmp_path / "hub/eraser", out=tmp_path / "model", predictions=file, **where)
+    assert "annotations without a prediction, exported without marks: 1" in made.notes
+    text = made.files[0].read_text(encoding="utf-8")
+    if tool == "doccano":
+        first, second = map(json.loads, text.splitlines())
+        assert (first["label"], first["classification"], second["label"]) == ([[0, 6, "RATIONALE"]], "bad", [])
+        assert "classification" not in second
+        return
+    first, second = json.loads(text)
+    assert first["predictions"][0]["model_version"] == "model" and "annotations" not in first
+    assert [one["value"] for one in first["predictions"][0]["result"]] == [
+        {"start": 0, "end": 6, "text": "A warm", "labels": ["RATIONALE"]},
+        {"choices": ["bad"]},
+    ]
+    assert second["predictions"][0]["result"] == []
+    assert '<Choice value="good"/>' in (tmp_path / "model/label-studio.xml").read_text()
+
+
+def test_exports_that_are_refused(tmp_path: Path) -> None:
+    done = run("prodigy.jsonl", tmp_path, span_label=["RATIONALE"])
+    api.build("eraser", source=done.folder, out=tmp_path / "hub", progress=False)
+    where: dict[str, Any] = {"dataset": tmp_path / "hub/eraser", "config": "mine", "out": tmp_path / "tasks"}
+    with refused("option-missing", argument="format"):
+        api.export(**where, format="doccano")
+    with refused("option-conflict", argument="split"):
+        api.export(**where, split="train")
+    stranger = write_lines(tmp_path / "p.jsonl", [{"annotation_id": "x"}])
+    with refused("id-unknown", "'x'", file=stranger, line=1):
+        api.export(**where, split="train", format="doccano", predictions=stranger)
+    (tmp_path / "tasks").mkdir()
+    (tmp_path / "tasks/mine-train.jsonl").write_text("mine\n")
+    with refused("file-exists"):
+        api.export(**where, split="train", format="doccano")
+    api.export(**where, split="train", format="doccano", force=True)
