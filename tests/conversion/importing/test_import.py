@@ -283,7 +283,7 @@ def test_shares_of_one_file(tmp_path: Path) -> None:
     assert all(str((int(name) + 200) % 400) in names for names in one.values() for name in names)
     for share in ("0%", "101%", "x%", "-1%"):
         assert typed(*words, "--split", f"test={share}", "--out", str(tmp_path / "out")).exit_code == 2
-    with refused("option-value", "101%", "{'test': 0.5, 'val': 0.5}", argument="split"):
+    with refused("option-value", "100%", "{'test': 0.7, 'val': 0.5}", argument="split"):
         split_source(source([GOOD]), {"test": 0.7, "val": 0.5}, ["tokens"])
 
 
