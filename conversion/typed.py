@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -42,9 +43,9 @@ def convert_type(value: Any, kind: Any, at: str = "", **place: Any) -> Any:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         message, _, path = str(error).partition(" - at `$")
-    path = path.rstrip("`")
-    for step in re.findall(r"[^.\[\]]+", path):
-        value = value[int(step)] if isinstance(value, list) else value.get(step)
+    keys, path = _name_keys(value, kind, path.rstrip("`"))
+    for key in keys:
+        value = value[key]
     rule: Rule = "type"
     if (key := message.removeprefix("Object missing required field `")) != message:
         names = ", ".join(show(name, 30) for name in list(value)[:8]) or "no keys"
@@ -57,6 +58,37 @@ def convert_type(value: Any, kind: Any, at: str = "", **place: Any) -> Any:
         bound = expected[2] and f" {_BITS.get(expected[3]) or f'{_BOUNDS[expected[2]]} {expected[3]}'}"
         message, rule = f"expected {words}{bound or ''}, found {describe_value(value)}", "range" if bound else "type"
     raise DataError(message, rule=rule, field=f"{at}{path}".lstrip(".") or None, **place)
+
+
+def _name_keys(value: Any, kind: Any, path: str) -> tuple[list[Any], str]:
+    """Return the keys on the way to a wrong value, and its path with the keys that msgspec writes as ``[...]``."""
+    whole, steps, named = value, list[Any](), ""
+    for step in re.findall(r"\[\.\.\.\]|\[\d+\]|[^.\[\]]+", path):
+        key: Any = int(step[1:-1]) if re.fullmatch(r"\[\d+\]", step) else step
+        if step == "[...]":
+            key = next(key for key in value if not _fits(_put(whole, steps, {key: value[key]}), kind))
+            whole = _put(whole, steps, {key: value[key]})
+        named += f"[{key}]" if isinstance(key, int) else f".{key}"
+        steps.append(key)
+        value = value[key]
+    return steps, named
+
+
+def _put(whole: Any, steps: Sequence[Any], new: Any) -> Any:
+    """Return a copy of nested lists and dictionaries with another value at the end of the keys."""
+    if not steps:
+        return new
+    copy = whole.copy()
+    copy[steps[0]] = _put(whole[steps[0]], steps[1:], new)
+    return copy
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        return False
+    return True
 
 
 def refuse_half_characters(value: Any, at: str = "", **place: Any) -> None:

@@ -164,10 +164,9 @@ class Matcher:
         none_matches = missing.size == total and unknown.total == self.instances
         if none_matches:
             unknown.reset()
-            message = (
-                f"none of the {self.instances:,} ids occurs among the {total:,} annotations (ids like {ids[0]!r}): "
-                "another corpus or another split?"
-            )
+            like = f" (ids like {ids[0]!r})" if total else ""
+            words = f"none of the {self.instances:,} ids occurs among the {total:,} annotations{like}"
+            message = f"{words}: another corpus or another split?"
             unknown.add("prediction", 0, "annotation_id", message, "id-unknown")
         elif missing.size and not self.only_predicted:
             message = "expected an instance for this annotation, found none"

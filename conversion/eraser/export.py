@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from array import array
@@ -17,10 +18,12 @@ import pyarrow as pa
 from eraser_hub.conversion.card import verify_folder
 from eraser_hub.conversion.dataset import RELEASE, ExportResult, read_release
 from eraser_hub.conversion.licenses import check_license_name, get_license_path
+from eraser_hub.conversion.typed import convert_type
 from eraser_hub.records.atomic import atomic_write, clear_leftovers, rebuild_folder
 from eraser_hub.records.built import BuiltDataset, get_label_name, open_built, read_rows
 from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import DataError, get_first_line, show
+from eraser_hub.records.json_lines import read_json_object
 from eraser_hub.records.lines import file_name
 from eraser_hub.version import __version__
 
@@ -44,7 +47,7 @@ class Deviation(msgspec.Struct):
 def export_eraser(dataset: Path, configs: Sequence[str] | None, out: Path) -> ExportResult:
     """Write ``out/CONFIG`` for each config of a built folder; see `HubDataset.export`.
 
-    ``out/.CONFIG.exported`` says during the run which folders it has finished, so that a run after a kill goes on.
+    During the run ``out/.KEY.exported`` says which folders it has finished, so that a run after a kill goes on.
 
     Raises:
         DataError: the folder is not a built ``eraser``, its card and Parquet disagree, a config is missing, or
@@ -60,41 +63,40 @@ def export_eraser(dataset: Path, configs: Sequence[str] | None, out: Path) -> Ex
             message = f"expected one of the configs {', '.join(known)}, found {show(name)}"
             raise DataError(message, rule="option-value", file=dataset)
     names = known if configs is None else [name for name in facts if name in configs]
-    key = [__version__, *(compute_file_digest(dataset / name) for name in (RELEASE, "README.md"))]
-    finished = {name: _find_finished_files(out, name, key) for name in names}
-    for name in (name for name in names if finished[name] is not None):
-        clear_leftovers(out / name)
-    for name in (name for name in names if finished[name] is None):
-        with rebuild_folder(out / name) as folder:
-            finished[name] = _export_config(built, facts[name], release[name], folder)
-            # before the folder takes its name: where a kill comes between, the folder is not there, and is written anew
-            atomic_write(_get_mark_path(out, name), json.dumps({"key": key, "files": finished[name]}).encode())
+    key = [__version__, *(compute_file_digest(dataset / name) for name in (RELEASE, "README.md")), *names]
+    mark = out / f".{hashlib.sha256(json.dumps(key).encode()).hexdigest()[:12]}.exported"
+    files = _read_mark(mark)
+    finished = [name for name in names if _is_finished(out / name, files.get(name))]
     for name in names:
-        _get_mark_path(out, name).unlink(missing_ok=True)
-    return ExportResult(out, [out / name / path for name in names for path in finished[name] or ()])
+        if name in finished:
+            clear_leftovers(out / name)
+            continue
+        with rebuild_folder(out / name) as folder:
+            files[name] = _export_config(built, facts[name], release[name], folder)
+            # before the folder takes its name: where a kill comes between, the folder is not there, and is written anew
+            atomic_write(mark, json.dumps(files).encode())
+    mark.unlink(missing_ok=True)
+    return ExportResult(out, [out / name / path for name in names for path in files[name]])
 
 
-def _get_mark_path(out: Path, name: str) -> Path:
-    return out / f".{name}.exported"
+def _read_mark(mark: Path) -> dict[str, list[str]]:
+    """Return config -> names of its files, of the configs that a stopped run of the same data finished."""
+    with suppress(DataError):
+        files: dict[str, list[str]] = convert_type(read_json_object(mark), dict[str, list[str]])
+        return files
+    return {}
 
 
-def _find_finished_files(out: Path, name: str, key: Sequence[str]) -> list[str] | None:
-    """Return the files of a config that a stopped run of the same data finished; None if there is no such folder yet.
+def _is_finished(target: Path, files: Sequence[str] | None) -> bool:
+    """Return True if a stopped run of the same data finished a folder, False if there is no such folder yet.
 
     Raises:
         DataError: the folder holds other files.
     """
-    target, mark = out / name, {}
     if not target.exists() or (target.is_dir() and not any(target.iterdir())):
-        return None
-    with suppress(OSError, ValueError):
-        mark = json.loads(_get_mark_path(out, name).read_bytes())
-    if (
-        isinstance(mark, dict)
-        and mark.get("key") == list(key)
-        and all((target / path).exists() for path in mark["files"])
-    ):
-        return list(mark["files"])
+        return False
+    if files is not None and all((target / path).exists() for path in files):
+        return True
     message = "expected no such folder yet, or an empty one; nothing is overwritten"
     raise DataError(message, rule="file-exists", file=target)
 
@@ -109,8 +111,12 @@ def _export_config(built: BuiltDataset, config: EraserConfig, entry: dict[str, A
                 if not is_safe_name(file):
                     message = f"expected a file name, found {show(file)}"
                     raise DataError(message, rule="file-name", file=built.folder / RELEASE)
-            tables = read_rows(built.files(name, split), COLUMNS, kinds=SCHEMA, whole=NOT_NULL)
-            names += write_split(tables, folder, facts, config.label_names, records.get(split, {}), documents)
+            parquet = built.files(name, split)
+            tables = read_rows(parquet, COLUMNS, kinds=SCHEMA, whole=NOT_NULL)
+            try:
+                names += write_split(tables, folder, facts, config.label_names, records.get(split, {}), documents)
+            except DataError as error:
+                raise error if error.file else error.at(file=parquet[0].parent) from None
         for table in read_rows([others / f"{name}.parquet"], ["docid", "text"], whole=["docid", "text"]):
             for docid, text in zip(table["docid"].to_pylist(), table["text"].to_pylist(), strict=True):
                 documents.add(docid, text)

@@ -249,7 +249,7 @@ class Client:
             answer = None
         answer = answer if isinstance(answer, dict) else {}
         choices = answer.get("choices")
-        self._note_kind(choices, show(raw))
+        self._note_kind(choices or None, show(raw))
         if not isinstance(choices, list) or not choices:
             words = f"expected a chat completion of at most {MOST_BYTES >> 20} MiB, found {show(raw)}"
             return Answer(BROKEN, reason=words)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import count, islice
 from pathlib import Path
@@ -63,17 +62,8 @@ class Split:
             DataError: a row that is not of its dataset's schema; a data file that cannot be read.
         """
         taken = self.places
-        rows = (row for place, row in enumerate(self.rows) if taken is None or place in taken)
-        for number in count(1):
-            try:
-                row = next(rows, None)
-            except Exception as error:  # datasets and pyarrow raise many kinds; theirs is the word on what is broken
-                self._refuse_damaged_file()
-                words = show(" ".join(str(error).split()) or type(error).__name__, 300).strip("'\"")
-                message = f"cannot be read after row {number - 1}: {words}"
-                raise DataError(message, rule="file-unreadable", file=self.name) from error
-            if row is None:
-                return
+        rows = (row for place, row in enumerate(self._read_rows()) if taken is None or place in taken)
+        for number, row in enumerate(rows, 1):
             try:
                 yield reader(row, self.label_names)
             except DataError as error:
@@ -91,6 +81,21 @@ class Split:
         chosen = frozenset(taken[place] for place in draw_stratified(labels, size, seed))
         return replace(self, places=chosen, size=len(chosen))
 
+    def _read_rows(self) -> Iterator[dict[str, Any]]:
+        """Yield all rows; where one cannot be read, raise a DataError."""
+        rows = iter(self.rows)
+        for number in count():
+            try:
+                row = next(rows, None)
+            except Exception as error:  # datasets and pyarrow raise many kinds; theirs is the word on what is broken
+                self._refuse_damaged_file()
+                words = show(" ".join(str(error).split()) or type(error).__name__, 300).strip("'\"")
+                message = f"cannot be read after row {number}: {words}"
+                raise DataError(message, rule="file-unreadable", file=self.name) from error
+            if row is None:
+                return
+            yield row
+
     def _refuse_damaged_file(self) -> None:
         """Raise an error that names the unreadable file of a built dataset, which datasets does not name."""
         try:
@@ -101,13 +106,20 @@ class Split:
             pass
 
     def compute_data_digest(self) -> str:
-        """Return the digest of the split's data, see `metrics.data_digest`; "" for rows that have none."""
+        """Return the digest of the split's data, see `metrics.data_digest`; "" for rows that have none.
+
+        Raises:
+            DataError: a data file that cannot be read.
+        """
         try:
             return open_built(self.name or "").data_digest(self.config, str(self.rows.split))
         except (DataError, AttributeError):  # no built dataset, or rows that are in memory
             kind = "human_rationales" if self.kind == "tokens" else self.kind
-            with suppress(KeyError, TypeError, ValueError):
-                return digest_rows(kind, self.rows, self.label_names)
+        try:
+            return digest_rows(kind, self._read_rows(), self.label_names)
+        except DataError:
+            raise
+        except (KeyError, TypeError, ValueError):
             return ""
 
     def header(self, limit: int | None = None, *, labels: bool = False, rationales: bool = False) -> dict[str, Any]:

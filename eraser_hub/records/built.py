@@ -14,7 +14,6 @@ names than its own are refused with a list of those.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,6 +35,7 @@ from eraser_hub.metrics.data_digest import DataDigest, add_eraser_table, digest_
 from .digests import compute_file_digest, to_json_lines
 from .errors import DataError, get_first_line, show
 from .hub import Place, find_place
+from .json_lines import read_json_object
 from .lines import read_utf8_lines, wrap_read_errors
 from .rules import Rule
 from .splits import dataset_split
@@ -196,9 +196,9 @@ class BuiltDataset:
             DataError: as of `files` and `read_rows`.
         """
         files, labels = self.files(config, split), self.label_names(config) or ()
-        release = [path.read_bytes() for path in self.paths("release.json")]
         with suppress(ValueError, LookupError, TypeError, AttributeError):
-            kept = json.loads(release[0])["configs"][config]["splits"][dataset_split(split)]
+            release = read_json_object(self.paths("release.json")[0])
+            kept = release["configs"][config]["splits"][dataset_split(split)]
             same_files = kept["files"] == {path.name: compute_file_digest(path) for path in files}
             if same_files and tuple(kept["labels"]) == labels and _DIGEST.fullmatch(kept["digest"]):
                 return str(kept["digest"])
@@ -327,6 +327,9 @@ def read_rows(
                     _check_whole(batch.column(name.removesuffix("[]")), name, path, first)
                 first += batch.num_rows
                 yield pa.Table.from_batches([batch])
+            if first <= file.metadata.num_rows:  # pyarrow ends where a damaged column does
+                message = f"expected {file.metadata.num_rows} rows, found {first - 1}"
+                raise DataError(message, rule="length", file=path)
 
 
 @contextmanager

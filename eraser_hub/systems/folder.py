@@ -64,10 +64,19 @@ def _prepare(folder: Path, identity: dict[str, Any], resume: bool, out: Path, sa
         _resume_or_clear(folder, identity, resume, out, say)
     elif resume:
         say("`resume`: found no stopped training; starting anew")
-    if not (folder / RECIPE).is_file():
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
+    if not (folder / CHECKPOINT).is_file():
+        _clear(folder)
+        folder.mkdir(parents=True, exist_ok=True)
         atomic_write(folder / RECIPE, json.dumps(identity, sort_keys=True, indent=1).encode())
+
+
+def _clear(folder: Path) -> None:
+    """Remove what a stopped training left, but not the mark of a model that is not whole."""
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path.name != SAVING:
+            path.unlink()
 
 
 def _resume_or_clear(folder: Path, identity: dict[str, Any], resume: bool, out: Path, say: Say) -> None:
@@ -77,7 +86,7 @@ def _resume_or_clear(folder: Path, identity: dict[str, Any], resume: bool, out: 
         before = {}
     if not resume:
         say(f"{out}: found a stopped training; starting anew (`resume` continues it)")
-        shutil.rmtree(folder)
+        _clear(folder)
         return
     words = describe_differences(before, identity)
     if words:
@@ -88,7 +97,10 @@ def _resume_or_clear(folder: Path, identity: dict[str, Any], resume: bool, out: 
 
 @contextmanager
 def mark_saving(out: Path) -> Iterator[None]:
-    """Mark the folder while the model's files are written: a half-written model is not opened."""
+    """Mark the folder while the model's files are written: a half-written model is not opened.
+
+    Only a training that has saved its model removes the mark.
+    """
     mark = out / CHECKPOINT_DIR / SAVING
     mark.parent.mkdir(parents=True, exist_ok=True)
     mark.touch()

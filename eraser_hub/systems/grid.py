@@ -75,8 +75,8 @@ def train_grid(
     for place in places:
         place.mkdir(exist_ok=True)
     several = [replace(training, config=one, folder=place) for one, place in zip(configs, places, strict=True)]
+    atomic_write(folder / CHECKPOINT, b"")  # a stopped grid search resumes from here
     if config.workers > 1:
-        atomic_write(folder / CHECKPOINT, b"")  # a stopped grid search resumes from here
         # silent: the progress of trainings side by side would mix
         jobs = [partial(train, replace(one, folder=one.folder.resolve(), say=say_nothing)) for one in several]
         run_in_parallel(jobs, config.workers, folder, say)
@@ -89,7 +89,6 @@ def train_grid(
         figures = ", ".join(f"{name} {value:.4f}" for name, value in trial_score.figures.items())
         say(f"`grid`: {settings}: validation {figures}")
         rows.append({"settings": list(trial), **trial_score.figures})
-        atomic_write(folder / CHECKPOINT, b"")
         if best is None or trial_score.score > best[1].score:
             best = result, trial_score, settings
     assert best is not None

@@ -69,7 +69,6 @@ def asking(hub, tmp_path) -> Asking:
         ("quotes of numbers", completion('{"label": "NEG", "quotes": [1]}'), "broken"),
         ("nested without end", completion('{"label":' * 20_000), "broken"),
         ("ten megabytes", completion("x" * 10_000_000), "broken"),
-        ("no choice", Reply(body=b'{"choices": []}'), "broken"),
         ("half an emoji in a quote", completion('{"label": "NEG", "quotes": ["\\ud83d"]}'), "broken"),
         ("half an emoji in the label", completion('{"label": "\\udc00", "quotes": []}'), "broken"),
         ("half an emoji outside", completion('{"label": "NEG", "quotes": []} \ud83d'), "broken"),
@@ -97,7 +96,9 @@ def test_whatever_is_answered_is_a_line(asking, name, reply, outcome):
     assert asking(lambda request, before: reply, force=True) == [line], "what is stored is read again"
 
 
-@pytest.mark.parametrize("body", [b"<html>Sign in</html>", b"", b'{"detail": "ok"}', b"[1, 2", b"[1]", b'"x"'])
+@pytest.mark.parametrize(
+    "body", [b"<html>Sign in</html>", b"", b'{"detail": "ok"}', b'{"choices": []}', b"[1, 2", b"[1]", b'"x"']
+)
 def test_answers_of_no_api_are_an_error_of_the_endpoint(asking, body):
     found = repr(body.decode())
     with refused("server", "not an OpenAI-compatible", "http://127.0.0.1", found, argument="endpoint"):

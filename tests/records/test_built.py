@@ -274,6 +274,15 @@ def test_a_column_that_stands_twice(tmp_path):
         list(read_rows([tmp_path / "x.parquet"], ["a"]))
 
 
+def test_rows_that_a_damaged_column_ends_early_are_missed(folder, monkeypatch):
+    """pyarrow ends without a word where one column of a damaged file holds fewer rows than the others."""
+    (path,) = open_built(folder).files("movies", "validation")
+    batches = pq.ParquetFile.iter_batches
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", lambda self, **how: (b[:2] for b in batches(self, **how)))
+    with refused("length", "3 rows", "found 2", file=path):
+        list(read_rows([path]))
+
+
 def test_a_damaged_file_is_named(folder):
     (path,) = open_built(folder).files("movies", "val")
     path.write_bytes(path.read_bytes()[:-9])

@@ -9,11 +9,13 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
 import eraser_hub
 from eraser_hub.__main__ import _register, app
+from eraser_hub.attribution.dataset import open_split
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.records.built import open_built
 from eraser_hub.records.predictions import compute_predictions_digest
@@ -79,8 +81,30 @@ def test_the_kept_digest_counts_only_for_the_files_and_labels_it_was_computed_of
     entry["files"] = dict.fromkeys(entry["files"], "0" * 64)
     (own / "release.json").write_text(json.dumps(release))
     assert open_built(own).data_digest("movies", "validation") == kept
+    for spoilt in (
+        "[" * 100_000,
+        '{"configs": ' * 2000,
+        "",
+        "\ud800".encode("utf-8", "surrogatepass").decode("latin-1"),
+    ):
+        (own / "release.json").write_text(spoilt, "latin-1")
+        assert open_built(own).data_digest("movies", "validation") == kept
     (own / "release.json").unlink()
     assert open_built(own).data_digest("movies", "validation") == kept
+
+
+def test_a_damaged_file_is_one_error_of_a_splits_digest(hub, tmp_path):
+    own = Path(shutil.copytree(hub, tmp_path / "eraser"))
+    path = own / "movies" / "validation-00000-of-00001.parquet"
+    data = bytearray(path.read_bytes())
+    documents = pq.read_metadata(path).row_group(0).column(4)  # its text
+    assert documents.path_in_schema.startswith("documents")
+    middle = documents.dictionary_page_offset or documents.data_page_offset
+    data[middle : middle + documents.total_compressed_size] = b"\xff" * documents.total_compressed_size
+    path.write_bytes(bytes(data))
+    for ask in (lambda: open_built(own).data_digest("movies", "val"), open_split(own, "movies", "val").header):
+        with refused("file-unreadable", file=path):
+            ask()
 
 
 @pytest.mark.parametrize("dataset", ["bilingual_perturbation", "human_rationales"])

@@ -424,3 +424,43 @@ def test_a_grid_needs_something_to_choose_by(hub, tmp_path):
     job = replace(recipe(hub, "glove-lstm", hyper=NETWORK, grid=("clip=1,2",)), eval_split="")
     with refused("option-missing", "`eval_split`", argument="grid"):
         list(train_model(job, tmp_path / "m", say=quiet))
+
+
+# --- marks of models that are not whole -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("checkpoint", [True, False])
+@pytest.mark.parametrize("resume", [True, False])
+def test_the_mark_of_a_half_written_model_stays_until_another_is_saved(checkpoint, resume, tmp_path):
+    """Killed while the model was saved, begun anew, and killed again before the new model is saved."""
+    out = tmp_path / "m"
+    with pytest.raises(KeyboardInterrupt), checkpoint_dir(out, {"seed": 1}, False, quiet) as folder:
+        if checkpoint:
+            (folder / "checkpoint.pt").write_bytes(b"whole")
+        with mark_saving(out):
+            (out / "model.json").write_text('{"network": "glove-lstm"}')
+            raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt), checkpoint_dir(out, {"seed": 1}, resume, quiet) as folder:
+        assert (folder / "checkpoint.pt").exists() == (checkpoint and resume)
+        raise KeyboardInterrupt
+    with refused("model", file=out):
+        open_model(out)
+    with checkpoint_dir(out, {"seed": 1}, False, quiet), mark_saving(out):
+        pass
+    assert [path.name for path in out.iterdir()] == ["model.json"]
+
+
+def test_the_settings_of_a_stopped_training_are_those_of_its_checkpoint(tmp_path):
+    """Killed before its first checkpoint, begun anew with other settings, and killed after one."""
+    out = tmp_path / "m"
+    (out / ".training").mkdir(parents=True)
+    (out / ".training" / "recipe.json").write_text('{"seed": 1}')
+    (out / ".training" / "trial-1").mkdir()
+    with pytest.raises(KeyboardInterrupt), checkpoint_dir(out, {"seed": 2}, False, quiet) as folder:
+        assert not (folder / "trial-1").exists()
+        (folder / "checkpoint.pt").write_bytes(b"of seed 2")
+        raise KeyboardInterrupt
+    with refused("resume", "seed", argument="resume"), checkpoint_dir(out, {"seed": 1}, True, quiet):
+        pass
+    with checkpoint_dir(out, {"seed": 2}, True, quiet) as folder:
+        assert (folder / "checkpoint.pt").read_bytes() == b"of seed 2"

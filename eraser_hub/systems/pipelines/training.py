@@ -17,6 +17,7 @@ from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.open import open_model
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError
+from eraser_hub.records.json_lines import parse_strict_value
 from eraser_hub.systems.data import Data, Labelled, Training, has_rationale
 from eraser_hub.systems.evaluation import CHUNK, TextProbabilities, compute_figures
 from eraser_hub.systems.finetuning import finetune
@@ -102,6 +103,15 @@ def _make_facts(system: NetworkSystem, training: Training) -> dict[str, Any]:
     return {**training.facts, "network": config.model, "stages": list(system.stages), "seed": config.seed}
 
 
+def _read_finished(path: Path) -> list[Any]:
+    """Return the names of the stages that were finished before a stop."""
+    names = parse_strict_value(path.read_bytes(), file=path, number=1) if path.is_file() else []
+    if not isinstance(names, list):
+        words = "expected the names of finished stages, found another checkpoint; delete it to start anew"
+        raise DataError(words, rule="resume", file=path, argument="resume")
+    return names
+
+
 def _train_stage(system: NetworkSystem, training: Training, hyper: Any, name: str, data: Callable[[], Data]) -> Path:
     """Train a stage unless it was trained before a stop; return its folder.
 
@@ -109,8 +119,8 @@ def _train_stage(system: NetworkSystem, training: Training, hyper: Any, name: st
     """
     config, say = training.config, training.say
     place, path = training.folder / name, training.folder / CHECKPOINT
-    finished = json.loads(path.read_text("utf-8")) if path.is_file() else []
-    if name in finished:
+    finished = _read_finished(path)
+    if name in finished and place.is_dir():  # a stop while the pipeline was saved may have moved it away
         say(f"{name}: trained before the stop")
         return place
     atomic_write(path, json.dumps(finished).encode())  # from here on there is something to go on with

@@ -173,6 +173,21 @@ def test_a_stopped_training_goes_on_after_the_stage_that_was_done(planted, tmp_p
     assert explained(again, test) == explained(whole, test)
 
 
+@pytest.mark.parametrize("moved", [1, 2])
+def test_a_training_stopped_while_its_stages_move_into_the_model_goes_on(planted, tmp_path, moved):
+    options = {"epochs": 1.0, "hyper": SMALL, "size": 8}
+    train(planted, tmp_path, "lehman", **options)
+    whole = {path: path.read_bytes() for path in (tmp_path / "m").rglob("*") if path.is_file()}
+    for name in ("identifier", "classifier")[moved:]:
+        (tmp_path / "m" / name).rename(tmp_path / "work" / name)
+    _, _, words = train(planted, tmp_path, "lehman", resume=True, **options)
+    assert told(words, "classifier", "before the stop") == (moved == 1)
+    assert {path: path.read_bytes() for path in (tmp_path / "m").rglob("*") if path.is_file()} == whole
+    (tmp_path / "work" / "checkpoint.pt").write_text("3")
+    with refused("resume", file="checkpoint.pt", argument="resume"):
+        train(planted, tmp_path, "lehman", resume=True, **options)
+
+
 def test_the_best_of_a_grid_is_kept_by_the_whole_pipeline(planted, tmp_path, monkeypatch):
     """Judged as it is used, by its own sentences; a stopped search goes on with the combinations that were done."""
     options = {"epochs": 5.0, "hyper": SMALL, "size": 80, "grid": ("learning_rate=1e-6,0.02",)}
