@@ -102,7 +102,10 @@ def page_pictures(browser: Any, hub: Path, views: Path) -> list[Path]:
     report = sample_report(hub)
     board, _ = write_board(hub / "board", collect_board_lines(map(read_score_file, report.score_files)))
     taken = []
-    for name, page, content in (("report", report.page, "#documents .text"), ("board", board, "#board .best")):
+    for name, page, content in (
+        ("report", report.page, "#documents .text"),
+        ("board", board, "html[data-ready] #board"),
+    ):
         taken += take_views(browser, name, views, partial(open_file, browser, page, content))
     return taken
 

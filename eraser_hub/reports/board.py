@@ -78,6 +78,7 @@ def to_board_json(lines: Sequence[BoardLine]) -> dict[str, Any]:
                 "scores": {key: value for key, value in line.scores.items() if value is not None},
                 "intervals": {key: list(pair) for key, pair in line.intervals.items()},
                 "spread": dict(line.spread),
+                "better": list(line.better),
             }
             for line in lines
         ],
@@ -105,8 +106,10 @@ def make_board_tables(lines: Sequence[BoardLine], whole: bool = False) -> Tables
         title = ", ".join([dataset, *common])
         table = Table(dataset, title, ("system", *varying), tuple(names.values()))
         for place, line in enumerate(dataset_lines):
+            ends = {key: line.intervals.get(key, (None, None)) for key in shown}
             cells = {
-                names[key]: Cell(line.scores.get(key), None, 3, *line.intervals.get(key, (None, None))) for key in shown
+                names[key]: Cell(line.scores.get(key), digits=3, low=low, high=high, better=key in line.better)
+                for key, (low, high) in ends.items()
             }
             table.add(line.system, *(values[place] for values in varying.values()), **cells)
         tables.tables.append(table)

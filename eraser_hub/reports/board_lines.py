@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,12 +17,14 @@ from eraser_hub.metrics.resampling import DEFAULT_LEVEL
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.json_lines import describe_value, read_json_object
 from eraser_hub.records.splits import dataset_split
+from eraser_hub.scoring.comparison import Inference, compare_scores
 from eraser_hub.scoring.modules import read_predictions
 from eraser_hub.scoring.runs import parse_systems
 from eraser_hub.scoring.score import score_system
 from eraser_hub.scoring.scored_split import read_split
-from eraser_hub.scoring.scores import SPREAD
+from eraser_hub.scoring.scores import SPREAD, Scores
 from eraser_hub.scoring.settings import ScoreSettings
+from eraser_hub.scoring.uncertainty.verdicts import BETTER, WORSE
 
 from .catalogue import metric
 from .score_ranges import check_scores
@@ -45,6 +48,7 @@ class BoardLine:
         settings: what tells two otherwise equal columns apart, e.g. a single k_d or AOPC.
         data: the digest of the data, in full; "" if the score file has none.
         predictions: the digest of each file of predictions, in full.
+        better: the scores in which the system is better, by its verdict, than every other submission for the split.
     """
 
     system: str
@@ -60,6 +64,7 @@ class BoardLine:
     notes: tuple[str, ...] = ()
     data: str = ""
     predictions: tuple[str, ...] = ()
+    better: tuple[str, ...] = ()
 
 
 _SOFT = ("auprc", "average_precision", "roc_auc_score")
@@ -262,12 +267,44 @@ def score_submissions(
         DataError: predictions that the scorer does not take, with file and instance.
     """
     settings, source = settings or ScoreSettings(confidence_level=DEFAULT_LEVEL), read_split(dataset, config, split)
-    lines = []
+    lines, runs = [], dict[str, list[Scores]]()
     for system in parse_systems(submissions, draws=True):
         read_predictions(source, system.path)  # reports errors before anything is scored
         scores = score_system(source, system, settings.everything(source.holds_pairs))
         lines.append(replace(make_board_line(scores.as_flat_json(), file=system.path), notes=tuple(scores.all_notes)))
-    return lines
+        runs.setdefault(system.name, []).append(scores)
+    better, notes = find_better(runs, settings)
+    lines = [replace(line, better=tuple(better.get(line.system, ()))) for line in lines]
+    return [replace(lines[0], notes=(*lines[0].notes, *notes)), *lines[1:]] if lines else []
+
+
+def find_better(
+    runs: Mapping[str, Sequence[Scores]], settings: ScoreSettings
+) -> tuple[dict[str, list[str]], list[str]]:
+    """Return the scores in which each system is better than every other, by its verdicts, and notes on the comparison.
+
+    Args:
+        runs: {system: the scores of its submissions}.
+        settings: of the scores; their seed, level and minimum effect are those of the comparison.
+    """
+    if len(runs) < 2:
+        return {}, []
+    systems = {
+        name: replace(several[0], runs=[run for one in several for run in one.runs]) for name, several in runs.items()
+    }
+    level = settings.confidence_level or DEFAULT_LEVEL
+    inference = Inference(seed=settings.seed, confidence_level=level, minimum_effect=settings.minimum_effect)
+    result = compare_scores(systems, inference, settings.only_predicted)
+    if result is None:
+        return {}, ["the submissions share no scores, so none is marked as better"]
+    wins: dict[str, Counter[str]] = {name: Counter() for name in systems}
+    for pair in result["comparisons"]:
+        for key, test in pair["keys"].items():
+            winner = {BETTER: pair["first"], WORSE: pair["second"]}.get(test["verdict"])
+            if winner is not None:
+                wins[winner][key] += 1
+    better = {name: [key for key, count in own.items() if count == len(systems) - 1] for name, own in wins.items()}
+    return better, list(result["notes"])
 
 
 def average_draws(lines: Sequence[BoardLine]) -> list[BoardLine]:

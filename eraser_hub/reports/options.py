@@ -10,7 +10,7 @@ from typing import Annotated
 from eraser_hub.records.arguments import Force, Revision, Split
 from eraser_hub.records.options import AtLeastOne, Option, Options, Seed, UsageError
 from eraser_hub.records.outputs import OutputWriter, find_inputs
-from eraser_hub.scoring.options import AllowMismatch, ClusterBy, OnlyPredicted
+from eraser_hub.scoring.options import AllowMismatch, ClusterBy, MinimumEffect, OnlyPredicted
 
 Several = str | Sequence[str] | None
 
@@ -53,6 +53,7 @@ class ReportArguments(Options):
     resamples: AtLeastOne = 1000
     seed: Seed = 0
     cluster_by: ClusterBy = "auto"
+    minimum_effect: MinimumEffect = None
     only_predicted: OnlyPredicted = False
     allow_mismatch: AllowMismatch = False
     revision: Revision = None
@@ -100,6 +101,7 @@ class BoardArguments(Options):
     revision: Revision = None
     only_predicted: OnlyPredicted = False
     allow_mismatch: AllowMismatch = False
+    minimum_effect: MinimumEffect = None
     published: bool = True
     space: Path | None = None
     title: str = "Results board"

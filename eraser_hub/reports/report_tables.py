@@ -9,6 +9,7 @@ from typing import Any
 
 from eraser_hub.scoring.operators import describe_better_system
 from eraser_hub.scoring.scores import Scores
+from eraser_hub.scoring.uncertainty.verdicts import BETTER, WORSE
 
 from .catalogue import (
     AGREEMENT,
@@ -24,6 +25,7 @@ from .catalogue import (
 )
 from .figures import Figure
 
+STAR = "★ "
 _TITLES = {
     AGREEMENT: "Agreement with the human rationales",
     FAITHFULNESS: "Faithfulness to the model",
@@ -189,7 +191,9 @@ def format_p_value(p: float | None) -> str:
 
 
 def make_comparison_blocks(result: Mapping[str, Any]) -> list[Block]:
-    """Return both scores, their difference with interval, p and Holm's p, for each pair of systems.
+    """Return both scores, their difference with interval, p, Holm's p and verdict, for each pair of systems.
+
+    The score of the system that is better has a star.
 
     Args:
         result: what ``eraser_hub.scoring.comparison.compare_blocks`` gave.
@@ -201,17 +205,21 @@ def make_comparison_blocks(result: Mapping[str, Any]) -> list[Block]:
             ShownRow(
                 label_with_arrow(key),
                 (
-                    ShownCell(format_number(result["scores"][first][key])),
-                    ShownCell(format_number(result["scores"][second][key])),
-                    ShownCell(format_number(test["difference"]), format_interval(test["ci"])),
-                    ShownCell(format_p_value(test["p_randomisation"])),
+                    ShownCell(STAR * (test["verdict"] == BETTER) + format_number(result["scores"][first][key])),
+                    ShownCell(STAR * (test["verdict"] == WORSE) + format_number(result["scores"][second][key])),
+                    ShownCell(
+                        format_number(test["difference"]),
+                        "" if math.isnan(test["ci"][0]) else format_interval(test["ci"]),
+                    ),
+                    ShownCell(format_p_value(test["p"])),
                     ShownCell(format_p_value(test["p_holm"])),
+                    ShownCell(test["verdict"]),
                 ),
             )
             for key, test in sorted(pair["keys"].items(), key=lambda item: get_sort_key(item[0]))
             if not math.isnan(test["difference"]) and not is_precision_or_recall(key)
         ]
-        head = ("score", first, second, "difference", "p", "p (Holm)")
+        head = ("score", first, second, "difference", "p", "p (Holm)", "verdict")
         blocks.append(Block(head, tuple(rows), f"{first} minus {second}"))
     return blocks
 
@@ -248,7 +256,7 @@ def make_operator_blocks(
             for key, score in sensitivity["scores"].items()
             for pair in score["pairs"]
         )
-        head = ("score, and which is better", "flips", "better", "Kendall's W")
+        head = ("score, and which is favoured", "flips", "favoured", "Kendall's W")
         blocks.append(Block(head, verdicts, "Verdicts by way of erasing", "verdicts"))
     return blocks
 

@@ -112,11 +112,12 @@ def compare_all_pairs(systems: Sequence[Scores], settings: ScoreSettings) -> dic
     """Compare all pairs of systems, as `eraser-hub compare` does; None if they share no block."""
     level, count = settings.confidence_level or DEFAULT_LEVEL, settings.n_resamples or DEFAULT_RESAMPLES
     by_name, part = {system.name: system for system in systems}, settings.only_predicted
-    return compare_scores(by_name, Inference(count, settings.seed, level), part, same_fields=True)
+    inference = Inference(count, settings.seed, level, minimum_effect=settings.minimum_effect)
+    return compare_scores(by_name, inference, part, same_fields=True)
 
 
 def make_comparison_section(systems: Sequence[Scores], settings: ScoreSettings) -> Section:
-    """Make the paired comparison: difference, interval, p and Holm's p of each score and pair of systems."""
+    """Make the paired comparison: difference, interval, p, Holm's p and verdict of each score and pair of systems."""
     section = Section("comparison-section", "Paired comparison")
     if len(systems) < 2:
         section.missing.append("A comparison needs the predictions of two systems on the same instances.")
@@ -130,9 +131,10 @@ def make_comparison_section(systems: Sequence[Scores], settings: ScoreSettings) 
     section.blocks = make_comparison_blocks(result)
     section.notes.append(
         Note(
-            "Interval of the difference by paired bootstrap; p by approximate randomisation, two-sided, over "
-            "documents; Holm's correction over the headline scores times the pairs of systems, all other scores are "
-            f"exploratory. {result['signature']}",
+            "★ and the verdict: the first system is better where p (Holm) is at most .05 and the difference is the "
+            "minimum effect or more. Interval by the model of documents and runs; p by exchange of documents with one "
+            "run each, else by the model; Holm's correction over the headline scores times the pairs of systems, all "
+            f"other scores are exploratory. {result['signature']}",
             "signature",
         )
     )

@@ -23,6 +23,15 @@ OnlyPredicted = Annotated[
 AllowMismatch = Annotated[
     bool, Option(group="Settings of scores", help="Score predictions made of other data, and say it in the signature.")
 ]
+MinimumEffect = Annotated[
+    float | None,
+    Option(
+        group="Uncertainty",
+        aliases=("equivalence",),
+        help="Smallest difference that matters, in the scores' units; by default a tenth of the way from chance to "
+        "ceiling.",
+    ),
+]
 _CLUSTERS = "Clusters of intervals and tests: auto (annotations that share a document), none, or a field of "
 ClusterBy = Annotated[str, Option(group="Uncertainty", help=f"{_CLUSTERS}the annotations.")]
 # settings that records of the perturbation benchmark are scored by
@@ -33,6 +42,7 @@ _OF_PAIRS = (
     "only_predicted",
     "allow_mismatch",
     "cluster_by",
+    "minimum_effect",
     "paper",
     "totals_only",
 )
@@ -183,8 +193,6 @@ class CompareArguments(AgainstArguments):
         resamples: Resamples of the randomisation test and of the bootstrap.
         confidence_level: Confidence level of the intervals of differences, in (0, 1).
         adjust: Correction of p-values for several tests; bh: Benjamini and Hochberg.
-        minimum_effect: Smallest difference that matters, in the scores' units; by default a tenth of the way from
-            chance to ceiling.
     """
 
     predictions: Annotated[Sequence[str], Option(aliases=("results",))]
@@ -192,7 +200,7 @@ class CompareArguments(AgainstArguments):
     confidence_level: float = 0.95
     adjust: Literal["holm", "bh", "none"] = "holm"
     primary: str | Sequence[str] | None = None
-    minimum_effect: Annotated[float | None, Option(aliases=("equivalence",))] = None
+    minimum_effect: MinimumEffect = None
 
     def settings(self) -> ScoreSettings:
         """Return the settings of the scores that are compared."""

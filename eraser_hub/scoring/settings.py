@@ -26,6 +26,7 @@ class ScoreSettings:
         sentence_threshold: a sentence is predicted from this score on.
         per_instance: keep every score of every instance.
         confidence_level, n_resamples, seed, ci_method: of the bootstrap's intervals, see `resampling.intervals`.
+        minimum_effect: smallest difference that matters where the scores are compared, see `comparison.Inference`.
         by: a column of the annotations to break scores down by.
         cluster_by: what intervals and tests draw together, see `clusters.clustered`.
         only_predicted: leave out annotations without an instance.
@@ -48,6 +49,7 @@ class ScoreSettings:
     n_resamples: int | None = None
     seed: int = 0
     ci_method: str = CI_METHODS[0]
+    minimum_effect: float | None = None
     by: str | None = None
     cluster_by: str = AUTO
     only_predicted: bool = False

@@ -96,7 +96,7 @@ def make_comparison_tables(result: Mapping[str, Any]) -> Tables:
 
 def _operator_table(sensitivity: Mapping[str, Any]) -> Table:
     """Return differences by operator: a line for each score and pair of systems, and the agreement of operators."""
-    table = Table("operators", "By way of erasing", ("score", "pair", "better"), (*sensitivity["names"], "W"))
+    table = Table("operators", "By way of erasing", ("score", "pair", "favoured"), (*sensitivity["names"], "W"))
     for key, score in sensitivity["scores"].items():
         for pair in score["pairs"]:
             cells = {
@@ -106,7 +106,7 @@ def _operator_table(sensitivity: Mapping[str, Any]) -> Table:
             words = f"{pair['first']} minus {pair['second']}"
             table.add(key, words, describe_better_system(pair), **cells, W=Cell(score["kendall_w"], digits=2))
     table.notes.append(
-        "better: the system whose interval of the difference leaves 0 out, by each way; "
+        "favoured: the system whose interval of the difference leaves 0 out, by each way; "
         "W: Kendall's, 1 where all ways rank the systems alike."
     )
     return table

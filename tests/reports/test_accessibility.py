@@ -34,7 +34,11 @@ def pages(browser, hub, samples, tmp_path_factory):
 def test_a_page_has_no_serious_finding(browser, pages, serious_findings, name, width, scheme):
     view_as(browser, width, scheme)
     browser.get(pages[name])
-    wait_for(browser, lambda page: page.find_elements("css selector", "#documents .text, #board .best"), "its content")
+    wait_for(
+        browser,
+        lambda page: page.find_elements("css selector", "#documents .text, html[data-ready] #board"),
+        "its content",
+    )
     if name == "board":
         browser.find_element("css selector", "#board tr:not([hidden]) summary").click()
         browser.execute_script("document.querySelector('#board td:not([hidden]) button').focus()")

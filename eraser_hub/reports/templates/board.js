@@ -1,5 +1,5 @@
 "use strict";
-// Choosing, sorting and marking of the results board; the table itself is in the page and readable without this script.
+// Choosing and sorting of the results board; the table itself is in the page and readable without this script.
 (function () {
   const byId = (id) => document.getElementById(id);
   const table = byId("board"), body = table.tBodies[0], line = table.tHead.rows[0];
@@ -34,22 +34,6 @@
     return sorted.direction === first ? second : "";
   }
 
-  function markBest(key, better, shown) {
-    for (const row of rows) at(row, key).classList.remove("best");
-    if (!better) return;
-    const groups = new Map();
-    for (const row of shown) {
-      if (text(row, key) === "") continue;
-      const name = row.dataset.dataset;
-      groups.set(name, [...(groups.get(name) ?? []), row]);
-    }
-    for (const group of groups.values()) {
-      if (group.length < 2) continue; // alone there is no best
-      const values = group.map((row) => Number(text(row, key)));
-      const best = better === "higher" ? Math.max(...values) : Math.min(...values);
-      group.forEach((row, k) => at(row, key).classList.toggle("best", values[k] === best));
-    }
-  }
   function arrange(shown) {
     const families = new Set([...document.querySelectorAll(".family:checked")].map((box) => box.value));
     const filled = new Map(heads.map((head) => [head, shown.filter((row) => text(row, head.dataset.key) !== "").length]));
@@ -65,7 +49,6 @@
       row.replaceChildren(...order.map((head) => at(row, head.dataset.key)));
       for (const head of heads) at(row, head.dataset.key).hidden = head.hidden;
     }
-    for (const head of columns) markBest(head.dataset.key, head.dataset.better, shown);
     byId("found").textContent = shown.length + " of " + rows.length + " lines, " + columns.length + " of " + held.length + " scores";
   }
   function filter() {

@@ -1,0 +1,115 @@
+"""One verdict, and one meaning of a star: the same in compare, report, board and LaTeX."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+
+import pytest
+
+import eraser_hub
+from eraser_hub.reports.catalogue import is_precision_or_recall
+from eraser_hub.reports.report_tables import label_with_arrow
+from eraser_hub.scoring.uncertainty.verdicts import VERDICTS
+
+SETTINGS = {"config": "movies", "split": "val", "minimum_effect": 0.055}
+
+
+@pytest.fixture(scope="module")
+def systems(samples, tmp_path_factory):
+    """Two systems and a copy of the second that misses the rationale of one text."""
+    folder, copy = samples / "predictions" / "eraser", tmp_path_factory.mktemp("systems") / "near.jsonl"
+    ours, theirs = folder / "movies.val.jsonl", folder / "movies.val.baseline.jsonl"
+    lines = [json.loads(line) for line in theirs.read_text(encoding="utf-8").splitlines()]
+    lines[0]["rationales"][0]["hard_rationale_predictions"] = []
+    copy.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return [f"ours={ours}", f"theirs={theirs}", f"near={copy}"]
+
+
+@pytest.fixture(scope="module")
+def compared(hub, systems):
+    return eraser_hub.compare(*systems, dataset=hub / "eraser", **SETTINGS)
+
+
+def winners(compared):
+    """{score: the systems that are better, in each pair}."""
+    found = {}
+    for pair in compared["comparisons"]:
+        for key, test in pair["keys"].items():
+            names = {"better": [pair["first"]], "worse": [pair["second"]]}.get(test["verdict"], [])
+            found.setdefault(key, []).extend(names)
+    return found
+
+
+def test_words_are_the_five_and_a_star_is_better(compared):
+    tests = [(pair, key, test) for pair in compared["comparisons"] for key, test in pair["keys"].items()]
+    words = {test["verdict"] for _, _, test in tests}
+    assert words <= set(VERDICTS) and {"better", "negligible", "equivalent", "undecided"} & words >= {"better"}
+    assert all(test["star"] == (test["verdict"] == "better") for _, _, test in tests)
+    small = compared["comparisons"][0]["keys"]["sufficiency_aopc"]
+    assert small["p_holm"] < 0.05 and small["verdict"] == "undecided", "significant, and below the minimum effect"
+
+
+def test_latex_text_and_markdown_star_the_score_of_the_better_system(compared):
+    tables = compared.table()
+    for pair, table in zip(compared["comparisons"], tables.tables, strict=True):
+        latex = next(part for part in tables.written("latex").split(r"\end{table}") if f"tab:{table.name}" in part)
+        for (key,), cells in table.rows:
+            verdict = pair["keys"][key]["verdict"]
+            starred = [name for name in (pair["first"], pair["second"]) if cells[name].better]
+            assert starred == {"better": [pair["first"]], "worse": [pair["second"]]}.get(verdict, [])
+            assert str(cells["verdict"]) == verdict
+            (row,) = re.findall(rf"^{re.escape(key.replace('_', chr(92) + '_'))} & .*$", latex, re.MULTILINE)
+            figures = row.split(" & ")[1:3]
+            assert [r"\textbf" in figure and "$^{*}$" in figure for figure in figures] == [
+                cells[name].better for name in (pair["first"], pair["second"])
+            ]
+            assert not any(r"\textbf" in figure or "^{*}" in figure for figure in row.split(" & ")[3:])
+            assert row.endswith(rf"{verdict} \\")
+
+
+def test_the_report_has_the_same_words_and_stars(compared, hub, systems, tmp_path):
+    page = eraser_hub.report(hub / "eraser", tmp_path / "report", systems, resamples=10_000, **SETTINGS).page
+    text = page.read_text(encoding="utf-8")
+    section = text[text.index('id="comparison-section"') :]
+    tables = re.findall(r"<table.*?</table>", section, re.DOTALL)
+    for pair, table in zip(compared["comparisons"], tables, strict=False):
+        rows = {}
+        for row in re.findall(r"<tr>.*?</tr>", table, re.DOTALL):
+            cells = [html.unescape(re.sub(r"<[^>]*>", " ", cell)).strip() for cell in re.split(r"</t[hd]>", row)]
+            rows[cells[0]] = cells[1:]
+        for key, test in pair["keys"].items():
+            if is_precision_or_recall(key):
+                continue
+            cells = rows[label_with_arrow(key)]
+            assert cells[5] == test["verdict"], key
+            assert [cell.startswith("★") for cell in cells[:2]] == [
+                test["verdict"] == "better",
+                test["verdict"] == "worse",
+            ]
+            assert not any("★" in cell for cell in cells[2:])
+
+
+def test_the_board_stars_who_is_better_than_all_others(compared, hub, systems, tmp_path):
+    result = eraser_hub.board(
+        tmp_path / "board", submission=systems, dataset=hub / "eraser", published=False, **SETTINGS
+    )
+    found = winners(compared)
+    assert any(line.better for line in result.lines)
+    for line in result.lines:
+        assert set(line.better) == {key for key, names in found.items() if names.count(line.system) == 2}
+    rows = {row["system"]: row["better"] for row in json.loads((tmp_path / "board" / "board.json").read_text())["rows"]}
+    assert rows == {line.system: list(line.better) for line in result.lines}
+    page = (tmp_path / "board" / "index.html").read_text(encoding="utf-8")
+    assert page.count('<td class="n better"') == sum(len(set(own) & set(column_keys(result))) for own in rows.values())
+    latex = result.table(whole=True).written("latex")
+    assert latex.count(r"\textbf") == latex.count("^{*}") == page.count('<td class="n better"')
+    alone = eraser_hub.board(
+        tmp_path / "alone", submission=systems[0], dataset=hub / "eraser", config="movies", split="val"
+    )
+    assert not any(line.better for line in alone.lines), "one submission alone is better than nobody"
+
+
+def column_keys(result):
+    return [column["key"] for column in result.as_json()["columns"]]
