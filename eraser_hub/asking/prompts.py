@@ -1,82 +1,43 @@
-"""Prompts: jinja2 files, one for each family of tasks and language, and their messages."""
+"""Messages of a question: a prompt's, with examples that were answered."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
 import orjson
-from jinja2 import BaseLoader, ChoiceLoader, FileSystemLoader, StrictUndefined, Template, TemplateError, meta
-from jinja2.sandbox import SandboxedEnvironment
 
+from eraser_hub.attribution.prompts import Prompt
 from eraser_hub.metrics.tokens import split_tokens
-from eraser_hub.records.errors import DataError, get_first_line
-from eraser_hub.records.lines import get_os_rule
-from eraser_hub.records.rules import Rule
 
 from .answers import QUOTED, TOKENS
 from .formats import make_gold_answer
 from .questions import Question
 
-FOLDER = Path(__file__).with_name("prompts")
-FAMILIES = {
-    **dict.fromkeys(("movies", "senti", "sst"), "sentiment"),
-    **dict.fromkeys(("multirc", "boolq", "cose"), "qa_pairs"),
-    **{name: name for name in ("evidence_inference", "similarity", "mrc")},
-    "fever": "fact_checking",
-    "esnli": "nli",
-}
-GENERIC = "generic"
 
+def make_messages(
+    prompt: Prompt, question: Question, labels: Sequence[str], shots: Sequence[Question] = (), answer: str = QUOTED
+) -> list[dict[str, str]]:
+    """Return the messages that ask a question.
 
-def find_family(config: str) -> str:
-    """Return the family of tasks of a config; "generic" for unknown ones."""
-    base = config.removesuffix("_simplified").removesuffix("_flat").removesuffix("_en").removesuffix("_ch")
-    return FAMILIES.get(base, GENERIC)
-
-
-@dataclass(frozen=True, slots=True)
-class Prompt:
-    """A prompt.
-
-    Attributes:
-        name: Its name, such as ``en/sentiment``, or the path of a file.
-        digest: Digest of its text and of the files that it includes.
-        template: The template; it renders the system message if ``part`` is "system", else the question.
+    Args:
+        prompt: The prompt.
+        question: The question.
+        labels: The labels.
+        shots: Examples with gold label and gold evidence.
+        answer: The format of the answer, one of `answers.FORMATS`.
     """
+    messages = [{"role": "system", "content": _render(prompt, "system", question, labels, answer)}]
+    for example in shots:
+        gold = orjson.dumps(make_gold_answer(example, answer)).decode()
+        messages.append({"role": "user", "content": _render(prompt, "user", example, labels, answer)})
+        messages.append({"role": "assistant", "content": gold})
+    return [*messages, {"role": "user", "content": _render(prompt, "user", question, labels, answer)}]
 
-    name: str
-    digest: str
-    template: Template
 
-    def messages(
-        self, question: Question, labels: Sequence[str], shots: Sequence[Question] = (), answer: str = QUOTED
-    ) -> list[dict[str, str]]:
-        """Return the messages that ask a question.
-
-        Args:
-            question: The question.
-            labels: The labels.
-            shots: Examples with gold label and gold evidence.
-            answer: The format of the answer, one of `answers.FORMATS`.
-        """
-        messages = [{"role": "system", "content": self._render("system", question, labels, answer)}]
-        for example in shots:
-            gold = orjson.dumps(make_gold_answer(example, answer)).decode()
-            messages.append({"role": "user", "content": self._render("user", example, labels, answer)})
-            messages.append({"role": "assistant", "content": gold})
-        return [*messages, {"role": "user", "content": self._render("user", question, labels, answer)}]
-
-    def _render(self, part: str, question: Question, labels: Sequence[str], answer: str) -> str:
-        pairs = zip(question.instance.names, _show_texts(question, answer), strict=True)
-        documents = [{"docid": docid, "text": text} for docid, text in pairs]
-        names = {"part": part, "labels": labels, "documents": documents, "query": question.query, "answer": answer}
-        try:
-            return self.template.render(names).strip("\n")
-        except TemplateError as error:
-            raise DataError(get_first_line(error), rule="code", file=self.name, argument="prompt") from None
+def _render(prompt: Prompt, part: str, question: Question, labels: Sequence[str], answer: str) -> str:
+    pairs = zip(question.instance.names, _show_texts(question, answer), strict=True)
+    documents = [{"docid": docid, "text": text} for docid, text in pairs]
+    return prompt.render(part, documents, question.query, labels, answer)
 
 
 def _show_texts(question: Question, answer: str) -> Sequence[str]:
@@ -89,40 +50,3 @@ def _show_texts(question: Question, answer: str) -> Sequence[str]:
         tokens = document if whole else split_tokens(text) if question.blank else list(text)
         shown.append(" ".join(f"[{number}]{token}" for number, token in enumerate(tokens)))
     return shown
-
-
-def open_prompt(config: str, file: Path | None = None) -> Prompt:
-    """Open the prompt of a config's family, or a file; it may include ``answer.jinja`` and ``documents.jinja``.
-
-    Raises:
-        DataError: a file that cannot be read, or is no template.
-    """
-    language = "zh" if config.endswith("_ch") else "en"
-    name = f"{language}/{find_family(config)}" if file is None else str(file)
-    try:
-        source = (FOLDER / f"{name}.jinja" if file is None else file).read_text(encoding="utf-8")
-    except (OSError, UnicodeError) as error:
-        rule: Rule = get_os_rule(error) if isinstance(error, OSError) else "encoding"
-        raise DataError(f"cannot be read: {get_first_line(error)}", rule=rule, file=name, argument="prompt") from None
-    folders = [FOLDER / language] if file is None else [file.parent, FOLDER / language]
-    loader = ChoiceLoader([FileSystemLoader(folder) for folder in folders])
-    environment = SandboxedEnvironment(
-        loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
-    )
-    try:
-        digest = _compute_digest(environment, loader, source)
-        return Prompt(name, digest, environment.from_string(source))
-    except TemplateError as error:
-        line = getattr(error, "lineno", None)
-        message = f"expected a jinja2 template, found {get_first_line(error)}"
-        raise DataError(message, rule="syntax", file=name, line=line, argument="prompt") from None
-
-
-def _compute_digest(environment: SandboxedEnvironment, loader: BaseLoader, source: str) -> str:
-    sources, waiting = dict[str, str](), [("", source)]
-    while waiting:
-        name, text = waiting.pop()
-        sources[name] = text
-        names = filter(None, meta.find_referenced_templates(environment.parse(text)))
-        waiting += [(one, loader.get_source(environment, one)[0]) for one in names if one not in sources]
-    return hashlib.blake2b(repr(sorted(sources.items())).encode(), digest_size=6).hexdigest()

@@ -14,6 +14,7 @@ import orjson
 
 from eraser_hub.attribution.dataset import Split, open_split
 from eraser_hub.attribution.outputs import PartialResult, check_format, refuse_other, write_predictions
+from eraser_hub.attribution.prompts import GENERIC, Prompt, find_family, open_prompt
 from eraser_hub.records.errors import MOST_SHOWN, DataError, show
 from eraser_hub.records.outputs import OutputWriter, find_inputs
 from eraser_hub.records.run_record import write_run
@@ -35,7 +36,7 @@ from .consistency import (
 )
 from .formats import locate_quotes
 from .prediction_rows import make_eraser_row, make_pair_row
-from .prompts import GENERIC, Prompt, find_family, open_prompt
+from .prompts import make_messages
 from .questions import Question, draw_examples, read_questions
 from .settings import AskArguments, AskConfig, AskSettings
 
@@ -64,7 +65,7 @@ class AskPlan:
 
     def messages(self, question: Question) -> list[dict[str, str]]:
         """Return the prompt of a question."""
-        return self.prompt.messages(question, self.split.label_names, self.shots, self.settings.answer)
+        return make_messages(self.prompt, question, self.split.label_names, self.shots, self.settings.answer)
 
 
 def make_plan(config: AskConfig | AskArguments, settings: AskSettings) -> AskPlan:

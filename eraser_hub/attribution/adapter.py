@@ -121,7 +121,7 @@ class Notes:
         if message not in self.messages:
             self.messages.append(message)
 
-    add_message = add_message  # the name before 3.0, for adapters of plug-ins
+    say = add_message  # its name before 3.0, for adapters of plug-ins
 
 
 class Encoded(ABC):
@@ -178,6 +178,7 @@ class Adapter(ABC):
     has_embeddings = False  # of its tokens, along which gradients are taken
     has_states = False  # pooled ones, whose distance from training texts can be measured
     selects = False
+    prompted = False  # a language model that answers a prompt
     choices = Choices()
     outputs: Mapping[bytes, NDArray[np.float64]] = {}
     description = ""
@@ -225,6 +226,13 @@ class Adapter(ABC):
     def rows_for(self, size: int, batch_size: int) -> int:
         """Return the number of units in a batch whose longest unit has ``size``."""
         return batch_size
+
+    def sort_key(self, view: View, number: int) -> Any:
+        """Return the key by which a view's unit is sorted into batches: longest first.
+
+        What does not fit into memory shows at once, and what follows is shorter.
+        """
+        return -view.sizes[number]
 
     def supports(self, method: str) -> bool:
         """Return True if :meth:`scores` computes a method whose needs the model does not provide."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -10,9 +10,31 @@ from eraser_hub.records.arguments import Config, DatasetPlace, Force, Resume, Re
 from eraser_hub.records.operators import ERASE_MODES
 from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options
 
-Task = Literal["auto", "classification", "multiple-choice", "question-answering"]
+Task = Literal["auto", "classification", "multiple-choice", "question-answering", "generation"]
 Engine = Literal["local", "ray"]
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
+LabelScore = Literal["sum", "mean", "first"]
+
+
+@dataclass(frozen=True, slots=True)
+class Prompting:
+    """How a language model is asked for a label; values as of the same names in :class:`ExplainConfig`.
+
+    Attributes:
+        config: the dataset's config, which chooses the prompt.
+    """
+
+    config: str = ""
+    prompt: Path | None = None
+    label_words: tuple[str, ...] = ()
+    label_score: LabelScore = "sum"
+    calibrate: bool = False
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Names of the options that are not at their defaults."""
+        own = [one for one in fields(self) if one.name != "config"]
+        return tuple(one.name for one in own if getattr(self, one.name) != one.default)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +55,12 @@ class ExplainConfig:
         threads: Processor threads of a model; 0 leaves it to torch.
         trust_pickle: Open joblib and pickle files, which run code.
         trust_remote_code: Run the code that a transformers model brings.
+
+    Prompt of a language model:
+        prompt: A jinja2 file; by default the prompt of the config's family of tasks.
+        label_words: The words that the model answers with: NEG=negative,POS=positive; by default the labels' names.
+        label_score: Log-probability of a label's words: their sub-words' sum or mean, or the first sub-word's.
+        calibrate: Divide by the probabilities of a text that says nothing, "N/A" (Zhao et al., 2021).
 
     Data:
         limit: Number of instances to explain, from the first.
@@ -64,6 +92,10 @@ class ExplainConfig:
     window: Annotated[int | None, Option(min=8)] = None
     device: str | None = None
     precision: Precision = "auto"
+    prompt: Path | None = None
+    label_words: Annotated[tuple[str, ...], Option(commas=True)] = ()
+    label_score: LabelScore = "sum"
+    calibrate: bool = False
     limit: AtLeastOne | None = None
     sample: AtLeastOne | None = None
     sample_seed: Annotated[int | None, Option(python_only=True)] = None
@@ -74,8 +106,10 @@ class ExplainConfig:
     infill: str = ""
     distribution_split: Annotated[str, Option(settable=True)] = "train"
 
-
-ExplainConfig = ExplainConfig  # the name before 3.0
+    @property
+    def prompting(self) -> Prompting:
+        """How a language model is asked for a label."""
+        return Prompting(self.config or "", self.prompt, self.label_words, self.label_score, self.calibrate)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, get_args
 
@@ -13,7 +13,7 @@ from eraser_hub.records.json_lines import describe_value, read_json_object
 from eraser_hub.records.registry import Registry
 
 from .adapter import Adapter, ProbabilityModel
-from .config import Task
+from .config import Prompting, Task
 
 # a folder in a model's while it is trained, and a file there while it is written
 CHECKPOINT_DIR, SAVING = ".training", "saving"
@@ -46,6 +46,7 @@ class Opening:
     window: int | None = None
     device: str | None = None
     precision: str = "auto"
+    prompting: Prompting = field(default_factory=Prompting)
 
     @property
     def path(self) -> Path | None:
@@ -106,6 +107,7 @@ def open_model(
     window: int | None = None,
     device: str | None = None,
     precision: str = "auto",
+    prompting: Prompting | None = None,
 ) -> Adapter:
     """Open a model: a folder of ``eraser-hub train``, a skops or joblib file, a transformers folder or Hub id.
 
@@ -119,6 +121,7 @@ def open_model(
         window: longest input in sub-words; None: as it was trained by ``eraser-hub train``, else the model's own limit.
         device: torch device; None: cuda where there is one.
         precision: float32, bfloat16 or float16 (autocast), or auto: bfloat16 on a GPU that has it.
+        prompting: how a language model is asked for a label; None: the generic prompt, with the labels' names.
 
     Raises:
         DataError: an unknown task, nothing there, an unknown file, a pickle without ``trust_pickle``, missing packages.
@@ -131,10 +134,16 @@ def open_model(
     facts = make_opening(model).facts
     asks = facts.get("uses_query") if uses_query is None else uses_query
     opening = Opening(model, facts, task, trust_pickle, trust_remote_code, asks, window, device, precision)
+    opening = opening if prompting is None else replace(opening, prompting=prompting)
     if opening.path is not None and (opening.path / CHECKPOINT_DIR / SAVING).exists():
         message = "expected a model, found one whose training was stopped while it was written: train again"
         raise DataError(message, rule="model", file=opening.path)
-    return find_opener(opening).open(opening)
+    adapter = find_opener(opening).open(opening)
+    asked = () if adapter.prompted else opening.prompting.options
+    if asked:
+        message = f"expected a language model that is prompted beside it, found {adapter.description}"
+        raise DataError(message, argument=asked[0], rule="option-conflict")
+    return adapter
 
 
 def make_opening(model: Any) -> Opening:

@@ -19,6 +19,7 @@ from eraser_hub.papers.presets import load_preset
 from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.hub import at_revision
+from eraser_hub.records.json_lines import read_json_object
 from eraser_hub.records.operators import make_operator_path
 from eraser_hub.records.options import UsageError
 from eraser_hub.records.outputs import OutputWriter, find_inputs
@@ -26,7 +27,7 @@ from eraser_hub.records.run_record import read_run, write_run
 from eraser_hub.schema.instance import AOPC_THRESHOLDS
 
 from .adapter import Adapter, Notes, align_labels
-from .config import Engine, ExplainArguments, ExplainConfig
+from .config import Engine, ExplainArguments, ExplainConfig, Prompting
 from .costs import PROBE_TEXTS, count_inputs, describe_cost, measure_seconds
 from .dataset import Split, find_kd, has_different_queries, open_split
 from .engine import ALL_ZERO
@@ -53,8 +54,10 @@ from .outputs import (
     refuse_stopped,
     write_predictions,
 )
+from .prompts import open_prompt
 from .runner import INFILLED, Runner
 from .settings import ExplainSettings, RationaleSource, build_settings, check_used, parse_settings
+from .transformers.words import GENERATOR_ENDINGS, find_gguf
 from .work import Worker, explain_on_ray, load_infiller, load_model
 
 if TYPE_CHECKING:
@@ -123,6 +126,7 @@ class ResolvedRun:
                 "labels": config.labels,
                 "precision": config.precision,
                 **({"infill": compute_model_digest(config.infill)} if config.infill else {}),
+                **({"prompt": describe_prompting(config.prompting)} if is_prompted(config) else {}),
             },
             **({"distribution": texts.header()} if texts is not None else {}),
         }
@@ -215,7 +219,7 @@ def explain(
     split = open_split(config.dataset, config.config, config.split)
     if config.sample is not None:
         split = split.sample(config.sample, settings.seed if config.sample_seed is None else config.sample_seed)
-    config, settings = resolve_query(config, split), settings.for_kind(split.kind)
+    config, settings = replace(resolve_query(config, split), config=split.config), settings.for_kind(split.kind)
     if engine == "local":  # before the data are read through, so that a wrong model fails at once
         model = load_model(config, split.label_names) if model is None else model
         align_labels(model, split.label_names, config.labels)
@@ -366,6 +370,27 @@ def resolve_query(config: ExplainConfig, split: Split) -> ExplainConfig:
     return config
 
 
+def is_prompted(config: ExplainConfig) -> bool:
+    """Return True if the model is a language model that is prompted, by its files; a Hub id's are not read for that."""
+    name, path = config.model, Path(config.model) / "config.json"
+    if config.task == "generation" or config.prompting.options or find_gguf(name) is not None:
+        return True
+    if config.task != "auto" or not path.is_file():
+        return False
+    architectures = read_json_object(path).get("architectures")
+    first = architectures[0] if isinstance(architectures, list) and architectures else ""
+    return isinstance(first, str) and first.endswith(GENERATOR_ENDINGS)
+
+
+def describe_prompting(prompting: Prompting) -> str:
+    """Return the prompt, and how labels are scored, as a signature holds them."""
+    prompt = open_prompt(prompting.config, prompting.prompt)
+    words = [f"label-words:{','.join(prompting.label_words)}"] if prompting.label_words else []
+    calibrated = ["calibrated"] if prompting.calibrate else []
+    name = Path(prompt.name).name if prompting.prompt is not None else prompt.name
+    return "|".join([f"prompt:{name}-{prompt.digest}", *words, f"label-score:{prompting.label_score}", *calibrated])
+
+
 def compute_model_digest(model: str) -> str:
     """Digest a local model's files (sizes and, up to 1 GB, contents); a Hub id stands for itself.
 
@@ -411,6 +436,8 @@ def _write_results(
 def _make_report(plan: ResolvedRun, count: int, notes: Notes) -> RunReport:
     """Return the report of results for which this run did nothing."""
     settings, model = plan.settings, Path(plan.config.model).name
+    if is_prompted(plan.config):
+        model += f"|{describe_prompting(plan.config.prompting)}"
     results = [(path, settings.for_operator(operator).signature(model)) for operator, path in plan.results.items()]
     (out, first), *others = results
     return RunReport(out, count, count, 0, 0, 0.0, notes, first, tuple(others))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import partial
+from itertools import pairwise, takewhile
 from typing import Any, Protocol
 
 import numpy as np
@@ -51,7 +52,12 @@ class _Unit:
     erased: Erased
     number: int
     size: int
+    sort_key: Any
     view: View | None
+
+
+def _is_as_long(first: _Unit, unit: _Unit) -> bool:
+    return unit.size == first.size
 
 
 class Runner:
@@ -194,10 +200,10 @@ class Runner:
             kept = view if size_so_far <= MAX_KEPT_TOKENS else None
             for place_of_unit, (key, size) in enumerate(zip(view.keys, view.sizes, strict=True)):
                 if key not in self.results and key not in units:
-                    units[key] = _Unit(key, different[number], place_of_unit, size, kept)
+                    rank = self.model.sort_key(view, place_of_unit)
+                    units[key] = _Unit(key, different[number], place_of_unit, size, rank, kept)
         self.counts.inputs += len(erased)
-        # longest first: what does not fit into memory shows at once, and what follows is shorter
-        self._run(encoded, sorted(units.values(), key=lambda unit: -unit.size))
+        self._run(encoded, sorted(units.values(), key=lambda unit: unit.sort_key))
         values = [
             self.results[parts[0]] if len(parts) == 1 else np.mean([self.results[key] for key in parts], axis=0)
             for parts in keys
@@ -227,14 +233,16 @@ class Runner:
             yield from zip(members, encoded[instance].views([erased[n] for n in members], erase), strict=True)
 
     def _run(self, encoded: Sequence[Encoded], units: Sequence[_Unit]) -> None:
-        """Run units, which are sorted longest first."""
+        """Run units, which are sorted by the model's key."""
         place = 0
         before: tuple[Any, list[bytes], list[str]] | None = None
         while place < len(units):
             most = self.model.rows_for(units[place].size, self.batch_size)
+            longest = max(unit.size for unit in units[place : place + most])
+            most = self.model.rows_for(longest, self.batch_size)
             batch = list(units[place : place + max(1, int(most * self._share + 1e-9))])
             if not self.model.pads:
-                batch = [unit for unit in batch if unit.size == batch[0].size]
+                batch = list(takewhile(partial(_is_as_long, batch[0]), batch))
             ids = [encoded[unit.erased.instance].instance.id for unit in batch]
             fits, outputs = self._start(self._prepare_batch(encoded, batch), ids)
             if not fits:

@@ -98,7 +98,8 @@ def load_model(config: ExplainConfig, label_names: Sequence[str]) -> Adapter:
     if config.threads:
         limit_threads(config.threads)
     names = ("task", "trust_pickle", "trust_remote_code", "window", "device", "precision")
-    model = open_model(config.model, uses_query=config.query, **{name: getattr(config, name) for name in names})
+    options = {name: getattr(config, name) for name in names}
+    model = open_model(config.model, uses_query=config.query, prompting=config.prompting, **options)
     if config.threads:
         limit_threads(config.threads)  # once more: opening the model has loaded libraries with threads of their own
     align_labels(model, label_names, config.labels)

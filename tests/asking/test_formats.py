@@ -14,12 +14,13 @@ pytest.importorskip("rapidfuzz", reason="skipped: the extra llm is not installed
 from eraser_hub.asking.alignment import Quote
 from eraser_hub.asking.answers import ANSWERED, FORMATS, Answer, make_schema, read_answer
 from eraser_hub.asking.formats import locate_quotes, make_gold_answer
-from eraser_hub.asking.prompts import open_prompt
+from eraser_hub.asking.prompts import make_messages
 from eraser_hub.asking.questions import Question, draw_examples
 from eraser_hub.asking.run import AskConfig, dry_run
 from eraser_hub.asking.settings import AskSettings
 from eraser_hub.attribution.dataset import open_split
 from eraser_hub.attribution.instances import Instance
+from eraser_hub.attribution.prompts import open_prompt
 
 from ..refusals import refused
 from .scripted_server import completion
@@ -123,7 +124,7 @@ def test_what_is_asked_for():
         ("highlighted", "<r>"),
     ):
         for config in ("movies", "senti_ch"):
-            system, user = open_prompt(config).messages(ONE, ["A", "B"], (), form)
+            system, user = make_messages(open_prompt(config), ONE, ["A", "B"], (), form)
             assert config == "senti_ch" or words in system["content"]
             assert ("[1]film" in user["content"]) == (form == "tokens")
             assert form == "tokens" or TEXTS[0] in user["content"]
@@ -168,7 +169,7 @@ def test_examples_answer_in_the_format_that_is_asked_for(hub):
 def test_tokens_are_numbered_as_they_are_read():
     texts = ("the\xa0film is\nfine .",)
     question = Question(Instance("7", (), ("d",), (("the\xa0film", "is", "fine", "."),)), texts, "", " ")
-    user = open_prompt("movies").messages(question, ["A"], (), "tokens")[1]["content"]
+    user = make_messages(open_prompt("movies"), question, ["A"], (), "tokens")[1]["content"]
     assert "[0]the\xa0film [1]is [2]fine [3]." in user
 
 

@@ -8,20 +8,26 @@ from eraser_hub.records.extras import need
 from ..adapter import Adapter
 from ..open import Opener, Opening, is_path_like
 from ..transformers.multiple_choice import ChoiceModel
+from ..transformers.prompted import PromptedModel
 from ..transformers.question_answering import AnswerModel
 from ..transformers.sequence_model import SequenceModel
-from ..transformers.words import make_open_error, open_network
+from ..transformers.words import find_gguf, make_open_error, open_network
 
 # the end of an architecture's name -> what it computes, and its adapter
 TASKS: dict[str, tuple[str, type[SequenceModel]]] = {
     "ForSequenceClassification": ("classification", SequenceModel),
     "ForMultipleChoice": ("multiple-choice", ChoiceModel),
     "ForQuestionAnswering": ("question-answering", AnswerModel),
+    "ForCausalLM": ("generation", PromptedModel),
+    "ForConditionalGeneration": ("generation", PromptedModel),
 }
+# the ends of architectures of another name -> as above
+OTHER_NAMES = {"LMHeadModel": "ForCausalLM", "ForSeq2SeqLM": "ForConditionalGeneration"}
+CLASSES = {"ForConditionalGeneration": "AutoModelForSeq2SeqLM"}
 
 
 class TransformerOpener(Opener):
-    """A network of transformers for classification, multiple choice or question answering."""
+    """A network of transformers for classification, multiple choice, question answering, or generation by a prompt."""
 
     last = True
 
@@ -34,26 +40,31 @@ class TransformerOpener(Opener):
     def open(cls, opening: Opening) -> Adapter:
         """Return the model behind the one interface."""
         path, facts, name = opening.path, opening.facts, str(opening.model)
-        if path is not None and path.is_dir() and not (path / "config.json").is_file():
-            message = "expected model.skops (eraser-hub train) or config.json (transformers), found neither"
+        if path is not None and path.is_dir() and not (path / "config.json").is_file() and find_gguf(name) is None:
+            message = "expected model.skops (eraser-hub train), config.json (transformers) or a GGUF file, found none"
             raise DataError(message, rule="file-missing", file=path)
-        if path is not None and not path.is_dir() and is_path_like(name):
+        if path is not None and not path.is_dir() and is_path_like(name) and find_gguf(name) is None:
             raise DataError("no such model file or folder", rule="file-missing", file=path)
         need("torch", "transformers")
         endings = [ending for ending, (task, _) in TASKS.items() if opening.task in ("auto", task)]
 
         def find_class(architecture: str) -> str:
-            ending = next((one for one in endings if opening.task != "auto" or architecture.endswith(one)), "")
+            own = next((new for old, new in OTHER_NAMES.items() if architecture.endswith(old)), architecture)
+            ending = next((one for one in endings if own.endswith(one)), "")
+            if not ending and opening.task not in ("auto", "generation"):
+                ending = endings[0]
             if not ending:
                 raise DataError(
-                    f"expected a model for sequence classification, multiple choice or question answering, found "
-                    f"{architecture}; fine-tune it first (eraser-hub train --model {name})",
+                    "expected a model for sequence classification, multiple choice, question answering or generation, "
+                    f"found {architecture}; fine-tune it first (eraser-hub train --model {name})",
                     rule="model",
                 )
-            return f"AutoModel{ending}"
+            return CLASSES.get(ending, f"AutoModel{ending}")
 
         network, tokenizer, description = open_network(name, opening.trust_remote_code, find_class)
-        _, adapter = TASKS[find_class(description.split()[0]).removeprefix("AutoModel")]
+        class_name = find_class(description.split()[0])
+        _, adapter = TASKS.get(class_name.removeprefix("AutoModel"), ("", PromptedModel))
+        more = {"prompting": opening.prompting} if adapter is PromptedModel else {}
         try:
             return adapter(
                 network,
@@ -65,6 +76,7 @@ class TransformerOpener(Opener):
                 device=opening.device,
                 precision=opening.precision,
                 description=description,
+                **more,
             )
         except DataError:
             raise

@@ -67,7 +67,7 @@ class SequenceModel(WindowModel):
         if self.half:
             keep_heads_in_float32(self.network, self.device.type)
             self.notes.add_message(describe_half(self.half, self.device))
-        self.tokenizer, self.words, self.uses_query = tokenizer, CutWords(tokenizer), uses_query
+        self.tokenizer, self.words, self.uses_query = tokenizer, self.make_words(tokenizer), uses_query
         self.query_last = query_last
         self.description = description or type(network).__name__
         names = getattr(network.config, "id2label", None) or {}
@@ -85,6 +85,11 @@ class SequenceModel(WindowModel):
         self.pads = not self._sees_padding()
         if not self.pads:
             self.notes.add_message(f"{self.description} sees its padding: only inputs of one length go together")
+
+    @staticmethod
+    def make_words(tokenizer: Any) -> CutWords:
+        """Return the tokenizer, word by word."""
+        return CutWords(tokenizer)
 
     def _sees_padding(self) -> bool:
         """Return True if a longer input beside it changes an input's outputs (convolutions, Fourier layers)."""
@@ -117,13 +122,17 @@ class SequenceModel(WindowModel):
         if not query and len(instance.documents) == 2:
             split = int(np.searchsorted(owner, len(instance.documents[0])))
         encoded = Pieces(instance, self, np.asarray(query, dtype=np.int64), ids, owner, first, split)
+        self.count_windows(encoded)
+        if (len(query) or split) > (self.window - self.words.pair.size) // 2:
+            self.notes.count("queries or first texts cut to half the window")
+        return encoded
+
+    def count_windows(self, encoded: Pieces) -> None:
+        """Count a text that is longer than the window."""
         windows = len(encoded.whole())
         if windows > 1:
             self.notes.count("texts longer than the window", 1)
             self.notes.count("windows of those texts", windows)
-        if (len(query) or split) > (self.window - self.words.pair.size) // 2:
-            self.notes.count("queries or first texts cut to half the window")
-        return encoded
 
     def rows_for(self, size: int, batch_size: int) -> int:
         """Return the number of units in a batch."""

@@ -8,6 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from eraser_hub.records.errors import DataError, get_first_line
+from eraser_hub.records.extras import need
+
+GENERATORS = ("AutoModelForCausalLM", "AutoModelForSeq2SeqLM")
+# the ends of the names of architectures that generate text
+GENERATOR_ENDINGS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration", "ForSeq2SeqLM")
+GGUF = "GgufForCausalLM"  # in place of the architecture that such a file does not name
 
 
 def silence() -> None:
@@ -44,6 +50,24 @@ def make_open_error(error: Exception, name: str) -> DataError:
     return DataError(words, rule="model", file=name)
 
 
+def find_gguf(name: str) -> Path | None:
+    """Return the GGUF file that a name stands for: the file itself, or the only one in a folder without config.json.
+
+    Raises:
+        DataError: several in the folder.
+    """
+    path = Path(name)
+    if path.suffix.lower() == ".gguf":
+        return path if path.is_file() else None
+    if not path.is_dir() or (path / "config.json").is_file():
+        return None
+    files = sorted(path.glob("*.gguf"))
+    if len(files) > 1:
+        message = f"expected one GGUF file, found {len(files)}: {', '.join(one.name for one in files[:10])}"
+        raise DataError(f"{message}; name the file itself", rule="model", file=path)
+    return files[0] if files else None
+
+
 def open_network(name: str, trust_remote_code: bool, find_class: Callable[[str], str]) -> tuple[Any, Any, str]:
     """Open a network from a local folder or Hub id; return it, its tokenizer and its description.
 
@@ -58,17 +82,29 @@ def open_network(name: str, trust_remote_code: bool, find_class: Callable[[str],
     import transformers
 
     silence()
+    gguf = find_gguf(name)
+    folder, options = name, dict[str, Any](trust_remote_code=trust_remote_code)
+    if gguf is not None:
+        need("gguf")
+        folder, options = str(gguf.parent), {"gguf_file": gguf.name}
     try:
-        config = transformers.AutoConfig.from_pretrained(name, trust_remote_code=trust_remote_code)
-        tokenizer = load_tokenizer(name, trust_remote_code)
-        architecture = (config.architectures or ["an encoder without a task"])[0]
-        opens = getattr(transformers, find_class(architecture))
-        network = opens.from_pretrained(name, trust_remote_code=trust_remote_code)
+        config = transformers.AutoConfig.from_pretrained(folder, **options)
+        architecture = (config.architectures or ["an encoder without a task"])[0] if gguf is None else GGUF
+        class_name = find_class(architecture)
+        if class_name in GENERATORS:
+            # as it is: the prompt is one text, whose words stand behind blanks already
+            tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **options)
+        else:
+            tokenizer = load_tokenizer(folder, trust_remote_code)
+        network = getattr(transformers, class_name).from_pretrained(folder, **options)
+        if gguf is not None:  # its weights are numbers by now; what transformers refuses for quantized ones is allowed
+            network.hf_quantizer, network.is_quantized = None, False
+            network.config.__dict__.pop("quantization_config", None)
     except DataError:
         raise
     except Exception as error:  # transformers raises many kinds; its first line names what is missing
         raise make_open_error(error, name) from error
-    return network, tokenizer, f"{architecture} {Path(name).name}"
+    return network, tokenizer, f"{architecture if gguf is None else type(network).__name__} {Path(name).name}"
 
 
 @dataclass(frozen=True, slots=True)

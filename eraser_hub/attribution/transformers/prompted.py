@@ -1,0 +1,304 @@
+"""Language models that are prompted for a label: its probability is that of the label's words behind the prompt.
+
+The prompt is laid out once, with the place of each of the documents' words; erased inputs are cut from it. So the
+instructions, the query and the chat template's own tokens stay whatever is erased.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eraser_hub.attribution.adapter import View
+from eraser_hub.attribution.config import Prompting
+from eraser_hub.attribution.instances import Instance
+from eraser_hub.attribution.prompts import LABEL, find_language, open_prompt
+from eraser_hub.records.errors import DataError, get_first_line, show
+
+from .devices import keep_heads_in_float32, to_float64
+from .pieces import Frame, Pieces, Window, encode_places
+from .sequence_model import SequenceModel
+from .words import CutWords, Template
+
+if TYPE_CHECKING:
+    from .prompted_network import CausalLabels, LabelNetwork
+
+LEADS = {"en": "\n\nLabel:", "zh": "\n\n标签："}  # before the answer of a model without chat template
+NOTHING = "N/A"  # the text of contextual calibration
+_MARKS = "\ue000{}\ue001"  # where a document stands in the prompt
+_MARK = re.compile("\ue000([0-9]+)\ue001")
+
+
+class PromptWords(CutWords):
+    """The tokenizer of a prompt, which is one text: no special tokens around words."""
+
+    def _template(self, pair: bool) -> Template:
+        return Template((), (), (), ((), (), ()), (0, 0))
+
+
+class PromptedModel(SequenceModel):
+    """A causal language model, or one with encoder and decoder, that answers a prompt with a label.
+
+    The labels are the dataset's. With ``label_score`` sum the probabilities are those of the labels' words, given that
+    one of them is the answer.
+    """
+
+    has_labels, has_states, prompted = False, False, True
+
+    def __init__(self, network: Any, tokenizer: Any, *, prompting: Prompting, **more: Any) -> None:
+        from .prompted_network import CausalLabels, SequenceToSequenceLabels
+
+        self.is_causal = not getattr(network.config, "is_encoder_decoder", False)
+        labels = CausalLabels(network) if self.is_causal else SequenceToSequenceLabels(network)
+        super().__init__(labels, tokenizer, **{**more, "query_last": False})
+        if self.half:
+            keep_heads_in_float32(network, self.device.type)
+        self.provides = frozenset({"probabilities", "gradients", "embeddings"})
+        if self.is_causal:
+            self.provides |= {"attention"}
+        self.prompting, self.label_names = prompting, ()
+        self.prompt = open_prompt(prompting.config, prompting.prompt)
+        self._language = find_language(prompting.config)
+        self._blank = "" if self._language == "zh" else " "
+        self._has_chat = bool(getattr(tokenizer, "chat_template", None))
+        self._joins_messages = False
+        self._prepared: tuple[str, ...] = ()
+        self._words: list[str] = []
+        self._limit = self.window
+
+    @staticmethod
+    def make_words(tokenizer: Any) -> CutWords:
+        """Return the tokenizer, for a prompt."""
+        return PromptWords(tokenizer)
+
+    def _sees_padding(self) -> bool:
+        return self.is_causal and not self._reuses_prefixes
+
+    @property
+    def _reuses_prefixes(self) -> bool:
+        return self.is_causal and bool(self.network.keeps_prefixes)
+
+    def encode(self, instance: Instance) -> Pieces:
+        """Lay out the prompt of the instance."""
+        self._prepare()
+        encoded = self._lay_out(instance)
+        self.count_windows(encoded)
+        return encoded
+
+    def sort_key(self, view: View, number: int) -> Any:
+        """Return the sub-words: inputs that begin alike follow each other, and what they share is computed once."""
+        if not self._reuses_prefixes:
+            return super().sort_key(view, number)
+        window: Window = view.data[number]
+        return window.ids.astype(">i4").tobytes()
+
+    def start(self, units: Sequence[tuple[View, int]]) -> Any:
+        """Begin a forward pass."""
+        windows: list[Window] = [view.data[number] for view, number in units]
+        if not self._reuses_prefixes or not all(window.visible.all() for window in windows):
+            return super().start(units)
+        network = cast("CausalLabels", self.network)
+        with self.torch.inference_mode(), self._cast():
+            ids = self.tensors(windows)["input_ids"]
+            logits = network.continue_prefix(ids, [len(window.code) for window in windows]).logits
+        return self.torch.softmax(to_float64(logits), dim=-1)
+
+    def _prepare(self) -> None:
+        """Set the labels' words, once the labels are known."""
+        if self._prepared == self.label_names and self._prepared:
+            return
+        if not self.label_names:
+            message = f"{self.description} answers with the dataset's labels, of which there are none: name them"
+            raise DataError(message, argument="labels", rule="option-missing")
+        network: LabelNetwork = self.network
+        network.label_score, network.bias = self.prompting.label_score, None
+        self._words = _read_label_words(self.prompting.label_words, self.label_names)
+        before = self._blank if not self._has_chat else ""
+        network.label_ids = [
+            self.tokenizer(before + word, add_special_tokens=False)["input_ids"] for word in self._words
+        ]
+        _check_label_ids(network, self._words)
+        self.window = self._limit - max(map(len, network.label_ids))
+        self._prepared = self.label_names
+        self.notes.add_message(f"prompt {self.prompt.name} {self.prompt.digest}; answers: {', '.join(self._words)}")
+        if self.prompting.calibrate:
+            query = (NOTHING,) if self.uses_query else ()
+            unit = self._lay_out(Instance("", query, ("0",), ((NOTHING,),))).whole()
+            network.bias = self.logits(self.tensors(unit))[0].log_softmax(dim=-1)
+
+    def _lay_out(self, instance: Instance) -> Pieces:
+        """Return the prompt in sub-words, and the token that each belongs to."""
+        text, words = self._write(instance)
+        cut = self._cut_whole(text, words)
+        if cut is None:
+            self.notes.count("texts whose words share sub-words: cut word by word")
+            cut = self._cut_apart(text, words)
+        places, owner = (np.asarray(one, dtype=np.int64) for one in cut)
+        inside = owner >= 0
+        piece = np.where(inside, np.cumsum(inside) - 1, -1)
+        ids, owners = places[inside], owner[inside]
+        first = np.ones(len(ids), dtype=bool)
+        first[1:] = owners[1:] != owners[:-1]
+        holds = np.zeros(len(places), dtype=bool)
+        holds[inside] = first
+        tokens = instance.bounds[-1]
+        at = np.flatnonzero(inside)
+        lead, tail = (int(at[0]), len(places) - 1 - int(at[-1])) if len(at) else (len(places), 0)
+        if lead + tail + 8 > self.window and len(at):
+            message = f"expected a prompt that leaves room for the text in {self.window} sub-words, found {lead + tail}"
+            raise DataError(message, argument="prompt", rule="option-value", instance=instance.id)
+        source = np.where(inside, owner, tokens)
+        frame = Frame(encode_places(places, 0, 1), piece, source, holds, lead, lead, tail, len(places))
+        return Pieces(instance, self, np.zeros(0, np.int64), ids, owners, first, 0, frame)
+
+    def _write(self, instance: Instance) -> tuple[str, list[tuple[int, int]]]:
+        """Return the prompt's text, and the characters of each of the documents' tokens in it.
+
+        Raises:
+            DataError: A prompt that does not show each document once, in order.
+        """
+        marks = [_MARKS.format(number) for number in range(len(instance.documents))]
+        pairs = zip(instance.names, marks, strict=True)
+        documents: list[Mapping[str, str]] = [{"docid": name, "text": mark} for name, mark in pairs]
+        query = self._blank.join(instance.query) if self.uses_query else ""
+        system, user = (self.prompt.render(part, documents, query, self._words, LABEL) for part in ("system", "user"))
+        parts = _MARK.split(self._make_prompt(system, user))
+        numbers = [int(one) for one in parts[1::2]]
+        if numbers != list(range(len(marks))):
+            shown = ", ".join(str(number + 1) for number in numbers) or "none"
+            message = f"expected a prompt that shows each of {len(marks)} documents' text once, in order; found {shown}"
+            raise DataError(message, argument="prompt", rule="option-value", file=self.prompt.name)
+        text, spans = parts[0], list[tuple[int, int]]()
+        for tokens, behind in zip(instance.documents, parts[2::2], strict=True):
+            for number, token in enumerate(tokens):
+                text += self._blank if number else ""
+                spans.append((len(text), len(text) + len(token)))
+                text += token
+            text += behind
+        return text, spans
+
+    def _make_prompt(self, system: str, user: str) -> str:
+        """Return the messages as the model reads them: by its chat template, else one after the other."""
+        whole = f"{system}\n\n{user}" if system else user
+        if not self._has_chat:
+            return whole + LEADS[self._language]
+        messages = [{"role": "system", "content": system}] if system and not self._joins_messages else []
+        messages.append({"role": "user", "content": user if messages else whole})
+        try:
+            text: str = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        except Exception as error:  # templates raise what they like
+            if self._joins_messages or not system:
+                message = f"its chat template cannot be applied: {get_first_line(error)}"
+                raise DataError(f"{self.description}: {message}", rule="model") from error
+            self._joins_messages = True
+            self.notes.add_message("the chat template has no system message: it stands before the question")
+            return self._make_prompt(system, user)
+        return text
+
+    def _cut_whole(self, text: str, words: Sequence[tuple[int, int]]) -> tuple[list[int], NDArray[np.int64]] | None:
+        """Cut the prompt as one text; return sub-words and the token of each (-1: none), None if any belongs to two."""
+        if not self.tokenizer.is_fast:
+            return None
+        encoded = self.tokenizer(
+            text,
+            add_special_tokens=not self._has_chat,
+            return_offsets_mapping=True,
+            return_attention_mask=False,
+            truncation=False,
+            verbose=False,
+        )
+        ids, offsets = self._without_end(encoded["input_ids"]), encoded["offset_mapping"]
+        # the word of each letter, and the next word of a blank between two words of a document
+        letters, blanks = np.full(len(text) + 1, -1), np.full(len(text) + 1, -1)
+        behind = 0
+        for number, (start, end) in enumerate(words):
+            letters[start:end] = number
+            if number and text[behind:start] == self._blank:
+                blanks[behind:start] = number
+            behind = end
+        owner = np.full(len(ids), -1)
+        for place, (start, end) in enumerate(offsets[: len(ids)]):
+            own = letters[start:end]
+            held = set(own[own >= 0].tolist())
+            beside = [text[at] for at in range(start, end) if letters[at] < 0]
+            if len(held) > 1 or (held and not all(map(str.isspace, beside))):
+                return None
+            if held:
+                owner[place] = held.pop()
+            elif end > start:
+                owner[place] = blanks[start]
+        return ids, owner
+
+    def _cut_apart(self, text: str, words: Sequence[tuple[int, int]]) -> tuple[list[int], list[int]]:
+        """Cut each word by itself, and what stands between."""
+
+        def cut(part: str, special: bool = False) -> list[int]:
+            ids: list[int] = (
+                self.tokenizer(part, add_special_tokens=special, verbose=False)["input_ids"] if part else []
+            )
+            return self._without_end(ids) if special else ids
+
+        ids, owner, behind = list[int](), list[int](), 0
+        for number, (start, end) in enumerate(words):
+            between = text[behind:start]
+            joins = number > 0 and between == self._blank
+            fixed = [] if joins else cut(between, special=not number and not self._has_chat)
+            own = cut((between if joins else "") + text[start:end])
+            ids += [*fixed, *own]
+            owner += [-1] * len(fixed) + [number] * len(own)
+            behind = end
+        fixed = cut(text[behind:], special=not words and not self._has_chat)
+        end = self._end_ids()
+        return [*ids, *fixed, *end], [*owner, *[-1] * (len(fixed) + len(end))]
+
+    def _without_end(self, ids: list[int]) -> list[int]:
+        """Return a prompt's sub-words without the end that a tokenizer adds, behind which a decoder would not go on."""
+        ends = self.is_causal and ids and ids[-1] == self.tokenizer.eos_token_id
+        return ids[:-1] if ends and not self._has_chat else ids
+
+    def _end_ids(self) -> list[int]:
+        """Return the sub-words that the tokenizer adds at the end of an encoder's input."""
+        if self.is_causal:
+            return []
+        alone = self.tokenizer("a", add_special_tokens=False)["input_ids"]
+        whole: list[int] = self.tokenizer("a")["input_ids"]
+        return whole[len(alone) :] if whole[: len(alone)] == alone else []
+
+
+def _read_label_words(pairs: Sequence[str], label_names: Sequence[str]) -> list[str]:
+    """Return the words of each label, from ``LABEL=WORDS`` each; a label's own name where none are given.
+
+    Raises:
+        DataError: No such pair, an unknown label, a label twice, no words, equal words of two labels.
+    """
+    words = dict(zip(label_names, label_names, strict=True))
+    seen = set[str]()
+    for pair in pairs:
+        label, equals, own = pair.partition("=")
+        if not equals or label not in words or label in seen or not own.strip():
+            message = f"expected LABEL=WORDS, once for a label among {', '.join(label_names)}; found {show(pair)}"
+            raise DataError(message, argument="label_words", rule="option-value")
+        seen.add(label)
+        words[label] = own.strip()
+    if len(set(words.values())) < len(words):
+        message = f"expected different words for each label, found {', '.join(words.values())}"
+        raise DataError(message, argument="label_words", rule="option-value")
+    return list(words.values())
+
+
+def _check_label_ids(network: LabelNetwork, words: Sequence[str]) -> None:
+    """Refuse words without sub-words, and labels that their scored sub-words do not tell apart."""
+    first = network.label_score == "first"
+    scored = [tuple(ids[:1] if first else ids) for ids in network.label_ids]
+    empty = next((word for word, ids in zip(words, scored, strict=True) if not ids), None)
+    if empty is not None:
+        message = f"expected words that the tokenizer knows, found {show(empty)}"
+        raise DataError(message, argument="label_words", rule="option-value")
+    if len(set(scored)) < len(scored):
+        message = f"expected answers that begin with different sub-words, found {', '.join(words)}"
+        message += "; say `label_words` or `label_score` sum" if first else "; say `label_words`"
+        raise DataError(message, argument="label_score" if first else "label_words", rule="option-value")

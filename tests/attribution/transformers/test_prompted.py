@@ -1,0 +1,337 @@
+"""Language models that are prompted for a label, small and random: the same numbers as transformers' own passes give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eraser_hub.attribution.adapter import align_labels
+from eraser_hub.attribution.config import Prompting
+from eraser_hub.attribution.engine import explain_instances
+from eraser_hub.attribution.erasure import empty, full, only, without
+from eraser_hub.attribution.instances import Instance
+from eraser_hub.attribution.open import open_model
+from eraser_hub.attribution.runner import Runner
+from eraser_hub.attribution.settings import ExplainSettings
+
+from ...needs import needs
+from ...refusals import refused
+
+pytestmark = needs("torch", "transformers")
+
+CHAT = (
+    "{% for message in messages %}<s>{{ message.role }}\n{{ message.content }}</s>\n{% endfor %}"
+    "{% if add_generation_prompt %}<s>assistant\n{% endif %}"
+)
+NO_SYSTEM = "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}" + CHAT
+LABELS = ("NEG", "POS")
+WORDS = ("NEG=very bad indeed", "POS=good")
+# norms and rotations in float32, whatever the weights' type: half of its 23 binary digits
+TOLERANCES = {"gpt2": 2.0**-26, "t5": 2.0**-12}
+ONE = Instance("one", (), ("d",), (("the", "good", "film", ",", "dull", "at", "its", "end", "— naïve"),))
+PAIR = Instance("pair", ("is", "it", "?"), ("a", "b"), (("the", "film"), ("bad", "and", "warm")))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _late_imports() -> None:
+    global torch, transformers
+    import torch
+    import transformers
+
+
+def make_tokenizer(chat: str | None = CHAT, causal: bool = True) -> Any:
+    """Byte-level sub-words that know some words, set for a chat or for plain text."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=400,
+        special_tokens=["<s>", "<pad>", "</s>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    made.train_from_iterator(["the good film was bad and very long indeed ; Text : Label system user"] * 9, trainer)
+    ends = {True: ("<s> $A", [("<s>", 0)]), False: ("$A </s>", [("</s>", 2)])}
+    single, special = ends[causal]
+    made.post_processor = processors.TemplateProcessing(single=single, special_tokens=special)
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=made, bos_token="<s>", eos_token="</s>", pad_token="<pad>", model_max_length=1000
+    )
+    tokenizer.chat_template = chat
+    return tokenizer
+
+
+def make_network(kind: str) -> Any:
+    torch.manual_seed(3)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    shared = {"vocab_size": 400, "bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2}
+    llama = {**shared, **sizes, "initializer_range": 0.5, "max_position_embeddings": 600}
+    if kind == "gpt2":
+        config = transformers.GPT2Config(
+            **shared, n_embd=16, n_layer=2, n_head=2, n_positions=600, initializer_range=0.5
+        )
+        return transformers.GPT2LMHeadModel(config).double().eval()
+    if kind == "llama":
+        return transformers.LlamaForCausalLM(transformers.LlamaConfig(**llama)).double().eval()
+    if kind == "mistral":  # it looks back some places alone
+        config = transformers.MistralConfig(**llama, sliding_window=24, num_key_value_heads=2)
+        return transformers.MistralForCausalLM(config).double().eval()
+    if kind == "mamba":
+        config = transformers.MambaConfig(**shared, hidden_size=16, num_hidden_layers=2, state_size=4)
+        return transformers.MambaForCausalLM(config).double().eval()
+    config = transformers.T5Config(
+        **shared,
+        d_model=16,
+        d_kv=8,
+        d_ff=32,
+        num_layers=2,
+        num_heads=2,
+        decoder_start_token_id=1,
+        initializer_factor=5.0,
+    )
+    return transformers.T5ForConditionalGeneration(config).double().eval()
+
+
+def make_model(kind: str = "gpt2", chat: str | None = CHAT, labels: tuple[str, ...] = LABELS, **more: Any) -> Any:
+    from eraser_hub.attribution.transformers.prompted import PromptedModel
+
+    options = {"label_words": WORDS, "config": "movies", **more.pop("prompting", {})}
+    adapter = PromptedModel(
+        make_network(kind), make_tokenizer(chat, kind != "t5"), prompting=Prompting(**options), uses_query=True, **more
+    )
+    align_labels(adapter, labels)
+    return adapter
+
+
+def compute_expected(model: Any, instance: Instance, score: str = "sum") -> np.ndarray:
+    """The labels' probabilities by transformers' own passes over the text of the prompt and each label's words."""
+    text, _ = model._write(instance)
+    lm, tokenizer = model.network.lm, model.tokenizer
+    special = tokenizer.chat_template is None
+    prompt = tokenizer(text, add_special_tokens=special)["input_ids"]
+    rows = []
+    for word in ("very bad indeed", "good"):
+        own = tokenizer((" " if special else "") + word, add_special_tokens=False)["input_ids"]
+        with torch.inference_mode():
+            if lm.config.is_encoder_decoder:
+                out = lm(torch.tensor([prompt]), decoder_input_ids=torch.tensor([[1, *own[:-1]]])).logits[0]
+            else:
+                out = lm(torch.tensor([[*prompt, *own]])).logits[0, len(prompt) - 1 : -1]
+        values = out.log_softmax(-1)[range(len(own)), own].numpy()
+        rows.append({"sum": values.sum(), "mean": values.mean(), "first": values[0]}[score])
+    odds = np.exp(np.asarray(rows) - max(rows))
+    return np.asarray(odds / odds.sum())
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "mistral", "mamba", "t5"])
+@pytest.mark.parametrize("chat", [CHAT, None], ids=["chat", "plain"])
+@pytest.mark.parametrize("score", ["sum", "mean", "first"])
+def test_probabilities_are_transformers_own(kind, chat, score):
+    model = make_model(kind, chat, prompting={"label_score": score})
+    for instance in (ONE, PAIR):
+        found = Runner(model, "remove", 4).run([model.encode(instance)], [full(0)])
+        expected = compute_expected(model, instance, score)
+        np.testing.assert_allclose(found[0], expected, rtol=0, atol=TOLERANCES.get(kind, 2.0**-12))
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "mistral", "mamba", "t5"])
+@pytest.mark.parametrize("operator", ["remove", "pad"])
+def test_erased_inputs_in_batches_are_those_alone(kind, operator):
+    model = make_model(kind)
+    encoded = [model.encode(ONE), model.encode(PAIR)]
+    erased = [full(0), full(1), empty(0), only(1, [2]), *(without(0, [at]) for at in range(9)), without(1, [0, 3])]
+    together = Runner(model, operator, 16).run(encoded, erased)
+    for row, one in zip(together, erased, strict=True):
+        fresh = make_model(kind)
+        alone = Runner(fresh, operator, 16).run([fresh.encode(ONE), fresh.encode(PAIR)], [one])[0]
+        np.testing.assert_allclose(row, alone, rtol=0, atol=TOLERANCES.get(kind, 2.0**-12))
+
+
+def test_a_removed_word_is_the_prompt_without_it():
+    model = make_model()
+    words = ONE.documents[0]
+    without_dull = Instance("x", (), ("d",), (words[:4] + words[5:],))
+    found = Runner(model, "remove", 4).run([model.encode(ONE)], [without(0, [4])])
+    np.testing.assert_allclose(found[0], compute_expected(model, without_dull), rtol=0, atol=2.0**-26)
+
+
+def test_what_inputs_begin_with_is_read_once(monkeypatch):
+    model = make_model()
+    encoded, places = model.encode(ONE), list[int]()
+    run = model.network._run
+
+    def count(embedded, *rest, **more):
+        places.append(embedded.shape[0] * embedded.shape[1])
+        return run(embedded, *rest, **more)
+
+    monkeypatch.setattr(model.network, "_run", count)
+    erased = [without(0, [at]) for at in range(9)]
+    Runner(model, "remove", 1).run([encoded], erased)
+    whole, lead = encoded.frame().code.size, encoded.frame().lead
+    tail = encoded.frame().tail
+    # the fixed start once; then at most the text and what stands behind it, for each input
+    assert sum(places) <= whole + 9 * (whole - lead)
+    assert sum(places) < 9 * (whole - lead + tail) + whole < 9 * whole
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "t5"])
+def test_gradients_are_autograds(kind):
+    model = make_model(kind)
+    (found,) = explain_instances(model, [ONE], ExplainSettings(method="input-x-gradient"))
+    target = LABELS.index(found["classification"])
+    encoded = model.encode(ONE)
+    (window,) = encoded.whole()
+    ids = torch.from_numpy(window.ids)[None]
+    lm = model.network.lm
+    table = lm.get_input_embeddings().weight
+    embedded = table[ids].detach().requires_grad_()
+    scores = []
+    for own in model.network.label_ids:
+        if kind == "t5":
+            steps = table[torch.tensor([[1, *own[:-1]]])]
+            out = lm(inputs_embeds=embedded, decoder_inputs_embeds=steps).logits[0]
+        else:
+            words = torch.cat([embedded, table[torch.tensor([own])]], dim=1)
+            out = lm(inputs_embeds=words).logits[0, ids.shape[1] - 1 : -1]
+        scores.append(out.log_softmax(-1)[range(len(own)), own].sum())
+    torch.stack(scores).softmax(0)[target].backward()
+    products = (embedded.grad * embedded).sum(-1)[0].detach().numpy()
+    expected = np.zeros(len(ONE.tokens))
+    for place, piece in enumerate(window.piece):
+        if piece >= 0:
+            expected[encoded.owner[piece]] += products[place]
+    values = found["rationales"][0]["soft_rationale_predictions"]
+    np.testing.assert_allclose(values, expected, rtol=0, atol=max(1e-5, abs(expected).max() * 1e-4))
+
+
+@pytest.mark.parametrize(
+    "method",
+    ["occlusion", "gradient", "simple-gradient", "integrated-gradients", "attention", "lime", "shapley", "kernel-shap"],
+)
+@pytest.mark.parametrize("chat", [CHAT, None], ids=["chat", "plain"])
+def test_every_method(method, chat):
+    model = make_model("llama", chat)
+    settings = ExplainSettings(
+        method=method, bins=(0.0, 1.0), steps=4, lime_samples=12, shapley_draws=1, shap_samples=12
+    )
+    blank = Instance("blank", (), ("d",), ((),))
+    for one, found in zip((ONE, PAIR, blank), explain_instances(model, [ONE, PAIR, blank], settings), strict=True):
+        sizes = [len(part["soft_rationale_predictions"]) for part in found["rationales"]]
+        assert sizes == [len(document) for document in one.documents]
+        full_scores = found["classification_scores"]
+        assert found["thresholded_scores"][0]["comprehensiveness_classification_scores"] == full_scores
+        assert found["thresholded_scores"][1]["sufficiency_classification_scores"] == full_scores
+
+
+def test_calibration_divides_by_a_text_that_says_nothing():
+    plain, calibrated = make_model(), make_model(prompting={"calibrate": True})
+    (raw,), (found,) = (
+        Runner(model, "remove", 4).run([model.encode(PAIR)], [full(0)]) for model in (plain, calibrated)
+    )
+    nothing = compute_expected(plain, Instance("", ("N/A",), ("0",), (("N/A",),)))
+    odds = raw / nothing
+    np.testing.assert_allclose(found, odds / odds.sum(), rtol=0, atol=2.0**-26)
+
+
+def test_each_sub_word_belongs_to_the_word_that_it_spells():
+    model = make_model()
+    encoded = model.encode(PAIR)
+    tokenizer, owner = model.tokenizer, encoded.owner
+    for number, token in enumerate(PAIR.tokens):
+        assert tokenizer.decode(encoded.ids[owner == number].tolist()).strip() == token
+    (window,) = encoded.whole()
+    assert tokenizer.decode(window.ids.tolist()) == model._write(PAIR)[0]
+
+
+def test_words_that_share_sub_words_are_cut_apart():
+    model = make_model(prompting={"config": "mrc_ch"})
+    one = Instance("zh", (), ("d",), (("good", "film", "and"),))  # no blanks between: "filmand" has other sub-words
+    encoded = model.encode(one)
+    found = [model.tokenizer.decode(encoded.ids[encoded.owner == at].tolist()) for at in range(3)]
+    assert found == ["good", "film", "and"]
+
+
+def test_a_long_text_goes_in_as_windows_with_the_whole_prompt():
+    model = make_model(window=150)
+    one = Instance("long", (), ("d",), (tuple(["the", "good", "film", "was", "bad"] * 60),))
+    encoded = model.encode(one)
+    windows = encoded.whole()
+    assert len(windows) > 1 and max(len(window.code) for window in windows) <= model.window
+    for window in windows:
+        text = model.tokenizer.decode(window.ids.tolist())
+        assert text.startswith("<s>system") and text.endswith("<s>assistant\n")
+    covered = np.unique(np.concatenate([window.piece[window.piece >= 0] for window in windows]))
+    assert len(covered) == len(encoded.ids)
+    assert model.notes.counts["texts longer than the window"] == 1
+
+
+def test_a_chat_without_system_message_shows_it_before_the_question():
+    model = make_model(chat=NO_SYSTEM)
+    text, _ = model._write(ONE)
+    assert text.startswith("<s>user\nYou read a review") and text.count("<s>") == 2
+    assert any("system message" in words for words in model.notes.messages)
+
+
+def test_a_prompt_of_ones_own(tmp_path):
+    file = tmp_path / "own.jinja"
+    file.write_text("{% if part == 'user' %}Q {{ query }} D {{ documents[0].text }} L {{ labels }}{% endif %}")
+    model = make_model(chat=None, prompting={"prompt": file})
+    assert model.encode(ONE) is not None
+    assert model._write(Instance("x", ("why",), ("d",), (("a", "b"),)))[0].startswith("Q why D a b L [")
+    with refused("option-value", "2 documents", argument="prompt"):
+        model.encode(PAIR)
+
+
+@pytest.mark.parametrize(
+    ("words", "score", "argument"),
+    [
+        (("NEG",), "sum", "label_words"),
+        (("MAYBE=x",), "sum", "label_words"),
+        (("NEG=a", "NEG=b"), "sum", "label_words"),
+        (("NEG= ",), "sum", "label_words"),
+        (("NEG=same", "POS=same"), "sum", "label_words"),
+        (("NEG=very bad", "POS=very good"), "first", "label_score"),
+    ],
+)
+def test_label_words_that_do_not_tell_labels_apart(words, score, argument):
+    model = make_model(prompting={"label_words": words, "label_score": score})
+    with refused("option-value", argument=argument):
+        model.encode(ONE)
+
+
+def test_labels_must_be_named():
+    model = make_model(labels=())
+    with refused("option-missing", argument="labels"):
+        model.encode(ONE)
+
+
+def test_a_folder_opens_by_its_architecture(tmp_path):
+    for kind in ("gpt2", "t5"):
+        make_network(kind).float().save_pretrained(tmp_path / kind)
+        make_tokenizer(CHAT, kind != "t5").save_pretrained(tmp_path / kind)
+        model = open_model(tmp_path / kind, prompting=Prompting("movies"))
+        assert model.prompted and model.is_causal == (kind == "gpt2")
+        align_labels(model, LABELS)
+        assert Runner(model, "remove", 2).run([model.encode(ONE)], [full(0)]).shape == (1, 2)
+
+
+def test_prompt_options_are_for_prompted_models():
+    class Fixed:
+        label_names = LABELS
+
+        def predict_proba(self, token_lists):
+            return np.full((len(token_lists), 2), 0.5)
+
+    with refused("option-conflict", argument="label_words"):
+        open_model(Fixed(), prompting=Prompting(label_words=("NEG=bad",)))
+
+
+def test_two_gguf_files_in_a_folder(tmp_path):
+    for name in ("a.gguf", "b.gguf"):
+        (tmp_path / name).write_bytes(b"GGUF")
+    with refused("model", "a.gguf", "b.gguf", file=tmp_path):
+        open_model(tmp_path)
