@@ -18,7 +18,7 @@ LabelScore = Literal["sum", "mean", "first"]
 
 @dataclass(frozen=True, slots=True)
 class Prompting:
-    """How a language model is asked for a label; values as of the same names in :class:`ExplainConfig`.
+    """The way a language model is asked for a label; values as of the same names in :class:`ExplainConfig`.
 
     Attributes:
         config: the dataset's config, which chooses the prompt.
@@ -108,7 +108,7 @@ class ExplainConfig:
 
     @property
     def prompting(self) -> Prompting:
-        """How a language model is asked for a label."""
+        """The way a language model is asked for a label."""
         return Prompting(self.config or "", self.prompt, self.label_words, self.label_score, self.calibrate)
 
 

@@ -133,7 +133,7 @@ class PromptedModel(SequenceModel):
     def _lay_out(self, instance: Instance) -> Pieces:
         """Return the prompt in sub-words, and the token that each belongs to."""
         text, words = self._write(instance)
-        cut = self._cut_whole(text, words)
+        cut: tuple[Any, Any] | None = self._cut_whole(text, words)
         if cut is None:
             self.notes.count("texts whose words share sub-words: cut word by word")
             cut = self._cut_apart(text, words)
@@ -235,38 +235,35 @@ class PromptedModel(SequenceModel):
 
     def _cut_apart(self, text: str, words: Sequence[tuple[int, int]]) -> tuple[list[int], list[int]]:
         """Cut each word by itself, and what stands between."""
-
-        def cut(part: str, special: bool = False) -> list[int]:
-            ids: list[int] = (
-                self.tokenizer(part, add_special_tokens=special, verbose=False)["input_ids"] if part else []
-            )
-            return self._without_end(ids) if special else ids
-
-        ids, owner, behind = list[int](), list[int](), 0
-        for number, (start, end) in enumerate(words):
+        first, last = self._special_ids()
+        ids, owner, behind = list(first), [-1] * len(first), 0
+        for number, (start, end) in enumerate([*words, (len(text), len(text))]):
             between = text[behind:start]
-            joins = number > 0 and between == self._blank
-            fixed = [] if joins else cut(between, special=not number and not self._has_chat)
-            own = cut((between if joins else "") + text[start:end])
+            joins = 0 < number < len(words) and between == self._blank
+            fixed = [] if joins else self._cut_part(between)
+            own = self._cut_part((between if joins else "") + text[start:end])
             ids += [*fixed, *own]
             owner += [-1] * len(fixed) + [number] * len(own)
             behind = end
-        fixed = cut(text[behind:], special=not words and not self._has_chat)
-        end = self._end_ids()
-        return [*ids, *fixed, *end], [*owner, *[-1] * (len(fixed) + len(end))]
+        return [*ids, *last], [*owner, *[-1] * len(last)]
+
+    def _cut_part(self, part: str) -> list[int]:
+        ids: list[int] = self.tokenizer(part, add_special_tokens=False, verbose=False)["input_ids"] if part else []
+        return ids
+
+    def _special_ids(self) -> tuple[list[int], list[int]]:
+        """Return the sub-words that the tokenizer adds before and behind a prompt without chat template."""
+        if self._has_chat:
+            return [], []
+        alone, whole = self._cut_part("a"), list[int](self.tokenizer("a")["input_ids"])
+        starts = (at for at in range(len(whole)) if whole[at : at + len(alone)] == alone)
+        start = next(starts, 0)
+        return whole[:start], [] if self.is_causal else whole[start + len(alone) :]
 
     def _without_end(self, ids: list[int]) -> list[int]:
         """Return a prompt's sub-words without the end that a tokenizer adds, behind which a decoder would not go on."""
-        ends = self.is_causal and ids and ids[-1] == self.tokenizer.eos_token_id
-        return ids[:-1] if ends and not self._has_chat else ids
-
-    def _end_ids(self) -> list[int]:
-        """Return the sub-words that the tokenizer adds at the end of an encoder's input."""
-        if self.is_causal:
-            return []
-        alone = self.tokenizer("a", add_special_tokens=False)["input_ids"]
-        whole: list[int] = self.tokenizer("a")["input_ids"]
-        return whole[len(alone) :] if whole[: len(alone)] == alone else []
+        ends = self.is_causal and not self._has_chat and ids and ids[-1] == self.tokenizer.eos_token_id
+        return ids[:-1] if ends else ids
 
 
 def _read_label_words(pairs: Sequence[str], label_names: Sequence[str]) -> list[str]:

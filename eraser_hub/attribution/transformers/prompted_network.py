@@ -22,7 +22,7 @@ Layers = list[tuple[Tensor, Tensor]]  # keys and values of each layer, (rows, he
 
 @dataclass(frozen=True, slots=True)
 class LabelOutput:
-    """What a network of labels gives.
+    """The output of a network of labels.
 
     Attributes:
         logits: Shape (inputs, labels).
@@ -102,7 +102,7 @@ class CausalLabels(LabelNetwork):
 
     @property
     def keeps_prefixes(self) -> bool:
-        """Whether keys and values of every layer can be cut and continued (no sliding windows, no recurrent states)."""
+        """True if keys and values of every layer can be cut and continued: no sliding windows, no recurrent states."""
         config = self.config.get_text_config() if hasattr(self.config, "get_text_config") else self.config
         kinds = getattr(config, "layer_types", None) or getattr(config, "layers_block_type", None) or ["full_attention"]
         has_attention = getattr(config, "num_attention_heads", None) is not None

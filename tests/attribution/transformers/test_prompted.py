@@ -1,4 +1,4 @@
-"""Language models that are prompted for a label, small and random: the same numbers as transformers' own passes give."""
+"""Language models that are prompted for a label, small and random: numbers are those of transformers' own passes."""
 
 from __future__ import annotations
 
@@ -247,8 +247,11 @@ def test_each_sub_word_belongs_to_the_word_that_it_spells():
     assert tokenizer.decode(window.ids.tolist()) == model._write(PAIR)[0]
 
 
-def test_words_that_share_sub_words_are_cut_apart():
-    model = make_model(prompting={"config": "mrc_ch"})
+@pytest.mark.parametrize("kind", ["gpt2", "t5"])
+@pytest.mark.parametrize("chat", [CHAT, None], ids=["chat", "plain"])
+def test_words_that_share_sub_words_are_cut_apart(kind, chat):
+    model = make_model(kind, chat, prompting={"config": "mrc_ch"})
+    assert model._cut_apart("a b", []) == (model._cut_whole("a b", [])[0], [-1] * len(model._cut_whole("a b", [])[0]))
     one = Instance("zh", (), ("d",), (("good", "film", "and"),))  # no blanks between: "filmand" has other sub-words
     encoded = model.encode(one)
     found = [model.tokenizer.decode(encoded.ids[encoded.owner == at].tolist()) for at in range(3)]
