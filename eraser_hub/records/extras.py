@@ -9,6 +9,7 @@ from .errors import DataError
 # extra -> the modules that it installs; a missing module names the extra
 EXTRAS = {
     "explain": ("torch", "transformers", "sklearn", "scipy", "skops", "captum", "safetensors"),
+    "gguf": ("gguf",),
     "llm": ("openai", "rapidfuzz"),
     "harness": ("lm_eval", "inspect_ai"),
     "ray": ("ray",),

@@ -88,7 +88,10 @@ class CausalLabels(LabelNetwork):
     def __init__(self, lm: nn.Module) -> None:
         super().__init__(lm)
         # else it computes logits of the whole vocabulary at every place
-        self._selects_places = "logits_to_keep" in inspect.signature(lm.forward).parameters
+        names = inspect.signature(lm.forward).parameters
+        self._selects_places = "logits_to_keep" in names
+        # transformers renames it
+        self._cache_name = "cache" if "cache" in names else "past_key_values"
         self._prefix: tuple[NDArray[np.int64], Layers] = np.zeros(0, np.int64), []
 
     def get_input_embeddings(self) -> nn.Module:
@@ -163,8 +166,8 @@ class CausalLabels(LabelNetwork):
             inputs_embeds=embedded,
             attention_mask=mask,
             position_ids=torch.arange(start, mask.shape[1], device=mask.device)[None].expand(len(mask), -1),
-            past_key_values=_make_cache(before) if before else None,
             use_cache=True,
+            **({self._cache_name: _make_cache(before)} if before else {}),
             **({"logits_to_keep": places} if self._selects_places else {}),
             **({"output_attentions": True} if output_attentions else {}),
         )
@@ -210,7 +213,11 @@ class CausalLabels(LabelNetwork):
         seen = torch.cat([mask.repeat_interleave(labels, 0), torch.ones_like(steps[:, :-1])], dim=1)
         positions = last.repeat_interleave(labels)[:, None] + torch.arange(1, longest, device=mask.device)
         logits = self.lm(
-            inputs_embeds=embedded, attention_mask=seen, position_ids=positions, past_key_values=cache, use_cache=True
+            inputs_embeds=embedded,
+            attention_mask=seen,
+            position_ids=positions,
+            use_cache=True,
+            **{self._cache_name: cache},
         ).logits
         values = _to_log_probabilities(logits).gather(-1, steps[:, 1:, None])[..., 0]
         return values.reshape(inputs, labels, longest - 1)

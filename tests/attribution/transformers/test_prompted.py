@@ -338,3 +338,25 @@ def test_two_gguf_files_in_a_folder(tmp_path):
         (tmp_path / name).write_bytes(b"GGUF")
     with refused("model", "a.gguf", "b.gguf", file=tmp_path):
         open_model(tmp_path)
+
+
+def test_the_prompt_stands_in_signature_and_record(hub, tmp_path):
+    from eraser_hub.attribution.config import ExplainConfig
+    from eraser_hub.attribution.run import explain
+    from eraser_hub.records.run_record import read_run
+
+    folder = tmp_path / "lm"
+    make_network("gpt2").float().save_pretrained(folder)
+    make_tokenizer().save_pretrained(folder)
+    out = tmp_path / "p.jsonl"
+    config = ExplainConfig(hub, "movies", "validation", str(folder), limit=2, label_words=WORDS)
+    report = explain(config, ExplainSettings(method="gradient", bins=()), out)
+    record = read_run(out)
+    for text in (report.signature, record["signature"]):
+        assert "|prompt:en/sentiment-" in text and "|label-words:NEG=very bad indeed,POS=good|label-score:sum" in text
+    assert record["model"]["prompt"].startswith("prompt:en/sentiment-")
+    other = tmp_path / "own.jinja"
+    other.write_text("{% for one in documents %}{{ one.text }}{% endfor %}")
+    changed = ExplainConfig(hub, "movies", "validation", str(folder), limit=2, label_words=WORDS, prompt=other)
+    with refused("file-exists"):
+        explain(changed, ExplainSettings(method="gradient", bins=()), out)
