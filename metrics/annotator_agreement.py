@@ -1,68 +1,42 @@
-"""Agreement of annotators with their majority: Cohen's kappa, precision, recall and F1, each with its spread."""
+"""Agreement of annotators with each other (alpha, kappas) and with their majority (kappa, precision, recall, F1)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import evaluate
-import numpy as np
 
 from eraser_hub.schema.rows import ANNOTATOR_ROW
 
-from .annotators import KEYS, SCORES, agreement
+from .annotator_columns import AnnotatorColumns
+from .annotator_rows import is_person_row, read_annotated_texts
+from .annotators import KEYS, SCORES
 from .batches import Batches, Measured
-from .cells import Row, as_list, as_scalar
+from .cells import Row
 from .issues import InputError, Issues
 from .results import describe_scored
-from .rows import CellReader, RowColumns, check_partners, index_by_id
+from .rows import RowColumns, check_partners, index_by_id
 from .sources import ERASER
-from .statistics_builder import Statistics, divide, make_info
-
-# variances below this (some spacings of numbers below 1) are rounding
-LEAST_VARIANCE = 1e-14
-
-
-def _finalize(sums: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the scores from sums of x, of x squared, and counts (of kappas, of comparisons)."""
-    scores = {}
-    for at, key in enumerate(KEYS):
-        count = sums[..., 8 if key == "cohen_kappa" else 9]
-        mean = divide(sums[..., 2 * at], count, np.nan)
-        variance = divide(sums[..., 2 * at + 1], count, np.nan) - mean**2
-        scores[key] = mean
-        scores[f"{key}_std"] = np.sqrt(np.where(variance < LEAST_VARIANCE, 0 * variance, variance))
-    return scores
-
-
-def _read_annotations(reader: CellReader) -> np.ndarray | None:
-    """Return the marks as bool (annotators, tokens); None, and an issue, if they are no marks."""
-    value = reader.row.get("annotators")
-    several = as_list(value) or []
-    if not reader.expect(len(several) > 1, "annotators", "at least two annotators' lists", value, "length"):
-        return None
-    lists = [[as_scalar(mark) for mark in as_list(marks) or ()] for marks in several]
-    width = len(lists[0])
-    for at, marks in enumerate(lists):
-        field, what = f"annotators[{at}]", f"{width or 'a list of'} marks"
-        if not reader.expect(bool(marks) and len(marks) == width, field, what, several[at], "length"):
-            return None
-        wrong = [mark for mark in marks if type(mark) not in (int, bool) or mark not in (0, 1)]
-        if wrong:
-            reader.expect(False, field, "0 or 1", next((mark for mark in wrong if mark is not None), None), "choice")
-            return None
-    return np.array(lists, dtype=bool)
+from .statistics_builder import Statistics, make_info
 
 
 class AnnotatorAgreement(Batches, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
-    """Agreement of human annotators on the tokens of a rationale.
+    """Agreement of human annotators on the tokens of a rationale, and on the label.
 
-    Each annotator of each text is compared with the majority of that text's annotators, by Cohen's kappa, precision,
-    recall and F1, with the standard deviation over all of these.
+    Between annotators, corrected for chance: Krippendorff's alpha (nominal, on tokens; alpha_u, on spans), Fleiss'
+    kappa, Cohen's kappa of each pair of annotators, and of each annotator against the majority of the others. Against
+    the majority that holds the annotator himself, as in Table 2 of the ERASER paper: Cohen's kappa, precision, recall
+    and F1, with the standard deviation over all (text, annotator). This kappa is biased upwards: of 2, 3 and 5
+    annotators who mark a fifth of the tokens at random it is .29, .39 and .21, see cohen_kappa_random.
 
     Args:
         references: rows {annotation_id, annotators}; annotators holds one list of 0/1 per annotator, one number
-            per token: [[0, 1, ..], ..], at least two of one length. The rows may be given as predictions
-            instead; if both are given, predictions hold the annotators and references further columns for by.
+            per token: [[0, 1, ..], ..], at least two of one length, null for an annotator without marks; labels
+            (one per annotator, or null) and annotator_names may stand beside it, the names are 1, 2, .. without
+            it. Or one row per text and person, {annotation_id, annotator, label, rationale_positions, num_tokens}:
+            per document the positions of the marked tokens and the number of tokens, as `eraser-hub import` writes
+            to annotators/NAME.parquet. The rows may be given as predictions instead; if both are given,
+            predictions hold the annotators and references further columns for by.
         only_predicted: leave out references without an instance; the signature has the number of scored ones.
             By default they are an error.
         per_instance: adds each text's means over its annotators.
@@ -74,11 +48,17 @@ class AnnotatorAgreement(Batches, evaluate.Metric):  # type: ignore[misc]  # eva
         label_names: names of the class numbers in that column.
 
     Returns:
-        cohen_kappa in [-1, 1], p, r, f1 in [0, 1]: means over all (text, annotator), higher is better;
-        cohen_kappa_std, p_std, r_std, f1_std: their standard deviations; comparisons: how many (text,
-        annotator) there are; undefined_kappas: how many of them have no kappa, because annotator and majority
-        both mark everything or both nothing (they are left out of cohen_kappa alone; p, r and f1 are 0 where a
-        side is empty); signature.
+        krippendorff_alpha, fleiss_kappa over all tokens; pairwise_kappa: the mean over pairs of annotators of
+        Cohen's kappa on the tokens that both saw; leave_one_out_kappa: the mean over annotators of Cohen's kappa
+        against the strict majority of the others; krippendorff_alpha_u on spans; label_krippendorff_alpha,
+        label_fleiss_kappa, label_pairwise_kappa, label_leave_one_out_kappa likewise on labels, if there are any
+        (a tie of the others is left out). All are at most 1, 0 by chance, NaN where only one code occurs.
+        cohen_kappa in [-1, 1], p, r, f1 in [0, 1]: means over all (text, annotator), against the majority that holds
+        the annotator, higher is better; cohen_kappa_std, p_std, r_std, f1_std: their standard deviations;
+        cohen_kappa_random: the cohen_kappa of as many annotators who mark as many tokens at random; comparisons: how
+        many (text, annotator) there are; undefined_kappas: how many of them have no kappa, because annotator and
+        majority both mark everything or both nothing (they are left out of cohen_kappa alone; p, r and f1 are 0
+        where a side is empty); signature.
 
     Raises:
         ValueError: wrong input; it names the instance and the field.
@@ -89,6 +69,8 @@ class AnnotatorAgreement(Batches, evaluate.Metric):  # type: ignore[misc]  # eva
         >>> result = metric.compute(references=[
         ...     {"annotation_id": "a", "annotators": [[0, 1, 1, 0], [0, 1, 1, 0], [0, 0, 1, 0]]},
         ...     {"annotation_id": "b", "annotators": [[1, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0]]}])
+        >>> round(result["krippendorff_alpha"], 4), round(result["leave_one_out_kappa"], 4)
+        (0.8203, 0.7143)
         >>> round(result["cohen_kappa"], 4), round(result["f1"], 4), round(result["f1_std"], 4)
         (0.9167, 0.9444, 0.1242)
     """
@@ -100,34 +82,25 @@ class AnnotatorAgreement(Batches, evaluate.Metric):  # type: ignore[misc]  # eva
     def _measure(
         self, predictions: Sequence[Row] | None, references: Sequence[Row] | None, only_predicted: bool = False
     ) -> Measured:
-        """Compute per text the sums over its annotators of each score and of its square, and the counts."""
+        """Compute the columns of each text."""
         issues = Issues()
-        sides = (("prediction", predictions), ("reference", references))
-        tables = {side: index_by_id(rows, side, issues) for side, rows in sides if rows}
-        if not tables:
+        sides = [(side, rows) for side, rows in (("prediction", predictions), ("reference", references)) if rows]
+        if not sides:
             raise InputError("expected rows with annotators, found none", "empty")
-        (side, rows), *more = tables.items()
-        further = more[0][1] if more else {}
+        (side, rows), *more = sides
+        texts = read_annotated_texts(rows, side, issues)
+        further = index_by_id(more[0][1], more[0][0], issues) if more else {}
         if further:
-            check_partners(rows, further, issues, only_predicted)
-        values, means = np.zeros((len(rows), 10)), np.full((len(rows), 4), np.nan)
-        for at, (name, row) in enumerate(rows.items()):
-            marks = _read_annotations(CellReader(row, name, issues, side))
-            if marks is None:
-                continue
-            scores = agreement(marks)
-            defined = ~np.isnan(scores["cohen_kappa"])
-            for number, key in enumerate(KEYS):
-                one = scores[key][defined] if key == "cohen_kappa" else scores[key]
-                values[at, 2 * number : 2 * number + 2] = one.sum(), (one**2).sum()
-                means[at, number] = one.mean() if len(one) else np.nan
-            values[at, 8:] = defined.sum(), len(marks)
+            names = texts if any(map(is_person_row, rows)) else index_by_id(rows, side, Issues())
+            check_partners(names, further, issues, only_predicted)
         issues.raise_if_any()
-        per_instance = {key: means[:, number] for number, key in enumerate(KEYS)}
-        kappas, comparisons = values[:, 8:].sum(axis=0)
+        columns = AnnotatorColumns([*texts.values()])
+        kappas, comparisons = columns.values[:, 8:10].sum(axis=0)
+        means = {key: columns.means[:, number] for number, key in enumerate(KEYS)}
         return Measured(
-            Statistics(list(rows), values, _finalize, per_instance),
-            RowColumns([[row, further.get(name)] for name, row in rows.items()]),
-            {"majority": "strict", "std": "population", **describe_scored(len(rows), max(len(rows), len(further)))},
+            Statistics(list(texts), columns.values, columns.finalize, means),
+            RowColumns([[text.row, further.get(name)] for name, text in texts.items()]),
+            {"majority": "strict", "std": "population", **describe_scored(len(texts), max(len(texts), len(further)))},
             {"comparisons": int(comparisons), "undefined_kappas": int(comparisons - kappas)},
+            columns.notes(),
         )

@@ -23,7 +23,7 @@ HEADLINE = {
     "perturbation_map": ("map",),
     "rationale_set_agreement": ("token_f1",),
     "normalized_fidelity": ("normalized_sufficiency", "normalized_comprehensiveness"),
-    "annotator_agreement": ("cohen_kappa",),
+    "annotator_agreement": ("krippendorff_alpha", "cohen_kappa"),
     "quote_faithfulness": ("in_text",),
 }
 

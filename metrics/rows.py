@@ -161,7 +161,7 @@ class RowColumns:
 
     def clusters(self) -> Clusters:
         """Return clusters of instances that share a document, else of originals and their ``rel_ids``."""
-        for name in ("documents", "rationales"):
+        for name in ("documents", "rationales", "docids"):
             docids = [_get_docids(holder, name) for holder in self._find_holders(name)]
             if any(docids):
                 return cluster_by_items("documents", docids)
@@ -177,6 +177,8 @@ class RowColumns:
 def _get_docids(row: Row | None, name: str) -> list[str]:
     """Return the documents that a row names in one of its columns."""
     cells = [] if row is None else as_list(row[name]) or []
+    if name == "docids":
+        return [str(cell) for cell in cells]
     return [
         str(cell["docid"]) for cell in cells if isinstance(cell, Mapping) and isinstance(cell.get("docid"), str | int)
     ]

@@ -7,7 +7,7 @@
     out/eraser/documents/CONFIG.parquet           documents that no annotation refers to
     out/eraser/documents/CONFIG.order.parquet     order of documents in docs.jsonl, if it differs from that of rows
     out/eraser/documents/CONFIG.records.parquet   records that deviate from their split's entry in release.json, if any
-    out/eraser/annotators/CONFIG.parquet          the annotators' masks of a custom corpus that has them
+    out/eraser/annotators/CONFIG.parquet          the annotators' marks and labels of a custom corpus that has them
     out/eraser/licenses/CONFIG.LICENSE            the licence files of the release, unchanged
 
 The folder is replaced at once (see `atomic`): after a kill the earlier one is intact, and a rerun uses the finished
@@ -45,13 +45,13 @@ from eraser_hub.conversion.offsets import drop_repeated
 from eraser_hub.conversion.parquet import FileFacts, write_parquet
 from eraser_hub.metrics.data_digest import DataDigest, add_eraser_table
 from eraser_hub.records.atomic import atomic_write, link_or_copy, rebuild_folder
-from eraser_hub.records.built import read_rows
 from eraser_hub.records.digests import compute_file_digest, to_json_lines
 from eraser_hub.records.errors import MOST_SHOWN, DataError, make_printable, raise_all, show
 from eraser_hub.records.processes import make_process_pool
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.version import __version__
 
+from .annotators import read_annotators
 from .card import make_readme
 from .configs import CONFIGS, get_annotators_path
 from .corpus import (
@@ -69,7 +69,7 @@ from .corpus_yaml import RESERVED_FOLDERS
 from .documents import read_documents
 from .release import ConfigFacts, find_configs
 from .rows import NumberedRows, make_full_rows
-from .schema import ANNOTATORS, SCHEMA
+from .schema import SCHEMA
 from .splits import (
     BATCH_BYTES,
     Shard,
@@ -318,14 +318,13 @@ class _ConfigBuild:
         }
 
     def _copy_files(self) -> None:
-        """Copy the licence files, with a note if one differs from the card, and the annotators' masks."""
+        """Copy the licence files, with a note if one differs from the card, and the file of annotators."""
         copies = {path: get_license_path(self.config.name, path.name) for path in self.corpus.licenses}
         for path in copies:
             self.notes += describe_license_mismatch(self.config.name, self.config.license, path)
         masks = get_annotators_path(self.config.name)
         if self.config.corpus_yaml and os.path.lexists(path := self.corpus.folder / masks):
-            for _ in read_rows([path], ANNOTATORS.names, kinds=ANNOTATORS, whole=ANNOTATORS.names):
-                pass  # reading to the end detects a damaged file
+            read_annotators(path)  # detects a damaged file
             copies[path] = masks
         for path, name in copies.items():
             (self.folder / name).parent.mkdir(exist_ok=True)

@@ -73,5 +73,5 @@ CORPUS_YAML = "corpus.yaml"  # the file of a custom corpus, see the module `corp
 
 
 def get_annotators_path(config: str) -> str:
-    """Return the path of a config's annotator masks, in a corpus folder and in a built dataset."""
+    """Return the path of a config's file of annotators, in a corpus folder and in a built dataset."""
     return f"annotators/{config}.parquet"

@@ -13,20 +13,27 @@ from typing import Any
 
 import numpy as np
 
+from eraser_hub.metrics.annotator_columns import AnnotatorColumns
 from eraser_hub.metrics.annotators import agreement
+from eraser_hub.metrics.clusters import add_clusters
+from eraser_hub.metrics.nominal_agreement import KEYS as NOMINAL_KEYS
+from eraser_hub.metrics.resampling import DEFAULT_LEVEL, intervals
+from eraser_hub.metrics.rows import RowColumns
+from eraser_hub.metrics.statistics_builder import Statistics
 from eraser_hub.metrics.tokens import mask, split_tokens
-from eraser_hub.records.built import BuiltDataset, read_rows
-from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.built import BuiltDataset
 from eraser_hub.records.predictions import instances
 from eraser_hub.records.tables import Cell
 from eraser_hub.schema.instance import HARD_FIELD
 
-from .schema import ANNOTATORS, SCHEMA
+from .annotators import read_annotators
+from .schema import SCHEMA
 
 PATTERN = "human_performance*.jsonl"
 AMONG_THEMSELVES = ("movies", "boolq")
 COLUMNS = ("annotation_id", "documents", "evidences")
 KEYS = ("cohen_kappa", "f1", "p", "r")
+BETWEEN = (*NOMINAL_KEYS, "krippendorff_alpha_u", *(f"label_{key}" for key in NOMINAL_KEYS))
 Spans = dict[str, list[tuple[int, int]]]
 
 
@@ -59,23 +66,31 @@ def _make_table_cells(scores: Sequence[Mapping[str, np.ndarray]]) -> dict[str, C
     return {key: Cell(f"{np.nanmean(value):.3f} ± {np.nanstd(value):.3f}") for key, value in values.items()}
 
 
-def compute_mask_agreement(path: Path) -> tuple[dict[str, Cell], str]:
-    """Return a custom corpus' row of Table 2, from its annotators' masks, and a note; both are empty without a file.
+def compute_annotator_agreement(path: Path) -> tuple[dict[str, Cell], dict[str, Cell], str]:
+    """Return a custom corpus' row of Table 2, its agreement between annotators, and a note; from its annotators' file.
 
     Raises:
-        DataError: the file cannot be read, or masks of one text differ in length.
+        DataError: the file cannot be read, or marks of one text differ in length.
     """
-    if not path.is_file():
-        return {}, ""
-    scores = []
-    tables = read_rows([path], kinds=ANNOTATORS, whole=ANNOTATORS.names)
-    for row in (row for table in tables for row in table.to_pylist()):
-        if len(set(map(len, row["annotators"]))) != 1:
-            message = f"expected masks of one length, found {show(list(map(len, row['annotators'])))}"
-            raise DataError(message, rule="length", file=path, instance=row["annotation_id"], field="annotators")
-        scores.append(agreement(np.array(row["annotators"], bool)))
+    texts = [*read_annotators(path).values()]
+    columns = AnnotatorColumns(texts)
+    several = [text for text in texts if len(text.names) > 1]
+    sizes = sorted({max(len(text.names), len(text.labels)) for text in texts})
+    own = _make_table_cells([agreement(text.marks) for text in several]) if several else {}
     note = f"{path.stem}: each annotator against the majority of the text's, {path.name}."
-    return _make_table_cells(scores) | {"documents": Cell(len(scores))}, note
+    scores = columns.finalize(columns.values.sum(axis=0))
+    if several:
+        random = float(scores["cohen_kappa_random"])
+        note += f" The majority holds the annotator: marks at random would have a kappa of {random:.3f}."
+    statistics = Statistics([str(at) for at in range(len(texts))], columns.values, columns.finalize)
+    statistics = add_clusters(statistics, RowColumns([[text.row] for text in texts]))
+    bounds = intervals(statistics, DEFAULT_LEVEL) or {}
+    between = {
+        key: Cell(float(score), None, 3, float(bounds[key][0]), float(bounds[key][1]))
+        for key, score in scores.items()
+        if key in BETWEEN
+    } | {"annotators": Cell(" to ".join(map(str, dict.fromkeys(sizes[:1] + sizes[-1:]))))}
+    return own | {"documents": Cell(len(several))}, between | {"documents": Cell(len(texts))}, note
 
 
 def _get_spans(instance: Any) -> Spans:

@@ -4,8 +4,20 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-# the masks of texts with two annotators or more, in corpus folders and built datasets; `annotator_agreement` reads them
+# a row per text and person, in corpus folders and built datasets; `annotator_agreement` reads them
 ANNOTATORS = pa.schema(
+    [
+        ("annotation_id", pa.string()),
+        ("annotator", pa.string()),
+        ("label", pa.string()),  # null: not known
+        ("rationale_positions", pa.list_(pa.list_(pa.int32()))),  # per document; null: not known
+        ("split", pa.string()),
+        ("docids", pa.list_(pa.string())),
+        ("num_tokens", pa.list_(pa.int32())),
+    ]
+)
+# what version 2 wrote: the masks of texts with two annotators or more
+MASKS = pa.schema(
     [("annotation_id", pa.string()), ("split", pa.string()), ("annotators", pa.list_(pa.list_(pa.int8())))]
 )
 

@@ -29,7 +29,7 @@ from .check import MAIN_SPLITS
 from .configs import CONFIGS, EraserConfig, get_annotators_path
 from .corpus import find_corpus
 from .flat_rows import FlatRows
-from .human_agreement import compute_mask_agreement, human_agreement
+from .human_agreement import BETWEEN, compute_annotator_agreement, human_agreement
 from .release import read_configs
 from .rows import find_covered_tokens
 from .schema import SCHEMA
@@ -140,6 +140,7 @@ def compute_statistics(folder: Path, configs: Sequence[str] | None = None, raw: 
     built = open_built(folder)
     by_config: dict[str, dict[str, SplitStatistics]] = {}
     agreement: dict[str, tuple[dict[str, Cell], str]] = {}
+    people: dict[str, dict[str, Cell]] = {}
     facts = read_configs(built)
     for config in built.chosen(configs):
         splits = by_config[config] = {}
@@ -150,8 +151,14 @@ def compute_statistics(folder: Path, configs: Sequence[str] | None = None, raw: 
             splits[split].finish()
         corpus = None if raw is None else find_corpus(config, raw, progress=False, say=lambda _: None)
         kept = built.folder / get_annotators_path(config)
-        agreement[config] = compute_mask_agreement(kept) if kept.is_file() else human_agreement(built, config, corpus)
-    return make_tables(by_config, agreement, facts)
+        if kept.is_file():
+            own, people[config], note = compute_annotator_agreement(kept)
+            agreement[config] = own, note
+        else:
+            agreement[config] = human_agreement(built, config, corpus)
+    tables = make_tables(by_config, agreement, facts)
+    tables.tables += [_make_annotators_table(people)] if people else []
+    return tables
 
 
 def make_tables(
@@ -199,6 +206,17 @@ def make_tables(
     }
     tables = [table for table in (one, five, six, two) if table.rows]
     return Tables("eraser", [*tables, *make_length_tables(main_lengths)])
+
+
+def _make_annotators_table(people: Mapping[str, Mapping[str, Cell]]) -> Table:
+    """Return the table of the agreement between annotators, corrected for chance."""
+    columns = [key for key in (*BETWEEN, "annotators", "documents") if any(key in cells for cells in people.values())]
+    table = Table("annotators", "Agreement between annotators, corrected for chance", ("config",), tuple(columns))
+    for config, cells in people.items():
+        table.add(config, **{key: cells.get(key, Cell(None)) for key in columns})
+    table.notes.append("Alpha and kappas are 0 by chance and at most 1; intervals: 95 %, bootstrap over documents.")
+    table.notes.append("Annotators: fewest and most of a text, by their marks or labels.")
+    return table
 
 
 def _add_sizes(facts: EraserConfig, main: Mapping[str, SplitStatistics], one: Table, six: Table) -> None:

@@ -11,7 +11,7 @@ from eraser_hub.records.errors import DataError
 from .corpus import GROUPS, Columns, Imported, import_corpus
 from .evidence_marks import SPANS
 from .sources import READERS, find_reader, split_source
-from .task_rows import TaskColumns, make_source
+from .task_rows import ANNOTATORS, TaskColumns, make_source
 from .tasks import TaskReader
 from .texts import BLANKS
 
@@ -63,7 +63,7 @@ def import_annotations(
     columns = TaskColumns(tuple(span_label), label, query, id, retokenize=tokenizer is not None)
     read = make_source(readers, columns)
     how = (read.tokenized, SPANS, read.offsets)
-    roles = Columns(read.texts, read.marks, read.label, *how, read.query, read.id)
+    roles = Columns(read.texts, read.marks, read.label, *how, read.query, read.id, ANNOTATORS)
     sources = dict(read.sources)
     if shares:
         sources = {**split_source(sources.pop("train"), shares, read.texts), **sources}

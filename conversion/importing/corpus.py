@@ -4,7 +4,7 @@
     OUT/NAME/SPLIT.jsonl                 an annotation a row
     OUT/NAME/.import.json                path -> SHA-256 of these files, by which a later import recognises them
     OUT/NAME/docs.jsonl                  the texts; rows of a split with the same text share a document
-    OUT/NAME/annotators/NAME.parquet     the masks of texts with two annotators or more, for `annotator_agreement`
+    OUT/NAME/annotators/NAME.parquet     a row per text and person: the marked tokens and the label
 
 The spans of one annotator are one group of evidences; several annotators are alternatives. The folder appears at once.
 """
@@ -22,7 +22,7 @@ from hashlib import blake2b
 from itertools import count
 from os import PathLike
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -44,6 +44,7 @@ from eraser_hub.records.outputs import GENERATOR, OutputWriter, find_inputs
 from eraser_hub.records.splits import dataset_split, release_split
 
 from .evidence_marks import MASK, SENTENCES, TOKENS, Annotators, MarkReader, RowTally, remove_marks
+from .people import AnnotatedRow, PeopleJoiner, PeopleTable, Person, join_people, parse_names
 from .reader import SourceRow
 from .sources import Source, wrap_dataset
 from .texts import (
@@ -78,7 +79,10 @@ NOTES = {
     "lists": "cells of text read as lists",
     "asterisks": "texts with asterisks within a word or apart from words, which are kept and mark nothing",
     "blank sentences": "texts with blank lines or sentences, which sentence numbers do not count",
+    "no label": "rows left out, for none of their annotators gives a label",
     "labels differ": "rows whose annotators give several labels, of which the majority's is taken",
+    "duplicates": "rows of a person for a text that this person has already annotated, of which the first is kept",
+    "unmatched": "rows with other numbers of labels and marks, so that nobody knows whose marks are whose",
     "no marks": "rows that nobody marked, kept without evidence",
     "silent": "annotators who marked nothing where others did, and get no evidence group",
     "no majority": "rows without a token that a majority marks, kept without evidence",
@@ -105,6 +109,8 @@ class Columns:
         offsets: unit of spans: tokens, characters or sentences.
         query: column of the query, if any.
         id: column of the annotation's id, if any.
+        annotator: column of the annotators' names: one name in a table of a row per text and person, or a list in the
+            order of the labels and marks. Rows of one text are those of one id, else of one text and query.
     """
 
     texts: tuple[str, ...]
@@ -115,6 +121,7 @@ class Columns:
     offsets: str = TOKENS
     query: str | None = None
     id: str | None = None
+    annotator: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,16 +139,6 @@ class Imported:
     rows: dict[str, int]
     labels: list[str]
     notes: list[str] = field(default_factory=list)
-
-
-class AnnotatedRow(NamedTuple):
-    """A row as an annotation; ``marked`` is [annotator][text][span]."""
-
-    name: str
-    label: str
-    query: str
-    texts: list[Text]
-    marked: list[list[list[Span]]]
 
 
 def import_corpus(
@@ -286,8 +283,7 @@ class _Importer:
         self._marks = MarkReader(columns.kind, columns.offsets, self.tally)
         self._docids: set[str] = set()
         self._texts: dict[bytes, str] = {}
-        self._masks: list[dict[str, Any]] = []
-        self._single: list[str] = []
+        self._people = PeopleTable()
 
     def write(self, split: str, source: Source, folder: Path) -> int:
         """Write a split's annotations, add its documents, and return the number of rows."""
@@ -309,17 +305,21 @@ class _Importer:
                     "docids": docids,
                 }
                 annotations.write(to_json_line(record) + "\n")
-                self._keep_masks(row, split)
+                self.labels[row.label] += 1
+                # without names, lists of sentences are alternative rationales, not annotators
+                if self.columns.offsets != SENTENCES or row.named:
+                    self._people.add(row, split, docids)
         if not known:
             raise DataError("expected at least one row that can be taken, found none", rule="empty", file=source.name)
         return len(known)
 
     def _read_rows(self, split: str, source: Source, known: dict[str, int]) -> Iterator[AnnotatedRow]:
         """Yield the rows that are imported; ``known`` receives id -> line."""
+        joiner = PeopleJoiner(self.tally, self.columns.id is not None, self.columns.texts[0])
         for row in source.rows():
             self.tally.place = f"{Path(source.name).name}:{row.number}"
             try:
-                entry = self._read_row(row, split, source.classes)
+                entry = self._read_row(row, split, source.classes, joiner)
                 if entry is not None and entry.name in known:
                     message = (
                         f"expected each id once, found {show(entry.name)} again (first on line {known[entry.name]})"
@@ -330,24 +330,55 @@ class _Importer:
             if entry is not None:
                 known[entry.name] = row.number
                 yield entry
+        for line, entry in joiner.rows():
+            known[entry.name] = line
+            yield entry
 
-    def _read_row(self, row: SourceRow, split: str, classes: Mapping[str, Sequence[str]]) -> AnnotatedRow | None:
-        """Return the row as an annotation; None if it is skipped."""
+    def _read_row(
+        self, row: SourceRow, split: str, classes: Mapping[str, Sequence[str]], joiner: PeopleJoiner
+    ) -> AnnotatedRow | None:
+        """Return the row as an annotation; None if it is skipped, or if the joiner takes it as one person's."""
         columns, cells = self.columns, row.cells
         texts = [self._parse(cells, column, marks) for column, marks in zip(columns.texts, columns.marks, strict=True)]
+        names = (
+            None if columns.annotator is None else parse_names(get_cell(cells, columns.annotator), columns.annotator)
+        )
         cell = self._get_cell(cells, columns.label, parse_literal)
-        labels = parse_labels(cell, classes.get(columns.label), columns.label)
-        label = find_majority_label(labels)
-        if label is None or not all(map(len, texts)):
-            self.tally.note("ties" if label is None else "no tokens")
+        one_person = isinstance(names, str)
+        unlabelled = one_person and (cell is None or cell == "")
+        labels = [] if unlabelled else parse_labels(cell, classes.get(columns.label), columns.label)
+        label = find_majority_label(labels) if labels else None
+        tied = label is None and not one_person
+        if tied or not all(map(len, texts)):
+            self.tally.note("ties" if tied else "no tokens")
             return None
-        self.tally.note("labels differ", int(len(set(labels)) > 1))
-        self.labels[label] += 1
         name = f"{split}_{row.number}" if row.key is None else parse_word(row.key, "key")
         if columns.id is not None:
             name = parse_word(get_cell(cells, columns.id), columns.id)
         query = "" if columns.query is None else _parse_query(self._get_cell(cells, columns.query), columns.query)
-        return AnnotatedRow(name, label, query, texts, self._read_marks(cells, texts))
+        marked = self._read_marks(cells, texts)
+        if isinstance(names, str):
+            person = self._make_person(names, labels, marked or [[[] for _ in texts]])
+            joiner.add(name, query, texts, person, row.number)
+            return None
+        assert label is not None
+        self.tally.note("labels differ", int(len(set(labels)) > 1))
+        several = labels if isinstance(parse_literal(cell) if isinstance(cell, str) else cell, list) else None
+        people = join_people(several, marked, names, columns.annotator or "", self.tally)
+        return AnnotatedRow(name, label, query, texts, people, names is not None)
+
+    def _make_person(self, name: str, labels: Sequence[str], marked: list[list[list[Span]]]) -> Person:
+        """Return the person of a row of one person.
+
+        Raises:
+            DataError: the row has several labels, or the marks of several.
+        """
+        pairs = ((labels, self.columns.label), (marked, self.columns.marks[0]))
+        for each, column in pairs:
+            if len(each) > 1:
+                message = f"expected one, of the annotator {show(name)}, found {len(each)}"
+                raise DataError(message, rule="length", field=column)
+        return Person(name, labels[0] if labels else None, marked[0])
 
     def _parse(self, cells: Row, column: str, marks: str) -> Text:
         if self.columns.tokenized:
@@ -430,21 +461,13 @@ class _Importer:
         self.tally.add("shared", int(repeats == len(row.texts)), [row.name])
         return docids
 
-    def _keep_masks(self, row: AnnotatedRow, split: str) -> None:
-        if self.columns.offsets == SENTENCES:
-            return  # lists of sentences are alternative rationales, not annotators
-        if len(row.marked) < 2:
-            self._single.append(row.name)
-            return
-        masks = {"annotation_id": row.name, "split": dataset_split(split), "annotators": self._make_flat_masks(row)}
-        self._masks.append(masks)
-
     def write_annotators(self, path: Path) -> None:
-        """Write the masks of rows with two annotators or more, if there are any."""
-        if self._masks:
-            parts = (self._masks[at : at + BATCH_ROWS] for at in range(0, len(self._masks), BATCH_ROWS))
+        """Write the annotators of rows with two or more, or with names, if there are any."""
+        rows, single = self._people.rows, self._people.single
+        if rows:
+            parts = (rows[at : at + BATCH_ROWS] for at in range(0, len(rows), BATCH_ROWS))
             write_parquet(path, ANNOTATORS, (pa.Table.from_pylist(part, ANNOTATORS) for part in parts))
-            self.tally.add("one annotator", len(self._single), self._single)
+            self.tally.add("one annotator", len(single), single)
 
     def find_label_names(self, sources: Mapping[str, Source]) -> list[str]:
         """Return the names of a ClassLabel in its order, else the sorted labels of the rows.
@@ -471,7 +494,7 @@ class _Importer:
                 examples = ", ".join(self.tally.examples[check])
                 more = ", .." if count > len(self.tally.examples[check]) else ""
                 lines.append(f"{words}: {count:,} ({examples}{more})")
-        return [*lines, *_describe_odd_labels(self.labels)]
+        return [*lines, *self._people.notes(), *_describe_odd_labels(self.labels)]
 
 
 def _describe_odd_labels(labels: Mapping[str, int]) -> Iterator[str]:

@@ -19,6 +19,7 @@ from .sources import Source
 from .tasks import NOT_ANNOTATED, Mark, Relation, Task, TaskAnnotation, TaskReader, Utf16Offsets
 from .texts import Span, get_cell, parse_word
 
+ANNOTATORS = "annotators"  # the column of the people, in the order of their marks
 RELATION = "relation"  # the question whose answers are the labels of relations
 MOST_NAMES = 8
 
@@ -407,7 +408,7 @@ class _Rows:
                 chosen.tally.add("no label", 1, [place])
                 return None
             cells[chosen.label] = [label for each in labels for label in each]
-        cells["annotators"] = [each.annotator for each in people or task.annotations]
+        cells[ANNOTATORS] = [each.annotator for each in people or task.annotations]
         for text, source in task.texts.items():
             marks = [[(mark.start, mark.end) for mark in some if mark.text == text] for some in by_person]
             column = "spans" if len(task.texts) == 1 else f"spans of {text}"

@@ -41,6 +41,8 @@ class ImportOptions(Options):
         offsets: Unit of spans: tokens (default for `tokens`), characters (for `text`), or sentences.
         query: Column of questions about the text.
         id: Column of ids; by default SPLIT_LINE.
+        annotator: Column of annotators' names, in a table of a row per text and person; rows of one text have one
+            `id`, or the same text. Of lists of marks and labels: the column of the list of names.
 
     Annotation tools:
         format: Reader of the files: an annotation tool (doccano, label-studio, prodigy, brat, webanno, cas, spacy,
@@ -70,6 +72,7 @@ class ImportOptions(Options):
     offsets: Literal["tokens", "characters", "sentences"] | None = None
     query: str | None = None
     id: str | None = None
+    annotator: str | None = None
     format: str | None = None
     span_label: list[str] | None = None
     split: list[str] | None = None
@@ -172,10 +175,11 @@ def _import_rows(options: ImportOptions) -> Imported:
     sources = _sources(options, texts)
     label = options.label
     if label is None:
-        used = {*texts, *(name.strip() for mark in marks for name in mark.split(",")), options.query, options.id}
+        marked = (name.strip() for mark in marks for name in mark.split(","))
+        used = {*texts, *marked, options.query, options.id, options.annotator}
         label, found = find_label_column(next(iter(sources.values())), used)
         print_note(f"label: {label} ({found}), the only candidate")
-    columns = Columns(tuple(texts), tuple(marks), label, *how, options.query, options.id)
+    columns = Columns(tuple(texts), tuple(marks), label, *how, options.query, options.id, options.annotator)
     cut = {"tokenizer": options.tokenizer or BLANKS, "annotators": options.annotators}
     return run(sources, options.name, columns, options.out, force=options.force, **cut)
 

@@ -202,7 +202,7 @@ class BuiltDataset:
             same_files = kept["files"] == {path.name: compute_file_digest(path) for path in files}
             if same_files and tuple(kept["labels"]) == labels and _DIGEST.fullmatch(kept["digest"]):
                 return str(kept["digest"])
-        with _wrap_parquet_errors(files[0]):
+        with wrap_parquet_errors(files[0]):
             names = pq.read_schema(files[0]).names
         kind = next((kind for column, kind in _DIGEST_KINDS.items() if column in names), "eraser")
         with suppress(KeyError, TypeError, AttributeError):
@@ -319,7 +319,7 @@ def read_rows(
     """
     for path in files:
         first = 1
-        with _wrap_parquet_errors(path), pq.ParquetFile(path) as file:
+        with wrap_parquet_errors(path), pq.ParquetFile(path) as file:
             _check_columns(file.schema_arrow, columns, kinds, path)
             for batch in file.iter_batches(batch_size=rows, columns=None if columns is None else list(columns)):
                 batch.validate(full=True)
@@ -333,7 +333,7 @@ def read_rows(
 
 
 @contextmanager
-def _wrap_parquet_errors(path: Path) -> Iterator[None]:
+def wrap_parquet_errors(path: Path) -> Iterator[None]:
     """Turn errors of reading a Parquet file into a DataError that names the file."""
     try:
         with wrap_read_errors(path):

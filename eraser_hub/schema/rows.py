@@ -101,9 +101,17 @@ class FidelityRow(_RowIds):
 
 @dataclass(kw_only=True)
 class AnnotatorRow(_RowIds):
-    """Marks of several annotators in one text."""
+    """Marks of several annotators in one text, or of one annotator."""
 
     annotators: list[list[int]] | None = column("a list of 0 and 1 per annotator, one number a token", scores="all")
+    annotator_names: list[str] | None = column("their names; by default 1, 2, ..")
+    labels: list[Label] | None = column("their labels", scores="label_ ..")
+    annotator: Id | None = column("in place of `annotators`: one of them, in a row of his own", scores="all")
+    label: Label | None = column("his label", scores="label_ ..")
+    rationale_positions: list[list[int]] | None = column("per document the tokens that he marks", scores="all")
+    num_tokens: list[int] | None = column("per document the number of tokens", unit="tokens", low=0, scores="all")
+    split: str | None = column("the split of the text")
+    docids: list[str] | None = column("its documents; texts that share one are drawn together")
 
 
 ANNOTATION = describe(AnnotationRecord)

@@ -15,7 +15,7 @@ import pytest
 
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.checks import Report
-from eraser_hub.conversion.eraser.schema import ANNOTATORS
+from eraser_hub.conversion.eraser.schema import MASKS
 from eraser_hub.records.errors import DataError
 
 from .mutations import (
@@ -66,7 +66,7 @@ def folders(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable
             (source / "own" / "annotators").mkdir()
             first = json.loads((source / "own" / "test.jsonl").read_text("utf-8").partition("\n")[0])["annotation_id"]
             masks = pa.Table.from_pylist(
-                [{"annotation_id": first, "split": "test", "annotators": [[1, 0], [1, 1]]}], schema=ANNOTATORS
+                [{"annotation_id": first, "split": "test", "annotators": [[1, 0], [1, 1]]}], schema=MASKS
             )
             pq.write_table(masks, source / "own" / "annotators" / "own.parquet")
         return HUB_DATASETS[dataset].build([config], source=source, out=tmp_path_factory.mktemp("hub")).folder

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.metrics import cohen_kappa_score, precision_recall_fscore_support
 
-from eraser_hub.metrics.annotator_agreement import LEAST_VARIANCE, AnnotatorAgreement
+from eraser_hub.metrics.annotator_agreement import AnnotatorAgreement
+from eraser_hub.metrics.annotator_columns import LEAST_VARIANCE
 from eraser_hub.metrics.annotators import agreement, majority
 
 from ..refusals import refused

@@ -21,7 +21,7 @@ from eraser_hub.conversion.dataset import PartlyBuilt
 from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.conversion.eraser.corpus_yaml import find_custom_corpora, parse_corpus_yaml, read_corpus_yaml
 from eraser_hub.conversion.eraser.release import read_configs
-from eraser_hub.conversion.eraser.schema import ANNOTATORS
+from eraser_hub.conversion.eraser.schema import MASKS
 from eraser_hub.records.built import open_built, read_card
 
 from ...refusals import refused
@@ -44,7 +44,7 @@ def source(tmp_path: Path, samples: Path) -> Path:
 
 def masks(folder: Path, rows: list[dict[str, object]]) -> None:
     (folder / "annotators").mkdir()
-    pq.write_table(pa.Table.from_pylist(rows, ANNOTATORS), folder / "annotators" / "reviews.parquet")
+    pq.write_table(pa.Table.from_pylist(rows, MASKS), folder / "annotators" / "reviews.parquet")
 
 
 @pytest.mark.parametrize(

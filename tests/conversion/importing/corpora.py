@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from eraser_hub.conversion.eraser.annotators import read_annotators
 from eraser_hub.conversion.eraser.corpus_yaml import read_corpus_yaml
 from eraser_hub.conversion.eraser.documents import read_documents
 from eraser_hub.conversion.eraser.rows import make_full_rows
@@ -43,11 +44,16 @@ def group_masks(row: Row) -> list[list[int]]:
 
 
 def kept_masks(folder: Path) -> dict[str, list[list[int]]]:
-    """Annotation id -> what annotators/ keeps."""
+    """Annotation id -> the masks that annotators/ keeps."""
     path = folder / "annotators" / f"{folder.name}.parquet"
-    return (
-        {row["annotation_id"]: row["annotators"] for row in pq.read_table(path).to_pylist()} if path.is_file() else {}
-    )
+    texts = read_annotators(path) if path.is_file() else {}
+    return {name: text.marks.astype(int).tolist() for name, text in texts.items()}
+
+
+def kept_people(folder: Path) -> list[tuple[str, str, str | None, list[list[int]] | None]]:
+    """What annotators/ keeps: (annotation id, annotator, label, rationale_positions)."""
+    rows = pq.read_table(folder / "annotators" / f"{folder.name}.parquet").to_pylist()
+    return [(row["annotation_id"], row["annotator"], row["label"], row["rationale_positions"]) for row in rows]
 
 
 def write_lines(path: Path, rows: Sequence[Row]) -> Path:

@@ -1,0 +1,56 @@
+"""Annotators of a custom corpus: who marked which tokens, and who chose which label.
+
+``annotators/CONFIG.parquet``, in corpus folders and built datasets, has a row per text and person
+(:data:`.schema.ANNOTATORS`). Files of version 2 have a row of masks per text and no names; they are read as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from eraser_hub.metrics.annotator_rows import AnnotatedText, read_annotated_texts
+from eraser_hub.metrics.issues import Issues
+from eraser_hub.records.built import read_rows, wrap_parquet_errors
+from eraser_hub.records.errors import DataError
+from eraser_hub.records.splits import dataset_split
+
+from .schema import ANNOTATORS, MASKS
+
+# columns that hold no null; others may hold one as a whole
+_WHOLE = ("annotation_id", "annotator", "split", "docids", "num_tokens", "rationale_positions[]")
+
+
+def read_annotator_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a file of annotators, of either form.
+
+    Raises:
+        DataError: the file cannot be read, or has other columns.
+    """
+    with wrap_parquet_errors(path):
+        columns = pq.read_schema(path).names
+    kinds, whole = (MASKS, MASKS.names) if "annotators" in columns else (ANNOTATORS, _WHOLE)
+    for table in read_rows([path], kinds.names, kinds=kinds, whole=whole):
+        yield from table.to_pylist()
+
+
+def read_annotators(path: Path, split: str | None = None) -> Mapping[str, AnnotatedText]:
+    """Return annotation id -> the marks and labels of its annotators.
+
+    Args:
+        path: the file.
+        split: the split, under the dataset's name or the release's; None: all.
+
+    Raises:
+        DataError: the file cannot be read; marks of one text differ in length; a person stands twice in a text.
+    """
+    wanted = None if split is None else dataset_split(split)
+    rows = [row for row in read_annotator_rows(path) if wanted in (None, row["split"])]
+    issues = Issues()
+    texts = read_annotated_texts(rows, "reference", issues) if rows else {}
+    for issue in issues:
+        raise DataError(issue.message, rule=issue.rule, file=path, instance=issue.id, field=issue.field or None)  # type: ignore[arg-type]
+    return texts
