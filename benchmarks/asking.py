@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks.mangling import ERRORS, NORMALISATIONS
 from benchmarks.throughput import table
-from eraser_hub.asking.alignment import THRESHOLD, Document, Quote, align, make_key
+from eraser_hub.metrics.quote_alignment import THRESHOLD, Document, Quote, align, make_key
 from eraser_hub.metrics.tokens import split_sentences, split_tokens
 from tests.conftest import CORPORA
 from tests.raw_corpora import annotations, documents, evidences

@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from eraser_hub.datasets_scripts.bilingual_perturbation import BilingualPerturbation
     from eraser_hub.datasets_scripts.eraser import Eraser
     from eraser_hub.datasets_scripts.human_rationales import HumanRationales
+    from eraser_hub.metrics.plain_rows import instances_from, mask_from_spans, spans_from_mask
+    from eraser_hub.metrics.quote_alignment import locate_quotes
     from eraser_hub.reports.highlight import highlight
 
 # module -> the names in it that are loaded when they are first asked for
@@ -67,6 +69,8 @@ _LAZY = {
     "datasets_scripts.eraser": "Eraser",
     "datasets_scripts.bilingual_perturbation": "BilingualPerturbation",
     "datasets_scripts.human_rationales": "HumanRationales",
+    "metrics.plain_rows": "spans_from_mask mask_from_spans instances_from",
+    "metrics.quote_alignment": "locate_quotes",
     "conversion.importing.annotations": "import_annotations",
     "conversion.importing.corpus": "import_corpus Columns",
 }
@@ -74,6 +78,7 @@ _MODULES = {name: module for module, names in _LAZY.items() for name in names.sp
 __all__ = ["BusyError", "DataError", "DataErrors", "__version__", "dataset_split", "release_split"]
 # in the order of docs/reference.md
 __all__ += ["tokens", "mask", "align", "Collator", "collate", "token_scores", "write_scores"]  # noqa: RUF022
+__all__ += ["spans_from_mask", "mask_from_spans", "locate_quotes", "instances_from"]  # noqa: RUF022
 __all__ += ["build", "check", "stats", "export", "load"]  # noqa: RUF022
 __all__ += ["score", "report", "board", "train", "explain"]  # noqa: RUF022
 __all__ += ["ask", "reproduce", "publish", "serve"]  # noqa: RUF022

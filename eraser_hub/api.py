@@ -359,6 +359,13 @@ def score(arguments: ScoreArguments) -> Scores:
     from eraser_hub.conversion.download.addresses import fetch_file
     from eraser_hub.scoring.score import score as run
 
+    if arguments.gold_file is not None:
+        from eraser_hub.scoring.flat_files import score_flat
+
+        files = arguments.gold_file, fetch_file(arguments.predictions)
+        scores = score_flat(*files, arguments.settings(), arguments.num_proc)
+        scores.inputs = arguments.inputs
+        return scores
     source, settings = arguments.scored_split, arguments.settings()
     if source.holds_pairs:
         arguments.refuse_odd(settings)

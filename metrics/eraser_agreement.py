@@ -35,11 +35,13 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  
             "rationales": [{"docid", "hard_rationale_predictions": [{"start_token", "end_token"}],
             "soft_rationale_predictions": [float per token], "soft_sentence_predictions": [float per
             sentence]}]}. Each of the three fields is in all rationales or in none; its scores are computed
-            or left out. Token offsets count the document's tokens; start inclusive, end exclusive.
+            or left out. Token offsets count the document's tokens; start inclusive, end exclusive. Or a row for each
+            text: a 0/1 mask, float scores, spans or quotes, or {"id", "rationale", "scores", "text" or "tokens"}.
         references: dataset rows with annotation_id, documents [{"docid", "text"}] and evidences [[{"docid",
             "start_token", "end_token", "start_sentence", "end_sentence"}]], in any order; ids are compared as
             strings. Rows of human_rationales (id, tokens, rationale_mask, label) are accepted as they are:
-            the text is a document named like the row.
+            the text is a document named like the row. Or a row for each text, as for predictions: a mask, or
+            {"id", "rationale", "text" or "tokens"}; without ids rows belong together by their place.
         iou_threshold: threshold of the keys iou_micro_f1 ..; in (0, 1].
         iou_thresholds: further thresholds, with keys iou_micro_f1@0.1 ..
         auprc_policy: AUPRC of a document without evidence: "reference" (0.5), "skip", "zero" or "one".
@@ -83,6 +85,8 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  
         (1.0, 0.5, 1.0)
         >>> round(scores["average_precision"], 4), round(scores["roc_auc_score"], 4)
         (0.8333, 0.9286)
+        >>> metric.compute(predictions=[[0, 1, 0]], references=[[0, 1, 1]])["token_micro_r"]
+        0.5
     """
 
     SOURCE = ERASER

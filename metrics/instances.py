@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import pyarrow as pa
+
+from eraser_hub.schema.rows import ID_FIELDS
 
 from .arrow_columns import flatten_table
 from .batches import Batch, Batches, Measured
@@ -15,6 +18,7 @@ from .flat import FlatRecord, Predictions, References, concatenate, pack, unpack
 from .flatten import SIDES, flatten_rows
 from .issues import InputError, Issues
 from .joining import cluster_by_documents
+from .plain_rows import PlainText, find_plain_rows, get_id, make_annotations, make_instances, read_text
 from .rows import check_columns, to_rows
 from .token_rows import TOKEN_FIELDS, as_eraser_row
 from .unknown_fields import UnknownFields
@@ -56,6 +60,10 @@ class FlatBatch(Batch):
         return pack(self.record, [cells, self.label_names, self.unknown])
 
 
+class PlainBatch(Batch):
+    """One side of a batch, in plain rows, which are converted when both sides are known."""
+
+
 class InstanceBatches(Batches):
     """Mixin before ``evaluate.Metric`` for modules that score ERASER instances.
 
@@ -70,7 +78,13 @@ class InstanceBatches(Batches):
     REFERENCES_NEEDED: ClassVar[bool] = True
     REFERENCE_COLUMNS: ClassVar[Sequence[str]] = ()
 
-    def _keep(self, data: Any, side: str) -> FlatBatch:
+    def _keep(self, data: Any, side: str) -> FlatBatch | PlainBatch:
+        if hasattr(data, "__next__"):  # an iterator, which can be read once
+            data = list(data)
+        plain = find_plain_rows(data)
+        return self._flatten(data, side) if plain is None else PlainBatch(plain)
+
+    def _flatten(self, data: Any, side: str) -> FlatBatch:
         table, names = None, None
         if hasattr(data, "features") and hasattr(data, "with_format"):  # a Dataset
             features = data.features or {}
@@ -96,10 +110,41 @@ class InstanceBatches(Batches):
         issues.raise_if_any({side: record.ids})
         return FlatBatch(source, record, names, unknown)
 
-    def _from_bytes(self, data: bytes, side: str) -> FlatBatch:
+    def _from_bytes(self, data: bytes, side: str) -> FlatBatch | PlainBatch:
+        if data.startswith(b"["):
+            return PlainBatch(json.loads(data))
         kind: type[FlatRecord] = Predictions if side == "prediction" else References
         record, (source, names, unknown) = unpack(kind, data)
         return FlatBatch(source, record, names, UnknownFields(unknown))
+
+    def _prepare(
+        self, predictions: Sequence[FlatBatch | PlainBatch], references: Sequence[FlatBatch | PlainBatch]
+    ) -> tuple[Sequence[FlatBatch], Sequence[FlatBatch], list[str]]:
+        plain = any(isinstance(batch, PlainBatch) for batch in (*predictions, *references))
+        if not plain:
+            return predictions, references, []  # type: ignore[return-value]
+        sides: tuple[list[FlatBatch], list[FlatBatch]] = ([], [])
+        texts: dict[str, PlainText] = {}
+        notes: list[str] = []
+        for batch in references:
+            if isinstance(batch, PlainBatch):
+                rows, own, further = make_annotations(batch.source, len(texts))
+                texts |= own
+                notes += further
+                sides[1].append(self._flatten(rows, "reference"))
+            else:
+                texts |= _read_texts(batch)
+                sides[1].append(batch)
+        first = 0
+        for batch in predictions:
+            if isinstance(batch, PlainBatch):
+                rows, further = make_instances(batch.source, texts, list(texts) if references else None, first)
+                notes += further
+                sides[0].append(self._flatten(rows, "prediction"))
+            else:
+                sides[0].append(batch)
+            first += len(batch)
+        return (*sides, notes)
 
     def _measure_batches(  # type: ignore[override]
         self,
@@ -124,6 +169,21 @@ class InstanceBatches(Batches):
         notes = [note for note in (unknown.describe(), *measured.notes) if note]
         columns = InstanceColumns(measured.statistics.ids, predictions, references, p, r)
         return measured._replace(notes=notes), columns
+
+
+def _read_texts(batch: FlatBatch) -> dict[str, PlainText]:
+    """Return the text of each reference by id, in order; rows without documents have none."""
+    source = batch.source
+    columns = [*ID_FIELDS, "documents", "tokens"]
+    if not isinstance(source, list):
+        source = source.select([name for name in columns if name in source.column_names]).to_pylist()
+    texts = {}
+    for row in source:
+        name = get_id(row)
+        text = None if name is None else read_text(row, name)
+        if name is not None:
+            texts[name] = text or PlainText([(name, [], [])])
+    return texts
 
 
 @dataclass

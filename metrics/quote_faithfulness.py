@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 
 import evaluate
@@ -12,6 +13,7 @@ from eraser_hub.schema.rows import ANNOTATION
 from .batches import Batches, Measured
 from .cells import Row, as_list
 from .issues import InputError, Issues
+from .quote_alignment import Document, align
 from .quotes import SCORES, quote_statistics
 from .results import describe_scored
 from .rows import CellReader, RowColumns, check_partners, index_by_id
@@ -32,6 +34,31 @@ def _count_tokens(reader: CellReader) -> dict[str, int]:
     return sizes
 
 
+def _add_documents(row: Row, name: str) -> Row:
+    """Return a reference with ``text`` or ``tokens`` as one with documents."""
+    if row.get("documents") is not None:
+        return row
+    text = row.get("text") if isinstance(row.get("text"), str) else as_list(row.get("tokens"))
+    if text is None:
+        return row
+    return {**row, "documents": [{"docid": name, "text": text if isinstance(text, str) else " ".join(map(str, text))}]}
+
+
+def _align_quotes(row: Row, reference: Row | None, name: str, issues: Issues) -> Row:
+    """Return an instance whose quotes are strings with the places of the quotes in its reference's documents."""
+    quotes = as_list(row.get(QUOTES_FIELD))
+    if not quotes or not all(isinstance(quote, str) for quote in quotes):
+        return row
+    documents = as_list((reference or _add_documents(row, name)).get("documents"))
+    if not documents:
+        message = "expected the text that bare quotes are from (`text` or `documents` of the reference), found none"
+        issues.add_by_id("prediction", name, QUOTES_FIELD, message, "document-missing")
+        return row
+    shown = [(one.get("docid"), one.get("text")) for one in documents if isinstance(one, Mapping)]
+    texts = [Document(str(docid), split_tokens(text)) for docid, text in shown if isinstance(text, str)]
+    return {**row, QUOTES_FIELD: [dataclasses.asdict(quote) for quote in align(quotes, texts)]}
+
+
 class QuoteFaithfulness(Batches, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
     """Quotes that a language model gives for its answer, compared with the text.
 
@@ -43,8 +70,9 @@ class QuoteFaithfulness(Batches, evaluate.Metric):  # type: ignore[misc]  # eval
             fuzzy, ambiguous, not_found, empty; outcome other than "answered" (optional) says that there is no
             answer, and so no quote. Optional: classification with asked_again, a list of {kind, classification,
             outcome}, kind one of redacted, removed, random, alone, simulated: what was answered to the changed
-            question; classification is null where there was no answer.
-        references: optional; rows {annotation_id, documents} of the dataset, for coverage.
+            question; classification is null where there was no answer. Quotes may be strings, {id, quotes:
+            [string]}, which are aligned with the text of the reference, as `eraser-hub ask` does.
+        references: optional; rows {annotation_id, documents} of the dataset, or {id, text}, for coverage.
         only_predicted: leave out references without an instance; the signature has the number of scored ones.
         per_instance, confidence_level, n_resamples, seed, ci_method, cluster_by, by, label_names: as in all
             modules of this family.
@@ -91,6 +119,9 @@ class QuoteFaithfulness(Batches, evaluate.Metric):  # type: ignore[misc]  # eval
         issues = Issues()
         rows = index_by_id(predictions, "prediction", issues)
         gold = index_by_id(references or (), "reference", issues)
+        gold = {name: _add_documents(row, name) for name, row in gold.items()}
+        rows = {name: _align_quotes(row, gold.get(name), name, issues) for name, row in rows.items()}
+        issues.raise_if_any()
         if gold:
             check_partners(rows, gold, issues, only_predicted)
         sizes = {name: _count_tokens(CellReader(row, name, issues, "reference")) for name, row in gold.items()}

@@ -15,9 +15,9 @@ from itertools import pairwise
 import numpy as np
 
 from eraser_hub.attribution.erasure import draw_shifted_rationale, make_generator
+from eraser_hub.metrics.quote_alignment import Quote
 from eraser_hub.metrics.tokens import mask, split_sentences
 
-from .alignment import Quote
 from .answers import Answer
 from .prediction_rows import merge_spans
 from .questions import Question

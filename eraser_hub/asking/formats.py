@@ -11,7 +11,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import Any
 
-from .alignment import Document, Quote, align, make_key
+from eraser_hub.metrics.quote_alignment import Document, Quote, align, make_key
+
 from .answers import HIGHLIGHTED, OFFSETS, QUOTED, Answer, Place
 from .questions import Question
 from .settings import AskSettings

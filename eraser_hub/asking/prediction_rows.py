@@ -10,9 +10,9 @@ import numpy as np
 
 from eraser_hub.attribution.erasure import rank_tokens
 from eraser_hub.attribution.instances import Instance
+from eraser_hub.metrics.quote_alignment import Quote
 from eraser_hub.schema.instance import SCORE_FIELDS
 
-from .alignment import Quote
 from .answers import ANSWERED, Answer
 
 Erased: TypeAlias = Mapping[str, Mapping[str, float]]

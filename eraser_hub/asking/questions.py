@@ -11,10 +11,9 @@ from typing import Any
 
 from eraser_hub.attribution.dataset import Split
 from eraser_hub.attribution.instances import READERS, Instance
+from eraser_hub.metrics.quote_alignment import Document
 from eraser_hub.metrics.token_rows import find_mask_runs
 from eraser_hub.records.errors import DataError
-
-from .alignment import Document
 
 LOOKED_AT = 500  # rows of train that examples are drawn from
 

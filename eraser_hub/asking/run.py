@@ -15,12 +15,12 @@ import orjson
 from eraser_hub.attribution.dataset import Split, open_split
 from eraser_hub.attribution.outputs import PartialResult, check_format, refuse_other, write_predictions
 from eraser_hub.attribution.prompts import GENERIC, Prompt, find_family, open_prompt
+from eraser_hub.metrics.quote_alignment import Quote
 from eraser_hub.records.errors import MOST_SHOWN, DataError, show
 from eraser_hub.records.outputs import OutputWriter, find_inputs
 from eraser_hub.records.run_record import write_run
 from eraser_hub.schema.instance import CONSISTENCY_FIELD
 
-from .alignment import Quote
 from .answers import ANSWERED, OUTCOMES, Answer
 from .cache import Cache, get_default_folder
 from .client import Client, OutOfBudgetError, UnreachableError, estimate_tokens, gather

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Literal
 
+from eraser_hub.metrics.quote_alignment import THRESHOLD
 from eraser_hub.records.arguments import Config, DatasetPlace, Force, Resume, Split
 from eraser_hub.records.errors import show
 from eraser_hub.records.json_lines import has_half_character
@@ -14,8 +15,6 @@ from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options,
 
 from .answers import QUOTED
 
-# the least similarity (2 common characters in sequence / characters of both) of a fuzzy match, from docs/results.md
-THRESHOLD = 0.8
 # what the model may be asked again about: without its quotes, with them alone, without random spans of the same length
 CONSISTENCY_CHECKS = ("redacted", "removed", "alone", "random")
 

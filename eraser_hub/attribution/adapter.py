@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from eraser_hub.metrics.tokens import sentence_sizes, split_tokens
 from eraser_hub.papers.presets import Choices
 from eraser_hub.records.errors import DataError
 
@@ -206,6 +207,53 @@ class Adapter(ABC):
             yield batch
             start += len(batch)
 
+    def predict_proba(
+        self,
+        texts: Sequence[str | Sequence[str]],
+        queries: Sequence[str | Sequence[str]] = (),
+        batch_size: int = 32,
+    ) -> NDArray[np.float64]:
+        """Return the probabilities of whole texts, as LIME, SHAP and other libraries call a model.
+
+        Args:
+            texts: each a string, cut at U+0020 and line ends, or a list of tokens.
+            queries: one for each text; () for none.
+            batch_size: texts of full length at a time.
+
+        Returns:
+            float64 (texts, labels), in the order of :attr:`label_names`; of a text of several windows their mean.
+
+        Raises:
+            DataError: other numbers of texts and queries; the model gives no probabilities.
+        """
+        if isinstance(texts, str):
+            raise DataError("expected a list of texts, found a string: put it into a list", rule="type", field="texts")
+        if len(queries) not in (0, len(texts)):
+            message = f"expected a query for each of {len(texts)} texts, found {len(queries)}"
+            raise DataError(message, rule="length", field="queries")
+        units: list[tuple[View, int]] = []
+        owners: list[int] = []
+        for number, text in enumerate(texts):
+            name, query = str(number), tuple(_cut(queries[number])) if queries else ()
+            sentences = (tuple(sentence_sizes(text)),) if isinstance(text, str) else ()
+            encoded = self.encode(Instance(name, query, (name,), (tuple(_cut(text)),), sentences=sentences))
+            view = encoded.view(np.ones(encoded.instance.bounds[-1], bool), "remove")
+            units += [(view, unit) for unit in range(len(view.keys))]
+            owners += [number] * len(view.keys)
+        rows: dict[int, NDArray[np.float64]] = {}
+        for batch in self.batches([view.sizes[unit] for view, unit in units], batch_size):
+            values = run_in_halves(
+                lambda some: list(to_array(self.forward(some))), [units[at] for at in batch], self.notes
+            )
+            rows.update(zip(batch, values, strict=True))
+        if not rows:
+            return np.zeros((0, len(self.label_names)))
+        outputs = np.stack([rows[at] for at in range(len(units))])
+        sums = np.zeros((len(texts), outputs.shape[1]))
+        np.add.at(sums, owners, outputs)
+        means: NDArray[np.float64] = sums / np.bincount(owners, minlength=len(texts))[:, None]
+        return means if self.order is None else means[:, self.order]
+
     @abstractmethod
     def encode(self, instance: Instance) -> Encoded:
         """Read an instance once."""
@@ -296,6 +344,10 @@ class Adapter(ABC):
     def column(self, target: int) -> int:
         """Return the model's own output column of a label."""
         return int(self.order[target]) if self.order is not None else target
+
+
+def _cut(text: str | Sequence[str]) -> Sequence[str]:
+    return split_tokens(text) if isinstance(text, str) else text
 
 
 def align_labels(adapter: Adapter, dataset_names: Sequence[str], stated: Sequence[str] = ()) -> None:

@@ -46,6 +46,8 @@ def score(options: ScoreOptions) -> None:
 
         eraser-hub score --source corpora/movies --split val --predictions p.parquet
 
+        eraser-hub score --gold gold.jsonl --predictions p.jsonl
+
         eraser-hub score --source corpora/movies --split val --predictions p.jsonl
         --iou-thresholds 0.1 --iou-thresholds 0.5 --confidence-level 0.95 --by classification
     """

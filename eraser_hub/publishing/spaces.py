@@ -25,7 +25,7 @@ from eraser_hub.records.errors import DataError, DataErrors, raise_all
 from eraser_hub.records.rules import Rule
 
 # what a Space installs (metrics/requirements.txt); a module may import these and the standard library
-LIBRARIES = frozenset({"evaluate", "datasets", "huggingface_hub", "numpy", "pyarrow"})
+LIBRARIES = frozenset({"evaluate", "datasets", "huggingface_hub", "numpy", "pyarrow", "rapidfuzz"})
 _INSTALLED = LIBRARIES | sys.stdlib_module_names  # of which __future__ is one
 # the oldest Python that the pinned numpy has wheels for; a Space's default is older
 PYTHON = "3.11"

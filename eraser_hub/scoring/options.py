@@ -78,6 +78,11 @@ class AgainstArguments(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.gold_file is not None:
+            if self.source is not None or self.dataset is not None:
+                message = "a file of gold rationales stands in place of `dataset` and `source`"
+                raise UsageError(message, rule="option-conflict", argument="gold")
+            return
         if (self.source is None) == (self.dataset is None):
             raise UsageError("give either `dataset` with `config`, or `source`", rule="option-missing")
         if self.dataset is not None and self.config is None:
@@ -86,11 +91,18 @@ class AgainstArguments(Options):
             raise UsageError("`annotations` goes with `source`", rule="option-conflict")
 
     @property
+    def gold_file(self) -> Path | None:
+        """The flat file of gold rationales that the predictions answer; None: they answer a dataset."""
+        return None
+
+    @property
     def inputs(self) -> tuple[Path, ...]:
         """The files and folders to read, which no output may replace."""
         from eraser_hub.records.outputs import find_inputs
 
-        return find_inputs(getattr(self, "predictions", None), self.dataset, self.source, self.annotations)
+        return find_inputs(
+            getattr(self, "predictions", None), self.gold_file, self.dataset, self.source, self.annotations
+        )
 
     @property
     def scored_split(self) -> ScoredSplit:
@@ -130,6 +142,8 @@ class ScoreArguments(AgainstArguments):
 
     Attributes:
         predictions: Predictions, jsonl or Parquet: a file, https:// or hf://.
+        gold: A file of gold rationales, rows of {id, tokens, rationale}, in place of a dataset. Rows of `predictions`
+            may have the same form.
         paper: Make all choices of this paper's code: eraser, wang2022.
         by: Break the scores down by this field of the annotations.
 
@@ -151,6 +165,7 @@ class ScoreArguments(AgainstArguments):
     """
 
     predictions: Annotated[str, Option(aliases=("results",))]
+    gold: str | None = None
     strict: bool = False
     auprc_policy: str = "reference"
     random_baseline: NotNegative = 0
@@ -168,6 +183,11 @@ class ScoreArguments(AgainstArguments):
         super().__post_init__()
         if self.strict and not self.iou_thresholds:
             raise UsageError("`strict` needs `iou_thresholds`", rule="option-missing")
+
+    @property
+    def gold_file(self) -> Path | None:
+        """The flat file of gold rationales that the predictions answer; None: they answer a dataset."""
+        return None if self.gold is None else Path(self.gold)
 
     def refuse_odd(self, settings: ScoreSettings) -> None:
         """Check that the settings apply to records of the perturbation benchmark.

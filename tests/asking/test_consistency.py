@@ -11,7 +11,6 @@ import pytest
 pytest.importorskip("openai", reason="skipped: the extra llm is not installed")
 pytest.importorskip("rapidfuzz", reason="skipped: the extra llm is not installed")
 
-from eraser_hub.asking.alignment import Quote
 from eraser_hub.asking.answers import Answer, compute_label_probabilities
 from eraser_hub.asking.consistency import (
     change_question,
@@ -23,6 +22,7 @@ from eraser_hub.asking.consistency import (
 from eraser_hub.asking.questions import Question
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.metrics.eraser_faithfulness import EraserFaithfulness
+from eraser_hub.metrics.quote_alignment import Quote
 from eraser_hub.metrics.quote_faithfulness import QuoteFaithfulness
 
 from ..refusals import refused

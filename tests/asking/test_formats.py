@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 pytest.importorskip("openai", reason="skipped: the extra llm is not installed")
 pytest.importorskip("rapidfuzz", reason="skipped: the extra llm is not installed")
 
-from eraser_hub.asking.alignment import Quote
 from eraser_hub.asking.answers import ANSWERED, FORMATS, Answer, make_schema, read_answer
 from eraser_hub.asking.formats import locate_quotes, make_gold_answer
 from eraser_hub.asking.prompts import make_messages
@@ -21,6 +20,7 @@ from eraser_hub.asking.settings import AskSettings
 from eraser_hub.attribution.dataset import open_split
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.prompts import open_prompt
+from eraser_hub.metrics.quote_alignment import Quote
 
 from ..refusals import refused
 from .scripted_server import completion

@@ -16,11 +16,11 @@ pytest.importorskip("rapidfuzz", reason="skipped: the extra llm is not installed
 from benchmarks.asking import Gold, verdict
 from benchmarks.mangling import NORMALISATIONS
 from eraser_hub.__main__ import _register, app
-from eraser_hub.asking.alignment import Quote, make_key
 from eraser_hub.asking.questions import Question
 from eraser_hub.asking.run import AskConfig, AskPlan, ask, make_plan
 from eraser_hub.asking.settings import AskArguments, AskSettings
 from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.metrics.quote_alignment import Quote, make_key
 
 from .scripted_server import Reply, ScriptedServer, answer
 

@@ -43,12 +43,13 @@ def token_scores(
     Args:
         result: of captum (``attribute``'s tensor for one text, with ``tokenizer``; an ``LLMAttributionResult``), ferret
             (an ``Explanation``), inseq, interpreto (an ``AttributionOutput``), lime, shap (an ``Explanation``: one
-            text's, ``values[0]``), or transformers-interpret (the list of pairs).
+            text's, ``values[0]``), or transformers-interpret (the list of pairs). Without a tokenizer also a list, an
+            array or a tensor of one number a token.
         text: the text that was explained: a string (cut at blanks and line ends, as documents are), tokens, or the
             tokens of each document, as ``eraser_hub.tokens(row)`` gives them.
         label: the label whose scores are wanted, by number, or by name where the result has names; None where it holds
             one.
-        tokenizer: of transformers, the model's: needed where a result holds numbers alone, as captum's.
+        tokenizer: of transformers, the model's: needed where a result holds numbers of sub-words alone, as captum's.
         query: text before the text in the model's input; its scores are left out.
         missing: the score of tokens without any in the result (cut off by the model's window); None: an error.
 
@@ -75,6 +76,10 @@ def token_scores(
         spans, places = _retokenize(tokenizer, len(scored.values), before, tokens)
     elif scored.pieces or not len(scored.values):
         spans, places = match_pieces(scored.pieces, [*before, *tokens])
+    elif len(scored.values) in (len(tokens), len(before) + len(tokens)):  # a number for each token
+        before = before if len(scored.values) > len(tokens) else []
+        places = find_token_spans([*before, *tokens], " ".join([*before, *tokens]))
+        spans = list(places)
     else:
         message = f"expected a tokenizer to say what the {len(scored.values)} numbers stand for, found none"
         raise DataError(message, rule="option-missing")

@@ -16,13 +16,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
+from typing import Any
 
-from rapidfuzz import fuzz
+from .issues import InputError
+from .tokens import split_tokens
 
-from eraser_hub.metrics.tokens import split_tokens
-
-from .settings import THRESHOLD
-
+# the least similarity (2 common characters in sequence / characters of both) of a fuzzy match, from docs/results.md
+THRESHOLD = 0.8
 STATUSES = ("exact", "normalised", "fuzzy", "ambiguous", "not_found", "empty")
 # characters that a key needs before similarity says anything: any text of some pages holds most short words, nearly
 LEAST_FUZZY = 10
@@ -129,7 +129,7 @@ class Document:
     def find_nearest(self, key: str, threshold: float) -> tuple[int, int, float] | None:
         """Return the span with the most similar key and its similarity; None below the threshold."""
         # a window of the key's length sees less of what a changed quote and its span have in common than the span does
-        window = fuzz.partial_ratio_alignment(key, self.key, score_cutoff=100 * (threshold - 0.1))
+        window = _load_fuzz().partial_ratio_alignment(key, self.key, score_cutoff=100 * (threshold - 0.1))
         if window is None or window.dest_start == window.dest_end:
             return None
         start, end = self._to_tokens(window.dest_start, window.dest_end)
@@ -142,7 +142,8 @@ class Document:
         return (start, end, similarity) if similarity >= threshold else None
 
     def _compute_ratio(self, key: str, start: int, end: int) -> float:
-        return fuzz.ratio(key, self.key[self.starts[start] : self.starts[end]])
+        ratio: float = _load_fuzz().ratio(key, self.key[self.starts[start] : self.starts[end]])
+        return ratio
 
     def _find_bounds(self, token: int, reach: int, low: int, high: int) -> range:
         """Return the token bounds in [low, high) within so many characters of one."""
@@ -184,20 +185,73 @@ def align(
     Returns:
         A `Quote` for each quote (each piece, each place), in order.
     """
-    matched = [one for quote in quotes for one in _match_pieces(quote, documents, threshold)]
-    certain = [matches[0] for _, _, matches in matched if len(matches) == 1]
+    return [one for group in align_each(quotes, documents, threshold=threshold, several=several) for one in group]
+
+
+def align_each(
+    quotes: Sequence[str], documents: Sequence[Document], *, threshold: float = THRESHOLD, several: str = "nearest"
+) -> list[list[Quote]]:
+    """Find quotes in documents, as `align` does; return the pieces and places of each quote."""
+    matched = [_match_pieces(quote, documents, threshold) for quote in quotes]
+    certain = [matches[0] for pieces in matched for _, _, matches in pieces if len(matches) == 1]
     aligned, taken = [], set[_Match](certain)
-    for piece, status, matches in matched:
-        if len(matches) > 1 and several == "nearest":
-            free = [match for match in matches if match not in taken] or matches
-            matches = [min(free, key=lambda match: _compute_distance(match, certain))]
-            taken.add(matches[0])
-        for match in matches:
-            docid = documents[match.document].docid
-            aligned.append(Quote(piece, status, docid, match.start, match.end, match.similarity))
-        if not matches:
-            aligned.append(Quote(piece, status))
+    for pieces in matched:
+        group: list[Quote] = []
+        for piece, status, matches in pieces:
+            if len(matches) > 1 and several == "nearest":
+                free = [match for match in matches if match not in taken] or matches
+                matches = [min(free, key=lambda match: _compute_distance(match, certain))]
+                taken.add(matches[0])
+            for match in matches:
+                docid = documents[match.document].docid
+                group.append(Quote(piece, status, docid, match.start, match.end, match.similarity))
+            if not matches:
+                group.append(Quote(piece, status))
+        aligned.append(group)
     return aligned
+
+
+def locate_quotes(
+    text: str | Sequence[str], quotes: Sequence[str], *, threshold: float = THRESHOLD
+) -> list[tuple[int, int] | None]:
+    """Find the tokens that each quote stands for, as ``eraser-hub ask`` does.
+
+    Case, blanks, accents, quotation marks and dashes do not count. A quote that is not in the text takes the most
+    similar run of tokens, if its similarity is at least the threshold. Of several places a quote takes the one that no
+    earlier quote has and that is nearest to the quotes with one place.
+
+    Args:
+        text: the text, cut at U+0020 and line ends, or its tokens.
+        quotes: the quotes. One with an ellipsis stands for the tokens from its first piece to its last.
+        threshold: the least similarity of a changed quote, in (0, 1].
+
+    Returns:
+        for each quote its tokens [start, end); None if it is not in the text.
+
+    Raises:
+        ValueError: the package rapidfuzz, which finds changed quotes, is needed and not installed.
+
+    >>> locate_quotes("a warm and funny film .", ["Warm and funny", "a masterpiece"])
+    [(1, 4), None]
+    """
+    tokens = split_tokens(text) if isinstance(text, str) else list(text)
+    spans: list[tuple[int, int] | None] = []
+    for group in align_each(quotes, [Document("", tokens)], threshold=threshold):
+        ends = [(one.start_token, one.end_token) for one in group if one.start_token is not None]
+        bounds = [(start, end) for start, end in ends if start is not None and end is not None]
+        spans.append((min(start for start, _ in bounds), max(end for _, end in bounds)) if bounds else None)
+    return spans
+
+
+@lru_cache(maxsize=1)
+def _load_fuzz() -> Any:
+    """Return rapidfuzz's similarities, which quotes with changed words need."""
+    try:
+        from rapidfuzz import fuzz
+    except ImportError:
+        message = "quotes that are not in the text word for word need `pip install rapidfuzz`"
+        raise InputError(message, "extra-missing", "quotes") from None
+    return fuzz
 
 
 def _match_pieces(quote: str, documents: Sequence[Document], threshold: float) -> list[tuple[str, str, list[_Match]]]:
