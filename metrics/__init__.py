@@ -9,5 +9,6 @@ maths      spans  rankings  erasure  fidelity  rank_consistency  rationale_sets 
            agreement (its scores: agreement_scores)  faithfulness: the one path from instances to columns of statistics
 frame      cells  token_rows  sources  issues  unknown_fields  tokens  clusters  results  resampling
            statistics_builder
+plain      plain_rows  quote_alignment
 input      columns  arrow_columns  flatten  flat  checks  joining  matching; batches, instances, rows
 """

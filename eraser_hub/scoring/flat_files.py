@@ -62,8 +62,10 @@ def score_flat(gold: Path, predictions: Path, settings: ScoreSettings | None = N
         scores = score(ScoredSplit(corpus, SPLIT), instances, settings, num_proc)
     except DataError as error:
         raise _rename(error, {corpus / f"{SPLIT}.jsonl": gold, instances: predictions}) from None
+    # no run wrote the temporary file of instances, so nothing is known of its run
+    known = [note for note in scores.notes if given is None or not note.startswith(f"{instances.name}: no ")]
     notes = [] if names else ["labels: none in the gold, so labels and probabilities of predictions are not scored"]
-    return replace(scores, notes=[*notes, *scores.notes])
+    return replace(scores, notes=[*notes, *known])
 
 
 def _read_rows(path: Path) -> tuple[list[dict[str, Any]], list[int]]:

@@ -84,7 +84,8 @@ class AgainstArguments(Options):
                 raise UsageError(message, rule="option-conflict", argument="gold")
             return
         if (self.source is None) == (self.dataset is None):
-            raise UsageError("give either `dataset` with `config`, or `source`", rule="option-missing")
+            also = ", or `gold`, a file" if hasattr(self, "gold") else ""
+            raise UsageError(f"give either `dataset` with `config`, or `source`{also}", rule="option-missing")
         if self.dataset is not None and self.config is None:
             raise UsageError("`dataset` needs `config`", rule="option-missing")
         if self.dataset is not None and self.annotations is not None:

@@ -42,6 +42,23 @@ def test_they_are_those_of_the_parts():
     assert explain_texts(CountingModel(), ["good film"], method="lime", lime_samples=30) == expected
 
 
+def test_any_library_can_call_an_opened_model():
+    model = CountingModel()
+    adapter = open_model(model)
+    texts = ["the good film", ["a", "bad", "good", "bad", "plot"], ""]
+    expected = [list(one["classification_scores"].values()) for one in explain_texts(CountingModel(), texts)]
+    assert adapter.predict_proba(texts).tolist() == expected
+    assert adapter.predict_proba(texts, batch_size=1).tolist() == expected
+    assert adapter.predict_proba([]).shape == (0, 2)
+    with refused("type", field="texts"):
+        adapter.predict_proba("a text")
+    with refused("length", field="queries"):
+        adapter.predict_proba(texts, queries=["one"])
+    shown = open_model(model, uses_query=True)
+    shown.predict_proba(["good film"], queries=["is it"])
+    assert model.asked[-1] == ["is", "it", "good", "film"]
+
+
 def test_queries_are_shown_to_the_model():
     model = CountingModel()
     explain_texts(model, ["good film", "bad"], queries=["is it", ["is"]], bins=())

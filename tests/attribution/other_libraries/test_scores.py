@@ -182,6 +182,14 @@ def test_what_does_not_fit_is_refused(result: Any, more: dict[str, Any], rule: s
         token_scores(result, text, **more)
 
 
+def test_one_number_a_token_needs_no_tokenizer() -> None:
+    words = TEXT.split(" ")
+    numbers = [float(at) for at in range(len(words))]
+    assert token_scores(numbers, TEXT) == numbers == token_scores(np.array(numbers), words)
+    assert token_scores([9.0, *numbers], TEXT, query="why") == numbers
+    assert token_scores(numbers, TEXT, query="why") == numbers
+
+
 def test_what_a_result_does_not_hold_is_said_or_asked_for() -> None:
     assert token_scores(ferret(), TEXT + " and more", missing=0.0) == [*EXPECTED, 0.0, 0.0]
     assert token_scores([("a", 1.0)], ["a", "\x00"]) == [1.0, 0.0]

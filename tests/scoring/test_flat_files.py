@@ -1,0 +1,101 @@
+"""``score`` on two flat files: the numbers of instances and a corpus, and errors with file and line."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from eraser_hub import api
+from eraser_hub.__main__ import _register, app
+from eraser_hub.metrics.plain_rows import instances_from
+from eraser_hub.scoring.flat_files import score_flat
+
+from ..refusals import refused
+
+GOLD: list[dict[str, Any]] = [
+    {"id": "a", "tokens": ["a", "fine", "film", "."], "rationale": [0, 1, 0, 0], "label": "good"},
+    {"id": "b", "tokens": ["dull", "from", "the", "start"], "rationale": [1, 0, 0, 0], "label": "bad"},
+]
+PREDICTED: list[dict[str, Any]] = [
+    {"id": "b", "rationale": [1, 0, 0, 0], "scores": [0.9, 0.1, 0.2, 0.3], "label": "good"},
+    {"id": "a", "rationale": [0, 1, 1, 0], "scores": [0.1, 0.9, 0.5, 0.0], "label": "good"},
+]
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> Path:
+    if path.suffix == ".csv":
+        with path.open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+    elif path.suffix == ".parquet":
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    elif path.suffix == ".json":
+        path.write_text(json.dumps(rows))
+    else:
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "json", "csv", "parquet"])
+def test_the_numbers_are_those_of_instances(suffix: str, tmp_path: Path) -> None:
+    gold, predicted = write(tmp_path / f"gold.{suffix}", GOLD), write(tmp_path / f"p.{suffix}", PREDICTED)
+    scores = api.score(predicted, gold=str(gold))
+    assert scores.scores["token_micro_f1"] == 0.8 and scores.scores["average_precision"] == 1.0
+    assert scores.scores["accuracy"] == 0.5
+    rows = {row["id"]: row for row in PREDICTED}
+    ordered = [rows[row["id"]] for row in GOLD]
+    instances = instances_from([{**one, "tokens": row["tokens"]} for one, row in zip(ordered, GOLD, strict=True)])
+    again = api.score(write(tmp_path / "instances.jsonl", instances), gold=str(gold))
+    assert again.scores == scores.scores and again.signature == scores.signature
+    assert not any("run.json" in note for note in scores.notes)
+
+
+def test_rows_without_ids_and_gold_without_labels(tmp_path: Path) -> None:
+    gold = write(tmp_path / "gold.jsonl", [{"text": "a fine film", "rationale": ["fine"]}])
+    predicted = write(tmp_path / "p.jsonl", [{"quotes": ["Fine film"], "label": "good"}])
+    scores = score_flat(gold, predicted)
+    assert (scores.scores["token_micro_p"], scores.scores["token_micro_r"]) == (0.5, 1.0)
+    assert "accuracy" not in scores.scores and any(note.startswith("labels: none") for note in scores.notes)
+
+
+@pytest.mark.parametrize(
+    ("side", "line", "change", "rule", "field"),
+    [
+        ("p", 2, {"rationale": [0, 1]}, "length", "rationale"),
+        ("p", 2, {"rationale": None, "scores": None}, "key-missing", "rationale"),
+        ("p", 1, {"rationale": [[0, 9]]}, "span-bounds", "rationale[0]"),
+        ("p", 1, {"id": "c"}, "id-unknown", None),
+        ("gold", 2, {"rationale": [0, 3, 0, 0]}, "choice", "rationale"),
+        ("gold", 1, {"tokens": [1]}, "type", "text"),
+    ],
+)
+def test_faults_name_the_files_of_the_user(
+    side: str, line: int, change: dict[str, Any], rule: Any, field: str | None, tmp_path: Path
+) -> None:
+    rows = {"gold": [dict(row) for row in GOLD], "p": [dict(row) for row in PREDICTED]}
+    rows[side][line - 1] |= change
+    files = {name: write(tmp_path / f"{name}.jsonl", some) for name, some in rows.items()}
+    with refused(rule, file=files[side], line=line, field=field):
+        score_flat(files["gold"], files["p"])
+
+
+def test_the_command(tmp_path: Path) -> None:
+    gold, predicted = write(tmp_path / "gold.jsonl", GOLD), write(tmp_path / "p.jsonl", PREDICTED)
+    _register(("score",))
+    words = ["score", "--gold", str(gold), "--predictions", str(predicted), "--format", "json"]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0 and "0.8" in done.stdout, done.output
+    assert CliRunner().invoke(app, [*words, "--source", str(tmp_path)]).exit_code == 2
+    assert CliRunner().invoke(app, ["score", "--predictions", str(predicted)]).exit_code == 2
+    with refused("file-twice"):
+        api.score(predicted, gold=str(gold)).save(gold)
+    with refused("empty"):
+        score_flat(write(tmp_path / "none.jsonl", []), predicted)
