@@ -360,7 +360,7 @@ def score(arguments: ScoreArguments) -> Scores:
     from eraser_hub.scoring.score import score as run
 
     if arguments.gold_file is not None:
-        from eraser_hub.scoring.flat_files import score_flat
+        from eraser_hub.scoring.flat.files import score_flat
 
         files = arguments.gold_file, fetch_file(arguments.predictions)
         scores = score_flat(*files, arguments.settings(), arguments.num_proc)

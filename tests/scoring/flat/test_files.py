@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 from eraser_hub import api
 from eraser_hub.__main__ import _register, app
 from eraser_hub.metrics.plain_rows import instances_from
-from eraser_hub.scoring.flat_files import score_flat
+from eraser_hub.scoring.flat.files import score_flat
 
-from ..refusals import refused
+from ...refusals import refused
 
 GOLD: list[dict[str, Any]] = [
     {"id": "a", "tokens": ["a", "fine", "film", "."], "rationale": [0, 1, 0, 0], "label": "good"},

@@ -23,10 +23,10 @@ from eraser_hub.metrics.issues import InputError
 from eraser_hub.metrics.plain_rows import PlainText, get_id, make_annotations, make_instances
 from eraser_hub.records.errors import DataError, raise_all
 
-from .score import score
-from .scored_split import ScoredSplit
-from .scores import Scores
-from .settings import ScoreSettings
+from ..score import score
+from ..scored_split import ScoredSplit
+from ..scores import Scores
+from ..settings import ScoreSettings
 
 SPLIT = "test"
 NO_LABEL = "unlabelled"  # the label of gold without labels, since an annotation has one

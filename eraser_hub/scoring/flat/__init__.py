@@ -1,0 +1,1 @@
+"""Flat files of rationales, scored without a dataset."""
