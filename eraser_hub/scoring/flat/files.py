@@ -53,17 +53,17 @@ def score_flat(gold: Path, predictions: Path, settings: ScoreSettings | None = N
     atexit.register(shutil.rmtree, folder, ignore_errors=True)  # the scores read the files' digests
     corpus, instances = folder / "gold", folder / "predictions.jsonl"
     _write_corpus(corpus, annotations, names or [NO_LABEL])
-    given = _make_predictions(predictions, texts, labelled=bool(names))
-    if given is None:
+    converted = _make_predictions(predictions, texts, labelled=bool(names))
+    if converted is None:
         instances = predictions
     else:
-        instances.write_text("".join(json.dumps(row) + "\n" for row in given), encoding="utf-8")
+        instances.write_text("".join(json.dumps(row) + "\n" for row in converted), encoding="utf-8")
     try:
         scores = score(ScoredSplit(corpus, SPLIT), instances, settings, num_proc)
     except DataError as error:
         raise _rename(error, {corpus / f"{SPLIT}.jsonl": gold, instances: predictions}) from None
     # no run wrote the temporary file of instances, so nothing is known of its run
-    known = [note for note in scores.notes if given is None or not note.startswith(f"{instances.name}: no ")]
+    known = [note for note in scores.notes if converted is None or not note.startswith(f"{instances.name}: no ")]
     notes = [] if names else ["labels: none in the gold, so labels and probabilities of predictions are not scored"]
     return replace(scores, notes=[*notes, *known])
 
