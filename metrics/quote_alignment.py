@@ -18,11 +18,12 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
+from eraser_hub.schema.instance import QUOTE_THRESHOLD
+
 from .issues import InputError
 from .tokens import split_tokens
 
-# the least similarity (2 common characters in sequence / characters of both) of a fuzzy match, from docs/results.md
-THRESHOLD = 0.8
+THRESHOLD = QUOTE_THRESHOLD
 STATUSES = ("exact", "normalised", "fuzzy", "ambiguous", "not_found", "empty")
 # characters that a key needs before similarity says anything: any text of some pages holds most short words, nearly
 LEAST_FUZZY = 10

@@ -7,11 +7,11 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Literal
 
-from eraser_hub.metrics.quote_alignment import THRESHOLD
 from eraser_hub.records.arguments import Config, DatasetPlace, Force, Resume, Split
 from eraser_hub.records.errors import show
 from eraser_hub.records.json_lines import has_half_character
 from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options, UsageError
+from eraser_hub.schema.instance import QUOTE_THRESHOLD
 
 from .answers import QUOTED
 
@@ -52,7 +52,7 @@ class AskSettings(Options):
     max_tokens: AtLeastOne = 1024
     structured: Literal["auto", "schema", "none"] = "auto"
     shots: NotNegative = 0
-    threshold: Annotated[float, Option(min=0.5, max=1)] = THRESHOLD
+    threshold: Annotated[float, Option(min=0.5, max=1)] = QUOTE_THRESHOLD
     several: Literal["nearest", "all"] = "nearest"
     prompt: str = ""
     again: Annotated[tuple[str, ...], Option(name="consistency", aliases=("again",), commas=True)] = ()

@@ -9,6 +9,8 @@ from .record import Id, Probabilities, Record, area, column, describe, share
 
 # tolerance of the sum of probabilities
 PROBABILITY_SLACK = 1e-3
+# the least similarity (2 common characters in sequence / characters of both) of a changed quote, from docs/results.md
+QUOTE_THRESHOLD = 0.8
 ANSWERED = "answered"  # the outcome of an instance that a model gave an answer for
 
 
