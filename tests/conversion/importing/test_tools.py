@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -113,6 +114,17 @@ def test_tokens_of_the_tool(name: str, tool: str, groups: list[Any], people: lis
     assert [row.cells["annotators"] for row in rows] == people
     again = run(name, tmp_path / "blanks", span_label=labels, tokenizer="whitespace")
     assert read_back(again)[1][0] == [DULL]
+
+
+def test_names_labels_and_marks_of_people_are_kept(tmp_path: Path) -> None:
+    done = run("prodigy.jsonl", tmp_path, span_label=["RATIONALE"])
+    rows = pq.read_table(done.folder / "annotators" / "mine.parquet").to_pylist()
+    kept = [(row["annotation_id"], row["annotator"], row["label"], row["rationale_positions"]) for row in rows]
+    assert kept == [
+        ("1", "reviews-ada", "good", [[1, 2, 3, 4]]),
+        ("1", "reviews-bob", "good", [[4]]),
+        ("2", "reviews-ada", "bad", [[0]]),
+    ]
 
 
 def test_one_file_of_a_project_and_the_file_of_one_view(tmp_path: Path) -> None:
