@@ -416,7 +416,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
         "expected a model with predict_proba(token lists), found object",
     ),
     "model-output": (
-        lambda: of("attribution.runner:check_probabilities")([[0.3, 0.9]], ["posR_161"], 2, "MyModel"),
+        lambda: of("attribution.runner:check_outputs")([[0.3, 0.9]], ["posR_161"], 2, "MyModel"),
         "instance 'posR_161': MyModel: expected non-negative probabilities that sum to 1, found a row that sums to 1.2",
     ),
     "device": (run_out_of_memory, "out of memory with a single input; a shorter `window` needs less"),

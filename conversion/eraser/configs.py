@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from eraser_hub.schema.label_tasks import CLASSIFICATION, LabelTask
+
 DocumentLayout = Literal["docs/", "docs.jsonl"]
 
 
@@ -38,6 +40,7 @@ class EraserConfig:
         citation: BibTeX of a custom corpus; that of the papers is in ``papers/``.
         kd: share of a document's tokens in a hard rationale, if a custom corpus names it.
         corpus_yaml: text of a custom corpus' corpus.yaml (see the module `corpus_yaml`); empty for the release's nine.
+        label_task: what the labels are, see `schema.label_tasks`.
     """
 
     name: str
@@ -57,6 +60,7 @@ class EraserConfig:
     citation: str = ""
     kd: float | None = None
     corpus_yaml: str = ""
+    label_task: LabelTask = CLASSIFICATION
 
 
 def _read_released_configs() -> Iterator[EraserConfig]:

@@ -7,12 +7,14 @@
     citation: |                     BibTeX, for the card
       @misc{reviews, title = {Reviews}}
     kd: 0.1                         the share of tokens in a hard rationale; else the rationales' mean share
+    task: multi-label               or regression, see `schema.label_tasks`; else classification
 
 Any other key is an error. A built dataset stores the text of the file in ``release.json``.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Mapping
@@ -29,6 +31,7 @@ from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.json_lines import is_nested_deeper
 from eraser_hub.records.lines import read_utf8_file, wrap_read_errors
 from eraser_hub.records.rules import Rule
+from eraser_hub.schema.label_tasks import ABSENT, CLASSIFICATION, MULTI_LABEL, PRESENT, REGRESSION, LabelTask
 
 from .configs import CONFIGS, CORPUS_YAML, EraserConfig
 
@@ -38,6 +41,8 @@ NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,95}")
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]+)*")
 _LICENSE = re.compile(r"[a-z0-9][a-z0-9.-]*")
 _Words = Annotated[str, msgspec.Meta(pattern=r"\S")]
+# the Hub's finer tasks
+_TASK_IDS = {CLASSIFICATION: "other", MULTI_LABEL: "multi-label-classification", REGRESSION: "text-scoring"}
 _RESERVED_NAMES = (*CONFIGS, *RESERVED_FOLDERS)
 
 
@@ -61,6 +66,7 @@ class CorpusYaml(msgspec.Struct):
     license: _Words = "unknown"
     citation: _Words = ""
     kd: Annotated[float, msgspec.Meta(gt=0, le=1)] | msgspec.UnsetType = msgspec.UNSET
+    task: LabelTask = CLASSIFICATION
 
 
 def parse_corpus_yaml(text: str, path: Path) -> EraserConfig:
@@ -79,6 +85,18 @@ def parse_corpus_yaml(text: str, path: Path) -> EraserConfig:
             "choice",
         ),
         ("license", _LICENSE.fullmatch(corpus.license), "the Hub's name of a licence, as cc-by-4.0", "choice"),
+        (
+            "labels",
+            corpus.task != MULTI_LABEL or corpus.labels == [ABSENT, PRESENT],
+            f"{ABSENT}, {PRESENT} for the task {MULTI_LABEL}, whose label is the query",
+            "choice",
+        ),
+        (
+            "labels",
+            corpus.task != REGRESSION or all(map(is_number, corpus.labels)),
+            f"numbers for the task {REGRESSION}",
+            "choice",
+        ),
     )
     for key, fits, expected, rule in rules:
         if not fits:
@@ -96,7 +114,17 @@ def parse_corpus_yaml(text: str, path: Path) -> EraserConfig:
         citation=corpus.citation.strip(),
         kd=corpus.kd or None,
         corpus_yaml=text,
+        label_task=corpus.task,
+        task_id=_TASK_IDS[corpus.task],
     )
+
+
+def is_number(text: str) -> bool:
+    """Return True if a label is the decimal text of a finite number."""
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
 
 
 def _validate_values(values: dict[str, Any], lines: Mapping[str, int], path: Path) -> CorpusYaml:
@@ -117,8 +145,9 @@ def _validate_values(values: dict[str, Any], lines: Mapping[str, int], path: Pat
         return corpus
     except DataError as error:
         key = re.split(r"[.\[]", error.field or "")[0]
-        rule: Rule = "range" if key == "kd" else "type"
-        hint = "" if key == "kd" else " (quote words like 'no' and numbers)"
+        rules: dict[str, Rule] = {"kd": "range", "task": "choice"}
+        rule = rules.get(key, "type")
+        hint = " (quote words like 'no' and numbers)" if rule == "type" else ""
         message = f"{error.message.partition(', found')[0]}, found {show(values[key])}{hint}"
         raise DataError(message, rule=rule, file=path, line=lines[key], field=key) from None
 

@@ -42,8 +42,20 @@ from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.options import Option
 from eraser_hub.records.outputs import GENERATOR, OutputWriter, find_inputs
 from eraser_hub.records.splits import dataset_split, release_split
+from eraser_hub.schema.label_tasks import ABSENT, CLASSIFICATION, MULTI_LABEL, PRESENT, REGRESSION, LabelTask
 
-from .evidence_marks import MASK, SENTENCES, TOKENS, Annotators, MarkReader, RowTally, remove_marks
+from .evidence_marks import MASK, SENTENCES, SPANS, TOKENS, Annotators, MarkReader, RowTally, remove_marks
+from .label_tasks import (
+    AUTO,
+    KEEP,
+    AbsentLabels,
+    Labelling,
+    Task,
+    find_label_marks,
+    find_labelling,
+    read_number,
+    read_present_labels,
+)
 from .people import AnnotatedRow, PeopleJoiner, PeopleTable, Person, join_people, parse_names
 from .reader import SourceRow
 from .sources import Source, wrap_dataset
@@ -93,6 +105,11 @@ NOTES = {
     "shared": "rows with the same text as an earlier one of the split, whose document they share",
     "in several splits": "texts that stand in several splits",
     "one annotator": "rows with fewer than two annotators, which are not in annotators/",
+    "absent": "pairs of a text and an absent label, kept (`absent_labels` drop leaves them out)",
+    "dropped": "pairs of a text and an absent label, left out",
+    "no label": "rows without a label, left out with the absent labels",
+    "shared marks": "rows whose one rationale counts for each of their labels",
+    "no label's marks": "rows with marks and without a label, whose marks are left out",
 }
 
 
@@ -103,7 +120,8 @@ class Columns:
     Attributes:
         texts: columns of the texts, one per document of a row.
         marks: for each text, the column of its rationale, or several separated by commas, one per annotator.
-        label: column of the gold label, or of the labels of several annotators.
+        label: column of the gold label, of the labels of several annotators, or of the labels of a multi-label corpus
+            (see `label_tasks`).
         tokenized: True if the texts are lists of tokens.
         kind: form of ``marks``: mask, spans or quotes.
         offsets: unit of spans: tokens, characters or sentences.
@@ -131,14 +149,16 @@ class Imported:
     Attributes:
         folder: the corpus folder.
         rows: split -> number of annotations.
-        labels: the labels in order.
+        labels: the labels in order; of a regression the values.
         notes: lines for the user about skipped and changed data, and about assumptions.
+        task: what the labels are.
     """
 
     folder: Path
     rows: dict[str, int]
     labels: list[str]
     notes: list[str] = field(default_factory=list)
+    task: LabelTask = CLASSIFICATION
 
 
 def import_corpus(
@@ -150,6 +170,8 @@ def import_corpus(
     annotators: str = GROUPS,
     tokenizer: str = BLANKS,
     force: bool = False,
+    task: Task = AUTO,
+    absent_labels: AbsentLabels = KEEP,
 ) -> Imported:
     """Write ``out/NAME`` from the rows of each split.
 
@@ -163,6 +185,9 @@ def import_corpus(
         tokenizer: see `texts.get_tokenizer`; not used with ``columns.tokenized``.
         force: replace the files of an earlier import in ``out/NAME``; other files in it are kept, and a file that was
             changed after its import is kept as ``FILE.old``.
+        task: what the labels are: ``classification``, ``multi-label`` or ``regression``; ``auto`` finds it by the rows.
+        absent_labels: ``keep``: an annotation also for each label that a text of a multi-label corpus does not have;
+            ``drop``: none.
 
     Returns:
         the folder, its numbers of rows, labels and notes.
@@ -187,19 +212,27 @@ def import_corpus(
         split: source if isinstance(source, Source) else wrap_dataset(source, split)
         for split, source in sources.items()
     }
-    importer = _Importer(columns, get_tokenizer(tokenizer), annotators)
+    # of one person's rows the labels are the person's
+    labelling = find_labelling(opened, columns.label, CLASSIFICATION if task == AUTO and columns.annotator else task)
+    for argument, column in (("query", columns.query), ("annotator", columns.annotator)):
+        if labelling.task == MULTI_LABEL and column is not None:
+            message = f"expected none for the task {MULTI_LABEL}, whose query is the label"
+            raise DataError(message, rule="option-conflict", argument=argument)
+    importer = _Importer(columns, get_tokenizer(tokenizer), annotators, labelling, absent_labels)
     written = _read_record(target)
     changed = [path for path, digest in written.items() if _is_changed(target / path, digest)]
     with rebuild_folder(target) as folder:
         rows = {split: importer.write(split, source, folder) for split, source in opened.items()}
         importer.write_annotators(folder / get_annotators_path(name))
         labels = importer.find_label_names(opened)
-        (folder / CORPUS_YAML).write_text(_make_corpus_yaml(name, labels) + CORPUS_YAML_HINTS, encoding="utf-8")
+        text = _make_corpus_yaml(name, labels, labelling.task)
+        (folder / CORPUS_YAML).write_text(text + CORPUS_YAML_HINTS, encoding="utf-8")
         files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != STATE)
         digests = {path.relative_to(folder).as_posix(): compute_file_digest(path) for path in files}
         (folder / IMPORT_RECORD).write_text(json.dumps({"generator": GENERATOR, "files": digests}, indent=1))
         kept = _keep_files(target, folder, {*written, IMPORT_RECORD} - {*changed}, changed)
-    return Imported(target, rows, labels, [*importer.notes(tokenizer), *kept])
+    names = list(labelling.names) if labelling.task == MULTI_LABEL else labels
+    return Imported(target, rows, names, [*importer.notes(tokenizer), *kept], labelling.task)
 
 
 def _list_paths(name: str, splits: Iterable[str]) -> list[str]:
@@ -248,8 +281,9 @@ CORPUS_YAML_HINTS = """\
 """
 
 
-def _make_corpus_yaml(name: str, labels: Sequence[str]) -> str:
-    return yaml.safe_dump({"name": name, "labels": list(labels)}, allow_unicode=True, sort_keys=False, width=10_000)
+def _make_corpus_yaml(name: str, labels: Sequence[str], task: str = CLASSIFICATION) -> str:
+    values = {"name": name, "labels": list(labels)} | ({} if task == CLASSIFICATION else {"task": task})
+    return yaml.safe_dump(values, allow_unicode=True, sort_keys=False, width=10_000)
 
 
 def _refuse_to_replace(target: Path, force: bool) -> None:
@@ -276,8 +310,11 @@ def _check_splits(sources: Iterable[str]) -> None:
 class _Importer:
     """Writer of the splits of a corpus, with the state that they share."""
 
-    def __init__(self, columns: Columns, cut: TokenCutter, annotators: str) -> None:
+    def __init__(
+        self, columns: Columns, cut: TokenCutter, annotators: str, labelling: Labelling, absent_labels: str
+    ) -> None:
         self.columns, self.cut, self.annotators = columns, cut, annotators
+        self.labelling, self.keeps_absent = labelling, absent_labels == KEEP
         self.tally = RowTally()
         self.labels: Counter[str] = Counter()
         self._marks = MarkReader(columns.kind, columns.offsets, self.tally)
@@ -305,7 +342,10 @@ class _Importer:
                     "docids": docids,
                 }
                 annotations.write(to_json_line(record) + "\n")
-                self.labels[row.label] += 1
+                if self.labelling.task != MULTI_LABEL:
+                    self.labels[row.label] += 1
+                elif row.label == PRESENT:
+                    self.labels[row.query] += 1
                 # without names, lists of sentences are alternative rationales, not annotators
                 if self.columns.offsets != SENTENCES or row.named:
                     self._people.add(row, split, docids)
@@ -319,15 +359,15 @@ class _Importer:
         for row in source.rows():
             self.tally.place = f"{Path(source.name).name}:{row.number}"
             try:
-                entry = self._read_row(row, split, source.classes, joiner)
-                if entry is not None and entry.name in known:
-                    message = (
-                        f"expected each id once, found {show(entry.name)} again (first on line {known[entry.name]})"
-                    )
-                    raise DataError(message, rule="id-twice", field=self.columns.id or "id")
+                entries = self._read_annotations(row, split, source.classes, joiner)
+                for entry in entries:
+                    if entry.name in known:
+                        first = known[entry.name]
+                        message = f"expected each id once, found {show(entry.name)} again (first on line {first})"
+                        raise DataError(message, rule="id-twice", field=self.columns.id or "id")
             except DataError as error:
                 raise error.at(file=source.name, line=row.number) from None
-            if entry is not None:
+            for entry in entries:
                 known[entry.name] = row.number
                 yield entry
         for line, entry in joiner.rows():
@@ -346,15 +386,13 @@ class _Importer:
         cell = self._get_cell(cells, columns.label, parse_literal)
         one_person = isinstance(names, str)
         unlabelled = one_person and (cell is None or cell == "")
-        labels = [] if unlabelled else parse_labels(cell, classes.get(columns.label), columns.label)
+        labels = [] if unlabelled else self._parse_labels(cell, classes.get(columns.label))
         label = find_majority_label(labels) if labels else None
         tied = label is None and not one_person
         if tied or not all(map(len, texts)):
             self.tally.note("ties" if tied else "no tokens")
             return None
-        name = f"{split}_{row.number}" if row.key is None else parse_word(row.key, "key")
-        if columns.id is not None:
-            name = parse_word(get_cell(cells, columns.id), columns.id)
+        name = self._read_name(row, split)
         query = "" if columns.query is None else _parse_query(self._get_cell(cells, columns.query), columns.query)
         marked = self._read_marks(cells, texts)
         if isinstance(names, str):
@@ -366,6 +404,24 @@ class _Importer:
         several = labels if isinstance(parse_literal(cell) if isinstance(cell, str) else cell, list) else None
         people = join_people(several, marked, names, columns.annotator or "", self.tally)
         return AnnotatedRow(name, label, query, texts, people, names is not None)
+
+    def _read_annotations(
+        self, row: SourceRow, split: str, classes: Mapping[str, Sequence[str]], joiner: PeopleJoiner
+    ) -> list[AnnotatedRow]:
+        """Return the row as annotations: one, one for each label, or none if it is skipped or one person's."""
+        if self.labelling.task == MULTI_LABEL:
+            return self._read_labels(row, split, classes.get(self.columns.label))
+        entry = self._read_row(row, split, classes, joiner)
+        return [] if entry is None else [entry]
+
+    def _parse_labels(self, cell: Any, classes: Sequence[str] | None) -> list[str]:
+        column = self.columns.label
+        return [read_number(cell, column)] if self.labelling.task == REGRESSION else parse_labels(cell, classes, column)
+
+    def _read_name(self, row: SourceRow, split: str) -> str:
+        if self.columns.id is not None:
+            return parse_word(get_cell(row.cells, self.columns.id), self.columns.id)
+        return f"{split}_{row.number}" if row.key is None else parse_word(row.key, "key")
 
     def _make_person(self, name: str, labels: Sequence[str], marked: list[list[list[Span]]]) -> Person:
         """Return the person of a row of one person.
@@ -379,6 +435,65 @@ class _Importer:
                 message = f"expected one, of the annotator {show(name)}, found {len(each)}"
                 raise DataError(message, rule="length", field=column)
         return Person(name, labels[0] if labels else None, marked[0])
+
+    def _read_labels(self, row: SourceRow, split: str, classes: Sequence[str] | None) -> list[AnnotatedRow]:
+        """Return an annotation for each label of a multi-label corpus."""
+        columns, cells, name = self.columns, row.cells, self._read_name(row, split)
+        texts = [self._parse(cells, column, marks) for column, marks in zip(columns.texts, columns.marks, strict=True)]
+        names = self.labelling.names
+        present = read_present_labels(cells, self.columns.label, names, classes)
+        if not all(map(len, texts)):
+            self.tally.note("no tokens")
+            return []
+        marks = self._read_label_marks(cells, texts, present)
+        chosen = [label for label in names if self.keeps_absent or label in present]
+        self.tally.note("absent" if self.keeps_absent else "dropped", len(names) - len(present))
+        self.tally.note("no label", int(not chosen))
+        return [
+            AnnotatedRow(
+                f"{name}:{label}",
+                PRESENT if label in present else ABSENT,
+                label,
+                texts,
+                join_people(None, marks[label], None, "", self.tally),
+                document=name,
+                again=number > 0,
+            )
+            for number, label in enumerate(chosen)
+        ]
+
+    def _read_label_marks(
+        self, cells: Row, texts: Sequence[Text], present: Sequence[str]
+    ) -> dict[str, list[list[list[Span]]]]:
+        """Return label -> the spans of each annotator in each text."""
+        columns, names = self.columns, self.labelling.names
+        by_label: dict[str, list[Annotators]] = {label: [] for label in names}
+        shared = False
+        pairs = columns.kind == SPANS and columns.offsets != SENTENCES
+        for text, column in zip(texts, columns.marks, strict=True):
+            parts: Mapping[str, Any] = {}
+            if column in cells or "," not in column:
+                value = get_cell(cells, column)
+                split = find_label_marks(value, present, names, pairs=pairs)
+                shared |= split is None and value not in (None, "", [])
+                parts = dict.fromkeys(present, value) if split is None else {}
+                parts = dict(zip(present, split, strict=True)) if isinstance(split, list) else split or parts
+            else:
+                split_names = [one.strip() for one in column.split(",")]
+                if len(split_names) != len(names):
+                    message = f"expected a column for each of {len(names)} labels, found {len(split_names)}"
+                    raise DataError(message, rule="length", field=column)
+                parts = {label: get_cell(cells, one) for label, one in zip(names, split_names, strict=True)}
+            for label in names:
+                annotators = self._marks.read_annotators(parts.get(label), text, column)
+                if shared and len(annotators) > 1:
+                    message = f"expected one rationale, or one for each of {len(present)} labels of the row"
+                    raise DataError(f"{message}, found {len(annotators)}", rule="length", field=column)
+                by_label[label].append(annotators)
+        if shared:
+            self.tally.note("shared marks", int(len(present) > 1))
+            self.tally.note("no label's marks", int(not present))
+        return {label: self._align_annotators(by_text) for label, by_text in by_label.items()}
 
     def _parse(self, cells: Row, column: str, marks: str) -> Text:
         if self.columns.tokenized:
@@ -412,6 +527,10 @@ class _Importer:
                 # one column per annotator: an empty cell is an annotator without marks
                 annotators += self._marks.read_annotators(value, text, name) or ([[]] if len(names) > 1 else [])
             by_text.append(annotators)
+        return self._align_annotators(by_text)
+
+    def _align_annotators(self, by_text: Sequence[Annotators]) -> list[list[list[Span]]]:
+        """Return [annotator][text][span]; each text has all annotators, or none."""
         count = max(map(len, by_text))
         for column, annotators in zip(self.columns.marks, by_text, strict=True):
             if len(annotators) not in (0, count):
@@ -448,7 +567,8 @@ class _Importer:
             repeats += docid is not None
             if docid is None:
                 column = self.columns.texts[number].rpartition(".")[2]
-                docid = row.name if len(row.texts) == 1 else f"{row.name}_{column}"
+                name = row.document or row.name
+                docid = name if len(row.texts) == 1 else f"{name}_{column}"
                 while docid in self._docids:  # the same id in another split
                     docid = f"{split}:{docid}"
                 self._docids.add(docid)
@@ -458,7 +578,7 @@ class _Importer:
                 elsewhere = self._texts.setdefault(digest, split) != split
                 self.tally.add("in several splits", int(elsewhere), [f"{docid} of {split}"])
             docids.append(docid)
-        self.tally.add("shared", int(repeats == len(row.texts)), [row.name])
+        self.tally.add("shared", int(repeats == len(row.texts) and not row.again), [row.name])
         return docids
 
     def write_annotators(self, path: Path) -> None:
@@ -475,16 +595,20 @@ class _Importer:
         Raises:
             DataError: the splits' ClassLabels differ.
         """
+        if self.labelling.task == MULTI_LABEL:
+            return [ABSENT, PRESENT]
         classes = {source.classes.get(self.columns.label): source.name for source in sources.values()}
         if len(classes) > 1:
             message = f"expected one ClassLabel, or none, in all splits, found {show(list(classes), 200)}"
             raise DataError(message, rule="constant", field=self.columns.label)
         (names,) = classes
+        if self.labelling.task == REGRESSION:
+            return sorted(self.labels, key=float)
         return sort_labels(self.labels) if names is None else list(names)
 
     def notes(self, tokenizer: str) -> list[str]:
         """Return the notes of the import: counts, and assumptions about tokens and spans."""
-        lines = []
+        lines = [self.labelling.note] if self.labelling.note else []
         if not self.columns.tokenized and tokenizer == BLANKS:
             lines.append("tokens: cut at blanks (U+0020) and line ends alone; `tokenizer` cuts otherwise")
         if self.columns.kind == "spans":
@@ -494,7 +618,8 @@ class _Importer:
                 examples = ", ".join(self.tally.examples[check])
                 more = ", .." if count > len(self.tally.examples[check]) else ""
                 lines.append(f"{words}: {count:,} ({examples}{more})")
-        return [*lines, *self._people.notes(), *_describe_odd_labels(self.labels)]
+        odd = () if self.labelling.task == REGRESSION else _describe_odd_labels(self.labels)
+        return [*lines, *self._people.notes(), *odd]
 
 
 def _describe_odd_labels(labels: Mapping[str, int]) -> Iterator[str]:

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from eraser_hub.metrics.tokens import sentence_sizes, split_tokens
 from eraser_hub.papers.presets import Choices
-from eraser_hub.records.errors import DataError
+from eraser_hub.records.errors import DataError, show
+from eraser_hub.schema.label_tasks import CLASSIFICATION, MULTI_LABEL, REGRESSION, LabelTask
 
 from .erasure import Erased
 from .instances import Instance
@@ -162,6 +163,10 @@ class Adapter(ABC):
         provides: capabilities that methods need: ``probabilities`` (of erased inputs), ``gradients`` of p along tokens,
             their ``embeddings``, ``attention``, the ``coefficients`` of a linear model, ``layers`` of a network whose
             modules can be hooked. A name of its own lets a method of its own ask for it.
+        label_task: what the outputs are. Of ``multi-label`` models the outputs of one input are ``1 - p, p`` of each of
+            their labels in turn, and an instance's query names its label (:meth:`select`); of ``regression`` models
+            they are one number, in the units of the gold values.
+        label_columns: of a multi-label model, label -> the number of its p among them.
         notes: counters and sentences for the report.
         choices: choices of a paper without an option; set before :meth:`scores` is called.
         outputs: probabilities known so far by their view's key, columns as in ``label_names``; set before
@@ -183,13 +188,63 @@ class Adapter(ABC):
     choices = Choices()
     outputs: Mapping[bytes, NDArray[np.float64]] = {}
     description = ""
+    label_task: LabelTask = CLASSIFICATION
+    label_columns: Mapping[str, int] = {}
 
     def __init__(self) -> None:
         self.notes = Notes()
 
     def seen(self, instance: Instance) -> Instance:
-        """Return the instance as the model sees it: without the query if the model does not read one."""
-        return instance if self.uses_query else replace(instance, query=())
+        """Return the instance as the model sees it: without the query if the model does not read one.
+
+        The query of a multi-label model names the label; no token of it is read.
+        """
+        return instance if self.uses_query or self.label_task == MULTI_LABEL else replace(instance, query=())
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of the outputs of one input."""
+        return 2 * len(self.label_columns) if self.label_task == MULTI_LABEL else len(self.label_names)
+
+    def select(self, instances: Sequence[Instance], outputs: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the outputs of each input's own label, shape (inputs, labels).
+
+        Args:
+            instances: the instance of each input.
+            outputs: shape (inputs, :attr:`n_outputs`).
+        """
+        if self.label_task != MULTI_LABEL:
+            return outputs
+        columns = 2 * np.asarray([self.find_label_column(one) for one in instances], dtype=np.int64)
+        return np.take_along_axis(outputs, np.stack([columns, columns + 1], axis=1).reshape(-1, 2), axis=1)
+
+    def find_label_column(self, instance: Instance) -> int:
+        """Return the number of the label that an instance's query names, by a multi-label model.
+
+        Raises:
+            DataError: the model has no such label.
+        """
+        label = " ".join(instance.query)
+        column = self.label_columns.get(label.casefold())
+        if column is None:
+            message = f"expected one of {self.description}'s labels as the query, {', '.join(self.label_columns)}"
+            raise DataError(f"{message}, found {show(label)}", rule="label-unknown", instance=instance.id)
+        return column
+
+    def name_label_columns(self, stated: Sequence[str]) -> None:
+        """Give the labels of a multi-label model the names that are stated by hand.
+
+        Raises:
+            DataError: the model has no names of its own, and none are stated; another number of names.
+        """
+        if stated and len(stated) != len(self.label_columns):
+            message = f"expected {len(self.label_columns)} names (the model's labels), found {len(stated)}"
+            raise DataError(message, argument="labels", rule="option-value")
+        if not stated and _are_generic(tuple(self.label_columns)):
+            message = f"{self.description} does not name its labels: state them, in the model's order, with `labels`"
+            raise DataError(message, rule="option-missing")
+        if stated:
+            self.label_columns = {name.casefold(): column for column, name in enumerate(stated)}
 
     def batches(self, sizes: Sequence[int], batch_size: int) -> Iterator[list[int]]:
         """Yield the numbers of units in batches of similar length, longest first.
@@ -350,8 +405,36 @@ def _cut(text: str | Sequence[str]) -> Sequence[str]:
     return split_tokens(text) if isinstance(text, str) else text
 
 
+def check_label_task(adapter: Adapter, task: LabelTask) -> None:
+    """Refuse a model whose outputs are not what the labels of a dataset are.
+
+    A classifier of the classes absent and present also fits a multi-label dataset: it reads the label as the query.
+
+    Raises:
+        DataError: they differ; with the names of both tasks.
+    """
+    if adapter.label_task == task or (task == MULTI_LABEL and adapter.label_task == CLASSIFICATION):
+        return
+    message = f"{adapter.description}: its outputs are those of {_OUTPUTS[adapter.label_task]}, and the dataset's task "
+    raise DataError(f"{message}is {task}: {_REMEDIES[task]}", rule="unsupported")
+
+
+_OUTPUTS = {
+    CLASSIFICATION: "classification (softmax)",
+    MULTI_LABEL: "multi-label classification (sigmoid)",
+    REGRESSION: "regression (one number)",
+}
+_REMEDIES = {
+    CLASSIFICATION: "import it with `task` multi-label or regression, or take a classifier",
+    MULTI_LABEL: "take a multi-label model, or a classifier that reads the label as the query",
+    REGRESSION: "take a model with one output, such as one of `train`",
+}
+
+
 def align_labels(adapter: Adapter, dataset_names: Sequence[str], stated: Sequence[str] = ()) -> None:
     """Bring a model's labels into the dataset's order, by name.
+
+    Those of a multi-label model are the queries of a dataset, and a regression has none.
 
     Args:
         adapter: the model; its order and label names are set.
@@ -362,6 +445,14 @@ def align_labels(adapter: Adapter, dataset_names: Sequence[str], stated: Sequenc
         DataError: another number of labels, names that are not the dataset's, or stated names in another order than the
             model's own.
     """
+    if adapter.label_task == MULTI_LABEL:
+        adapter.name_label_columns(stated)
+        return
+    if adapter.label_task == REGRESSION:
+        if stated:
+            message = f"expected none for {adapter.description}, a regression"
+            raise DataError(message, argument="labels", rule="option-conflict")
+        return
     if adapter.output_names is None:
         adapter.output_names = adapter.label_names
     names = tuple(stated) or adapter.output_names

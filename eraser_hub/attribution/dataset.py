@@ -20,6 +20,7 @@ from eraser_hub.records.built import LABEL_COLUMNS, open_built, read_rows
 from eraser_hub.records.errors import DataError, get_first_line, show
 from eraser_hub.records.hub import find_place
 from eraser_hub.records.splits import dataset_split
+from eraser_hub.schema.label_tasks import CLASSIFICATION, LabelTask
 
 from .instances import READERS, Instance
 
@@ -95,6 +96,12 @@ class Split:
             if row is None:
                 return
             yield row
+
+    @property
+    def label_task(self) -> LabelTask:
+        """What the labels are, by the corpus.yaml of the dataset; classification for others."""
+        own = _read_corpus_config(self)
+        return CLASSIFICATION if own is None else own.label_task
 
     def _refuse_damaged_file(self) -> None:
         """Raise an error that names the unreadable file of a built dataset, which datasets does not name."""

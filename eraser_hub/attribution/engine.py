@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.rules import Rule
 from eraser_hub.schema.instance import HARD_FIELD, OCCLUDED_FIELD, SOFT_FIELDS
+from eraser_hub.schema.label_tasks import REGRESSION
 from eraser_hub.schema.rows import ERASED_ANSWERS
 
 from . import erasure
 from .adapter import Adapter, Notes
 from .chunk import Chunk, Scores
 from .instances import Instance, split_into_chunks
-from .measure import Fields, Measure
+from .measure import MEASURES, Fields, Measure
 from .method import METHODS, supports
 from .runner import InfillModel, Runner
 from .settings import TARGETS, THRESHOLDED, ExplainSettings, RationaleSource, find_field_place
@@ -79,9 +80,24 @@ def explain_chunk(
     chunk = Chunk(runner, encoded, settings, pairs=kind == "perturbation")
     if chunk.pairs and runner.model.gives_answers:
         return _make_answers(chunk)
-    _score(chunk)
     measures = [measure() for measure in settings.measures] if measures is None else measures
+    _check_measures(chunk, measures)
+    _score(chunk)
     return _make_predictions(chunk, measures)
+
+
+def _check_measures(chunk: Chunk, measures: Sequence[Measure]) -> None:
+    """Refuse measures of labels for a regression.
+
+    Raises:
+        DataError: such a measure.
+    """
+    if chunk.model.label_task != REGRESSION:
+        return
+    for name in MEASURES:
+        if MEASURES[name].of_labels and any(isinstance(one, MEASURES[name]) for one in measures):
+            message = f"expected a measure of a number, found {name}, which needs labels' probabilities"
+            raise DataError(f"{chunk.model.description}, a {REGRESSION}: {message}", rule="unsupported")
 
 
 def _score(chunk: Chunk) -> None:
@@ -132,7 +148,9 @@ def _compute_token_scores(chunk: Chunk) -> list[NDArray[np.float64]]:
         DataError: an instance lacks external scores; the model does not allow the method.
     """
     if chunk.settings.method != RationaleSource.SCORES:
-        return list(map(round_scores, attribute(chunk)))
+        scores = list(map(round_scores, attribute(chunk)))
+        # what lowers the number counts as much as what raises it
+        return list(map(np.abs, scores)) if chunk.model.label_task == REGRESSION else scores
     rows = []
     for one in chunk.instances:
         if one.scores is None:

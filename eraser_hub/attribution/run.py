@@ -26,7 +26,7 @@ from eraser_hub.records.outputs import OutputWriter, find_inputs
 from eraser_hub.records.run_record import read_run, write_run
 from eraser_hub.schema.instance import AOPC_THRESHOLDS
 
-from .adapter import Adapter, Notes, align_labels
+from .adapter import Adapter, Notes, align_labels, check_label_task
 from .config import Engine, ExplainArguments, ExplainConfig, Prompting
 from .costs import PROBE_TEXTS, count_inputs, describe_cost, measure_seconds
 from .dataset import Split, find_kd, has_different_queries, open_split
@@ -221,7 +221,8 @@ def explain(
         split = split.sample(config.sample, settings.seed if config.sample_seed is None else config.sample_seed)
     config, settings = replace(resolve_query(config, split), config=split.config), settings.for_kind(split.kind)
     if engine == "local":  # before the data are read through, so that a wrong model fails at once
-        model = load_model(config, split.label_names) if model is None else model
+        model = load_model(config, split.label_names, split.label_task) if model is None else model
+        check_label_task(model, split.label_task)
         align_labels(model, split.label_names, config.labels)
     plan = resolve_run(config, settings, split, results)
     for operator, path in results.items() if not force else ():
@@ -581,7 +582,7 @@ def explain_runs(
     if len(runs) > 1 and engine == "local":
         split = open_split(config.dataset, config.config, config.split)
         config = resolve_query(config, split)
-        model = load_model(config, split.label_names)
+        model = load_model(config, split.label_names, split.label_task)
     first, first_out = runs[0]
     config = replace(config, sample_seed=first.seed)
     # words that are filled in differ from run to run

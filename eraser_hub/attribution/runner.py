@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.operators import INFILL
+from eraser_hub.schema.label_tasks import CLASSIFICATION, MULTI_LABEL, REGRESSION, LabelTask
 
 from .adapter import Adapter, Encoded, Notes, View, is_out_of_memory, release_memory, run_in_halves, to_array
 from .erasure import Erased, full
@@ -208,7 +209,10 @@ class Runner:
             self.results[parts[0]] if len(parts) == 1 else np.mean([self.results[key] for key in parts], axis=0)
             for parts in keys
         ]
-        return np.stack(values)[numbers] if values else np.zeros((0, len(self.model.label_names)))
+        if not values:
+            return np.zeros((0, len(self.model.label_names)))
+        owners = [encoded[one.instance].instance for one in erased]
+        return self.model.select(owners, np.stack(values)[numbers])
 
     def _insert_fillers(
         self, encoded: Sequence[Encoded], erased: Sequence[Erased], filler: str
@@ -297,7 +301,7 @@ class Runner:
     def _keep(self, outputs: Any, keys: Sequence[bytes], ids: Sequence[str]) -> None:
         """Keep a batch's checked probabilities, in the dataset's order."""
         model = self.model
-        values = check_probabilities(outputs, ids, len(model.label_names), model.description)
+        values = check_outputs(outputs, ids, model.n_outputs, model.description, model.label_task)
         self.counts.passes += len(keys)
         if self._on_passes is not None:
             self._on_passes(len(keys))
@@ -305,14 +309,17 @@ class Runner:
         self.results.update(zip(keys, ordered, strict=True))
 
 
-def check_probabilities(output: object, ids: Sequence[str], classes: int, whose: str) -> NDArray[np.float64]:
+def check_outputs(
+    output: object, ids: Sequence[str], classes: int, whose: str, task: LabelTask = CLASSIFICATION
+) -> NDArray[np.float64]:
     """Check a model's output for a batch and return it, shape (len(ids), classes).
 
     Args:
         output: nested lists, any array, a data frame, a torch tensor.
         ids: the instance of each input, for the error.
-        classes: number of labels.
+        classes: number of outputs.
         whose: the model, for the error.
+        task: what the outputs are: probabilities that sum to 1, or to 1 for each label, or a number.
 
     Raises:
         DataError: no array of numbers, wrong shape, another number of labels, NaN, infinite or negative values, rows
@@ -336,6 +343,11 @@ def check_probabilities(output: object, ids: Sequence[str], classes: int, whose:
             rule="model-output",
             instance=ids[int(finite.argmin())],
         )
+    if task == REGRESSION:
+        return values
+    if task == MULTI_LABEL:
+        check_outputs(values.reshape(-1, 2), [one for one in ids for _ in range(classes // 2)], 2, whose)
+        return values
     sums, least = values.sum(axis=1), values.min(axis=1, initial=0)
     bad = (least < 0) | (np.abs(sums - 1) > SUM_TOLERANCE)
     if bad.any():

@@ -16,8 +16,9 @@ import orjson
 
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.extras import need
+from eraser_hub.schema.label_tasks import LabelTask
 
-from .adapter import Adapter, align_labels
+from .adapter import Adapter, align_labels, check_label_task
 from .config import ExplainConfig
 from .dataset import Split
 from .engine import explain_chunk
@@ -89,11 +90,16 @@ class Worker:
         return ChunkResult(number, list(map(orjson.dumps, predictions)), facts)
 
 
-def load_model(config: ExplainConfig, label_names: Sequence[str]) -> Adapter:
+def load_model(config: ExplainConfig, label_names: Sequence[str], task: LabelTask) -> Adapter:
     """Open the model of a run, its labels in the dataset's order; every worker opens it alike.
 
+    Args:
+        config: the model and the data.
+        label_names: the dataset's.
+        task: what the dataset's labels are.
+
     Raises:
-        DataError: as :func:`open_model` and :func:`align_labels` do.
+        DataError: as :func:`open_model`, :func:`check_label_task` and :func:`align_labels` do.
     """
     if config.threads:
         limit_threads(config.threads)
@@ -102,6 +108,7 @@ def load_model(config: ExplainConfig, label_names: Sequence[str]) -> Adapter:
     model = open_model(config.model, uses_query=config.query, prompting=config.prompting, **options)
     if config.threads:
         limit_threads(config.threads)  # once more: opening the model has loaded libraries with threads of their own
+    check_label_task(model, task)
     align_labels(model, label_names, config.labels)
     return model
 
@@ -190,7 +197,7 @@ def explain_on_ray(
     try:
         results = ray.data.from_items(items, override_num_blocks=len(items)).map_batches(
             ChunkWorker,
-            fn_constructor_args=(config, settings, split.label_names, split.kind),
+            fn_constructor_args=(config, settings, split.label_names, split.label_task, split.kind),
             batch_size=1,
             compute=ray.data.ActorPoolStrategy(size=min(workers, len(items))),
             num_cpus=CPUS_PER_WORKER,
@@ -212,12 +219,17 @@ class ChunkWorker:
     """One worker of Ray's: it opens the model when it starts, and explains the chunks that it gets."""
 
     def __init__(
-        self, config: ExplainConfig, settings: ExplainSettings, label_names: tuple[str, ...], kind: str
+        self,
+        config: ExplainConfig,
+        settings: ExplainSettings,
+        label_names: tuple[str, ...],
+        task: LabelTask,
+        kind: str,
     ) -> None:
         self.error, self.rule = "", ""
         try:
             infiller = load_infiller(config.infill, settings.seed, config)
-            self.worker = Worker(load_model(config, label_names), config, settings, kind, infiller=infiller)
+            self.worker = Worker(load_model(config, label_names, task), config, settings, kind, infiller=infiller)
         except DataError as error:  # the driver raises it; Ray would restart the worker forever
             self.error, self.rule = str(error), error.rule
 

@@ -13,7 +13,7 @@ from eraser_hub.records.arguments import Revision
 from eraser_hub.records.errors import DataError, show_controls
 from eraser_hub.records.options import Option, Options, UsageError
 
-from .usage import print_note, with_options
+from .usage import print_note, spell_arguments, with_options
 
 if TYPE_CHECKING:
     from eraser_hub.conversion.importing.corpus import Imported
@@ -28,8 +28,8 @@ class ImportOptions(Options):
         source: A file (jsonl, json, csv, tsv, parquet; also https://, hf://), a dataset's folder, or a Hub id.
         name: Name of the corpus, its folder and its config.
         out: Folder to write the corpus folder OUT/NAME to.
-        label: Column of the label, or an annotation tool's question; not needed if there is one candidate. Of several
-            labels in a row the majority's counts.
+        label: Column of the label, or of several, or an annotation tool's question; not needed if there is one
+            candidate. COL,COL: a column of 0 and 1 a label.
         tokens: Column of token lists; repeat it for rows of several texts.
         text: Column of text, or of lists of sentences, in place of `tokens`.
 
@@ -48,6 +48,11 @@ class ImportOptions(Options):
         format: Reader of the files: an annotation tool (doccano, label-studio, prodigy, brat, webanno, cas, spacy,
             gate), which is found by looking, or a plug-in's.
         span_label: Label of the marks that are evidence; repeat it. Not needed if all marks have one label.
+
+    Labels:
+        task: classification (of several labels in a row the majority's counts), multi-label (an annotation for each
+            text and label) or regression; by default found by the rows.
+        absent_labels: Labels that a text of a multi-label corpus does not have: keep, or drop.
 
     Splits and tokens:
         split: SPLIT=FILE, SPLIT=SPLIT of the dataset, or SPLIT=20% of the texts of `source`; repeat it. The file
@@ -81,6 +86,8 @@ class ImportOptions(Options):
     config: str | None = None
     revision: Revision = None
     force: bool = False
+    task: Literal["auto", "classification", "multi-label", "regression"] = "auto"
+    absent_labels: Literal["keep", "drop"] = "keep"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -133,9 +140,12 @@ def import_corpus(options: ImportOptions) -> None:
     """
     result = _import_rows(options) if options.mask or options.spans or options.quotes else _import_tasks(options)
     for note in result.notes:
-        print_note(note.replace("`tokenizer`", "--tokenizer"))
+        print_note(spell_arguments(note))
     counts = ", ".join(f"{split} {rows:,}" for split, rows in result.rows.items())
-    typer.echo(show_controls(f"{result.folder}: {counts}; labels {', '.join(result.labels)}"))
+    labels = f"labels {', '.join(result.labels)}"
+    if result.task == "regression":
+        labels = f"{len(result.labels):,} values, {result.labels[0]} to {result.labels[-1]}"
+    typer.echo(show_controls(f"{result.folder}: {counts}; {labels}"))
     print_note(f"next: eraser-hub build eraser --source {result.folder} --out hub")
 
 
@@ -180,7 +190,8 @@ def _import_rows(options: ImportOptions) -> Imported:
         label, found = find_label_column(next(iter(sources.values())), used)
         print_note(f"label: {label} ({found}), the only candidate")
     columns = Columns(tuple(texts), tuple(marks), label, *how, options.query, options.id, options.annotator)
-    cut = {"tokenizer": options.tokenizer or BLANKS, "annotators": options.annotators}
+    cut: dict[str, Any] = {"tokenizer": options.tokenizer or BLANKS, "annotators": options.annotators}
+    cut |= {"task": options.task, "absent_labels": options.absent_labels}
     return run(sources, options.name, columns, options.out, force=options.force, **cut)
 
 

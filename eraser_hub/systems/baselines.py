@@ -6,9 +6,8 @@ training split, so that the validation split stays unseen.
 
 from __future__ import annotations
 
-import warnings
-from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -21,13 +20,15 @@ from eraser_hub.attribution.open import TOKENIZER
 from eraser_hub.papers.presets import load_preset
 from eraser_hub.records.atomic import replace_file
 from eraser_hub.records.errors import DataError
+from eraser_hub.schema.label_tasks import CLASSIFICATION, MULTI_LABEL
 
-from .data import Labelled, Training, say_nothing
+from .data import Data, Labelled, Training, say_nothing
 from .folder import mark_saving, write_facts
+from .folds import compute_accuracies, make_folds
+from .label_heads import fit_labels, fit_number, group_texts
 from .system import CARTON, Baseline
 from .train_config import Say
 
-FOLDS = 5
 FEATURES = ("words", "characters")
 
 
@@ -51,8 +52,11 @@ def train_baseline(system: Baseline, training: Training) -> None:
         model, facts = fit_carton(system, data.train, data.validation, subwords, config.seed, say)
     else:
         joiner = config.joiner if config.joiner is not None else "" if config.features == "characters" else " "
-        options: dict[str, Any] = {"features": config.features, "joiner": joiner, "copies": data.copies}
-        model, facts = fit_baseline(system, *data.train, seed=config.seed, say=say, **options)
+        options: dict[str, Any] = {"features": config.features, "joiner": joiner, "seed": config.seed, "say": say}
+        if data.label_task == CLASSIFICATION:
+            model, facts = fit_baseline(system, *data.train, copies=data.copies, **options)
+        else:
+            model, facts = fit_other_task(system, data, **options)
     out = training.out
     with mark_saving(out):
         out.mkdir(parents=True, exist_ok=True)
@@ -109,12 +113,7 @@ def fit_baseline(
     """
     from threadpoolctl import threadpool_limits
 
-    if features not in FEATURES:
-        words = f"expected one of {', '.join(FEATURES)}; found {features!r}"
-        raise DataError(words, rule="option-value", argument="features")
-    if not any(one.query or one.tokens for one in instances):
-        message = f"expected text to train on, found none in {len(instances)} instances"
-        raise DataError(message, rule="empty", field="documents")
+    _check_features(features, instances)
     grid, gold = system.sizes, np.asarray(labels)
     pipeline = build_pipeline(system, features, grid[0], seed)
     counts = pipeline[0].fit_transform([join_text(one, joiner) for one in instances])
@@ -135,6 +134,46 @@ def fit_baseline(
     if not folds:
         say(f"{system.words} {size:g}: too few instances of each label to choose by")
     return pipeline, {"size": size, "features": features, "joiner": joiner, "seed": seed}
+
+
+def fit_other_task(
+    system: Baseline, data: Data, *, features: str, joiner: str, seed: int, say: Say
+) -> tuple[Any, dict[str, Any]]:
+    """Fit a baseline to several labels of a text, or to a number; see `fit_baseline`.
+
+    Returns:
+        The fitted pipeline and the facts for ``model.json``.
+    """
+    from threadpoolctl import threadpool_limits
+
+    _check_features(features, data.train[0])
+    facts: dict[str, Any] = {"features": features, "joiner": joiner, "seed": seed}
+    pipeline = build_pipeline(system, features, system.sizes[0], seed)
+    texts, gold = list(data.train[0]), np.zeros((0, 0), dtype=np.int64)
+    if data.label_task == MULTI_LABEL:
+        texts, gold = group_texts(*data.train, data.outputs)
+        texts = [replace(one, query=()) for one in texts]
+        facts |= {"labels": list(data.outputs), "uses_query": False}
+    with threadpool_limits(1):
+        counts = pipeline[0].fit_transform([join_text(one, joiner) for one in texts])
+        vars(pipeline[0]).pop("_stop_words_id", None)  # as in `fit_baseline`
+        if data.label_task == MULTI_LABEL:
+            estimator, size = fit_labels(system, counts, gold, data.outputs, seed, say)
+        else:
+            numbers = np.asarray(list(map(float, data.train[1])))
+            estimator, size = fit_number(system, counts, numbers, seed, say)
+    pipeline.steps[-1] = (type(estimator).__name__.lower(), estimator)
+    return pipeline, {"size": size, **facts}
+
+
+def _check_features(features: str, instances: Sequence[Instance]) -> None:
+    """Refuse unknown features, and instances without any text."""
+    if features not in FEATURES:
+        words = f"expected one of {', '.join(FEATURES)}; found {features!r}"
+        raise DataError(words, rule="option-value", argument="features")
+    if not any(one.query or one.tokens for one in instances):
+        message = f"expected text to train on, found none in {len(instances)} instances"
+        raise DataError(message, rule="empty", field="documents")
 
 
 def fit_carton(
@@ -172,40 +211,3 @@ def fit_carton(
 def _find_copies(places: NDArray[np.int64], texts: int, copies: int) -> NDArray[np.int64]:
     """Return the positions of all copies of the given texts."""
     return (places + texts * np.arange(copies)[:, None]).ravel()
-
-
-def make_folds(labels: NDArray[np.str_], seed: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Split positions into up to five stratified folds, each a pair (train, test).
-
-    There are fewer folds if there are few instances, and none if only one label has two instances: a fold could then
-        lack
-    all labels but one.
-    """
-    from sklearn.model_selection import StratifiedKFold
-
-    number = min(FOLDS, *sorted(Counter(labels.tolist()).values())[-2:])
-    if number < 2:
-        return []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of labels with fewer instances than folds: they are in some
-        return list(StratifiedKFold(number, shuffle=True, random_state=seed).split(labels, labels))
-
-
-def compute_accuracies(
-    system: Baseline,
-    counts: Any,
-    labels: NDArray[np.str_],
-    folds: Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]],
-    seed: int,
-) -> list[Fraction]:
-    """Return the mean accuracy over the folds for each ascending size, as exact fractions: ties stay ties."""
-    sums = [Fraction(0)] * len(system.sizes)
-    for train, test in folds:
-        estimator = system.estimator(system.sizes[0], seed, warm=True)
-        train_counts, validation_counts = counts[train], counts[test]
-        train_counts.sort_indices()  # once, and not in each fit
-        for place, size in enumerate(system.sizes):
-            estimator.set_params(**{system.size: size}).fit(train_counts, labels[train])
-            hits = np.count_nonzero(estimator.predict(validation_counts) == labels[test])
-            sums[place] += Fraction(int(hits), len(test) * len(folds))
-    return sums

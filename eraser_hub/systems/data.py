@@ -15,6 +15,7 @@ from eraser_hub.attribution.dataset import Split, draw_stratified
 from eraser_hub.attribution.erasure import make_generator
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.errors import DataError
+from eraser_hub.schema.label_tasks import CLASSIFICATION, MULTI_LABEL, REGRESSION, VALUE, LabelTask
 
 from .train_config import SUBSETS, Say, TrainConfig
 
@@ -42,6 +43,7 @@ class Data:
         draw: Maps an epoch to the numbers of the instances that it trains on; None to use all instances in every epoch.
         answers: True if the labels are answers, words of the texts.
         copies: Number of random subsets of each text among the instances (:func:`draw_subsets`).
+        label_task: What the labels are.
     """
 
     train: Labelled
@@ -51,6 +53,14 @@ class Data:
     draw: Callable[[int], NDArray[np.int64]] | None = None
     answers: bool = False
     copies: int = 1
+    label_task: LabelTask = CLASSIFICATION
+
+    @property
+    def outputs(self) -> Sequence[str]:
+        """The names of the outputs of a model with a head for its task."""
+        if self.label_task == MULTI_LABEL:
+            return sorted({" ".join(one.query) for one in self.train[0]})
+        return (VALUE,) if self.label_task == REGRESSION else self.label_names
 
     @property
     def has_pairs(self) -> bool:

@@ -11,7 +11,6 @@ from eraser_hub.records.arguments import Config, DatasetPlace, Progress, Revisio
 from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options, Seed
 
 Task = Literal["auto", "classification", "multiple-choice", "question-answering"]
-CLASSIFICATION: Final = "classification"
 MULTIPLE_CHOICE: Final = "multiple-choice"
 ANSWERS: Final = "question-answering"
 SUBSETS = "subsets"

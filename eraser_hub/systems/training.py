@@ -21,6 +21,7 @@ from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.extras import need
 from eraser_hub.records.outputs import find_inputs
 from eraser_hub.records.splits import dataset_split
+from eraser_hub.schema.label_tasks import CLASSIFICATION, MULTI_LABEL, REGRESSION
 
 from .data import (
     SUBSETS_EACH,
@@ -34,7 +35,7 @@ from .data import (
     rotate_copies,
     say_nothing,
 )
-from .evaluation import Evaluation, evaluate_on
+from .evaluation import Evaluation, RegressionEvaluation, evaluate_on
 from .folder import checkpoint_dir
 from .system import TrainedSystem, find_system, list_answering_systems
 from .train_config import ANSWERS, LARGEST_SEED, SUBSETS, Say, TrainConfig
@@ -151,6 +152,7 @@ def train_model(config: TrainConfig, out: Path, say: Say = say_nothing, figures:
     data = open_split(config.dataset, config.config, config.split)
     system = find_system(config.model)
     check_config(config, system)
+    system.check_label_task(config, data.label_task)
     answers = is_answering(config, system, data)
     evaluated = open_evaluation_split(config)
     identity, learns = config.identity(), _read_answer_data if answers else partial(_read_data, system)
@@ -192,6 +194,7 @@ def _make_facts(config: TrainConfig, split: Split, data: Data) -> dict[str, Any]
         "instances": len(data.train[0]) // data.copies,
         "label_names": list(data.label_names),
         **({"task": ANSWERS} if data.answers else {}),
+        **({"label_task": data.label_task} if data.label_task != CLASSIFICATION else {}),
         **({"paper": config.paper} if config.paper else {}),
     }
 
@@ -267,26 +270,32 @@ def _describe_figures(
         if name is None or (seen == "rationale" and not marked):
             continue
         rationale_only = seen == "rationale"
+        figures: Evaluation | RegressionEvaluation | None
         figures = known if rationale_only == (config.train_on == "rationale") else None
         figures = figures or evaluate_on(adapter, split, rationale_only=rationale_only, **options)
         sampled = "" if config.limit is None else f"at most {config.limit} by `limit`: "
-        words = f"accuracy {figures.accuracy:.3f}, macro F1 {figures.macro_f1:.3f}"
         text = "rationales alone" if rationale_only else "full text"
-        yield f"{name}: {words} ({sampled}{figures.instances} instances, {text})"
+        yield f"{name}: {figures.describe()} ({sampled}{figures.instances} instances, {text})"
 
 
 def _read_data(system: TrainedSystem, config: TrainConfig, split: Split, evaluated: Split | None, say: Say) -> Data:
     """Return the instances to train on, and those to validate on if the system validates."""
     query = has_different_queries(split) if config.query is None else config.query
+    if split.label_task == MULTI_LABEL and not query:
+        if config.query is False:
+            words = f"expected it for the task {MULTI_LABEL}, whose query is the label"
+            raise DataError(words, rule="option-conflict", argument="query")
+        query = True
     rationale_only = config.train_on == "rationale"
     options: dict[str, Any] = {"rationale_only": rationale_only, "uses_query": query, "seed": config.seed}
     instances, labels = read_examples(split, limit=config.limit, **options)
     label_counts = Counter(labels)
     if len(label_counts) < 2:
-        words = f"expected at least two labels, found {', '.join(label_counts)}"
+        kind = "values" if split.label_task == REGRESSION else "labels"
+        words = f"expected at least two {kind}, found {', '.join(label_counts)}"
         raise DataError(words, rule="label-missing", file=split.name)
     names = list(split.label_names) or sorted(label_counts)
-    if config.limit is not None:
+    if config.limit is not None and split.label_task != REGRESSION:
         counts = ", ".join(f"{number} {label}" for label, number in sorted(label_counts.items()))
         say(f"`limit`: {len(labels)} labelled instances, drawn by seed {config.seed} with each label's share: {counts}")
     texts, copies = len(instances), 1
@@ -299,4 +308,12 @@ def _read_data(system: TrainedSystem, config: TrainConfig, split: Split, evaluat
     validation: Labelled = ([], [])
     if evaluated is not None and limit != 0:
         validation = read_examples(evaluated, limit=limit, **options)
-    return Data((instances, labels), validation, names, query, rotate_copies(texts, copies), copies=copies)
+    return Data(
+        (instances, labels),
+        validation,
+        names,
+        query,
+        rotate_copies(texts, copies),
+        copies=copies,
+        label_task=split.label_task,
+    )

@@ -11,7 +11,7 @@ import hashlib
 import io
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile, ZipInfo
@@ -20,10 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.conversion.download.unpack import Limits
+from eraser_hub.papers.presets import Choices
 from eraser_hub.records.errors import DataError, get_first_line
 from eraser_hub.records.extras import need
+from eraser_hub.schema.label_tasks import ABSENT, MULTI_LABEL, PRESENT, REGRESSION, VALUE
 
-from ..adapter import Adapter, Encoded, View
+from ..adapter import Adapter, Encoded, Notes, View
 from ..instances import Instance
 from ..open import TOKENIZER, Opener, Opening
 from .plain import CutTokens
@@ -116,8 +118,8 @@ def load_pipeline(path: Path, trust_pickle: bool = False) -> Any:
             raise DataError(f"cannot be opened: {get_first_line(error)}", rule="file-unreadable", file=path) from error
     else:
         raise DataError("expected a model file ending in .skops, .joblib or .pkl", rule="file-name", file=path)
-    if not hasattr(model, "predict_proba"):
-        message = f"expected a classifier with predict_proba, found {type(model).__name__}"
+    if not hasattr(model, "predict_proba") and not is_regressor(model):
+        message = f"expected a classifier with predict_proba or a regressor, found {type(model).__name__}"
         raise DataError(message, rule="model", file=path)
     for tree in find_trees(model):
         check_tree(tree, path)
@@ -157,13 +159,23 @@ def save_pipeline(model: Any, path: Path) -> None:
             after.writestr(ZipInfo(member), content)
 
 
+def is_regressor(model: Any) -> bool:
+    """Return True for a scikit-learn regressor, or a pipeline that ends in one."""
+    from sklearn.base import is_regressor
+
+    try:
+        return bool(is_regressor(model))
+    except (AttributeError, TypeError):  # an object without scikit-learn's tags
+        return False
+
+
 def find_trees(model: Any) -> Iterator[Any]:
-    """Yield the node arrays of every decision tree in a pipeline."""
-    for step in [model, *(step for _, step in getattr(model, "steps", []))]:
-        for estimator in [step, *np.ravel(getattr(step, "estimators_", []))]:
-            tree = getattr(estimator, "tree_", None)
-            if tree is not None:
-                yield tree
+    """Yield the node arrays of every decision tree in a pipeline, in estimators of estimators too."""
+    tree = getattr(model, "tree_", None)
+    if tree is not None:
+        yield tree
+    for part in [*(step for _, step in getattr(model, "steps", [])), *np.ravel(getattr(model, "estimators_", []))]:
+        yield from find_trees(part)
 
 
 def check_tree(tree: Any, path: Path) -> None:
@@ -182,12 +194,14 @@ def check_tree(tree: Any, path: Path) -> None:
 
 
 def predicts_on_strings(model: Any) -> bool:
-    """Return True for a scikit-learn classifier that predicts on strings and not on token lists."""
-    if not (callable(getattr(model, "get_params", None)) and hasattr(model, "classes_")):
+    """Return True for a scikit-learn classifier or regressor that predicts on strings and not on token lists."""
+    regression = callable(getattr(model, "get_params", None)) and is_regressor(model)
+    if not (regression or (callable(getattr(model, "get_params", None)) and hasattr(model, "classes_"))):
         return False
+    predict = model.predict if regression else model.predict_proba
     for example in (["a", "b"], "a b"):
         try:
-            model.predict_proba([example])
+            predict([example])
         except Exception:  # a vectoriser raises what its own splitting of the text raises
             continue
         return isinstance(example, str)
@@ -220,18 +234,46 @@ class _Bag(Encoded):
         return View((hashlib.blake2b(ids.tobytes(), digest_size=16).digest(),), (len(ids),), ids)
 
 
+@dataclass(slots=True)
+class _Head:
+    """One label's estimator of a multi-label pipeline, as `_linear.LinearPipeline`."""
+
+    steps: list[Any]
+    joiner: str
+    uses_query: bool
+    choices: Choices
+    notes: Notes
+
+
 class PipelineModel(Adapter):
-    """A fitted scikit-learn pipeline over strings."""
+    """A fitted scikit-learn pipeline over strings.
+
+    One that ends in a OneVsRestClassifier of several labels a text is multi-label, one that ends in a regressor a
+    regression.
+    """
 
     def __init__(
-        self, pipeline: Any, *, uses_query: bool = False, joiner: str = " ", subwords: Subwords | None = None
+        self,
+        pipeline: Any,
+        *,
+        uses_query: bool = False,
+        joiner: str = " ",
+        subwords: Subwords | None = None,
+        labels: Sequence[str] = (),
     ) -> None:
         super().__init__()
         self.subwords = subwords
         self.pipeline, self.uses_query, self.joiner = pipeline, uses_query, joiner
-        self.label_names = tuple(map(str, pipeline.classes_))
         self.steps = [step for _, step in getattr(pipeline, "steps", [("model", pipeline)])]
         self.description = type(self.steps[-1]).__name__
+        if is_regressor(self.steps[-1]):
+            self.label_task, self.label_names = REGRESSION, (VALUE,)
+        elif getattr(self.steps[-1], "multilabel_", False):
+            self.label_task, self.label_names, self.uses_query = MULTI_LABEL, (ABSENT, PRESENT), False
+            names = labels or [f"LABEL_{number}" for number in range(len(self.steps[-1].estimators_))]
+            self.label_columns = {name.casefold(): column for column, name in enumerate(names)}
+        else:
+            self.label_names = tuple(map(str, pipeline.classes_))
         vectoriser = self.steps[0]
         self.vocabulary: dict[str, int] | None = None
         if (
@@ -287,21 +329,29 @@ class PipelineModel(Adapter):
         """Return the probabilities of a batch."""
         if self.vocabulary is None:
             texts = [self.joiner.join([*view.data[1], *view.data[0]]) for view, _ in units]
-            return np.asarray(self.pipeline.predict_proba(texts if self.subwords is None else self.subwords(texts)))
+            return self._predict(self.pipeline, texts if self.subwords is None else self.subwords(texts))
         features = self.matrix([view.data for view, _ in units])
         for step in self.steps[1:-1]:
             features = step.transform(features)
-        return np.asarray(self.steps[-1].predict_proba(features))
+        return self._predict(self.steps[-1], features)
+
+    def _predict(self, model: Any, inputs: Any) -> NDArray[np.float64]:
+        """Return the outputs of inputs, see `Adapter.label_task`."""
+        if self.label_task == REGRESSION:
+            return np.asarray(model.predict(inputs), dtype=np.float64).reshape(-1, 1)
+        p = np.asarray(model.predict_proba(inputs))
+        return np.stack([1 - p, p], axis=-1).reshape(len(p), -1) if self.label_task == MULTI_LABEL else p
 
     @property
     def provides(self) -> frozenset[str]:  # type: ignore[override]  # the pipeline's steps decide
         """Capabilities that methods may ask of the model."""
-        counts, estimator = self.steps[0], self.steps[-1]
+        counts, estimator = self.steps[0], self._find_estimator(0)
         # features of sub-words are no words' or characters', to which coefficients could be traced
         linear = self.subwords is None and hasattr(estimator, "coef_") and hasattr(counts, "vocabulary_")
         # softmax or sigmoid of a linear function of token counts (no tf-idf norm between)
-        names = [type(step).__name__ for step in self.steps]
-        sums_counts = linear and names == ["CountVectorizer", "LogisticRegression"] and not counts.binary
+        names = [type(step).__name__ for step in (*self.steps[:-1], estimator)]
+        known = (["CountVectorizer", "LogisticRegression"], ["CountVectorizer", "Ridge"])
+        sums_counts = linear and names in known and not counts.binary
         return frozenset(["probabilities", *["coefficients"] * linear, *["gradients"] * sums_counts])
 
     def scores(
@@ -311,7 +361,20 @@ class PipelineModel(Adapter):
         from ._linear import token_scores
 
         pairs = zip(encoded, targets, strict=True)
-        return [token_scores(self, one.instance, self.column(target), method, steps) for one, target in pairs]
+        if self.label_task != MULTI_LABEL:
+            return [token_scores(self, one.instance, self.column(target), method, steps) for one, target in pairs]
+        return [
+            token_scores(self._make_head(one.instance), replace(one.instance, query=()), target, method, steps)
+            for one, target in pairs
+        ]
+
+    def _find_estimator(self, label: int) -> Any:
+        """Return the estimator at the end, or that of one label."""
+        return self.steps[-1].estimators_[label] if self.label_task == MULTI_LABEL else self.steps[-1]
+
+    def _make_head(self, instance: Instance) -> _Head:
+        estimator = self._find_estimator(self.find_label_column(instance))
+        return _Head([*self.steps[:-1], estimator], self.joiner, False, self.choices, self.notes)
 
 
 class PipelineOpener(Opener):
@@ -336,7 +399,8 @@ class PipelineOpener(Opener):
         file = file if file.is_file() else opening.path
         subwords = None if longest is None else open_subwords(file.parent / TOKENIZER, longest)
         pipeline = load_pipeline(file, opening.trust_pickle)
-        return PipelineModel(pipeline, uses_query=asks, joiner=facts.get("joiner", " "), subwords=subwords)
+        more = {"joiner": facts.get("joiner", " "), "labels": facts.get("labels") or ()}
+        return PipelineModel(pipeline, uses_query=asks, subwords=subwords, **more)
 
     @classmethod
     def embeds(cls, opening: Opening) -> bool:

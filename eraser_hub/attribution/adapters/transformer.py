@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.extras import need
+from eraser_hub.schema.label_tasks import CLASSIFICATION, MULTI_LABEL, REGRESSION
 
 from ..adapter import Adapter
 from ..open import Opener, Opening, is_path_like
+from ..transformers.label_heads import MultiLabelModel, RegressionModel
 from ..transformers.multiple_choice import ChoiceModel
 from ..transformers.prompted import PromptedModel
 from ..transformers.question_answering import AnswerModel
@@ -24,6 +28,23 @@ TASKS: dict[str, tuple[str, type[SequenceModel]]] = {
 # the ends of architectures of another name -> as above
 OTHER_NAMES = {"LMHeadModel": "ForCausalLM", "ForSeq2SeqLM": "ForConditionalGeneration"}
 CLASSES = {"ForConditionalGeneration": "AutoModelForSeq2SeqLM"}
+
+
+HEADS: dict[str, type[SequenceModel]] = {
+    CLASSIFICATION: SequenceModel,
+    MULTI_LABEL: MultiLabelModel,
+    REGRESSION: RegressionModel,
+}
+
+
+def find_head(config: Any) -> str:
+    """Return what the outputs of a sequence classifier are, by its config.json.
+
+    ``problem_type`` says it; a head of one output without it is a regression, as in transformers.
+    """
+    known = {"multi_label_classification": MULTI_LABEL, "regression": REGRESSION}
+    task = known.get(getattr(config, "problem_type", None) or "", CLASSIFICATION)
+    return REGRESSION if task == CLASSIFICATION and config.num_labels == 1 else task
 
 
 class TransformerOpener(Opener):
@@ -46,7 +67,8 @@ class TransformerOpener(Opener):
         if path is not None and not path.is_dir() and is_path_like(name) and find_gguf(name) is None:
             raise DataError("no such model file or folder", rule="file-missing", file=path)
         need("torch", "transformers")
-        endings = [ending for ending, (task, _) in TASKS.items() if opening.task in ("auto", task)]
+        wanted: str = CLASSIFICATION if opening.task in HEADS else opening.task
+        endings = [ending for ending, (task, _) in TASKS.items() if wanted in ("auto", task)]
 
         def find_class(architecture: str) -> str:
             own = next((new for old, new in OTHER_NAMES.items() if architecture.endswith(old)), architecture)
@@ -65,6 +87,8 @@ class TransformerOpener(Opener):
         class_name = find_class(description.split()[0])
         _, adapter = TASKS.get(class_name.removeprefix("AutoModel"), ("", PromptedModel))
         more = {"prompting": opening.prompting} if adapter is PromptedModel else {}
+        if adapter is SequenceModel:
+            adapter = HEADS[opening.task if opening.task in HEADS else find_head(network.config)]
         try:
             return adapter(
                 network,

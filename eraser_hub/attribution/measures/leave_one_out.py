@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from eraser_hub.schema.instance import LEAVE_ONE_OUT
+from eraser_hub.schema.label_tasks import REGRESSION
 
 from ..chunk import Chunk, CoalitionSearch, Scores, TextUnits
 from ..instances import Instance
@@ -14,7 +15,10 @@ from ..measure import Fields, Measure
 
 
 class LeaveOneOut(Measure):
-    """p of the label minus p without it, of each unit; the tokens of a sentence share its value."""
+    """p of the label minus p without it, of each unit; the tokens of a sentence share its value.
+
+    Of a regression the absolute difference, as its scores are absolute.
+    """
 
     source = "Li, Monroe and Jurafsky 2016; Jain and Wallace 2019, the correlation"
     enabled_by, reads, fields = "leave_one_out", ("units",), (LEAVE_ONE_OUT,)
@@ -27,7 +31,8 @@ class LeaveOneOut(Measure):
             if not text_units.size:
                 return np.zeros(0)
             coalition_values = yield ~np.eye(text_units.size, dtype=bool)
-            return text_units.full - coalition_values
+            differences = text_units.full - coalition_values
+            return np.abs(differences) if chunk.model.label_task == REGRESSION else differences
 
         return [
             {LEAVE_ONE_OUT: text_units.share_to_tokens(values).tolist()}

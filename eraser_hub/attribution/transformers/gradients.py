@@ -19,6 +19,7 @@ from eraser_hub.attribution.methods.integrated_gradients import make_path_points
 from eraser_hub.papers.presets import Choices
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.extras import need
+from eraser_hub.schema.label_tasks import MULTI_LABEL
 
 from .devices import to_float32, to_float64
 from .pieces import Explained
@@ -321,7 +322,7 @@ def compute_place_scores(
             if ahead:
                 logits = to_float32(out.logits)
                 places = torch.where(places < 0, logits.argmax(dim=-1, keepdim=True), places)
-                p = torch.softmax(to_float64(logits.detach()), dim=-1)
+                p = model.to_outputs(to_float64(logits.detach()))
                 seen.extend(zip(p.cpu().numpy(), places[:, 0].tolist(), strict=True))
             return model.explained_output(out, places, method)
 
@@ -395,7 +396,8 @@ def compute_ends(
     import torch
 
     window = one.windows[0]
-    if model.half or model.explains_singly or window.key not in model.outputs:
+    # a multi-label model is known by the pair of its label alone
+    if model.half or model.explains_singly or model.label_task == MULTI_LABEL or window.key not in model.outputs:
         return None
     key = np.where(window.piece < 0, window.code, -1).tobytes(), one.target
     if key not in baseline_probabilities:
@@ -432,7 +434,7 @@ def compute_masked_probabilities(
                 erasable = window.piece >= 0
                 mask[model.inside(window, len(mask))][erasable] = stays[window.piece[erasable]]
                 logits = compute_output(model, embedded * torch.from_numpy(mask).to(embedded), inputs).logits
-                p[number, draw] = float(torch.softmax(to_float64(logits), dim=-1)[0, column])
+                p[number, draw] = float(model.to_outputs(to_float64(logits))[0, column])
     return np.asarray(p.mean(axis=0))
 
 

@@ -165,6 +165,10 @@ class WindowModel(Adapter):
     def explained(self, encoded: Any, target: int) -> list[Explained]:
         """Return the inputs of an instance whose mean output is explained."""
 
+    def to_outputs(self, logits: Any) -> Any:
+        """Return the outputs of a head's logits, see `Adapter.label_task`; without a head of labels, the logits."""
+        return logits
+
     @abstractmethod
     def explained_output(self, out: Any, places: Any, method: str) -> Any:
         """Return the value whose gradients are taken, (inputs,), from the network's output and `Explained.places`."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from eraser_hub.attribution.adapter import Encoded, View
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.errors import DataError
+from eraser_hub.schema.label_tasks import MULTI_LABEL
 
 from .devices import describe_half, find_device, half_type, keep_heads_in_float32, move_network, to_float32, to_float64
 from .gradients import (
@@ -175,7 +176,15 @@ class SequenceModel(WindowModel):
     def start(self, units: Sequence[tuple[View, int]]) -> Any:
         """Begin a forward pass."""
         logits = self.logits(self.tensors([view.data[number] for view, number in units]))
-        return self.torch.softmax(to_float64(logits), dim=-1)
+        return self.to_outputs(to_float64(logits))
+
+    def to_outputs(self, logits: Any) -> Any:
+        """Return the outputs of a head's logits: probabilities by softmax, shape (inputs, labels)."""
+        return self.torch.softmax(logits, dim=-1)
+
+    def output_column(self, encoded: Pieces, target: int) -> int:
+        """Return the number of the output that belongs to a label."""
+        return self.column(target)
 
     def finish(self, outputs: Any) -> NDArray[np.float64]:
         """Return the probabilities of a batch."""
@@ -223,7 +232,7 @@ class SequenceModel(WindowModel):
         """Return the outputs of whole inputs that the gradients' passes give."""
         self._known = {}
         # in half precision passes are not those of the gradient
-        if self.half or method not in PLAIN or self.explains_singly:
+        if self.half or method not in PLAIN or self.explains_singly or self.label_task == MULTI_LABEL:
             return {}
         pieces = [one for one in encoded if isinstance(one, Pieces)]
         columns = [None if target is None else self.column(target) for target in targets]
@@ -236,7 +245,7 @@ class SequenceModel(WindowModel):
         """Return p of a label with elements of token embeddings masked at random."""
         if not isinstance(encoded, Pieces):
             return super().masked_elements(encoded, target, keep, draws, random)
-        return compute_masked_probabilities(self, encoded, self.column(target), keep, draws, random)
+        return compute_masked_probabilities(self, encoded, self.output_column(encoded, target), keep, draws, random)
 
 
 def find_longest_input(config: Any, tokenizer: Any) -> int:

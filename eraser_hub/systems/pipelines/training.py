@@ -18,6 +18,7 @@ from eraser_hub.attribution.open import open_model
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.json_lines import parse_strict_value
+from eraser_hub.schema.label_tasks import CLASSIFICATION
 from eraser_hub.systems.data import Data, Labelled, Training, has_rationale
 from eraser_hub.systems.evaluation import CHUNK, TextProbabilities, compute_figures
 from eraser_hub.systems.finetuning import finetune
@@ -25,7 +26,6 @@ from eraser_hub.systems.folder import CHECKPOINT, checkpoint_dir, mark_saving, w
 from eraser_hub.systems.grid import TrialScore, train_grid
 from eraser_hub.systems.networks.training import train_network
 from eraser_hub.systems.system import NetworkSystem
-from eraser_hub.systems.train_config import CLASSIFICATION
 
 from .pipeline import (
     SENTENCE_LABELS,

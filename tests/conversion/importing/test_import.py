@@ -404,7 +404,7 @@ def test_a_span_of_tokens_with_its_own_text(tmp_path: Path) -> None:
         ({"label": None}, "label-missing", "label", ("None",)),
         ({"label": ""}, "label-missing", "label", ("''",)),
         ({"label": []}, "label-missing", "label", ("list",)),
-        ({"label": {"x": 1}}, "type", "label", ("{'x': 1}",)),
+        ({"label": {"x": 2}}, "choice", "label.x", (2,)),
         ({"label": float("nan")}, "label-missing", "label", ("nan",)),
         ({"label": "\ud800"}, "type", "label", ("d800",)),
         ({"tokens": ["\ud800", "b", "c"]}, "text", "tokens[0]", ("d800",)),
