@@ -26,6 +26,7 @@ from eraser_hub.schema.instance import (
 from .flat import Predictions, References
 from .issues import MAX_SHOWN, Issues
 from .joining import MatchedChunk
+from .label_tasks import is_regression
 
 ROWS_AT_ONCE = 1 << 16
 # tolerance of the bounds of differences of probabilities: the rounding of a sum of thousands is smaller
@@ -187,6 +188,21 @@ def check_probabilities(p: Predictions, matrix: np.ndarray, rows: np.ndarray, fi
     report(unsound, message=listed, rule="probabilities")
     summed = "expected probabilities that sum to 1, found"
     report(off, message=lambda at: f"{summed} {total[at]:g}", rule="probabilities")
+
+
+def check_values(p: Predictions, matrix: np.ndarray, rows: np.ndarray, field: str, issues: Issues) -> None:
+    """Check rows of {"value": number}, the outputs of a regression: finite numbers.
+
+    Args:
+        p: the predictions.
+        matrix: the numbers, float64 (rows, 1); NaN where a row has none.
+        rows: the instance of each row of the matrix.
+        field: the path of the field, for messages.
+        issues: the issues to extend.
+    """
+    infinite = np.isinf(matrix).any(axis=1)
+    message = "expected a finite number, found infinity"
+    issues.add_where("prediction", infinite, field, message, "range", rows)
 
 
 def check_labels(p: Predictions, known: Sequence[str], issues: Issues) -> None:
@@ -355,6 +371,9 @@ class LabelChecker:
             references' or one that every instance scores; without references any label is valid.
         labels: the issues of labels to extend.
         probabilities: the issues of probabilities to extend.
+
+    Attributes:
+        regression: True if the outputs of the last chunk are numbers, see `label_tasks.is_regression`.
     """
 
     def __init__(
@@ -367,15 +386,20 @@ class LabelChecker:
         self.scored: dict[str, None] | None = None  # the labels that all instances so far score
         self.unknown_labels: dict[str, Issues] = {}  # of predicted labels beyond the references'
         self.draws: int | None = None
+        self.regression = False
 
     def check(self, p: Predictions, used: Set[str]) -> None:
         """Check a chunk."""
-        if self.names is None:
+        self.regression = is_regression(p.labels, self.gold if self.names is None else self.names)
+        if self.regression:
+            pass  # there are no labels to check
+        elif self.names is None:
             self._record_labels(p)
         elif "classification" in used:
             check_labels(p, self.names, self.labels)
+        check_outputs = check_values if self.regression else check_probabilities
         for _, matrix, owner, field in _iterate_probabilities(p):
-            check_probabilities(p, matrix, owner, field, self.probabilities)
+            check_outputs(p, matrix, owner, field, self.probabilities)
         check_numbers(p, self.probabilities)
         if used >= {LEAVE_ONE_OUT, "soft"}:
             check_leave_one_out(p, self.probabilities)

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from eraser_hub.schema.instance import DISTANCES, ENTROPIES, ERASED
 
+from .label_tasks import LABEL_SCORES
 from .statistics_builder import Column, ScoreInfo, StatisticsBuilder, divide
 from .statistics_builder import make_info as make_described_info
 
@@ -233,6 +234,7 @@ SCORE_INFO: ScoreInfo = {
     "tau_loo": (True, -1.0, 1.0),
     **dict.fromkeys(("sensitivity_max", "infidelity", "infidelity_normalized"), (False, 0.0, None)),
     **dict.fromkeys((*DISTANCES, *ENTROPIES), (None, 0.0, None)),
+    **LABEL_SCORES,
 }
 
 

@@ -19,6 +19,7 @@ from eraser_hub.schema.instance import (
     SCORE_FIELDS,
     SOFT_FIELDS,
 )
+from eraser_hub.schema.label_tasks import REGRESSION
 
 from .checks import LabelChecker, check_thresholds
 from .erasure import (
@@ -34,6 +35,7 @@ from .erasure import (
 )
 from .flat import Predictions
 from .joining import MatchedChunk
+from .label_tasks import add_label_f1, add_number_errors
 from .matching import LeftOut, Matcher
 from .rank_correlation import kendall_tau
 from .resampling import against_chance
@@ -62,6 +64,7 @@ class Faithfulness:
         label_names: the labels, see `checks.LabelChecker`.
         aopc_thresholds: the thresholds that every instance must have.
         totals: keep one row, the sums over all annotations.
+        queries: of a multi-label corpus the label of each annotation.
 
     Attributes:
         builder: the columns; complete after `finish`.
@@ -74,10 +77,12 @@ class Faithfulness:
         label_names: Sequence[str] | None,
         aopc_thresholds: Sequence[float],
         totals: bool = False,
+        queries: Sequence[str] | None = None,
     ) -> None:
         self.matcher, self.rules, self.builder = matcher, matcher.rules, StatisticsBuilder(n, totals)
         self.classes = LabelChecker(matcher.r, label_names, self.rules["labels"], self.rules["probabilities"])
         self.thresholds = sorted({float(threshold) for threshold in aopc_thresholds})
+        self.queries = None if queries is None else np.asarray(queries, dtype=object)
         self.unbounded: dict[str, int] = {}  # erased side -> instances whose bounds are equal: they have no NAOPC
         # erased side -> for each chunk the annotations, the drop, and the drop of each random rationale
         self.drawn: dict[str, list[tuple[np.ndarray, np.ndarray, np.ndarray]]] = {}
@@ -91,21 +96,23 @@ class Faithfulness:
         if self.rules.collect("labels"):
             return
         builder.rows = chunk.rows
-        if self.classes.gold and "classification" in used:
-            labels = dict.fromkeys([*self.classes.gold, *(self.classes.names or ()), *p.labels])
-            truth = chunk.r.labels, chunk.r.classification
-            add_labels(builder, list(labels), truth, (p.labels, p.classification[chunk.row]))
+        regression = self.classes.regression
+        if self.classes.gold and "classification" in used and not regression:
+            self._add_labels(chunk)
         # instances without answer have no probabilities
         answered = np.flatnonzero(p.answered[chunk.row])
         builder.rows = chunk.rows[answered]
         rows = chunk.row[answered]
         label, full = p.classification[rows], np.nan_to_num(p.full[rows], nan=0.0)
         sides = {side: np.nan_to_num(getattr(p, side)[rows], nan=0.0) for side in ERASED if side in used}
+        if regression and self.classes.gold and "full" in used:
+            self._add_errors(chunk, answered, full[:, 0])
         for side, erased in sides.items():
-            builder.add_mean(side, drop(full, erased, label))
-            builder.add_mean(f"{side}_entropy", entropy(full) - entropy(erased))
-            builder.add_mean(f"{side}_kl", kl_divergence(erased, full))
-        if "full" in used:
+            builder.add_mean(side, self._change(drop(full, erased, label)))
+            if not regression:
+                builder.add_mean(f"{side}_entropy", entropy(full) - entropy(erased))
+                builder.add_mean(f"{side}_kl", kl_divergence(erased, full))
+        if "full" in used and not regression:
             self.matcher.plausibility.add_probabilities(p, rows, label, full, sides)
         areas = self._add_curves(p, rows, full, label) if "thresholds" in used else {}
         if "tokens_to_flip" in used and chunk.documents.tokens.size:
@@ -127,6 +134,29 @@ class Faithfulness:
         if "draws" in used:
             self._add_draws(p, rows, chunk.rows[answered], full, label)
 
+    def _change(self, drops: np.ndarray) -> np.ndarray:
+        """Return the change of outputs: of a regression the absolute one."""
+        return np.abs(drops) if self.classes.regression else drops
+
+    def _add_labels(self, chunk: MatchedChunk) -> None:
+        """Add the counts of accuracy and F1 of a chunk's classes, and of the labels of a multi-label corpus."""
+        p, builder = chunk.p, self.builder
+        labels = dict.fromkeys([*self.classes.gold, *(self.classes.names or ()), *p.labels])
+        truth, predicted = (chunk.r.labels, chunk.r.classification), (p.labels, p.classification[chunk.row])
+        add_labels(builder, list(labels), truth, predicted)
+        if self.queries is not None:
+            sides = [np.asarray([*names, ""], dtype=object)[codes] for names, codes in (truth, predicted)]
+            add_label_f1(builder, sorted(set(self.queries.tolist())), self.queries[chunk.rows].tolist(), *sides)
+
+    def _add_errors(self, chunk: MatchedChunk, answered: np.ndarray, values: np.ndarray) -> None:
+        """Add the errors of a regression's values."""
+        codes = chunk.r.classification[answered]
+        truth = np.asarray([float(chunk.r.labels[code]) for code in codes[codes >= 0]])
+        rows = self.builder.rows
+        self.builder.rows = chunk.rows[answered][codes >= 0]
+        add_number_errors(self.builder, truth, values[codes >= 0])
+        self.builder.rows = rows
+
     def _add_curves(self, p: Predictions, rows: np.ndarray, full: np.ndarray, label: np.ndarray) -> Areas:
         """Add both curves of the instances in these rows; return the AOPC of each, by side."""
         offsets = np.concatenate([[0], np.cumsum(np.maximum(p.thresholds, 0))])
@@ -141,12 +171,13 @@ class Faithfulness:
                 drops = [
                     aopc(full[at], np.nan_to_num(matrix[positions[rows[at]]], nan=0.0), label[at]) for at in blocks
                 ]
-                curves[side] = each = np.concatenate(drops)
+                curves[side] = each = self._change(np.concatenate(drops))
                 key = f"{side}_aopc"
                 columns = {f"{key}.sum{number}": column for number, column in enumerate(each.T)}
                 self.builder.add(Curve(key, each.shape[1]), columns | {f"{key}.count": np.ones(len(each))})
                 areas[side] = each.mean(axis=1)
-        self.matcher.plausibility.add_curves(curves)
+        if not self.classes.regression:
+            self.matcher.plausibility.add_curves(curves)
         return areas
 
     def _add_draws(
@@ -159,7 +190,7 @@ class Faithfulness:
                 erased = np.nan_to_num(getattr(p, side)[rows], nan=0.0)
                 place = (np.cumsum(p.answered) - 1)[rows]  # instances without answer have no draws
                 draws = np.nan_to_num(matrix, nan=0.0).reshape(int(p.answered.sum()), count, -1)[place]
-                own = annotation, drop(full, erased, label), aopc(full, draws, label)
+                own = annotation, self._change(drop(full, erased, label)), self._change(aopc(full, draws, label))
                 self.drawn.setdefault(side, []).append(own)
 
     def left_out(self) -> LeftOut:
@@ -170,7 +201,8 @@ class Faithfulness:
         if self.matcher.r is not None:
             labels = "classification" in used
             whose = " in the references" if labels else ""
-            needs["accuracy, macro F1"] = labels and bool(self.classes.gold), f"classification{whose}"
+            scores = "errors of the value" if self.classes.regression else "accuracy, macro F1"
+            needs[scores] = labels and bool(self.classes.gold), f"classification{whose}"
             needs["tokens_to_flip_ratio"] = "tokens_to_flip" in used, "tokens_to_flip"
         if LEAVE_ONE_OUT in used:
             needs["tau_loo"] = "soft" in used, SOFT_FIELDS["soft"].field
@@ -212,7 +244,8 @@ class Faithfulness:
         aopc = {"aopc": self.thresholds, "aopc_mean": "bins"} if "thresholds" in self.matcher.fields.used else {}
         n = self.matcher.instances
         without = {f"naopc_{side}": f"{n - count}/{n}" for side, count in self.unbounded.items() if count}
-        return {"log": "e"} | aopc | without | self.matcher.signature_settings()
+        units = {"task": REGRESSION, "change": "absolute"} if self.classes.regression else {"log": "e"}
+        return units | aopc | without | self.matcher.signature_settings()
 
 
 def compute_taus(p: Predictions) -> np.ndarray:

@@ -90,14 +90,14 @@ def get_group_names(values: Sequence[object], label_names: Sequence[str] | None 
     return names
 
 
-# scores over all labels: a group of one gold label has none
-OVER_LABELS = ("macro_f1",)
+# column -> scores over all labels: a group of one label has none
+OVER_LABELS = {"classification": ("macro_f1",), "query": ("label_macro_f1",)}
 
 
 def describe_breakdown(by: str, statistics: Statistics) -> list[str]:
     """Return a line on the scores that a breakdown by this column leaves out, or none."""
-    absent = [key for key in OVER_LABELS if by == "classification" and key in statistics.scores()]
-    return [f"by {by}: {', '.join(absent)} is left out, because each group has one gold label"] if absent else []
+    absent = [key for key in OVER_LABELS.get(by, ()) if key in statistics.scores()]
+    return [f"by {by}: {', '.join(absent)} is left out, because each group has one label"] if absent else []
 
 
 def score_groups(statistics: Statistics, names: Sequence[str]) -> dict[str, dict[str, object]]:
@@ -115,6 +115,16 @@ def score_groups(statistics: Statistics, names: Sequence[str]) -> dict[str, dict
         str(level): {key: np.asarray(column)[row].tolist() for key, column in scores.items()}
         for row, level in enumerate(levels)
     }
+
+
+def average_groups(groups: Mapping[str, Mapping[str, object]]) -> dict[str, object]:
+    """Return the mean of each score over the groups that have it: the macro average of a breakdown."""
+    means: dict[str, object] = {}
+    for key in dict.fromkeys(key for group in groups.values() for key in group):
+        values = [value for group in groups.values() if isinstance(value := group.get(key), float) and value == value]
+        if values:
+            means[key] = sum(values) / len(values)
+    return means
 
 
 def report(
@@ -146,7 +156,7 @@ def report(
         n_resamples: likewise.
         seed: likewise.
         ci_method: likewise.
-        by: the column's name; groups by gold label have no macro F1.
+        by: the column's name; groups by label have no macro F1.
         label_names: names of the class numbers in ``by_values``, if they are class numbers.
     """
     settings = dict(settings) if "n" in settings else {"n": len(statistics.ids), **settings}
@@ -168,8 +178,8 @@ def report(
         result["per_instance"] = {**columns, "annotation_id": names, "cluster": clusters.tolist()}
     if by_values is not None:
         result["by"] = groups = score_groups(statistics, get_group_names(by_values, label_names))
-        for group in groups.values() if by == "classification" else ():
-            for key in OVER_LABELS:
+        for group in groups.values():
+            for key in OVER_LABELS.get(by or "", ()):
                 group.pop(key, None)
     if by is not None:
         settings["by"] = by

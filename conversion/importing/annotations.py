@@ -7,6 +7,7 @@ from os import PathLike
 from pathlib import Path
 
 from eraser_hub.records.errors import DataError
+from eraser_hub.schema.label_tasks import CLASSIFICATION
 
 from .corpus import GROUPS, Columns, Imported, import_corpus
 from .evidence_marks import SPANS
@@ -67,7 +68,16 @@ def import_annotations(
     sources = dict(read.sources)
     if shares:
         sources = {**split_source(sources.pop("train"), shares, read.texts), **sources}
-    done = import_corpus(sources, name, roles, out, annotators=annotators, tokenizer=tokenizer or BLANKS, force=force)
+    done = import_corpus(
+        sources,
+        name,
+        roles,
+        out,
+        annotators=annotators,
+        tokenizer=tokenizer or BLANKS,
+        force=force,
+        task=CLASSIFICATION,
+    )
     return Imported(done.folder, done.rows, done.labels, [*read.notes, *done.notes])
 
 

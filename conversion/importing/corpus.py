@@ -107,9 +107,9 @@ NOTES = {
     "one annotator": "rows with fewer than two annotators, which are not in annotators/",
     "absent": "pairs of a text and an absent label, kept (`absent_labels` drop leaves them out)",
     "dropped": "pairs of a text and an absent label, left out",
-    "no label": "rows without a label, left out with the absent labels",
+    "unlabelled": "rows without a label, left out with the absent labels",
     "shared marks": "rows whose one rationale counts for each of their labels",
-    "no label's marks": "rows with marks and without a label, whose marks are left out",
+    "unlabelled marks": "rows with marks and without a label, whose marks are left out",
 }
 
 
@@ -448,7 +448,7 @@ class _Importer:
         marks = self._read_label_marks(cells, texts, present)
         chosen = [label for label in names if self.keeps_absent or label in present]
         self.tally.note("absent" if self.keeps_absent else "dropped", len(names) - len(present))
-        self.tally.note("no label", int(not chosen))
+        self.tally.note("unlabelled", int(not chosen))
         return [
             AnnotatedRow(
                 f"{name}:{label}",
@@ -492,7 +492,7 @@ class _Importer:
                 by_label[label].append(annotators)
         if shared:
             self.tally.note("shared marks", int(len(present) > 1))
-            self.tally.note("no label's marks", int(not present))
+            self.tally.note("unlabelled marks", int(not present))
         return {label: self._align_annotators(by_text) for label, by_text in by_label.items()}
 
     def _parse(self, cells: Row, column: str, marks: str) -> Text:

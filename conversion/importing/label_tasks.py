@@ -1,4 +1,4 @@
-"""What the label cells of an import mean: one class a row, several labels a row, or a number.
+"""Reading of label cells: one class a row, several labels a row, or a number.
 
 Several labels stand in a list (``["joy", "pride"]``), in an object (``{"joy": 1, "fear": 0}``), or in a column each
 (``joy,fear``, with 0 and 1). A list may also hold one label of each annotator. `find_label_task` decides by the rows:
@@ -32,7 +32,7 @@ _FLAGS: dict[object, bool] = {
 
 @dataclass(frozen=True, slots=True)
 class Labelling:
-    """What the labels of an import are.
+    """The task of the labels of an import.
 
     Attributes:
         task: the task.
@@ -46,7 +46,7 @@ class Labelling:
 
 
 def find_labelling(sources: Mapping[str, Source], column: str, task: str) -> Labelling:
-    """Return what the labels of all splits are.
+    """Return the task of the labels of all splits.
 
     Args:
         sources: split -> rows.

@@ -99,7 +99,7 @@ class Split:
 
     @property
     def label_task(self) -> LabelTask:
-        """What the labels are, by the corpus.yaml of the dataset; classification for others."""
+        """The task of the labels, by the corpus.yaml of the dataset; classification for others."""
         own = _read_corpus_config(self)
         return CLASSIFICATION if own is None else own.label_task
 

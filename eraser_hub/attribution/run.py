@@ -221,9 +221,7 @@ def explain(
         split = split.sample(config.sample, settings.seed if config.sample_seed is None else config.sample_seed)
     config, settings = replace(resolve_query(config, split), config=split.config), settings.for_kind(split.kind)
     if engine == "local":  # before the data are read through, so that a wrong model fails at once
-        model = load_model(config, split.label_names, split.label_task) if model is None else model
-        check_label_task(model, split.label_task)
-        align_labels(model, split.label_names, config.labels)
+        model = _align_model(model, config, split)
     plan = resolve_run(config, settings, split, results)
     for operator, path in results.items() if not force else ():
         refuse_other(path, plan.header(operator), get_partial_path(out))
@@ -251,6 +249,15 @@ def explain(
         return replace(report, resumed=resumed, **done, seconds=time.perf_counter() - start)
     finally:
         partial.close(remove=not partial.places)  # a run that failed in its first chunk leaves nothing to go on with
+
+
+def _align_model(model: Adapter | None, config: ExplainConfig, split: Split) -> Adapter:
+    """Return the model, opened unless it is already, with its labels in the dataset's order."""
+    if model is None:
+        return load_model(config, split.label_names, split.label_task)
+    check_label_task(model, split.label_task)
+    align_labels(model, split.label_names, config.labels)
+    return model
 
 
 def _check_engine(config: ExplainConfig, settings: ExplainSettings, engine: str) -> None:

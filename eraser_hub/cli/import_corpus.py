@@ -154,6 +154,9 @@ def _import_tasks(options: ImportOptions) -> Imported:
     from eraser_hub.conversion.download.addresses import fetch_file
     from eraser_hub.conversion.importing.annotations import import_annotations, open_tool
 
+    if options.task not in ("auto", "classification"):
+        message = f"an annotation tool's texts have one class each, found {options.task}: name the columns of its rows"
+        raise UsageError(message, rule="option-conflict", argument="task")
     shares, pairs = _parse_splits(options.split or [])
     source = fetch_file(options.source)
     try:

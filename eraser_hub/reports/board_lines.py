@@ -92,7 +92,7 @@ def flatten_scores(content: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             prefix = "" if key == "token_soft_metrics" else "sentence_"
             yield from ((f"{prefix}{name}", number) for name, number in value.items() if name.split("_ci")[0] in _SOFT)
         elif key in ("agreement", "faithfulness") and isinstance(value, Mapping):
-            yield from ((k, v) for k, v in value.items() if k not in ("signature", "per_instance", "by"))
+            yield from ((k, v) for k, v in value.items() if k not in ("signature", "per_instance", "by", "macro"))
         elif key == "classification_scores" and isinstance(value, Mapping):
             for name, number in value.items():
                 yield ("macro_f1", number["macro avg"]["f1-score"]) if name == "prf" else (name, number)
@@ -270,7 +270,7 @@ def score_submissions(
     lines, runs = [], dict[str, list[Scores]]()
     for system in parse_systems(submissions, draws=True):
         read_predictions(source, system.path)  # reports errors before anything is scored
-        scores = score_system(source, system, settings.everything(source.holds_pairs))
+        scores = score_system(source, system, settings.everything(source.holds_pairs, source.label_task))
         lines.append(replace(make_board_line(scores.as_flat_json(), file=system.path), notes=tuple(scores.all_notes)))
         runs.setdefault(system.name, []).append(scores)
     better, notes = find_better(runs, settings)

@@ -47,6 +47,7 @@ DISTRIBUTIONS = (
     "naopc_sufficiency",
 )
 BY_CLASS = (
+    "label_micro_f1",
     "accuracy",
     "auprc",
     "comprehensiveness",
@@ -145,7 +146,7 @@ def _make_operator_section(
     scored_by_operator = {first: list(scored)}
     for operator, systems in others:
         scored_by_operator[operator] = [
-            score_system(split, one, settings.everything(split.holds_pairs)) for one in systems
+            score_system(split, one, settings.everything(split.holds_pairs, split.label_task)) for one in systems
         ]
     return make_operator_section(scored_by_operator, settings)
 
@@ -159,7 +160,9 @@ def _of_annotations(
     evaluators: Sequence[System] = (),
 ) -> tuple[list[Scores], ReportContent]:
     answers = [read_predictions(split, system.path) for system in systems]
-    scored = [score_system(split, system, settings.everything(split.holds_pairs)) for system in systems]
+    scored = [
+        score_system(split, system, settings.everything(split.holds_pairs, split.label_task)) for system in systems
+    ]
     _add_evaluators(scored, systems, evaluators, split, settings)
     chance = [replace(score(split, one.path, settings.plain()), name=one.name) for one in baselines]
 
@@ -254,7 +257,9 @@ def _of_pairs(
             "expected original records with perturbed ones, found no pair", rule="empty", file=split.dataset
         )
     answers = [read_predictions(split, system.path) for system in systems]
-    scored = [score_system(split, system, settings.everything(split.holds_pairs)) for system in systems]
+    scored = [
+        score_system(split, system, settings.everything(split.holds_pairs, split.label_task)) for system in systems
+    ]
     count = len(pairs)
     if settings.only_predicted:
         pairs = [

@@ -10,6 +10,8 @@ from eraser_hub.metrics import annotators, erasure, fidelity, quotes, rank_consi
 from eraser_hub.metrics.agreement_scores import describe_scores
 from eraser_hub.metrics.statistics_builder import ScoreInfo
 from eraser_hub.records.errors import DataError
+from eraser_hub.schema.instance import ERASED
+from eraser_hub.schema.label_tasks import CLASSIFICATION, REGRESSION
 from eraser_hub.scoring.evaluators import EVALUATED
 from eraser_hub.scoring.mask_leaks import CHANCE, SHAPE
 
@@ -25,15 +27,17 @@ _DECLARED: Sequence[ScoreInfo] = (
 )
 
 
-def find_range(key: str) -> tuple[float, float]:
+def find_range(key: str, task: str = CLASSIFICATION) -> tuple[float, float]:
     """Return the lowest and the highest value of a score; infinite where there is no end or no declaration.
 
-    A score of several metrics has the widest of their ranges.
+    A score of several metrics has the widest of their ranges. The changes of a regression's value have its units.
 
     >>> find_range("auprc"), find_range("iou_macro_r@0.1"), find_range("sufficiency")
     ((0.0, 1.0), (0.0, inf), (-1.0, 1.0))
     """
     name = key.partition("@")[0]
+    if task == REGRESSION and name.startswith(ERASED):
+        return 0.0, math.inf
     known = [info[each] for each in (name, name.removesuffix("_random")) for info in _DECLARED if each in info]
     lows = [-math.inf if low is None else low for _, low, _ in known]
     highs = [math.inf if high is None else high for _, _, high in known]
@@ -59,7 +63,8 @@ def check_scores(
     """
     levels = [float(level) for line in signatures for level in _LEVEL.findall(line)]
     holds = min(levels, default=1.0) >= LEAST_LEVEL
-    for key, value, low, high in _list_bounds(scores, intervals, spread, holds):
+    task = REGRESSION if any(f"|task:{REGRESSION}|" in line for line in signatures) else CLASSIFICATION
+    for key, value, low, high in _list_bounds(scores, intervals, spread, holds, task):
         if not low - SLACK <= value <= high + SLACK:
             ends = [f"at least {low:g}"] * math.isfinite(low) + [f"at most {high:g}"] * math.isfinite(high)
             raise DataError(f"expected {' and '.join(ends)}, found {value:g}", rule="range", field=key)
@@ -70,13 +75,14 @@ def _list_bounds(
     intervals: Mapping[str, tuple[float, float]],
     spread: Mapping[str, float],
     holds: bool,
+    task: str,
 ) -> Iterator[tuple[str, float, float, float]]:
     """Yield (field, value, least, greatest value)."""
     for key, value in scores.items():
         if value is not None:
-            yield key, value, *find_range(key)
+            yield key, value, *find_range(key, task)
     for key, (low, high) in intervals.items():
-        least, greatest = find_range(key)
+        least, greatest = find_range(key, task)
         score = scores[key] if holds else None
         yield f"{key}_ci[0]", low, least, high if score is None else min(high, score)
         yield f"{key}_ci[1]", high, low if score is None else max(low, score), greatest

@@ -1,4 +1,4 @@
-"""What the labels of a corpus are: one class a text, several labels a text, or a number.
+"""Tasks of labels: one class a text, several labels a text, or a number.
 
 A *multi-label* corpus has one annotation for each pair of a text and a label: the query is the label, and the class is
 `PRESENT` or `ABSENT`. In a *regression* corpus the classes are the decimal texts of the gold values, and predictions

@@ -11,6 +11,7 @@ import msgspec
 
 from eraser_hub.conversion.eraser.configs import CONFIGS, CORPUS_YAML, EraserConfig
 from eraser_hub.records.errors import DataError, show
+from eraser_hub.schema.label_tasks import CLASSIFICATION, LabelTask
 
 
 class LabelNames(NamedTuple):
@@ -20,11 +21,13 @@ class LabelNames(NamedTuple):
         names: the labels in order; any other label is an error. None: the labels of the annotations.
         note: a note if the labels are those of the annotations; else empty.
         sentence_end_inclusive: see `EraserConfig`.
+        task: what the labels are.
     """
 
     names: tuple[str, ...] | None
     note: str = ""
     sentence_end_inclusive: bool = False
+    task: LabelTask = CLASSIFICATION
 
 
 class _Labelled(msgspec.Struct, gc=False):
@@ -64,7 +67,8 @@ def find_corpus_labels(folder: Path, config: str | None, annotations: Path) -> L
 
 
 def _make_labels(config: EraserConfig) -> LabelNames:
-    return LabelNames(config.label_names, sentence_end_inclusive=config.sentence_end_inclusive)
+    inclusive, task = config.sentence_end_inclusive, config.label_task
+    return LabelNames(config.label_names, sentence_end_inclusive=inclusive, task=task)
 
 
 def _labels(annotations: Path) -> Iterator[str]:

@@ -33,7 +33,7 @@ from eraser_hub.metrics.matching import (
 )
 from eraser_hub.metrics.rankings import check_policy
 from eraser_hub.metrics.resampling import cautions
-from eraser_hub.metrics.results import describe_breakdown, report
+from eraser_hub.metrics.results import average_groups, describe_breakdown, report
 from eraser_hub.metrics.statistics_builder import Statistics, StatisticsBuilder
 from eraser_hub.metrics.unknown_fields import UnknownFields
 from eraser_hub.records.errors import DataError
@@ -41,6 +41,7 @@ from eraser_hub.records.predictions import instances
 from eraser_hub.records.predictions import read_chunks as parts_of
 from eraser_hub.records.run_record import read_signature
 from eraser_hub.schema.instance import AOPC_THRESHOLDS, SCORE_FIELDS
+from eraser_hub.schema.label_tasks import MULTI_LABEL, REGRESSION
 
 from .identity import identify
 from .mask_leaks import Masks
@@ -74,6 +75,8 @@ def score(source: ScoredSplit, predictions: Path, settings: ScoreSettings | None
     if settings.paper not in (None, "eraser"):
         message = f"expected eraser for an ERASER corpus, found {settings.paper}"
         raise DataError(message, rule="option-value", argument="paper")
+    if source.label_task == MULTI_LABEL and settings.by is None:
+        settings = replace(settings, by="query")  # the label of each annotation
     return _Instances(source, predictions, settings).score(num_proc)
 
 
@@ -102,7 +105,10 @@ class _Instances:
         self.agreement = Agreement(self.parts, settings.agreement, settings.totals)
         bins = settings.aopc_thresholds or ()
         n, totals = len(gold.references.ids), settings.totals
-        self.faithfulness = Faithfulness(self.parts, n, gold.label_names, bins, totals)
+        queries = list(map(str, gold("query"))) if "query" in gold.columns else None
+        if source.label_task != MULTI_LABEL:
+            queries = None
+        self.faithfulness = Faithfulness(self.parts, n, gold.label_names, bins, totals, queries)
         self.masks = Masks(gold) if settings.mask_leak else None
         self.unknown, self.quoted = UnknownFields(), False
 
@@ -197,7 +203,7 @@ class _Instances:
             by_values = [by_values[row] for row in scored.tolist()]
         if name != QUOTES:
             common |= ({"strict": True} if s.strict else {}) | ({"paper": s.paper} if s.paper else {})
-        return report(
+        result = report(
             statistics,
             name if name == QUOTES else f"eraser_{name}",
             common,
@@ -210,6 +216,9 @@ class _Instances:
             ci_method=s.ci_method,
             by=s.by,
         )
+        if self.source.label_task == MULTI_LABEL and s.by == "query" and isinstance(result["by"], dict):
+            result["macro"] = average_groups(result["by"])
+        return result
 
     def _notes(self, statistics: Mapping[str, Statistics]) -> list[str]:
         """Return notes on annotations that were not scored and on what a breakdown leaves out."""
@@ -226,6 +235,9 @@ class _Instances:
         s, used = self.settings, self.parts.fields.used
         if not s.fidelity or not used >= {"classification", *SCORE_FIELDS}:
             return
+        if self.faithfulness.classes.regression:
+            scores.notes.append(f"normalised fidelity is left out: it needs probabilities, the task is {REGRESSION}")
+            return
         options = s.of_module("confidence_level", "n_resamples", "seed", "per_instance", "by")
         result, notes = module_result("normalized_fidelity", self.rows, self.gold.rows(), self.path, options)
         scores.add(result, "normalized_fidelity")
@@ -239,16 +251,19 @@ class _Instances:
         per_label = classification_report(self.faithfulness.builder)
         if "classification" in used and ("full" in used or per_label is not None):
             part: dict[str, object] = {"accuracy": f.get("accuracy"), "prf": per_label}
+            ends: tuple[str, ...] = ("", "_entropy", "_kl", "_aopc", "_aopc_points")
+            if self.faithfulness.classes.regression:
+                part, ends = {}, ("", "_aopc", "_aopc_points")
             for side in ("comprehensiveness", "sufficiency"):
-                for end in ("", "_entropy", "_kl", "_aopc", "_aopc_points"):
+                for end in ends:
                     part[f"{side}{end}"] = f.get(f"{side}{end}")
             part["aopc_thresholds"] = f.get("aopc_thresholds")
             result["classification_scores"] = part
         if "hard" in used:
-            ends = {value: format_iou_suffix(value, s.agreement.main_iou) for value in s.agreement.iou_thresholds}
+            suffixes = {value: format_iou_suffix(value, s.agreement.main_iou) for value in s.agreement.iou_thresholds}
             result["iou_scores"] = [
                 {"threshold": value} | {kind: _prf(a, f"iou_{kind}", end) for kind in ("micro", "macro", "matched")}
-                for value, end in ends.items()
+                for value, end in suffixes.items()
             ]
             for name, key in (("rationale_prf", "exact"), ("token_prf", "token")):
                 result[name] = {f"instance_{kind}": _prf(a, f"{key}_{kind}") for kind in ("micro", "macro")}

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from eraser_hub.conversion.dataset import RELEASE
+from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.hub import find_place
 from eraser_hub.records.splits import dataset_split, release_split
+from eraser_hub.schema.label_tasks import CLASSIFICATION, LabelTask
 
 from .labels import LabelNames, find_corpus_labels
 
@@ -111,6 +114,17 @@ class ScoredSplit:
         if self.dataset is not None:
             return LabelNames(self.built.label_names(self.built_config))
         return find_corpus_labels(self.corpus, self.config, self.annotation_file)
+
+    @cached_property
+    def label_task(self) -> LabelTask:
+        """The task of the labels, by the corpus.yaml of the corpus or of the built dataset."""
+        if self.dataset is None:
+            return self.labels.task if self.label_names is None else CLASSIFICATION
+        if self.holds_pairs or self.holds_tokens or self.built_config in CONFIGS:
+            return CLASSIFICATION
+        from eraser_hub.conversion.eraser.release import read_configs
+
+        return read_configs(self.built)[self.built_config].label_task if self.built.paths(RELEASE) else CLASSIFICATION
 
     @cached_property
     def digest(self) -> str:

@@ -24,6 +24,7 @@ from .mask_leaks import describe_leak
 from .tables import (
     BLOCK_TITLES,
     DIGITS,
+    MACRO,
     format_score,
     make_breakdown_table,
     make_comparison_tables,
@@ -127,6 +128,9 @@ class Scores:
                 self._add_per_instance(value)
             elif key == "by":
                 self.by_class |= {name: {**part, **self.by_class.get(name, {})} for name, part in value.items()}
+            elif key == "macro":
+                # behind the labels, those of the next block too
+                self.by_class[MACRO] = {**value, **self.by_class.pop(MACRO, {})}
             elif not is_bound:
                 self.scores[key] = value
             elif len(value) == 2 and not isinstance(value[0], list):
@@ -213,6 +217,7 @@ class Scores:
             title = f"{title}: {about}" if about else title
             tables.tables.append(_table(name, title, flat))
             if isinstance(groups := flat.get("by"), Mapping):
+                groups = {**groups, MACRO: flat["macro"]} if "macro" in flat else groups
                 tables.tables.append(make_breakdown_table(f"{name}_by", f"{title}, by {self.by}", groups, flat))
         if tables.tables:
             tables.tables[-1].notes += [

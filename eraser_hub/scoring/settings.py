@@ -11,6 +11,7 @@ from eraser_hub.metrics.resampling import CI_METHODS, DEFAULT_LEVEL, DEFAULT_RES
 from eraser_hub.metrics.sources import PAPERS, check_paper
 from eraser_hub.records.errors import DataError
 from eraser_hub.schema.instance import AOPC_THRESHOLDS
+from eraser_hub.schema.label_tasks import CLASSIFICATION, MULTI_LABEL, REGRESSION, LabelTask
 
 
 @dataclass(frozen=True)
@@ -79,12 +80,14 @@ class ScoreSettings:
         main = 0.5 if 0.5 in thresholds else thresholds[0]
         return AgreementSettings(thresholds, main, self.auprc_policy, self.random_baseline, self.sentence_threshold)
 
-    def everything(self, pairs: bool = False) -> ScoreSettings:
-        """Return these settings with everything that reports show: per instance, by class, every block."""
-        by = None if pairs else "classification"
-        return replace(
-            self, per_instance=True, by=by, mask_leak=True, fidelity=True, allow_empty=True, aopc_thresholds=None
-        )
+    def everything(self, pairs: bool = False, task: LabelTask = CLASSIFICATION) -> ScoreSettings:
+        """Return these settings with everything that reports show: per instance, by class, every block.
+
+        Labels of a multi-label corpus take the place of classes; a regression has none.
+        """
+        by = None if pairs else {CLASSIFICATION: "classification", MULTI_LABEL: "query", REGRESSION: None}[task]
+        options = {"per_instance": True, "by": by, "mask_leak": task == CLASSIFICATION, "fidelity": True}
+        return replace(self, **options, allow_empty=True, aopc_thresholds=None)  # type: ignore[arg-type]
 
     def plain(self) -> ScoreSettings:
         """Return these settings for scores alone: no intervals, no values of instances or classes."""

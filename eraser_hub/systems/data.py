@@ -43,7 +43,7 @@ class Data:
         draw: Maps an epoch to the numbers of the instances that it trains on; None to use all instances in every epoch.
         answers: True if the labels are answers, words of the texts.
         copies: Number of random subsets of each text among the instances (:func:`draw_subsets`).
-        label_task: What the labels are.
+        label_task: The task of the data, see `schema.label_tasks`.
     """
 
     train: Labelled

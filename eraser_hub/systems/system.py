@@ -40,7 +40,7 @@ class TrainedSystem(ABC):
         takes: Options of `TrainConfig` that it takes and others do not.
         needs: Required parts of the data: ``rationales``, ``pairs`` (of a text and a query, or of two texts).
         tasks: Tasks that it can learn beside classification.
-        label_tasks: What the labels of its data may be.
+        label_tasks: Tasks of the data that it learns, see `schema.label_tasks`.
         selects: True if it gives hard rationales of its own.
         trainer: The place of the function that trains it: (system, :class:`Training`) -> the figures of the validation
             split, or None if it has none.
@@ -86,8 +86,8 @@ class TrainedSystem(ABC):
             able = [name for name in SYSTEMS if task in SYSTEMS[name].label_tasks]
             words = f"{', '.join([*able, 'transformers models'])} learn the dataset's task {task}, not {config.model}"
             raise DataError(words, rule="unsupported", argument="model")
-        for argument, given in (("train_on", config.train_on == SUBSETS), ("paper", bool(config.paper))):
-            if given and task != CLASSIFICATION:
+        for argument, is_set in (("train_on", config.train_on == SUBSETS), ("paper", bool(config.paper))):
+            if is_set and task != CLASSIFICATION:
                 words = f"the dataset's task is {task}: expected none of classification alone"
                 raise DataError(words, rule="option-conflict", argument=argument)
 
