@@ -212,12 +212,7 @@ def import_corpus(
         split: source if isinstance(source, Source) else wrap_dataset(source, split)
         for split, source in sources.items()
     }
-    # of one person's rows the labels are the person's
-    labelling = find_labelling(opened, columns.label, CLASSIFICATION if task == AUTO and columns.annotator else task)
-    for argument, column in (("query", columns.query), ("annotator", columns.annotator)):
-        if labelling.task == MULTI_LABEL and column is not None:
-            message = f"expected none for the task {MULTI_LABEL}, whose query is the label"
-            raise DataError(message, rule="option-conflict", argument=argument)
+    labelling = _find_labelling(opened, columns, task)
     importer = _Importer(columns, get_tokenizer(tokenizer), annotators, labelling, absent_labels)
     written = _read_record(target)
     changed = [path for path, digest in written.items() if _is_changed(target / path, digest)]
@@ -233,6 +228,20 @@ def import_corpus(
         kept = _keep_files(target, folder, {*written, IMPORT_RECORD} - {*changed}, changed)
     names = list(labelling.names) if labelling.task == MULTI_LABEL else labels
     return Imported(target, rows, names, [*importer.notes(tokenizer), *kept], labelling.task)
+
+
+def _find_labelling(sources: Mapping[str, Source], columns: Columns, task: Task) -> Labelling:
+    """Return the task of the labels; of a column of annotators they are classes, unless another task is given.
+
+    Raises:
+        DataError: columns that do not go with several labels a text, and what `find_labelling` refuses.
+    """
+    labelling = find_labelling(sources, columns.label, CLASSIFICATION if task == AUTO and columns.annotator else task)
+    for argument, column in (("query", columns.query), ("annotator", columns.annotator)):
+        if labelling.task == MULTI_LABEL and column is not None:
+            message = f"expected none for the task {MULTI_LABEL}, whose query is the label"
+            raise DataError(message, rule="option-conflict", argument=argument)
+    return labelling
 
 
 def _list_paths(name: str, splits: Iterable[str]) -> list[str]:
