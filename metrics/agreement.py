@@ -14,12 +14,17 @@ from eraser_hub.schema.instance import HARD_FIELD, SOFT_FIELDS
 
 from .agreement_scores import SENTENCES_BY_SPANS, SOFT, Iou, add_prf, format_iou_suffix, group_coverage
 from .checks import check_documents, check_own_documents, check_scores
+from .flat import References
 from .issues import InputError
 from .joining import MatchedChunk
 from .matching import LeftOut, Matcher
-from .rankings import AUPRC_POLICIES, baseline_seeds, rank_rationales
+from .rankings import AUPRC_POLICIES, baseline_seeds, expect_rankings, rank_rationales
+from .score_levels import ScoreLevels, make_iou_columns
 from .spans import Spans, count_group_tokens, count_spans, count_tokens
-from .statistics_builder import StatisticsBuilder, divide
+from .statistics_builder import StatisticsBuilder
+
+# what is done with rows without gold: they are scored, or left out
+UNMARKED = ("score", "skip")
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,7 @@ class AgreementSettings:
         auprc_policy: AUPRC of a document without evidence, see `rankings.AUPRC_POLICIES`.
         shuffles: number of shuffles of the soft scores for the random baseline; 0: none.
         sentence_threshold: the least score of a predicted sentence.
+        unmarked: "score" or "skip" annotations without a gold token.
     """
 
     iou_thresholds: Sequence[float] = (0.5,)
@@ -39,6 +45,7 @@ class AgreementSettings:
     auprc_policy: str = "reference"
     shuffles: int = 0
     sentence_threshold: float = 0.5
+    unmarked: str = "score"
 
 
 class Agreement:
@@ -47,17 +54,21 @@ class Agreement:
     Args:
         matcher: the matcher of the chunks; it has references.
         settings: the settings of the scores.
-        totals: keep one row, the sums over all annotations.
+        totals: keep two rows, the sums over annotations without and with gold.
 
     Attributes:
         builder: the columns; complete after `finish`.
+        marked: True for each annotation with a gold token; bool (annotations,).
+        levels: chance and ceiling of the scores.
     """
 
     def __init__(self, matcher: Matcher, settings: AgreementSettings, totals: bool = False) -> None:
         if matcher.r is None:
             raise InputError("expected references, found none", "empty")
         self.matcher, self.settings, self.rules = matcher, settings, matcher.rules
-        self.builder = StatisticsBuilder(len(matcher.r.ids), totals)
+        self.marked = find_marked(matcher.r)
+        self.builder = StatisticsBuilder(self.marked.size, self.marked.astype(np.int8) if totals else None, 2)
+        self.levels = ScoreLevels(self.marked, settings.iou_thresholds, settings.main_iou)
         self.has_gold_sentences = bool((matcher.r.start_sentence >= 0).any())
         # annotations with evidence without sentence offsets, and the number of left out documents of one sentence
         r = matcher.r
@@ -94,6 +105,8 @@ class Agreement:
         if self.rules.collect():
             return
         self.builder.rows = chunk.rows
+        if used & {"hard", *SOFT_FIELDS}:
+            self.levels.add_density(chunk)
         if "hard" in used:
             self._add_spans(chunk)
         if used & SOFT_FIELDS.keys():
@@ -115,10 +128,9 @@ class Agreement:
         n_truth, n_predicted, _ = counts.exact
         for threshold, hits, matched in counts.iou:
             end = format_iou_suffix(threshold, self.settings.main_iou)
-            columns = {"truth": n_truth, "predicted": n_predicted, "hits": hits, "matched": matched}
-            columns |= {"sum_p": divide(hits, n_predicted), "keys_p": n_predicted > 0}
-            columns |= {"sum_r": divide(hits, n_truth), "keys_r": n_truth > 0}
+            columns = make_iou_columns(n_truth, n_predicted, hits, matched)
             self.builder.add(Iou(end), columns, owner, f"iou{end}")
+        self.levels.add_spans(chunk, owner, doc, truth, predicted, counts)
         groups = count_group_tokens(r.group, truth, predicted, r.group_instance.size)
         whole, best = group_coverage(r.group_instance, *groups, chunk.rows.size)
         self.builder.add_mean("any_group_coverage", whole)
@@ -132,6 +144,7 @@ class Agreement:
             touched = chunk.documents.sentence_spans(annotation, chunk.doc[rationale], p.start, p.end)
             sentences = np.stack(count_tokens(gold, Spans(span, *touched), owner.size))
             add_prf(self.builder, "sentence", tuple(sentences * counted), owner, SENTENCES_BY_SPANS)
+            self.levels.add_sentences(chunk, owner, doc, sentences * counted, by_spans=True)
 
     def _find_scored_sentences(self, chunk: MatchedChunk, owner: np.ndarray, doc: np.ndarray) -> np.ndarray:
         """Return True for each (annotation, document) pair that counts in precision and recall of sentences.
@@ -164,9 +177,59 @@ class Agreement:
                 decided = chosen[self._find_scored_sentences(chunk, owner[chosen], chunk.doc[chosen])]
                 if decided.size:
                     add_prf(self.builder, "sentence", tuple(ranked.decided[decided].T), owner[decided])
+                    self.levels.add_sentences(chunk, owner[decided], chunk.doc[decided], ranked.decided[decided].T)
+            positives = ranked.positives[chosen]
+            expected = expect_rankings(positives, sizes[chosen], no_positives)
+            for key, own, least in zip(SOFT, expected, (no_positives, np.nan, np.nan), strict=True):
+                # the best ranking has all positives first; without them every ranking is alike
+                best = np.where(positives > 0, np.where(np.isnan(own), np.nan, 1.0), least)
+                self.levels.add_ranking(chunk, f"{soft.prefix}{key}", own, best, owner[chosen])
             for end, each in (("", ranked.scores), ("_random", ranked.random)):
                 for key, values in zip(SOFT, each[chosen].T, strict=True) if not end or len(each) else ():
                     self.builder.add_mean(f"{soft.prefix}{key}{end}", values, owner[chosen])
+
+    @property
+    def scored(self) -> np.ndarray:
+        """True for each annotation that has an instance; bool (annotations,)."""
+        rows = self.matcher.scored
+        if rows is None:
+            return np.ones(self.marked.size, dtype=bool)
+        return np.isin(np.arange(self.marked.size), rows)
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Number of annotations with a gold token, and of those without, among those that have an instance."""
+        scored = self.scored
+        return int((scored & self.marked).sum()), int((scored & ~self.marked).sum())
+
+    @property
+    def rows(self) -> np.ndarray | None:
+        """The annotations to take the scores of; None: all."""
+        if self.settings.unmarked == "skip" and self.counts[1]:
+            return np.flatnonzero(self.scored & self.marked)
+        return self.matcher.scored
+
+    def describe_gold(self) -> dict[str, object]:
+        """Return ``marked_rows`` and ``unmarked_rows`` (annotations with and without a gold token) and ``density``."""
+        marked, unmarked = self.counts
+        return {"marked_rows": marked, "unmarked_rows": unmarked, "density": self.levels.density}
+
+    def compute_levels(self) -> dict[str, dict[str, float]]:
+        """Return ``chance`` and ``ceiling`` of the scores, see `score_levels`."""
+        return self.levels.compute(list(self._compute(False)), self.settings.unmarked == "skip")
+
+    def extra(self) -> dict[str, object]:
+        """Return ``gold`` and the scores of ``marked`` and ``all`` annotations; nothing if all have gold."""
+        if not self.counts[1]:
+            return {}
+        return {"gold": self.describe_gold(), "marked": self._compute(True), "all": self._compute(False)}
+
+    def _compute(self, marked_only: bool) -> dict[str, np.ndarray]:
+        values, is_grouped = self.builder.values(), self.builder.groups is not None
+        if marked_only:
+            values = values[1:] if is_grouped else values[self.marked]
+        with np.errstate(invalid="ignore"):
+            return self.builder.finalize(values.sum(axis=0))
 
     def signature_settings(self) -> dict[str, object]:
         """Return the settings of the signature, without those that make no difference."""
@@ -188,6 +251,9 @@ class Agreement:
             shown["sentences"] = "[start,end)"
         if s.shuffles:
             shown["shuffles"] = s.shuffles
+        marked, unmarked = self.counts
+        if unmarked:
+            shown |= {"unmarked": s.unmarked, "marked_rows": marked, "unmarked_rows": unmarked}
         return shown | self.matcher.signature_settings()
 
     def left_out(self) -> LeftOut:
@@ -203,13 +269,39 @@ class Agreement:
         return {scores: field for there, scores, field in needs if not there}
 
     def notes(self) -> list[str]:
-        """Return one line for each kind of annotations or documents that sentence scores leave out."""
+        """Return one line for each kind of annotations or documents that scores leave out."""
+        marked, unmarked = self.counts
+        lines = []
+        if unmarked and self.settings.unmarked == "skip" and self.builder.columns:
+            lines.append(
+                f"agreement leaves out {unmarked:,} of {marked + unmarked:,} annotations without gold rationale"
+            )
+        elif unmarked and not marked and self.builder.columns:
+            lines.append("no annotation has a gold rationale: scores of agreement are conventions, not measurements")
         if "sentence" not in self.matcher.fields.used and not self.sentences_by_spans:
-            return []
+            return lines
         lacking = int(self.lacks_sentences.sum())
         without_offsets = f"sentence scores leave out {lacking:,} annotations whose evidence has no sentence offsets"
         single = f"sentence p, r and f1 leave out {self.n_single:,} documents of one sentence"
-        return [without_offsets] * (lacking > 0) + [single] * (self.n_single > 0)
+        return lines + [without_offsets] * (lacking > 0) + [single] * (self.n_single > 0)
+
+
+def check_unmarked(value: object) -> str:
+    """Return the name of what is done with annotations without gold.
+
+    Raises:
+        ValueError: it is none of `UNMARKED`.
+    """
+    if value not in UNMARKED:
+        raise InputError(f"expected one of {', '.join(UNMARKED)}, found {value!r}", "option-value", "unmarked")
+    return str(value)
+
+
+def find_marked(r: References) -> np.ndarray:
+    """Return True for each annotation with at least one gold token: bool (annotations,)."""
+    marked = np.zeros(len(r.ids), dtype=bool)
+    marked[r.group_instance[r.group[r.end > r.start]]] = True
+    return marked
 
 
 def _fill_zeros(chunk: MatchedChunk, used: Set[str]) -> MatchedChunk:

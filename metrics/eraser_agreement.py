@@ -9,7 +9,7 @@ import evaluate
 from eraser_hub.schema.instance import INSTANCE
 from eraser_hub.schema.rows import ANNOTATION
 
-from .agreement import Agreement, AgreementSettings
+from .agreement import Agreement, AgreementSettings, check_unmarked
 from .agreement_scores import describe_scores
 from .batches import Measured
 from .checks import LabelChecker, name_labels
@@ -50,6 +50,9 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  
         sentence_threshold: the least score of a predicted sentence. If no prediction has sentence scores, hard
             rationales predict sentences: those of which a span covers at least one token
             (signature: sentences_from:spans).
+        unmarked: "score" references without a gold token, as the papers' scorer does, or "skip" them: F1, IOU, AUPRC
+            and all others (signature: unmarked, and the number of rows with and without gold).
+        levels: adds gold, rationale_form, chance and ceiling, see below.
         only_predicted: leave out references without an instance; the signature has the number of scored ones.
             By default they are an error.
         per_instance: adds per_instance: {key: [score per annotation], "annotation_id": [..], "cluster": [..]}.
@@ -65,7 +68,11 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  
         any_group_coverage (share of annotations of which one whole evidence group is covered),
         best_group_recall; auprc, average_precision, roc_auc_score and sentence_auprc ..; signature. All in [0,
         1], but IOU recall: hits over truth spans, with no upper end, because two predicted spans may hit one
-        truth span. Higher is better. NaN if a score is undefined.
+        truth span. Higher is better. NaN if a score is undefined. If some references have no gold token: marked
+        and all, the scores of those with gold and of all of them. Then, and with levels, gold: {"marked_rows",
+        "unmarked_rows", "density" (mean share of gold tokens where there are any)}. With levels rationale_form (spans,
+        sentences or top-k), and where known chance: {key: score of random rationales of the same size} and
+        ceiling: {key: score of the best rationale of that form}.
 
     Raises:
         ValueError: wrong input; it names the instance and the field, at most ten issues, and their number.
@@ -106,6 +113,8 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  
         random_baseline: bool | int = False,
         sentence_threshold: float = 0.5,
         only_predicted: bool = False,
+        unmarked: str = "score",
+        levels: bool = False,
     ) -> Measured:
         thresholds = list(dict.fromkeys([iou_threshold, *iou_thresholds]))
         for value in thresholds:
@@ -120,14 +129,21 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  
         matcher = Matcher(r, rules, only_predicted=only_predicted)
         if label_names is not None:
             name_labels(r, label_names, rules["label names"])
-        settings = AgreementSettings(thresholds, iou_threshold, auprc_policy, shuffles, sentence_threshold)
+        check_unmarked(unmarked)
+        settings = AgreementSettings(thresholds, iou_threshold, auprc_policy, shuffles, sentence_threshold, unmarked)
         agreement = Agreement(matcher, settings)
         agreement.add(matcher.match(p))
         if label_names is not None:
             LabelChecker(r, label_names, rules["labels"], rules["probabilities"]).check(p, matcher.fields.used)
         matcher.finish()
         agreement.finish()
+        if unmarked == "skip" and not agreement.counts[0] and not rules.collect().total:
+            raise InputError("nothing to score: expected a gold rationale in a row, found none", "empty", "references")
         left_out = agreement.left_out()
-        statistics = matcher.statistics(agreement.builder, r.ids, left_out, "rationales with ")
+        statistics = matcher.statistics(agreement.builder, r.ids, left_out, "rationales with ", agreement.rows)
         notes = [*describe_left_out(left_out), *agreement.notes(), *matcher.plausibility.notes()]
-        return Measured(statistics, None, agreement.signature_settings(), {}, notes)
+        extra = agreement.extra()
+        if levels:
+            extra = {"gold": agreement.describe_gold(), "rationale_form": agreement.levels.form.name} | extra
+            extra |= agreement.compute_levels()
+        return Measured(statistics, None, agreement.signature_settings(), extra, notes)

@@ -79,7 +79,8 @@ class Faithfulness:
         totals: bool = False,
         queries: Sequence[str] | None = None,
     ) -> None:
-        self.matcher, self.rules, self.builder = matcher, matcher.rules, StatisticsBuilder(n, totals)
+        self.matcher, self.rules = matcher, matcher.rules
+        self.builder = StatisticsBuilder(n, np.zeros(n, dtype=np.int8) if totals else None)
         self.classes = LabelChecker(matcher.r, label_names, self.rules["labels"], self.rules["probabilities"])
         self.thresholds = sorted({float(threshold) for threshold in aopc_thresholds})
         self.queries = None if queries is None else np.asarray(queries, dtype=object)

@@ -179,7 +179,12 @@ class Matcher:
             self.scored = np.flatnonzero(np.frombuffer(self.seen, dtype=np.uint8))
 
     def statistics(
-        self, builder: StatisticsBuilder, ids: Sequence[str], left_out: LeftOut, where: str = ""
+        self,
+        builder: StatisticsBuilder,
+        ids: Sequence[str],
+        left_out: LeftOut,
+        where: str = "",
+        rows: np.ndarray | None = None,
     ) -> Statistics:
         """Return the statistics of the annotations that are scored.
 
@@ -188,6 +193,7 @@ class Matcher:
             ids: the ids of all annotations.
             left_out: the scores that are left out.
             where: the place of the fields that scores read, for messages.
+            rows: the annotations that are scored; None: those that have an instance.
 
         Raises:
             ValueError: the input has issues, or nothing is scored.
@@ -197,7 +203,8 @@ class Matcher:
             message = f"nothing to score: expected {where}{describe_fields(left_out)}, found none of them"
             raise InputError(message, "score-missing", "predictions")
         statistics = builder.statistics(ids)
-        return statistics if self.scored is None else statistics.take(self.scored)
+        rows = self.scored if rows is None else rows
+        return statistics if rows is None else statistics.take(rows)
 
     def signature_settings(self) -> dict[str, object]:
         """Return the signature's settings on missing instances and answers."""

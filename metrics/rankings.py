@@ -23,6 +23,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from .issues import InputError
+from .statistics_builder import divide
 from .tokens import masks
 
 # AUPRC of a document without positives: "reference" is the value of the reference scorer with a current scikit-learn
@@ -238,12 +239,39 @@ def compute_random_baseline(
     return Rankings(*(sums / n_shuffles for sums in total))
 
 
+def expect_rankings(
+    n_positive: np.ndarray, size: np.ndarray, no_positives: float = AUPRC_POLICIES["reference"]
+) -> Rankings:
+    """Return the expected scores of random rankings without ties.
+
+    Of N tokens G are positive, and H is the N-th harmonic number. The token at rank k is positive with probability
+    G / N, and then (1 + (k - 1) (G - 1) / (N - 1)) / k of the tokens up to rank k are expected to be positive. The sum
+    over ranks is the expected average precision, (H + (N - H) (G - 1) / (N - 1)) / N. The trapezoids average it with
+    the precision before each positive, whose expected value is G / N. ROC-AUC is 0.5.
+
+    Args:
+        n_positive: the positives G of each document: int (n,).
+        size: the tokens N of each document.
+        no_positives: see `rank_documents`.
+
+    >>> expect_rankings(np.array([1]), np.array([2])).average_precision.tolist()
+    [0.75]
+    """
+    harmonic = np.append(0, np.cumsum(1 / np.arange(1, int(size.max(initial=0)) + 1)))[np.maximum(size, 0)]
+    others = np.where(size > 1, divide(n_positive - 1, size - 1), 1.0)
+    precision = divide(harmonic + (size - harmonic) * others, size)
+    auprc = np.where(n_positive == 0, no_positives, (precision + divide(n_positive, size)) / 2)
+    one_class = (n_positive == 0) | (n_positive >= size)
+    return Rankings(auprc, np.where(one_class, np.nan, precision), np.where(one_class, np.nan, 0.5))
+
+
 class Ranked(NamedTuple):
-    """Results per rationale; NaN (or 0 decided) if it has no scores."""
+    """Results per rationale; NaN (or 0 decided, 0 positives) if it has no scores."""
 
     scores: np.ndarray  # float64 (m, 3): AUPRC, average precision, ROC-AUC
     random: np.ndarray  # the same for shuffled scores; (0, 3) without a baseline
     decided: np.ndarray  # int64 (m, 3): true, scored at least the threshold, both
+    positives: np.ndarray  # int64 (m,): true
 
 
 def rank_rationales(
@@ -269,7 +297,10 @@ def rank_rationales(
     """
     m = sizes.size if (sizes >= 0).any() else 0  # an absent field has no rows
     result = Ranked(
-        np.full((m, 3), np.nan), np.full((m if n_shuffles else 0, 3), np.nan), np.zeros((m, 3), dtype=np.int64)
+        np.full((m, 3), np.nan),
+        np.full((m if n_shuffles else 0, 3), np.nan),
+        np.zeros((m, 3), dtype=np.int64),
+        np.zeros(m, dtype=np.int64),
     )
     length = np.maximum(sizes, 0)
     ends = np.cumsum(length)
@@ -287,6 +318,7 @@ def rank_rationales(
         scored = np.flatnonzero(sizes[begin:stop] >= 0)
         offsets = np.concatenate([offsets[:-1][scored], offsets[-1:]])
         rows = scored + begin
+        result.positives[rows] = np.diff(np.append(0, np.cumsum(truth, dtype=np.int64))[offsets])
         result.scores[rows] = np.stack(rank_documents(part, truth, offsets, no_positives), axis=1)
         if n_shuffles and seeds is not None:
             drawn = compute_random_baseline(part, truth, offsets, seeds[rows], n_shuffles, no_positives)

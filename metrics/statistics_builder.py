@@ -144,14 +144,16 @@ class StatisticsBuilder:
 
     Args:
         n: the number of annotations.
-        totals: keep one row, the sums over all annotations.
+        groups: the group of each annotation, int (n,): one row per group is kept, its sums; None: one per annotation.
+        n_groups: the number of groups.
         columns: name -> the column, float64 (n,).
         scores: the scores computed from the columns.
         rows: the annotations that the next added values belong to: distinct rows, int64 (chunk,); None: all.
     """
 
     n: int
-    totals: bool = False
+    groups: np.ndarray | None = None
+    n_groups: int = 1
     columns: dict[str, np.ndarray] = field(default_factory=dict)
     scores: list[Score] = field(default_factory=list)
     rows: np.ndarray | None = None
@@ -171,16 +173,31 @@ class StatisticsBuilder:
         for name, values in columns.items():
             name = f"{source}.{name}" if source else name
             if name not in self.columns:
-                self.columns[name] = np.zeros(1 if self.totals else self.n)
+                self.columns[name] = np.zeros(self.n_rows)
             column = self.columns[name]
-            if self.totals:
-                column += values.sum()
+            if self.groups is not None:
+                self._add_to_groups(column, np.asarray(values), owner)
                 continue
             if owner is not None:
                 values = np.bincount(owner, weights=values, minlength=size)
             column[slice(None) if self.rows is None else self.rows] += values
         if score is not None and score not in self.scores:
             self.scores.append(score)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows: of groups, if there are any, else of annotations."""
+        return self.n if self.groups is None else self.n_groups
+
+    def _add_to_groups(self, column: np.ndarray, values: np.ndarray, owner: np.ndarray | None) -> None:
+        assert self.groups is not None
+        if self.n_groups == 1:
+            column += values.sum()
+            return
+        group = self.groups if self.rows is None else self.groups[self.rows]
+        group = group if owner is None else group[owner]
+        for number in range(self.n_groups):
+            column[number] += values[group == number].sum()
 
     def add_mean(self, key: str, values: np.ndarray, owner: np.ndarray | None = None) -> None:
         """Add the mean of one value per annotation (or key) without NaN values; NaN where none is left."""
@@ -195,6 +212,10 @@ class StatisticsBuilder:
             scores |= score.finalize(lambda name: sums[..., places[name]])
         return scores
 
+    def values(self) -> np.ndarray:
+        """Return the columns side by side: float64 (rows, columns)."""
+        return np.stack([*self.columns.values()], axis=1) if self.columns else np.zeros((self.n_rows, 0))
+
     def statistics(self, ids: Sequence[str], per_instance: bool = True) -> Statistics:
         """Return the collected columns as `Statistics` of these annotations.
 
@@ -202,7 +223,6 @@ class StatisticsBuilder:
             ids: the ids of the annotations.
             per_instance: add the scores of each annotation.
         """
-        none = np.zeros((1 if self.totals else self.n, 0))
-        values = np.stack([*self.columns.values()], axis=1) if self.columns else none
+        values = self.values()
         scores = self.finalize(values) if per_instance else {}
         return Statistics(ids, values, self.finalize, scores, list(self.columns))

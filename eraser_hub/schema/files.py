@@ -44,6 +44,8 @@ class ScoreFileRecord:
     split: str | None = column("the split")
     run: str | None = column("signature of the run that made the predictions")
     runs: int | None = column("the number of runs that the scores are means of", low=2)
+    gold: Json | None = column("annotations with and without gold rationale, mean share of gold tokens, split")
+    levels: Json | None = column("form of the rationales; chance and ceiling of each score of agreement")
     data_digest: str | None = column("digest of the split, SHA-256; see docs/identity.md")
     predictions_digest: list[str] | None = column("digest of each file of predictions, SHA-256")
 

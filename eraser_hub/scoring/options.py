@@ -32,6 +32,10 @@ MinimumEffect = Annotated[
         "ceiling.",
     ),
 ]
+_UNMARKED = (
+    "Annotations without gold rationale in agreement: score or skip; by default skip, but score released configs."
+)
+Unmarked = Annotated[Literal["score", "skip"] | None, Option(group="Settings of scores", help=_UNMARKED)]
 _CLUSTERS = "Clusters of intervals and tests: auto (annotations that share a document), none, or a field of "
 ClusterBy = Annotated[str, Option(group="Uncertainty", help=f"{_CLUSTERS}the annotations.")]
 # settings that records of the perturbation benchmark are scored by
@@ -73,6 +77,7 @@ class AgainstArguments(Options):
     aopc_thresholds: Sequence[float] | None = None
     cluster_by: ClusterBy = "auto"
     only_predicted: OnlyPredicted = False
+    unmarked: Unmarked = None
     allow_mismatch: AllowMismatch = False
     seed: Seed = 0
 

@@ -95,6 +95,8 @@ class _Instances:
             self.rows = [msgspec.to_builtins(row) for _, row in instances(predictions)]
         if settings.aopc_thresholds is None:
             settings = replace(settings, aopc_thresholds=_thresholds(self.rows))
+        if settings.unmarked is None:
+            settings = replace(settings, unmarked="score" if source.is_shipped else "skip")
         self.source, self.path, self.settings = source, predictions, settings
         self.gold = gold = read_gold(source, settings.columns, settings.mask_leak or settings.fidelity)
         self.identity = identify(predictions, gold.digest, source.split, settings.allow_mismatch)
@@ -118,10 +120,13 @@ class _Instances:
         gold, s = self.gold, self.settings
         gathered: dict[str, Agreement | Faithfulness] = {"agreement": self.agreement, "faithfulness": self.faithfulness}
         left_out = {**self.agreement.left_out(), **self.faithfulness.left_out()}
+        has_gold = self.agreement.counts[0] > 0 or s.unmarked == "score"
+        unmarked = "gold rationales in any annotation"
+        left_out |= {} if has_gold or not self.agreement.builder.columns else {"agreement": unmarked}
         statistics = {
-            name: _statistics(own.builder, gold, s, self.parts.scored)
+            name: self._statistics(name, own.builder)
             for name, own in gathered.items()
-            if own.builder.columns
+            if own.builder.columns and (has_gold or name != "agreement")
         }
         made_by = {name: own.signature_settings() for name, own in gathered.items()}
         quotes = score_quotes(self.path, gold) if self.quoted else None
@@ -156,9 +161,14 @@ class _Instances:
         )
         for name, own in statistics.items():
             extra: dict[str, object] = dict(quotes.counts) if quotes is not None and name == QUOTES else {}
+            extra |= self.agreement.extra() if name == "agreement" else {}
             if name == "faithfulness" and "thresholds" in self.parts.fields.used:
                 extra["aopc_thresholds"] = sorted({*(s.aopc_thresholds or ())})
             scores.add(self._result(name, own, made_by[name], extra), name)
+        if "agreement" in statistics:
+            scores.gold = {**self.agreement.describe_gold(), "split": self.source.names["split"]}
+            scores.add_levels(**self.agreement.compute_levels())
+            scores.rationale_form = self.agreement.levels.form.name if "hard" in self.parts.fields.used else ""
         if s.confidence_level is not None or s.n_resamples is not None:
             scores.cautions = [line for own in statistics.values() for line in cautions(own)]
         scores.add(leak)
@@ -166,6 +176,21 @@ class _Instances:
         scores.signatures += [scores.run] if scores.run else []
         scores.reference = self._reference_keys(scores)
         return scores
+
+    def _rows(self, name: str) -> np.ndarray | None:
+        """Return the annotations that a block scores; None: all."""
+        return self.agreement.rows if name == "agreement" else self.parts.scored
+
+    def _statistics(self, name: str, builder: StatisticsBuilder) -> Statistics:
+        """Return the statistics of a block: a row per annotation that it scores, or their sums."""
+        gold, s, rows = self.gold, self.settings, self._rows(name)
+        if s.totals:
+            values = builder.values()[-1:] if name == "agreement" and s.unmarked == "skip" else builder.values()
+            sums = values.sum(axis=0, keepdims=True)
+            return Statistics(["all"], sums, builder.finalize, {}, list(builder.columns))
+        statistics = builder.statistics(gold.references.ids, s.per_instance)
+        statistics = add_clusters(statistics, gold, s.cluster_by)
+        return statistics if rows is None else statistics.take(rows)
 
     def _read(self, num_proc: int) -> None:
         """Read the file, a chunk at a time.
@@ -196,7 +221,7 @@ class _Instances:
         self, name: str, statistics: Statistics, made_by: Mapping[str, object], extra: Mapping[str, object]
     ) -> dict[str, object]:
         """Return a block's flat result, as the evaluate module returns it."""
-        s, scored = self.settings, self.parts.scored
+        s, scored = self.settings, self._rows(name)
         common = {"n": len(self.parts.whole.ids) if scored is None else scored.size, **made_by}
         by_values = None if s.by is None else self.gold(s.by)
         if by_values is not None and scored is not None:
@@ -259,7 +284,7 @@ class _Instances:
                     part[f"{side}{end}"] = f.get(f"{side}{end}")
             part["aopc_thresholds"] = f.get("aopc_thresholds")
             result["classification_scores"] = part
-        if "hard" in used:
+        if "hard" in used and a:
             suffixes = {value: format_iou_suffix(value, s.agreement.main_iou) for value in s.agreement.iou_thresholds}
             result["iou_scores"] = [
                 {"threshold": value} | {kind: _prf(a, f"iou_{kind}", end) for kind in ("micro", "macro", "matched")}
@@ -268,8 +293,8 @@ class _Instances:
             for name, key in (("rationale_prf", "exact"), ("token_prf", "token")):
                 result[name] = {f"instance_{kind}": _prf(a, f"{key}_{kind}") for kind in ("micro", "macro")}
         for name, prefix, there in (
-            ("token_soft_metrics", "", "soft" in used),
-            ("sentence_soft_metrics", "sentence_", "sentence" in used),
+            ("token_soft_metrics", "", "soft" in used and a),
+            ("sentence_soft_metrics", "sentence_", "sentence" in used and a),
         ):
             if there:
                 result[name] = {key: a[f"{prefix}{key}"] for key in SOFT}
@@ -290,13 +315,6 @@ def _thresholds_of(row: Row) -> tuple[float, ...]:
     named = [part.get("threshold") for part in row.get("thresholded_scores") or ()]
     thresholds = {float(t) for t in named if isinstance(t, int | float) and not isinstance(t, bool) and 0 <= t <= 1}
     return tuple(sorted(thresholds)) if len(thresholds) == len(named) else ()
-
-
-def _statistics(builder: StatisticsBuilder, gold: Gold, settings: ScoreSettings, rows: np.ndarray | None) -> Statistics:
-    if settings.totals:
-        return builder.statistics(["all"], settings.per_instance)
-    statistics = add_clusters(builder.statistics(gold.references.ids, settings.per_instance), gold, settings.cluster_by)
-    return statistics if rows is None else statistics.take(rows)
 
 
 def _of_quotes(statistics: Statistics, gold: Gold, settings: ScoreSettings) -> Statistics:

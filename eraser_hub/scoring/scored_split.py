@@ -58,6 +58,15 @@ class ScoredSplit:
         return self.dataset is not None and "sample_type" in self.built.columns(self.built_config)
 
     @property
+    def is_shipped(self) -> bool:
+        """True if the configuration is one of those that this package builds; False for a corpus of one's own."""
+        from eraser_hub.conversion.eraser.configs import CONFIGS, CORPUS_YAML
+
+        if self.dataset is not None:
+            return self.holds_tokens or self.holds_pairs or self.built_config in CONFIGS
+        return (self.config or self.corpus.resolve().name) in CONFIGS and not (self.corpus / CORPUS_YAML).exists()
+
+    @property
     def names(self) -> dict[str, str]:
         """The dataset (where it is a built one), config and split, as score files name them."""
         if self.dataset is not None:

@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from eraser_hub.metrics.score_levels import LEVELS
 from eraser_hub.metrics.statistics_builder import Statistics
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.outputs import OutputWriter
 from eraser_hub.records.run_record import read_predictions_digest
-from eraser_hub.records.tables import Table, Tables
+from eraser_hub.records.tables import Cell, Table, Tables
 
 from .identity import Identity
 from .mask_leaks import describe_leak
 from .tables import (
+    BESIDE,
     BLOCK_TITLES,
     DIGITS,
     MACRO,
@@ -54,6 +56,11 @@ class Scores:
         per_instance: key -> value per annotation; None where an annotation has none.
         by_class: gold label -> key -> number.
         spread: of several runs, key -> standard deviation over them; their scores are means then.
+        gold: the gold rationales: ``marked_rows``, ``unmarked_rows`` (annotations with and without them), ``density``
+            (mean share of gold tokens in documents with gold), ``split``.
+        rationale_form: form of the hard rationales: spans, sentences or top-k; "" where there are none.
+        chance_levels: key -> the score of random rationales of the same size (`metrics.score_levels`), where known.
+        ceilings: key -> the score of the best rationale of the form that the system gives, where known.
         chance: for comprehensiveness and sufficiency the test against random rationales, where there are any.
         leak: how well masks predict labels, if requested and measurable: see `mask_leaks.compute_mask_leak`.
         reference: the reference scorer's nested keys; None for records of the perturbation benchmark.
@@ -80,6 +87,10 @@ class Scores:
     per_instance: dict[str, Sequence[float | None]] = field(default_factory=dict)
     by_class: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     spread: dict[str, float] = field(default_factory=dict)
+    gold: Mapping[str, Any] = field(default_factory=dict)
+    rationale_form: str = ""
+    chance_levels: dict[str, float] = field(default_factory=dict)
+    ceilings: dict[str, float] = field(default_factory=dict)
     chance: dict[str, dict[str, Any]] = field(default_factory=dict)
     leak: Mapping[str, Any] = field(default_factory=dict)
     reference: dict[str, object] | None = None
@@ -107,6 +118,19 @@ class Scores:
         value = self.scores.get(key)
         return value if isinstance(value, float) else None
 
+    def add_levels(self, chance: Mapping[str, float], ceiling: Mapping[str, float]) -> None:
+        """Add the score of random rationales, and of the best ones, of each key."""
+        self.chance_levels.update(chance)
+        self.ceilings.update(ceiling)
+
+    def minimum_effect(self, key: str) -> float | None:
+        """Return the smallest difference of a score that matters by default: a tenth of the way from chance to ceiling.
+
+        None if one of the two is unknown, or if the ceiling is not above chance.
+        """
+        chance, ceiling = self.chance_levels.get(key), self.ceilings.get(key)
+        return None if chance is None or ceiling is None or ceiling <= chance else (ceiling - chance) / 10
+
     def add(self, result: Mapping[str, Any], block: str = "") -> None:
         """Add a metric's flat result; scores that are there already stay.
 
@@ -131,6 +155,8 @@ class Scores:
             elif key == "macro":
                 # behind the labels, those of the next block too
                 self.by_class[MACRO] = {**value, **self.by_class.pop(MACRO, {})}
+            elif key in BESIDE and key != "aopc_thresholds":
+                continue
             elif not is_bound:
                 self.scores[key] = value
             elif len(value) == 2 and not isinstance(value[0], list):
@@ -175,7 +201,15 @@ class Scores:
         chance = {"chance": self.chance} if self.chance else {}
         source_names = {name: value for name, value in (("system", self.name), ("run", self.run)) if value}
         facts = {"signature": self.signature, **self.names, **source_names, **self.digests()}
-        return {**self.reference, **self.blocks, **self.leak, **chance, **facts}
+        return {**self.reference, **self.blocks, **self.leak, **self._levels(), **chance, **facts}
+
+    def _levels(self) -> dict[str, Any]:
+        """Return ``gold`` and ``levels``: the form of rationales, and chance and ceiling of each score."""
+        if not self.gold:
+            return {}
+        own = {"rationale_form": self.rationale_form} if self.rationale_form else {}
+        levels = dict(zip(LEVELS, (self.chance_levels, self.ceilings), strict=True))
+        return {"gold": dict(self.gold), "levels": {**own, **levels}}
 
     def as_flat_json(self) -> dict[str, Any]:
         """Return flat keys, intervals, names and signatures; NaN is null."""
@@ -190,7 +224,7 @@ class Scores:
                 content[f"{key}{SPREAD}"] = _plain(self.spread[key])
         if len(self.runs) > 1:
             content["runs"] = len(self.runs)
-        return content | self.digests() | {"signature": list(self.signatures)}
+        return content | self._levels() | self.digests() | {"signature": list(self.signatures)}
 
     def save(self, path: str | PathLike[str], force: bool = False) -> None:
         """Write the score file; NaN and infinity become null.
@@ -216,6 +250,8 @@ class Scores:
                 continue
             title = f"{title}: {about}" if about else title
             tables.tables.append(_table(name, title, flat))
+            if name == "agreement" and self.gold:
+                tables.tables.append(self._make_level_table(title))
             if isinstance(groups := flat.get("by"), Mapping):
                 groups = {**groups, MACRO: flat["macro"]} if "macro" in flat else groups
                 tables.tables.append(make_breakdown_table(f"{name}_by", f"{title}, by {self.by}", groups, flat))
@@ -232,14 +268,35 @@ class Scores:
             tables.tables[-1].notes.append(describe_leak(self.leak))
         return tables
 
+    def _make_level_table(self, title: str) -> Table:
+        """Return the chance and the ceiling of each score of agreement."""
+        table = Table("levels", f"{title}, chance and ceiling", ("score",), LEVELS, notes=self.describe_gold())
+        for key, chance in self.chance_levels.items():
+            ceiling = self.ceilings.get(key)
+            table.add(key, chance=Cell(chance, digits=DIGITS), ceiling=Cell(ceiling, digits=DIGITS))
+        return table
+
+    def describe_gold(self) -> list[str]:
+        """Return a line on the gold rationales and on how chance and ceiling are to be read; none without them."""
+        if not self.gold:
+            return []
+        rows = f"{self.gold['marked_rows']:,} annotations with gold rationale, {self.gold['unmarked_rows']:,} without"
+        form = f"; chance: random rationales of the same size; ceiling: the best {self.rationale_form or 'ranking'}"
+        return [f"gold: {rows}; {self.gold['density']:.1%} of the tokens are gold where there is any{form}"]
+
     def to_frame(self) -> pd.DataFrame:
-        """Return a row for each single score: its value, and the ends of its interval."""
+        """Return a row for each single score: value, ends of its interval, and chance and ceiling where known."""
         import pandas as pd
 
         keys = [key for key in self.scores if self.number(key) is not None]
         ends = [self.intervals.get(key, (math.nan, math.nan)) for key in keys]
         columns = {"value": [self.scores[key] for key in keys], "low": [low for low, _ in ends]}
         columns["high"] = [high for _, high in ends]
+        if self.gold:
+            columns |= {
+                level: [own.get(key, math.nan) for key in keys]
+                for level, own in zip(LEVELS, (self.chance_levels, self.ceilings), strict=True)
+            }
         frame: pd.DataFrame = pd.DataFrame(columns, index=pd.Index(keys, name="score"))
         return frame
 
@@ -323,6 +380,8 @@ def average_runs(runs: Sequence[Scores]) -> Scores:
     words = f"classes, distributions and documents show the first of {len(runs)} runs; scores are means, ± their spread"
     return replace(
         first,
+        chance_levels=_average([run.chance_levels for run in runs]),
+        ceilings=_average([run.ceilings for run in runs]),
         scores=scores,
         spread=spread,
         intervals={},
@@ -333,6 +392,12 @@ def average_runs(runs: Sequence[Scores]) -> Scores:
         cautions=[*first.cautions, words],
         runs=[run.statistics for run in runs],
     )
+
+
+def _average(levels: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return the mean of each level that all runs have."""
+    shared = [key for key in levels[0] if all(key in one for one in levels)]
+    return {key: fmean(one[key] for one in levels) for key in shared}
 
 
 def _table(name: str, title: str, flat: Mapping[str, Any], numbers: bool = False) -> Table:

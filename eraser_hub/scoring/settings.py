@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from eraser_hub.metrics.agreement import AgreementSettings
+from eraser_hub.metrics.agreement import AgreementSettings, check_unmarked
 from eraser_hub.metrics.clusters import AUTO, NONE
 from eraser_hub.metrics.rankings import check_policy
 from eraser_hub.metrics.resampling import CI_METHODS, DEFAULT_LEVEL, DEFAULT_RESAMPLES, check_settings
@@ -25,6 +25,8 @@ class ScoreSettings:
         auprc_policy: what a document without positives counts, see `rankings.AUPRC_POLICIES`.
         random_baseline: shuffles of the soft scores to average; 0: none.
         sentence_threshold: a sentence is predicted from this score on.
+        unmarked: "score" or "skip" annotations without gold rationale in agreement; None: skip them, but score those of
+            the configurations that this package builds.
         per_instance: keep every score of every instance.
         confidence_level, n_resamples, seed, ci_method: of the bootstrap's intervals, see `resampling.intervals`.
         minimum_effect: smallest difference that matters where the scores are compared, see `comparison.Inference`.
@@ -45,6 +47,7 @@ class ScoreSettings:
     auprc_policy: str = "reference"
     random_baseline: int = 0
     sentence_threshold: float = 0.5
+    unmarked: str | None = None
     per_instance: bool = False
     confidence_level: float | None = None
     n_resamples: int | None = None
@@ -78,7 +81,14 @@ class ScoreSettings:
         """The settings of agreement."""
         thresholds = tuple(dict.fromkeys(self.iou_thresholds))
         main = 0.5 if 0.5 in thresholds else thresholds[0]
-        return AgreementSettings(thresholds, main, self.auprc_policy, self.random_baseline, self.sentence_threshold)
+        return AgreementSettings(
+            thresholds,
+            main,
+            self.auprc_policy,
+            self.random_baseline,
+            self.sentence_threshold,
+            self.unmarked or "score",
+        )
 
     def everything(self, pairs: bool = False, task: LabelTask = CLASSIFICATION) -> ScoreSettings:
         """Return these settings with everything that reports show: per instance, by class, every block.
@@ -109,6 +119,8 @@ class ScoreSettings:
                     expected = "[0, 1]" if low else "(0, 1]"
                     raise DataError(f"{name}: expected a number in {expected}, found {value}", rule="option-value")
         check_policy(self.auprc_policy)
+        if self.unmarked is not None:
+            check_unmarked(self.unmarked)
         check_paper(self.paper, *PAPERS)
         if self.random_baseline < 0:
             words = f"random_baseline: expected a number of shuffles, found {self.random_baseline}"

@@ -1,0 +1,139 @@
+"""Annotations without gold rationale in `score`: what is skipped and said; chance and ceiling of the scores."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from eraser_hub.metrics.eraser_agreement import EraserAgreement
+from eraser_hub.records.errors import DataError
+from eraser_hub.scoring.score import score
+from eraser_hub.scoring.scores import average_runs
+from eraser_hub.scoring.settings import ScoreSettings
+from tests.metrics.eraser_rows import random_case
+
+from .small_corpora import Inputs, written
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture
+def inputs(tmp_path: Path) -> Inputs:
+    """Six annotations; the first and the fourth have no gold rationale."""
+    predictions, references = random_case(2)
+    for row in references[::3]:
+        row["evidences"] = []
+    return written(tmp_path, predictions, references)
+
+
+@pytest.mark.parametrize("totals", [True, False])
+def test_a_corpus_of_ones_own_is_scored_where_it_is_marked(inputs: Inputs, totals: bool):
+    skipped = score(*inputs, ScoreSettings(totals_only=totals))
+    scored = score(*inputs, ScoreSettings(totals_only=totals, unmarked="score"))
+    marked = score(*inputs, ScoreSettings(totals_only=totals, unmarked="skip"))
+    assert skipped.as_json() == marked.as_json()
+    assert "|unmarked:skip|marked_rows:4|unmarked_rows:2|" in skipped.signature
+    assert "|unmarked:score|marked_rows:4|unmarked_rows:2|" in scored.signature
+    assert "|n:4|" in skipped.block_signatures[0] and "|n:6|" in skipped.block_signatures[1]
+    for key in ("token_macro_f1", "iou_micro_f1", "auprc", "sentence_auprc"):
+        for found in (skipped, scored):
+            block = found.blocks["agreement"]
+            assert block["marked"][key] == pytest.approx(skipped.scores[key])
+            assert block["all"][key] == pytest.approx(scored.scores[key])
+    assert skipped.scores["comprehensiveness"] == scored.scores["comprehensiveness"]
+    assert "agreement leaves out 2 of 6 annotations without gold rationale" in skipped.notes
+    assert not [note for note in scored.notes if "without gold" in note]
+
+
+def test_sums_and_rows_have_the_same_levels(inputs: Inputs):
+    sums, rows = (score(*inputs, ScoreSettings(totals_only=totals)) for totals in (True, False))
+    assert sums.chance_levels == pytest.approx(rows.chance_levels)
+    assert sums.ceilings == pytest.approx(rows.ceilings) and sums.gold == rows.gold
+
+
+def test_a_released_config_is_scored_as_the_papers_do(inputs: Inputs):
+    released = replace(inputs.source, config="movies", label_names=("NEG", "POS"))
+    assert "|unmarked:score|" in score(released, inputs.results).signature
+
+
+def test_the_result_equals_the_modules(inputs: Inputs, tmp_path: Path):
+    predictions, references = random_case(2)
+    for row in references[::3]:
+        row["evidences"] = []
+    module = EraserAgreement().compute(
+        predictions=predictions, references=references, unmarked="skip", levels=True, label_names=["NEG", "POS"]
+    )
+    found = score(*inputs)
+    assert found.chance_levels == pytest.approx(module["chance"])
+    assert found.ceilings == pytest.approx(module["ceiling"])
+    assert found.gold == module["gold"] | {"split": "validation"}
+    assert found.rationale_form == module["rationale_form"]
+
+
+def test_chance_and_ceiling_stand_beside_the_scores(inputs: Inputs, tmp_path: Path):
+    found = score(*inputs)
+    scores, table = found.table().tables[:2]
+    cells = {left[0]: row for left, row in table.rows}
+    assert cells["token_macro_f1"]["chance"].value == found.chance_levels["token_macro_f1"]
+    assert scores.columns == ("value",)
+    assert table.columns == ("chance", "ceiling")
+    written = found.as_json()
+    assert written["levels"]["chance"]["token_macro_f1"] == found.chance_levels["token_macro_f1"]
+    assert written["levels"]["ceiling"]["auprc"] == 1.0 and written["levels"]["rationale_form"] == "spans"
+    assert written["gold"]["unmarked_rows"] == 2
+    frame = found.to_frame()
+    assert frame.loc["token_macro_f1", "ceiling"] == 1.0
+    assert "gold: 4 annotations with gold rationale, 2 without" in found.table().written("markdown")
+    assert json.loads(json.dumps(found.as_flat_json()))["gold"] == written["gold"]
+
+
+def test_the_minimum_effect_is_a_tenth_of_the_way_from_chance_to_ceiling(inputs: Inputs):
+    found = score(*inputs)
+    chance = found.chance_levels["token_macro_f1"]
+    assert found.minimum_effect("token_macro_f1") == pytest.approx((1 - chance) / 10)
+    assert found.minimum_effect("iou_matched_f1") is None and found.minimum_effect("comprehensiveness") is None
+
+
+def test_levels_of_several_runs_are_their_means(inputs: Inputs):
+    one = score(*inputs)
+    other = replace(one, chance_levels={"auprc": 0.0}, ceilings={"auprc": 0.5})
+    both = average_runs([one, other])
+    assert both.chance_levels == {"auprc": one.chance_levels["auprc"] / 2}
+    assert both.ceilings == {"auprc": 0.75}
+
+
+@pytest.mark.parametrize("unmarked", ["skip", None])
+@pytest.mark.parametrize("totals", [True, False])
+def test_without_any_gold_agreement_is_left_out(tmp_path: Path, unmarked: str | None, totals: bool):
+    predictions, references = random_case(2)
+    for row in references:
+        row["evidences"] = []
+    inputs = written(tmp_path, predictions, references)
+    found = score(*inputs, ScoreSettings(unmarked=unmarked, totals_only=totals))
+    assert set(found.blocks) == {"faithfulness"} and "token_macro_f1" not in found.scores
+    assert not found.gold and "prf" in found.as_json()["classification_scores"]
+    assert "left out: agreement (no gold rationales in any annotation)" in "; ".join(found.notes)
+    scored = score(*inputs, ScoreSettings(unmarked="score", totals_only=totals))
+    assert scored.scores["token_macro_f1"] == 0 and scored.scores["auprc"] == 0.5  # as the papers' scorer
+    assert "no annotation has a gold rationale: scores of agreement are conventions" in "; ".join(scored.notes)
+
+
+def test_without_gold_and_without_probabilities_nothing_is_scored(tmp_path: Path):
+    predictions, references = random_case(2)
+    for row in references:
+        row["evidences"] = []
+    for one in predictions:
+        for key in list(one):
+            if key not in ("annotation_id", "rationales"):
+                del one[key]
+    with pytest.raises(DataError, match="gold rationales in any annotation") as refused:
+        score(*written(tmp_path, predictions, references))
+    assert refused.value.rule == "score-missing"
+
+
+def test_a_wrong_switch_is_refused():
+    with pytest.raises(ValueError, match="expected one of score, skip, found 'drop'"):
+        ScoreSettings(unmarked="drop").check()
