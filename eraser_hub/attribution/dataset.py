@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,13 @@ from .instances import READERS, Instance
 T = TypeVar("T")
 
 KD_PAPERS = {"eraser": "eraser_first_version", "perturbation": "wang_2022"}
+TRAINING = "train"
+# sources of kd -> their words
+KD_SOURCES = {
+    "paper": "from the paper's table",
+    "corpus.yaml": "from corpus.yaml",
+    TRAINING: "the mean share of gold tokens in the rows of train that have any",
+}
 MAX_QUERY_ROWS = 2000  # rows after the first that are looked at for another query
 
 
@@ -261,34 +268,62 @@ def has_different_queries(split: Split) -> bool:
     return first is not None and any(one.query != first.query for one in islice(instances, MAX_QUERY_ROWS))
 
 
-def find_kd(split: Split) -> float:
-    """Return the average rationale length of a config by the papers, its corpus.yaml, or the split's rationales.
+class RationaleLength(NamedTuple):
+    """Share of tokens in a hard rationale, and where it is from.
 
-    Papers: 000, Table 4; 002, Table 3.
+    Attributes:
+        kd: the share, above 0 and up to 1.
+        source: one of `KD_SOURCES`.
+    """
 
-    Returns:
-        A share above 0 and up to 1.
+    kd: float
+    source: str
+
+
+def find_kd(split: Split, training: Split | None = None) -> RationaleLength:
+    """Find the rationale length of a config: that of the paper's table, of corpus.yaml, or of the training split.
+
+    Papers: 000, Table 4; 002, Table 3. Of the training split it is the mean share over the rows that have a rationale.
+    The split that is explained never gives it, because its rationales are the answers that predictions are scored by.
+
+    Args:
+        split: the split that is explained.
+        training: the training split; None: the split ``train`` of the same dataset, if ``split`` is another.
 
     Raises:
-        DataError: neither is known, or no token of the split is marked: kd must be given.
+        DataError: none of them is known: kd must be given.
     """
     printed = load_paper(KD_PAPERS[split.kind]).kd if split.kind in KD_PAPERS else {}
     own = _read_corpus_config(split)
-    if own is not None:
-        printed = {own.name: own.kd} if own.kd is not None else {}
+    if own is not None and own.kd is not None:
+        return RationaleLength(own.kd, "corpus.yaml")
     for name in (split.config, split.config.removesuffix("_simplified").removesuffix("_flat")):
-        if name in printed:
-            return printed[name]
-    shares = [
-        sum(map(sum, one.rationale)) / len(one.tokens)
-        for one in split.instances()
-        if one.rationale is not None and one.tokens
-    ]
-    # a test split whose rationales are kept back has masks, all of them empty: kd 0 would compare nothing with nothing
-    if not any(shares):
-        message = f"no rationale length is known for the config {show(split.config)}: give `kd`"
+        if own is None and name in printed:
+            return RationaleLength(printed[name], "paper")
+    if training is None:
+        training = _open_training_split(split)
+    shares, rows = list[float](), 0
+    for one in training.instances() if training is not None else ():
+        rows += 1
+        if one.rationale is not None and any(map(any, one.rationale)):
+            shares.append(sum(map(sum, one.rationale)) / len(one.tokens))
+    if not shares:
+        why = "there is no training split" if training is None else f"none of its {rows} training rows has a rationale"
+        message = f"no rationale length is known for the config {show(split.config)} ({why}): give `kd`"
         raise DataError(message, argument="kd", rule="option-missing")
-    return round(float(np.mean(shares)), 4)
+    return RationaleLength(round(float(np.mean(shares)), 4), TRAINING)
+
+
+def _open_training_split(split: Split) -> Split | None:
+    """Return the training split beside one that is explained; None if there is none, or if it is the explained one."""
+    if split.name is None or str(getattr(split.rows, "split", TRAINING)) == TRAINING:
+        return None
+    try:
+        return open_split(split.name, split.config or None, TRAINING)
+    except DataError as error:
+        if error.rule != "option-value":
+            raise
+        return None
 
 
 def _read_corpus_config(split: Split) -> EraserConfig | None:

@@ -29,7 +29,7 @@ from eraser_hub.schema.instance import AOPC_THRESHOLDS
 from .adapter import Adapter, Notes, align_labels, check_label_task
 from .config import Engine, ExplainArguments, ExplainConfig, Prompting
 from .costs import PROBE_TEXTS, count_inputs, describe_cost, measure_seconds
-from .dataset import Split, find_kd, has_different_queries, open_split
+from .dataset import KD_SOURCES, Split, find_kd, has_different_queries, open_split
 from .engine import ALL_ZERO
 from .external_rationales import (
     ExternalRationales,
@@ -308,7 +308,8 @@ def find_run_settings(config: ExplainConfig, paper: str, **options: Any) -> tupl
     settings = build_settings(paper, rows.config, opener.embeds(opening), opener.selects(opening), **options)
     by_paper = rows.config in load_preset(paper).kd
     if options.get("kd") is None and settings.method != RationaleSource.SPANS and not by_paper:
-        settings = replace(settings, kd=find_kd(rows))
+        length = find_kd(rows)
+        settings = replace(settings, kd=length.kd, kd_source=length.source)
     return settings, rows.size
 
 
@@ -359,6 +360,8 @@ def resolve_run(
         words.append(external.check(islice(split.instances(), config.limit), partly=config.limit is not None))
     if settings.paper and read_training_facts(Path(config.model)).get("paper") != settings.paper:
         words.append(f"the model was not trained with `paper` {settings.paper}: taken as it is")
+    if settings.kd_source and settings.method != RationaleSource.SPANS:
+        words.append(f"kd {settings.kd:g}: {KD_SOURCES[settings.kd_source]}")
     if settings.bins not in ((), AOPC_THRESHOLDS):
         words.append("to score these bins, set aopc_thresholds to " + " ".join(f"{rate:g}" for rate in settings.bins))
     plan = ResolvedRun(config, settings.for_kind(split.kind), split, results, external, tuple(filter(None, words)))

@@ -90,7 +90,9 @@ class ExplainSettings:
 
     Rationales:
         target: Label that the scores explain: predicted, gold, or a label's name.
-        kd: Share of tokens in a hard rationale; of a dataset by default the config's average.
+        kd: Share of tokens in a hard rationale; by default that of the preset, of the paper's table, of corpus.yaml, or
+            of the training split's rationales. Other corpora need it.
+        kd_source: where kd is from: paper, corpus.yaml or train; "" if the caller or a preset chose it.
         kd_of_sequences: share for each sequence of a pair, where they differ; () for ``kd``.
         units: Units of Shapley values and of measures.
         scores: methods ``given`` and ``rationales``: which they are (``human``, ``model`` for those that the model
@@ -138,6 +140,7 @@ class ExplainSettings:
     target: str = "predicted"
     seed: NotNegative = 1
     kd: Annotated[float, Option(min=0, max=1, open=True)] = 0.1
+    kd_source: Annotated[str, Option(python_only=True)] = ""
     kd_of_sequences: Annotated[tuple[Share, ...], Option(python_only=True)] = ()
     bins: Annotated[tuple[Share, ...], Option(commas=True, percent=True, open=True)] = AOPC_THRESHOLDS
     erase: Annotated[str, OPEN] = "remove"
@@ -282,7 +285,9 @@ class ExplainSettings:
         parts += [f"rationales:{self.scores}"] if spans else [f"method:{self.method}"]
         if not spans:
             parts += [] if self.target == "predicted" else [f"target:{self.target}"]
-            parts.append("kd:" + ",".join(f"{share:g}" for share in self.kd_of_sequences or (self.kd,)))
+            # the paper's table is the same for everyone; lengths of one's own data name their source
+            source = f"({self.kd_source})" if self.kd_source not in ("", "paper") else ""
+            parts.append("kd:" + ",".join(f"{share:g}" for share in self.kd_of_sequences or (self.kd,)) + source)
         parts += [f"erase:{','.join(self.operators)}", f"seed:{self.seed}"]
         parts += [f"scores-erase:{self.scores_erase}"] if self.scores_erase else []
         parts += [f"infill:{self.infill}"] if self.infill else []

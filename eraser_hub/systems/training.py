@@ -161,7 +161,7 @@ def train_model(config: TrainConfig, out: Path, say: Say = say_nothing, figures:
         """Train one model; return the figures of the validation split if the training computes them."""
         inputs = learns(config, data, evaluated, say)
         facts = _make_facts(config, data, inputs)
-        return system.fit(Training(config, inputs, out, folder, say, facts, share=lambda: find_kd(data)))
+        return system.fit(Training(config, inputs, out, folder, say, facts, share=lambda: find_kd(data, data).kd))
 
     with checkpoint_dir(out, {**identity, "train_on": config.train_on}, config.resume, say) as folder:
         known = train_once(config, out, folder)

@@ -86,22 +86,30 @@ def test_a_split_is_read_as_often_as_asked(hub):
     assert not has_different_queries(split)
 
 
-def test_kd_is_the_papers_or_the_datas():
-    def split(config, kind, rows):
-        return Split(rows, (), kind, None, config)
+def make_split(config: str, kind: str, rows: list, name: str | None = None) -> Split:
+    return Split(rows, (), kind, None, config, name)
 
-    assert find_kd(split("movies", "eraser", [])) == 0.1
-    assert find_kd(split("cose_simplified", "eraser", [])) == 0.3
-    assert find_kd(split("senti_ch", "perturbation", [])) == 0.276
+
+def test_kd_is_the_papers_or_the_training_splits():
+    assert find_kd(make_split("movies", "eraser", [])) == (0.1, "paper")
+    assert find_kd(make_split("cose_simplified", "eraser", [])) == (0.3, "paper")
+    assert find_kd(make_split("senti_ch", "perturbation", [])) == (0.276, "paper")
     rows = [
         {"id": "1", "tokens": ["a", "b"], "rationale_mask": [True, False]},
         {"id": "2", "tokens": [], "rationale_mask": []},
+        {"id": "3", "tokens": ["a", "b"], "rationale_mask": [False, False]},  # without a rationale: it does not count
+        {"id": "4", "tokens": ["a", "b", "c", "d"], "rationale_mask": [True, False, False, False]},
     ]
-    assert find_kd(split("sst", "tokens", rows)) == 0.5
-    with refused("option-missing", "kd", "'own'"):
-        find_kd(split("own", "eraser", []))
-    with refused("option-missing", "kd", "'own'"):  # a test split whose rationales are kept back
-        find_kd(split("own", "tokens", [{"id": "1", "tokens": ["a", "b"], "rationale_mask": [False, False]}]))
+    assert find_kd(make_split("sst", "tokens", []), make_split("sst", "tokens", rows)) == (0.375, "train")
+
+
+def test_kd_is_never_that_of_the_split_that_is_explained():
+    rows = [{"id": "1", "tokens": ["a", "b"], "rationale_mask": [True, False]}]
+    empty = [{"id": "1", "tokens": ["a", "b"], "rationale_mask": [False, False]}]
+    with refused("option-missing", "kd", "'own'", "there is no training split"):
+        find_kd(make_split("own", "tokens", rows))
+    with refused("option-missing", "kd", "'own'", "none of its 1 training rows has a rationale"):
+        find_kd(make_split("own", "tokens", rows), make_split("own", "tokens", empty))
 
 
 D = {"docid": "d", "text": "a b"}

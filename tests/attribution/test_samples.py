@@ -47,7 +47,7 @@ def explained(
     )
     list(train_model(recipe, model, say=lambda words: None))
     job = ExplainConfig(str(built / dataset), config, split, str(model))
-    explain(job, ExplainSettings(kd=find_kd(open_split(job.dataset, config, split)), **more), out)
+    explain(job, ExplainSettings(kd=find_kd(open_split(job.dataset, config, split)).kd, **more), out)
     return [json.loads(line) for line in out.read_text("utf-8").splitlines()]
 
 

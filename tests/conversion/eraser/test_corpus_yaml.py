@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import datasets
 import pyarrow as pa
@@ -213,13 +214,31 @@ def test_the_builder_class_takes_it(source: Path, tmp_path: Path) -> None:
     assert [config.name for config in eraser_hub.Eraser.BUILDER_CONFIGS] == list(CONFIGS)
 
 
-def test_kd_is_that_of_corpus_yaml_else_the_rationales(source: Path, tmp_path: Path) -> None:
+def test_kd_is_that_of_corpus_yaml_else_of_training(source: Path, tmp_path: Path) -> None:
     folder = ERASER.build(["reviews"], out=tmp_path, source=source).folder
-    assert find_kd(open_split(folder, "reviews", "validation")) == 0.25
+    assert find_kd(open_split(folder, "reviews", "validation")) == (0.25, "corpus.yaml")
     (source / "mine/corpus.yaml").write_text(
         WORDS.replace("reviews", "movies_flat")
     )  # not the kd that papers print of movies
     folder = ERASER.build(["movies_flat"], out=tmp_path, source=source).folder
-    split = open_split(folder, "movies_flat", "validation")
-    shares = [sum(map(sum, one.rationale or ())) / len(one.tokens) for one in split.instances()]
-    assert find_kd(split) == round(sum(shares) / len(shares), 4) != 0.1
+    training = open_split(folder, "movies_flat", "train")
+    shares = [sum(map(sum, one.rationale or ())) / len(one.tokens) for one in training.instances()]
+    shares = [share for share in shares if share]
+    kd = round(sum(shares) / len(shares), 4)
+    assert find_kd(open_split(folder, "movies_flat", "validation")) == (kd, "train") and kd != 0.1
+    with refused("option-missing", "kd", "'movies_flat'", "there is no training split"):
+        find_kd(training)  # its own rationales are what predictions are scored by
+    assert find_kd(training, training) == (kd, "train")  # a system is trained on them
+    model = tmp_path / "model"
+    eraser_hub.train(dataset=str(folder), config="movies_flat", model="logistic-regression", out=model)
+    common: dict[str, Any] = {"config": "movies_flat", "method": "random"}
+    for options, shown in (({}, f"kd:{kd:g}(train)"), ({"kd": kd}, f"kd:{kd:g}"), ({"kd": 0.3}, "kd:0.3")):
+        out = tmp_path / f"{shown}.jsonl"
+        (report,) = eraser_hub.explain(str(model), folder, out=out, split="validation", **common, **options)
+        record = json.loads(Path(f"{out}.run.json").read_text())
+        assert f"|{shown}|" in report.signature and f"|{shown}|" in record["signature"]
+        assert record["settings"]["kd_source"] == ("" if options else "train")
+        source_line = f"kd {kd:g}: the mean share of gold tokens in the rows of train that have any"
+        assert (source_line in report.lines()) == (not options)
+    with refused("option-missing", "kd", "'movies_flat'"):
+        eraser_hub.explain(str(model), folder, out=tmp_path / "none.jsonl", split="train", **common)
