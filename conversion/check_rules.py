@@ -23,7 +23,7 @@ from eraser_hub.records.errors import DataError
 from .card import find_card_issues
 from .checks import Finding, Level, Report, SplitReport, Tally
 from .column_digests import ColumnDigests
-from .dataset import RELEASE, HubDataset, read_release
+from .dataset import RELEASE, HubDataset, read_own_name, read_release
 from .side_files import find_side_file_issues
 
 
@@ -150,8 +150,9 @@ class CheckRules(ABC):
             return {}, tally
         unknown = release.keys() ^ set(built.configs)
         tally.add("configs", len(unknown), (f"{name}: in {RELEASE} or on the card alone" for name in unknown))
+        name = read_own_name(built.folder) or self.facts.name
         for check, words in find_side_file_issues(
-            built, self.facts.name, release, lambda aside: self.make_card(built, release, aside)
+            built, name, release, lambda aside: self.make_card(built, release, aside)
         ):
             tally.add(check, 1, [words])
         return release, tally

@@ -43,6 +43,7 @@ class BuildOptions:
     num_proc: int = 1
     progress: bool = False
     include_backup_records: bool = False
+    name: str = ""  # of the folder; by default the dataset's own
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +184,7 @@ class HubDataset:
         default_config: the configuration that a load without a name takes.
         headlines: the scores by which the Hub ranks systems; without them there is no ``eval.yaml``.
         tasks: config -> the Hub's task category, if it is not ``text-classification``.
+        package: the folder of its verbs; by default that of its name.
     """
 
     name: str
@@ -190,10 +192,11 @@ class HubDataset:
     default_config: str
     headlines: tuple[Headline, ...] = ()
     tasks: Mapping[str, str] = field(default_factory=dict)
+    package: str = ""
 
     def verbs(self) -> Verbs:
         """Import and return the dataset's verbs; the import is slow, so it happens on the first call."""
-        verbs: Verbs = importlib.import_module(f"{__package__}.{self.name}.verbs").VERBS
+        verbs: Verbs = importlib.import_module(f"{__package__}.{self.package or self.name}.verbs").VERBS
         return verbs
 
     def known_configs(self, folder: Path | None) -> tuple[str, ...]:
@@ -231,7 +234,7 @@ class HubDataset:
             DataError: bad input; BusyError if another build is running in ``out/NAME``; PartlyBuilt if some
                 configurations were built and others failed.
         """
-        options = BuildOptions(num_proc, progress, include_backup_records)
+        options = BuildOptions(num_proc, progress, include_backup_records, self.name)
         result = self.verbs().build(None if source is None else Path(source), configs, Path(out), options)
         if result.failed:
             result.notes.extend(f"{name}: not built, for the error below" for name in result.failed)
@@ -333,6 +336,15 @@ def read_build_version(folder: Path) -> str | None:
     """Return the version of this project that built a folder; None if it is 2.0 or earlier."""
     version = _parse_release(folder).get("version")
     return version if isinstance(version, str) else None
+
+
+def read_own_name(folder: Path) -> str | None:
+    """Return the name of a dataset that ``build own`` wrote; None for one of this project's, or no built folder."""
+    try:
+        name = _parse_release(folder).get("dataset")
+    except DataError:
+        return None
+    return name if isinstance(name, str) else None
 
 
 def _parse_release(folder: Path) -> dict[str, Any]:

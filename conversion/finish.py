@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.metrics.data_digest import shorten_digest
 from eraser_hub.records.atomic import carry_over
 from eraser_hub.version import __version__
@@ -45,7 +46,8 @@ def finish_build(
     Raises:
         DataError: card and files disagree.
     """
-    facts = {"format": FORMAT, "version": __version__, "configs": dict(release)}
+    own = {} if target.name in HUB_DATASETS else {"dataset": target.name}
+    facts = {"format": FORMAT, "version": __version__, **own, "configs": dict(release)}
     text = json.dumps(facts, ensure_ascii=False, indent=1)
     (folder / RELEASE).write_text(text + "\n", encoding="utf-8")
     write_side_files(folder, target.name, release, card, digests)

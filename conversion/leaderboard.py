@@ -8,12 +8,13 @@ The Hub reads the file at the root of a dataset's repository. Each task has its 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
 
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.conversion.dataset import EVAL_YAML, Headline
+from eraser_hub.conversion.dataset import EVAL_YAML, SPAN_HEADLINES, Headline
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.built import BuiltDataset, open_built
 from eraser_hub.records.errors import DataError
@@ -26,7 +27,12 @@ PLAIN_SPLIT = "test"
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
 
-HEADLINES = {name: dataset.headlines for name, dataset in HUB_DATASETS.items() if dataset.headlines}
+_HEADLINES = {name: dataset.headlines for name, dataset in HUB_DATASETS.items()}
+
+
+def get_headlines(name: str) -> Sequence[Headline]:
+    """Return the scores by which systems are ranked on a dataset; one of one's own name has those of ``eraser``."""
+    return _HEADLINES.get(name, SPAN_HEADLINES)
 
 
 def task_id(config: str, split: str, headline: Headline) -> str:
@@ -41,20 +47,21 @@ def is_ranked(split: str) -> bool:
 
 def get_task_category(name: str, config: str) -> str:
     """Return the Hub's task category of a config, ``text-classification`` by default."""
-    return HUB_DATASETS[name].tasks.get(config, "text-classification")
+    dataset = HUB_DATASETS.get(name)
+    return "text-classification" if dataset is None else dataset.tasks.get(config, "text-classification")
 
 
 def make_eval_yaml(name: str, built: BuiltDataset) -> str:
     """Return the text of ``eval.yaml``: id, config and split of each headline on each ranked split.
 
     Args:
-        name: the dataset, a key of `HEADLINES`.
+        name: the dataset, which has headlines.
         built: its folder, with a finished card.
 
     Raises:
         DataError: two tasks have one id.
     """
-    headlines, tasks = HEADLINES[name], dict[str, dict[str, str]]()
+    headlines, tasks = get_headlines(name), dict[str, dict[str, str]]()
     for config in built.configs:
         for split in filter(is_ranked, built.splits(config)):
             for identifier in (task_id(config, split, headline) for headline in headlines):
@@ -80,14 +87,14 @@ def make_eval_yaml(name: str, built: BuiltDataset) -> str:
 
 def write_eval_yaml(folder: Path, name: str) -> None:
     """Write ``eval.yaml`` into a finished folder, if the dataset has headlines; see `make_eval_yaml`."""
-    if name in HEADLINES:
+    if get_headlines(name):
         atomic_write(folder / EVAL_YAML, make_eval_yaml(name, open_built(folder)).encode())
 
 
 def verify_eval_yaml(folder: Path, name: str) -> None:
     """Raise a DataError if ``eval.yaml`` is not the text that ``build`` writes for this folder."""
     path = folder / EVAL_YAML
-    if name not in HEADLINES:
+    if not get_headlines(name):
         return
     if not path.is_file():
         raise DataError("no such file: build the dataset again", rule="file-missing", file=path)

@@ -66,7 +66,7 @@ class BuildArguments(Options):
         progress: Progress is shown on stderr; the option hides it.
     """
 
-    name: Annotated[str, Option(positional=True, help=f"{_NAMES} or metrics.")]
+    name: Annotated[str, Option(positional=True, help=f"{_NAMES}, own (a corpus of one's own name) or metrics.")]
     source: Place | None = None
     config: Configs = None
     out: Place = "hub"
@@ -76,7 +76,9 @@ class BuildArguments(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _one_of(self.name, (*HUB_DATASETS, "metrics"), "name")
+        _one_of(self.name, (*HUB_DATASETS, "own", "metrics"), "name")
+        if self.name == "own" and self.source is None:
+            raise UsageError("`build own` needs `source`, a corpus folder", rule="option-missing", argument="source")
         if self.name == "metrics" and (self.source is not None or self.include_backup_records):
             message = "`build metrics` reads no corpora: leave out `source` and `include_backup_records`"
             raise UsageError(message, rule="option-conflict")
@@ -88,8 +90,9 @@ class BuildArguments(Options):
 def build(arguments: BuildArguments) -> BuildResult:
     """Build a Hub dataset, or the metric Spaces, into ``out``.
 
-    Building one configuration keeps the others in the folder. A build that is killed leaves the old folder unchanged,
-    and the next run goes on where it stopped.
+    ``own`` builds a corpus of one's own into a folder of its name, which has a card of its own and loads as
+    ``load_dataset("ORG/NAME")``. Building one configuration keeps the others in the folder. A build that is killed
+    leaves the old folder unchanged, and the next run goes on where it stopped.
 
     Returns:
         The folder, and the rows of each configuration's splits; for ``metrics``, ``out`` with a name for each Space.
@@ -110,8 +113,15 @@ def build(arguments: BuildArguments) -> BuildResult:
     out, configs = Path(arguments.out), as_list(arguments.config)
     if arguments.name == "metrics":
         return BuildResult(out, {folder.name: {} for folder in build_metrics(out, names=configs)})
-    dataset, source = HUB_DATASETS[arguments.name], None if arguments.source is None else Path(arguments.source)
-    _check_configs(configs, dataset, source)
+    source = None if arguments.source is None else Path(arguments.source)
+    if arguments.name == "own" and source is not None:
+        from eraser_hub.conversion.own import choose_corpus, make_own_dataset
+
+        dataset = make_own_dataset(choose_corpus(source, configs))
+        configs = [dataset.name]
+    else:
+        dataset = HUB_DATASETS[arguments.name]
+        _check_configs(configs, dataset, source)
     return dataset.build(
         configs,
         out=out,
@@ -753,7 +763,8 @@ def serve(arguments: ServeArguments) -> HubServer:
 def _in_hub(dataset: Place) -> str:
     """Return a dataset's place; a bare name is a folder in hub/, unless a folder of that name exists here."""
     name = os.fspath(dataset)
-    return f"hub/{name}" if name in HUB_DATASETS and not Path(name).is_dir() else name
+    built = name in HUB_DATASETS or ("/" not in name and (Path("hub") / name / "README.md").is_file())
+    return f"hub/{name}" if built and not Path(name).is_dir() else name
 
 
 def _one_of(value: str, allowed: Sequence[str], argument: str) -> None:
@@ -785,13 +796,18 @@ def _open(
         UsageError: an unknown name, or no such folder.
         DataError: the Hub has no such dataset.
     """
+    from eraser_hub.conversion.own import is_own_dataset, make_own_dataset
+
     place = find_place(dataset or Path("hub") / (name or "eraser"), None if dataset is None else revision)
-    if named and place.dataset not in HUB_DATASETS:
-        message = f"expected a folder named {_NAMES}, found {place.dataset!r}"
+    folder = Path(place.name) if dataset is None or place.repository is None else place.fetch()
+    own = is_own_dataset(folder, place.dataset)
+    if named and not own and place.dataset not in HUB_DATASETS:
+        message = f"expected a folder named {_NAMES}, or one of `build own`, found {place.dataset!r}"
         raise UsageError(message, rule="option-value", argument="dataset")
+    if own and name in (None, place.dataset):
+        return make_own_dataset(place.dataset), folder
     name = name or (place.dataset if place.dataset in HUB_DATASETS else "eraser")
     _one_of(name, tuple(HUB_DATASETS), "name")
-    folder = Path(place.name) if dataset is None else place.fetch()
     if not folder.is_dir():
         message = f"there is no folder {folder} (build it: eraser-hub build {name})"
         raise UsageError(message, rule="file-missing", argument="dataset")

@@ -89,12 +89,12 @@ RECORDS = pa.schema([("split", pa.string()), ("position", pa.int32()), ("record"
 
 
 def build_eraser(source: Path | None, configs: Sequence[str] | None, out: Path, options: BuildOptions) -> BuildResult:
-    """Build the configs into ``out/eraser``; see `HubDataset.build`.
+    """Build the configs into ``out/eraser``, or into the folder of the options' name; see `HubDataset.build`.
 
     Several configs are built in parallel, in up to ``num_proc`` processes.
     """
     notes: list[str] = []
-    target = out / "eraser"
+    target = out / (options.name or "eraser")
     read_existing_release(target, ConfigFacts)  # refuses a folder that no build wrote
     corpora, failed = _find_corpora(configs, source, options.progress, notes)
     names = [corpus.config.name for corpus in corpora]
@@ -120,7 +120,9 @@ def build_eraser(source: Path | None, configs: Sequence[str] | None, out: Path, 
         digests = {path: digest for part in parts.values() for path, digest in part.digests.items()}
         labels = {name: config.label_names for name, config in facts.items()}
         folders = (*CONFIGS, *facts, *RESERVED_FOLDERS)
-        finish_build(target, folder, SCHEMA, entries, lambda: make_readme(entries, facts), folders, labels, digests)
+        finish_build(
+            target, folder, SCHEMA, entries, lambda: make_readme(entries, facts, target.name), folders, labels, digests
+        )
     rows = {name: {split: facts["num_examples"] for split, facts in entries[name]["splits"].items()} for name in parts}
     notes += [note for part in parts.values() for note in part.notes]
     return BuildResult(target, rows, notes, {name: failed[name] for name in _sort_configs(failed)})

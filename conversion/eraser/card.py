@@ -5,7 +5,7 @@ A folder of custom corpora alone takes its prose from ``own_corpora.md``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eraser_hub.conversion.card import CARDS, ConfigWords, add_configs, make_card_text
@@ -20,11 +20,26 @@ from .schema import SCHEMA
 HOMEPAGE = "https://www.eraserbenchmark.com/"
 TITLE = "ERASER: Evaluating Rationales And Simple English Reasoning"
 PLACEHOLDERS = ("splits", "own corpora", "table 5", "licences")
+TAGS = ("explainability", "rationales", "interpretability", "faithfulness")
+LABEL_NAMES = """Labels are numbers, whose names are those of the feature:
+
+```python
+label = rows[next(iter(rows))].features["classification"]
+named = [label.int2str(number) for number in rows[next(iter(rows))]["classification"]]
+```
+
+"""
 CUSTOM_TITLE = "A corpus in ERASER's format"
 
 
-def make_readme(release: dict[str, Any], facts: Mapping[str, EraserConfig]) -> str:
-    """Return the text of README.md for the configs of a ``release.json``; ``facts`` has their descriptions."""
+def make_readme(release: dict[str, Any], facts: Mapping[str, EraserConfig], dataset: str = "eraser") -> str:
+    """Return the text of README.md.
+
+    Args:
+        release: the configs of ``release.json``.
+        facts: the descriptions of these configs.
+        dataset: name of the dataset; of one's own name it has one config, which needs no name.
+    """
     infos = []
     for name, config in facts.items():
         entry = release[name]
@@ -34,8 +49,18 @@ def make_readme(release: dict[str, Any], facts: Mapping[str, EraserConfig]) -> s
     if CONFIGS.keys().isdisjoint(facts):  # the card of custom corpora has only the section of columns in common
         columns = prose[prose.index("## Columns") : prose.index("## Statistics")].strip()
         custom = (CARDS / "own_corpora.md").read_text(encoding="utf-8")
-        prose = custom.replace("<!-- columns -->", columns).replace('"CONFIG"', f'"{next(iter(facts))}"')
-    metadata = add_configs(_make_metadata(facts), infos, DEFAULT_CONFIG, "{config}/{split}-*-of-*.parquet")
+        first = next(iter(facts))
+        load = f'load_dataset("eraser", "{first}")' if dataset == "eraser" else f'load_dataset("{dataset}")'
+        prose = custom.replace("<!-- columns -->", columns).replace('load_dataset("eraser", "CONFIG")', load)
+        if dataset != "eraser":
+            start, end = prose.index("Labels are numbers, each"), prose.index("A row (shortened")
+            prose = prose[:start] + LABEL_NAMES + prose[end:]
+            title = facts[first].title
+            prose = prose.replace("# Corpora of human rationales", f"# {_escape_cell(title)}: human rationales")
+            prose = prose.replace("the corpora are none of ERASER's", "the corpus is none of ERASER's")
+    elif not CONFIGS.keys() <= facts.keys():
+        prose = _describe_part(prose, release, [name for name in facts if name in CONFIGS])
+    metadata = add_configs(_make_metadata(facts, dataset), infos, DEFAULT_CONFIG, "{config}/{split}-*-of-*.parquet")
     return make_card_text(metadata, fill_prose(prose, release, facts))
 
 
@@ -51,7 +76,25 @@ def describe_config(config: EraserConfig) -> ConfigWords:
     )
 
 
-def _make_metadata(facts: Mapping[str, EraserConfig]) -> dict[str, Any]:
+def _describe_part(prose: str, release: Mapping[str, Any], names: Sequence[str]) -> str:
+    """Return the card's prose of a folder that has some of the released configs: what it says is in the folder."""
+    listed = ", ".join(f"`{name}`" for name in names)
+    prose = prose.replace("Seven corpora of English text", f"Corpora of English text ({listed})", 1)
+    start, end = prose.index("```python\nfrom datasets"), prose.index("```\n\n## Configurations")
+    split = next(iter(release[names[0]]["splits"]))
+    others = f"  # or {', '.join(names[1:])}" if len(names) > 1 else ""
+    snippet = f"""```python
+from datasets import load_dataset
+
+corpus = load_dataset("eraser", "{names[0]}"){others}
+row = corpus["{split}"][0]
+tokens = [t for t in row["documents"][0]["text"].replace("\\n", " ").split(" ") if t]
+marked = [tokens[position] for position in row["rationale_positions"][0]]
+"""
+    return prose[:start] + snippet + prose[end:]
+
+
+def _make_metadata(facts: Mapping[str, EraserConfig], dataset: str) -> dict[str, Any]:
     """Return the card's metadata of the whole dataset, without the keys that custom corpora leave open."""
     released = [config for name, config in facts.items() if name in CONFIGS]
     languages = sorted({code for config in facts.values() for code in config.language})
@@ -70,7 +113,7 @@ def _make_metadata(facts: Mapping[str, EraserConfig]) -> dict[str, Any]:
         "size_categories": [],
         **(creators if released else {}),
         "source_datasets": sorted(sources | ({"original"} if len(released) < len(facts) else set())),
-        "tags": ["explainability", "rationales", "interpretability", "faithfulness", "eraser"],
+        "tags": [*TAGS, *(["eraser"] if dataset == "eraser" else [])],
     }
 
 

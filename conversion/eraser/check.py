@@ -20,7 +20,7 @@ import pyarrow.compute
 
 from eraser_hub.conversion.check_rules import CheckRules, Pin, Quirk
 from eraser_hub.conversion.checks import Finding, Tally, UniqueStrings
-from eraser_hub.conversion.dataset import RELEASE
+from eraser_hub.conversion.dataset import RELEASE, read_own_name
 from eraser_hub.conversion.offsets import compute_offsets
 from eraser_hub.records.built import BuiltDataset, read_rows
 from eraser_hub.records.errors import show
@@ -353,7 +353,8 @@ class EraserRules(CheckRules):
 
     def make_card(self, built: BuiltDataset, release: Mapping[str, Any], folder: Path) -> str:
         """Return the text of the card."""
-        return make_readme(dict(release), find_configs(release, release, built.folder / RELEASE))
+        configs = find_configs(release, release, built.folder / RELEASE)
+        return make_readme(dict(release), configs, read_own_name(built.folder) or "eraser")
 
     def check_all(self, built: BuiltDataset, config: str, checks: Mapping[str, EraserSplitCheck], tally: Tally) -> None:
         """Check the documents that splits share, and those beside the rows."""

@@ -27,6 +27,8 @@ def build(options: api.BuildArguments) -> None:
 
         eraser-hub build eraser --config cose --config esnli --num-proc 4
 
+        eraser-hub build own --source corpora/village --out hub
+
         eraser-hub build metrics --out hub
     """
     from eraser_hub.conversion.dataset import PartlyBuilt

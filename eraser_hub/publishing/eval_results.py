@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from eraser_hub.conversion.dataset import Headline
-from eraser_hub.conversion.leaderboard import FRAMEWORK, HEADLINES, get_task_category, is_ranked, task_id
+from eraser_hub.conversion.leaderboard import FRAMEWORK, get_headlines, get_task_category, is_ranked, task_id
 from eraser_hub.metrics.data_digest import shorten_digest
 from eraser_hub.records.built import BuiltDataset
 from eraser_hub.records.errors import DataError, get_first_line, show
@@ -82,8 +82,8 @@ def write_eval_results(
     writer = writer or OutputWriter()
     check_model(model, writer, folder)
     name, config, split = built.place.dataset, str(scores["config"]), str(scores["split"])
-    if name not in HEADLINES or not is_ranked(split):
-        what = f"the dataset {name}" if name not in HEADLINES else f"the split {split}"
+    if not get_headlines(name) or not is_ranked(split):
+        what = f"the dataset {name}" if not get_headlines(name) else f"the split {split}"
         message = f"{what} has no tasks in an eval.yaml, so no results can answer them"
         raise DataError(message, rule="unsupported", argument="eval_results")
     data = scores.get("data_digest")
@@ -92,7 +92,7 @@ def write_eval_results(
         raise DataError(message, rule="data-mismatch", argument="eval_results")
     values = list(_list_headlines(name, scores))
     if not values:
-        expected = ", ".join(headline.key for headline in HEADLINES[name])
+        expected = ", ".join(headline.key for headline in get_headlines(name))
         message = f"expected one of the scores {expected}, found none"
         raise DataError(message, rule="score-missing", argument="eval_results")
     dataset, revision = built.place.repository or name, built.folder.name if built.place.repository else None
@@ -115,7 +115,7 @@ def write_eval_results(
     merged = _to_yaml([entry for _, entry in sorted(by_task.items())])
     for path, text in zip(paths, (merged, merge_card(_read_text(paths[1]), model, results, paths[1])), strict=True):
         writer.write(path, text.encode(), _keeps_content)
-    lacking = [each.name for each in HEADLINES[name] if each not in [headline for headline, _, _ in values]]
+    lacking = [each.name for each in get_headlines(name) if each not in [headline for headline, _, _ in values]]
     notes = [f"{model}: the scores have no digest of their data"] * (data is None)
     notes += [f"{model}: no value for {', '.join(lacking)}, which the predictions have no fields for"] * bool(lacking)
     if built.place.repository is None:
@@ -140,7 +140,7 @@ def _parse_model_card(text: str, path: Path) -> tuple[ModelCard, ModelCardData]:
 def _list_headlines(name: str, scores: Mapping[str, Any]) -> Iterator[tuple[Headline, float, str]]:
     """Yield the available headline scores, each with the signature of its module."""
     blocks = [block for key in ("agreement", "faithfulness") if isinstance(block := scores.get(key), Mapping)]
-    for headline in HEADLINES[name]:
+    for headline in get_headlines(name):
         for block in blocks or [scores]:
             value = block.get(headline.key)
             if isinstance(value, int | float) and math.isfinite(value):

@@ -166,7 +166,7 @@ class Publisher:
         refs = self.attempt(f"list the tags of {repo_id}", self.api.list_repo_refs, repo_id, repo_type=kind)
         head = next((ref.target_commit for ref in refs.branches if ref.name == "main"), None)
         tags = {ref.name: ref.target_commit for ref in refs.tags}
-        for tag in (f"v{upload.version}", *upload.moving_tags):
+        for tag in (*upload.fixed_tags, *upload.moving_tags):
             if tags.get(tag) == head and head is not None:
                 continue
             if tag in tags and tag not in upload.moving_tags:

@@ -73,6 +73,7 @@ class Folder:
         self._listed_at = -LISTING_SECONDS
         self._listing: dict[str, tuple[HubFile, Path]] = {}
         self._commit = ""
+        self._tags: list[str] = []
 
     def _list(self) -> None:
         with self._lock:
@@ -80,7 +81,9 @@ class Folder:
                 return
             listing = dict(self._walk())
             digest = hashlib.sha1(repr(sorted((name, entry) for name, (entry, _) in listing.items())).encode())
-            self._listing, self._commit, self._listed_at = listing, digest.hexdigest(), time.monotonic()
+            commit = digest.hexdigest()
+            self._tags = self._tags if commit == self._commit else _read_tags(self.folder)
+            self._listing, self._commit, self._listed_at = listing, commit, time.monotonic()
 
     def _walk(self) -> Iterator[tuple[str, tuple[HubFile, Path]]]:
         # a folder that is replaced this very moment ends the walk in it: the next listing sees the new one
@@ -104,7 +107,8 @@ class Folder:
     def commit(self, revision: str) -> str | None:
         """Return the commit of a branch, tag or commit; None for an unknown name."""
         self._list()
-        return self._commit if revision in ("main", "refs/heads/main", self._commit) else None
+        known = ("main", "refs/heads/main", self._commit, *self._tags, *(f"refs/tags/{tag}" for tag in self._tags))
+        return self._commit if revision in known else None
 
     def files(self, commit: str) -> Mapping[str, HubFile]:
         """Return path -> entry at a commit."""
@@ -123,7 +127,21 @@ class Folder:
     def refs(self) -> dict[str, list[dict[str, str]]]:
         """Return branches and tags in the format of the Hub's API."""
         self._list()
-        return {"branches": [{"name": "main", "ref": "refs/heads/main", "targetCommit": self._commit}], "tags": []}
+        tags = [{"name": tag, "ref": f"refs/tags/{tag}", "targetCommit": self._commit} for tag in self._tags]
+        return {"branches": [{"name": "main", "ref": "refs/heads/main", "targetCommit": self._commit}], "tags": tags}
+
+
+def _read_tags(folder: Path) -> list[str]:
+    """Return the tags that `publish` gives a built dataset: of its content, and of the package that built it."""
+    from eraser_hub.conversion.croissant import get_dataset_version
+    from eraser_hub.conversion.dataset import read_build_version
+    from eraser_hub.records.built import open_built
+
+    try:
+        versions = get_dataset_version(open_built(folder).card), read_build_version(folder)
+    except (DataError, KeyError, TypeError):  # a Space, or a folder that no build wrote
+        return []
+    return list(dict.fromkeys(f"v{version}" for version in versions if version))
 
 
 def _is_listed(name: str) -> bool:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from eraser_hub.conversion.card import make_card_text
 from eraser_hub.conversion.croissant import get_dataset_version, read_digests, verify_digests
+from eraser_hub.conversion.dataset import read_build_version
 from eraser_hub.conversion.finish import is_build_text
 from eraser_hub.conversion.leaderboard import verify_eval_yaml
 from eraser_hub.records.built import open_built, read_card
@@ -38,6 +39,7 @@ class Upload:
         files: Maps a path in the repository to its file.
         left_out: Files in the folder that no build wrote, which are not published.
         version: The version of its tag, without the ``v``; empty for no tag.
+        built_by: The version of this package that built it, which is a tag as well; empty for none.
         moving_tags: Tags that follow the newest commit.
         keeps_others: The repository belongs to a user and holds more files: nothing is created or removed.
         stamps: Stamps of the folder's files before the checks.
@@ -52,6 +54,12 @@ class Upload:
     moving_tags: tuple[str, ...] = ()
     keeps_others: bool = False
     stamps: Stamps = field(default_factory=dict)
+    built_by: str = ""
+
+    @property
+    def fixed_tags(self) -> tuple[str, ...]:
+        """Tags that stay on the commit that they name."""
+        return tuple(dict.fromkeys(f"v{version}" for version in (self.version, self.built_by) if version))
 
     @property
     def commit_message(self) -> str:
@@ -98,8 +106,12 @@ def collect(
         DataError: An unknown name, a folder that was not built, a link in it, or nothing to publish.
     """
     from eraser_hub.conversion import HUB_DATASETS
+    from eraser_hub.conversion.own import list_own_datasets
 
-    known = {"dataset": sorted(HUB_DATASETS), "space": [*list_metric_names(source), BOARD]}
+    known = {
+        "dataset": sorted({*HUB_DATASETS, *list_own_datasets(folder)}),
+        "space": [*list_metric_names(source), BOARD],
+    }
     everything = not datasets and not metrics
     uploads, errors = [], []
     for kind, requested in (("dataset", datasets), ("space", metrics)):
@@ -137,7 +149,9 @@ def _make_upload(folder: Path, name: str, repo_id: str, kind: str) -> Upload:
     moving = (f"v{read_pin('evaluate')}",) if kind == "space" and name != BOARD else ()
     # the metrics share the package's version
     version = get_dataset_version(open_built(folder).card) if kind == "dataset" else __version__
-    return Upload(name, repo_id, kind, files, left_out, version, moving, stamps=read_stamps(files.values()))
+    built_by = (read_build_version(folder) or "") if "release.json" in files else ""
+    stamps = read_stamps(files.values())
+    return Upload(name, repo_id, kind, files, left_out, version, moving, stamps=stamps, built_by=built_by)
 
 
 # -- what may be published --------------------------------------------------------------------------------------------
@@ -164,9 +178,10 @@ def verify(upload: Upload, folder: Path, source: Path | None = None) -> None:
 
 def check_dataset(name: str, folder: Path) -> None:
     """Raise a DataError if the dataset's integrity report holds a violation."""
-    from eraser_hub.conversion import HUB_DATASETS
+    from eraser_hub.conversion.own import find_dataset
 
-    errors = HUB_DATASETS[name].check(folder).errors
+    dataset = find_dataset(name, folder)
+    errors = [] if dataset is None else dataset.check(folder).errors
     if errors:
         message = f"`eraser-hub check` does not pass {name}, so it is not published:\n{summarize_errors(errors)}"
         raise DataError(message, rule="check")
@@ -223,7 +238,7 @@ def _compute_blob_digest(file: Path) -> str:
 def describe_plan(upload: Upload, changes: Changes | None) -> Iterator[str]:
     """Yield the lines of an upload's plan; ``changes`` is None if the Hub was not asked."""
     size = sum(file.stat().st_size for file in upload.files.values())
-    tags = f"; tags {', '.join((f'v{upload.version}', *upload.moving_tags))}" if upload.version else ""
+    tags = f"; tags {', '.join((*upload.fixed_tags, *upload.moving_tags))}" if upload.version else ""
     yield f"{upload.kind} {upload.repo_id}: {len(upload.files)} files, {_format_bytes(size)}{tags}"
     if changes is None:
         yield from (f"  {path} ({_format_bytes(file.stat().st_size)})" for path, file in upload.files.items())
@@ -263,7 +278,7 @@ def fill_namespace(upload: Upload, namespace: str, aside: Path) -> Upload:
         metadata, prose = read_card(files["README.md"])
         names = [name if "/" in str(name) else f"{namespace}/{name}" for name in metadata.get("datasets") or ()]
         texts["README.md"] = make_card_text(metadata | ({"datasets": names} if names else {}), prose)
-    ours = "|".join(map(re.escape, (*HUB_DATASETS, *list_metric_names())))
+    ours = "|".join(map(re.escape, (*HUB_DATASETS, upload.name, *list_metric_names())))
     texts["README.md"] = re.sub(
         rf'((?:load_dataset|evaluate\.load)\(")({ours})"', rf'\g<1>{namespace}/\g<2>"', texts["README.md"]
     )
