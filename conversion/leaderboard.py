@@ -27,12 +27,12 @@ PLAIN_SPLIT = "test"
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
 
-_HEADLINES = {name: dataset.headlines for name, dataset in HUB_DATASETS.items()}
+HEADLINES = {name: dataset.headlines for name, dataset in HUB_DATASETS.items() if dataset.headlines}
 
 
 def get_headlines(name: str) -> Sequence[Headline]:
     """Return the scores by which systems are ranked on a dataset; one of one's own name has those of ``eraser``."""
-    return _HEADLINES.get(name, SPAN_HEADLINES)
+    return HEADLINES.get(name, () if name in HUB_DATASETS else SPAN_HEADLINES)
 
 
 def task_id(config: str, split: str, headline: Headline) -> str:
