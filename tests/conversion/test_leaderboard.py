@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion.dataset import HubDataset
 from eraser_hub.conversion.leaderboard import HEADLINES, get_task_category, verify_eval_yaml, write_eval_yaml
 
 from ..refusals import refused
@@ -45,7 +46,8 @@ def test_no_split_has_tasks_that_is_not_there(built):
     }
 
 
-def test_a_dataset_without_headlines_has_no_eval_yaml(tmp_path):
+def test_a_dataset_without_headlines_has_no_eval_yaml(tmp_path, monkeypatch):
+    monkeypatch.setitem(HUB_DATASETS, "starred", HubDataset("starred", ("a",), "a"))
     write_eval_yaml(tmp_path, "starred")
     verify_eval_yaml(tmp_path, "starred")
     assert not list(tmp_path.iterdir())
