@@ -22,7 +22,7 @@ from eraser_hub.schema.rows import ERASED_ANSWERS
 
 from . import erasure
 from .adapter import Adapter, Notes
-from .chunk import Chunk, Scores
+from .chunk import Chunk, Scores, compute_unit_bounds
 from .instances import Instance, split_into_chunks
 from .measure import MEASURES, Fields, Measure
 from .method import METHODS, supports
@@ -120,8 +120,44 @@ def _score(chunk: Chunk) -> None:
         pairs = zip(instances, chunk.predicted, strict=True)
         chunk.targets = [find_target(one, label, settings.target, model) for one, label in pairs]
         chunk.scores = _compute_token_scores(chunk)
-        score_pairs = zip(instances, chunk.scores, strict=True)
-        chunk.hard = [select_top_tokens(one, row, settings, chunk.pairs) for one, row in score_pairs]
+        if settings.units == "sentences":
+            chunk.sentences = [
+                _score_sentences(one, row, chunk) for one, row in zip(instances, chunk.scores, strict=True)
+            ]
+        chunk.hard = [_select_rationale(number, chunk) for number in range(len(instances))]
+
+
+def _score_sentences(one: Instance, scores: Scores, chunk: Chunk) -> tuple[tuple[float, ...], ...]:
+    """Return for each document a score of each sentence: the method's own, or the mean of its tokens'.
+
+    Sums of token scores would favour long sentences.
+
+    Raises:
+        DataError: the text is not divided into sentences.
+    """
+    bounds = compute_unit_bounds(one, "sentences")
+    method = chunk.settings.method_class
+    sums = np.add.reduceat(scores, bounds[:-1]) if len(bounds) > 1 else np.zeros(0)
+    values = sums if method is not None and method.scores_units else sums / np.diff(bounds)
+    rows = np.split(round_scores(values), np.cumsum(list(map(len, one.sentences)))[:-1]) if len(values) else []
+    return tuple(tuple(row.tolist()) for row in rows) if rows else ((),) * len(one.documents)
+
+
+def _select_rationale(number: int, chunk: Chunk) -> NDArray[np.int64]:
+    """Return the hard rationale of an instance: its top tokens, or as few top sentences as hold so many tokens."""
+    one, scores, settings = chunk.instances[number], chunk.scores[number], chunk.settings
+    if settings.units == "sentences" and settings.select_by == "units":
+        return _select_rate(number, settings.kd, chunk)
+    return select_top_tokens(one, scores, settings, chunk.pairs)
+
+
+def _select_rate(number: int, rate: float, chunk: Chunk) -> NDArray[np.int64]:
+    """Return the highest-scored share of an instance's tokens, in whole units."""
+    settings, ties = chunk.settings, chunk.settings.choices.ties
+    if settings.units != "sentences" or settings.select_by != "units" or chunk.sentences is None:
+        return erasure.select_top(chunk.scores[number], rate, ties)
+    values = np.asarray([score for document in chunk.sentences[number] or () for score in document])
+    return erasure.select_top_units(values, compute_unit_bounds(chunk.instances[number], "sentences"), rate, ties)
 
 
 def find_target(one: Instance, predicted: int, target: str, model: Adapter) -> int:
@@ -285,8 +321,7 @@ def _draw_erased_sets(number: int, chunk: Chunk) -> list[tuple[str, dict[str, An
     """Return the sets of tokens that are erased beside the rationale: the field that lists them, its entry, the set."""
     one, hard, settings = chunk.instances[number], chunk.hard[number], chunk.settings
     sets: list[tuple[str, dict[str, Any], NDArray[np.int64]]] = [
-        (THRESHOLDED, {"threshold": rate}, erasure.select_top(chunk.scores[number], rate, settings.choices.ties))
-        for rate in settings.bins
+        (THRESHOLDED, {"threshold": rate}, _select_rate(number, rate, chunk)) for rate in settings.bins
     ]
     if settings.random_draws:
         random = chunk.make_generator(one, f"against chance: {settings.random_kind}")

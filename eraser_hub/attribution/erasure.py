@@ -102,6 +102,28 @@ def select_top(scores: NDArray[np.float64], rate: float, ties: str = "first") ->
     return np.sort(rank_tokens(scores, ties)[: count_tokens_at(rate, len(scores))])
 
 
+def select_top_units(
+    values: NDArray[np.float64], bounds: NDArray[np.int64], rate: float, ties: str = "first"
+) -> NDArray[np.int64]:
+    """Return ascending positions of the highest-scored units, as many as hold ``rate`` of the tokens between them.
+
+    Args:
+        values: a score of each unit.
+        bounds: the first token of each unit, and the number of all tokens.
+        rate: the share of tokens.
+        ties: of equal scores the first of the text leads, or the last.
+
+    >>> select_top_units(np.array([0.1, 0.5, 0.3]), np.array([0, 3, 5, 9]), 0.3).tolist()
+    [3, 4, 5, 6, 7, 8]
+    """
+    sizes = np.diff(bounds)
+    order = rank_tokens(values, ties)
+    count = int(np.searchsorted(np.cumsum(sizes[order]), count_tokens_at(rate, int(bounds[-1])), side="left")) + 1
+    chosen = np.zeros(len(values), dtype=bool)
+    chosen[order[:count]] = count_tokens_at(rate, int(bounds[-1])) > 0
+    return np.flatnonzero(np.repeat(chosen, sizes))
+
+
 def to_spans(positions: Iterable[int], bounds: Sequence[int]) -> list[list[tuple[int, int]]]:
     """Convert flat positions to spans per document; neighbours within one document are merged.
 

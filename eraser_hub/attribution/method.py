@@ -110,7 +110,9 @@ class Method(DescribedPart, ABC):
     Attributes:
         needs: capabilities of an adapter that it needs (:attr:`adapter.Adapter.provides`).
         erases: whether its scores depend on the erasure operator.
-        plays: whether it erases sets of units, which ``units`` names.
+        erases_units: whether it erases sets of units, which ``units`` names.
+        scores_units: whether its scores are of whole units, each shared equally by the unit's tokens; the scores of
+            other methods are of tokens, and a sentence has their mean.
         normalised: whether papers divide its scores by their sum (:attr:`papers.presets.Choices.normalise`).
         drawn: whether it is drawn by chance alone, so that several draws make sense.
     """
@@ -118,6 +120,7 @@ class Method(DescribedPart, ABC):
     needs: ClassVar[tuple[str, ...]] = ("probabilities",)
     erases: ClassVar[bool] = False
     erases_units: ClassVar[bool] = False
+    scores_units: ClassVar[bool] = False
     normalised: ClassVar[bool] = False
     drawn: ClassVar[bool] = False
 

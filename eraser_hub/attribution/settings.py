@@ -94,7 +94,8 @@ class ExplainSettings:
             of the training split's rationales. Other corpora need it.
         kd_source: where kd is from: paper, corpus.yaml or train; "" if the caller or a preset chose it.
         kd_of_sequences: share for each sequence of a pair, where they differ; () for ``kd``.
-        units: Units of Shapley values and of measures.
+        units: Units that are scored, selected and erased: tokens, or whole sentences.
+        select_by: with sentences: a hard rationale of whole units, or of tokens as in 2.0.
         scores: methods ``given`` and ``rationales``: which they are (``human``, ``model`` for those that the model
             selects itself, or the file's digest), for the signature.
 
@@ -161,6 +162,7 @@ class ExplainSettings:
     chunk: AtLeastOne = 16
     scores: str = ""
     units: Literal["tokens", "sentences"] = "tokens"
+    select_by: Annotated[Literal["units", "tokens"], SETTABLE] = "units"
     shapley_draws: Annotated[int, Option(min=1, settable=True)] = 10
     shap_samples: Annotated[int, Option(min=0, settable=True)] = 0
     aopc_bounds: Annotated[bool, SETTABLE] = False
@@ -183,11 +185,8 @@ class ExplainSettings:
         for name, good, expected, value in self._rules():
             if not good:
                 raise DataError(f"expected {expected}, found {show(value)}", argument=name, rule="option-value")
-        if self.units != "tokens" and not self.erases_units:
-            methods = " or ".join(name for name, one in METHODS.items() if one.erases_units)
-            measures = sorted((one for one in MEASURES.values() if one.erases_units), key=_find_measure_place)
-            options = ", ".join([f"`method` {methods}", *(f"`{measure.enabled_by}`" for measure in measures)])
-            message = f"`units` {self.units}: expected beside one of {options}; all else goes by tokens"
+        if self.units != "tokens" and self.method == RationaleSource.SPANS and not self.erases_units:
+            message = f"`units` {self.units}: expected scores of tokens, found rationales that are selected already"
             raise DataError(message, rule="option-conflict")
         object.__setattr__(self, "more", dict(self._complete_settings()))
 
@@ -301,7 +300,8 @@ class ExplainSettings:
         parts += [words for one in after if not one.erases_units for words in one.describe_settings(self)]
         parts += own if method is not None and method.erases_units else []
         parts += [words for one in after if one.erases_units for words in one.describe_settings(self)]
-        parts += [f"units:{self.units}"] if self.erases_units and self.units != "tokens" else []
+        parts += [f"units:{self.units}"] if self.units != "tokens" else []
+        parts += [f"select-by:{self.select_by}"] if self.units != "tokens" and self.select_by != "units" else []
         parts += [f"filler:{choices.filler}"] if choices.filler else []
         parts += [f"model:{model}"] if model else []
         ties = "position" if choices.ties == "first" else "last-position"
@@ -422,7 +422,7 @@ def check_used(options: Mapping[str, Any], runs: Sequence[ExplainSettings]) -> N
             for reader, part in registry.items()
             if name in part.reads or name in part.settings
         ]
-        if readers and name != "units":  # settings refuse units that nothing erases
+        if readers and name != "units":  # all methods have them
             message = f"expected {' or '.join(readers)} beside it: no other method or measure reads it"
             raise UsageError(message, rule="option-conflict", argument=name)
     without_ranks = all(one.method == RationaleSource.SPANS for one in runs)

@@ -43,7 +43,7 @@ def compute_exact_shapley(size: int) -> CoalitionSearch[ShapleyEstimate]:
 class ShapleyMethod(Method):
     """Shapley values, each shared equally by its unit's tokens."""
 
-    erases = erases_units = True
+    erases = erases_units = scores_units = True
 
     @abstractmethod
     def search(self, size: int, settings: Any, random: np.random.Generator) -> CoalitionSearch[ShapleyEstimate]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,23 +14,26 @@ from ..method import Method
 
 
 class Occlusion(Method):
-    """p of the label minus p without the token, for each token."""
+    """p of the label minus p without the token (or the sentence, whose tokens share it), for each."""
 
     source = "Zeiler and Fergus 2014; Li, Monroe and Jurafsky 2016"
-    erases = True
+    erases = scores_units = True
+    reads = ("units",)
 
     def scores(self, chunk: Chunk) -> list[Scores]:
-        """Return p(x) - p(x without t) of each token t."""
-        sizes = [one.bounds[-1] for one in chunk.instances]
-        places = np.arange(max(sizes, default=0))
+        """Return p(x) - p(x without u) of each unit u, shared by its tokens."""
+        units = chunk.to_text_units()
+        places = np.arange(max((int(one.bounds[-1]) for one in units), default=0))
         erased = [
-            Erased(number, places[at : at + 1], keep=False) for number, size in enumerate(sizes) for at in range(size)
+            Erased(one.number, places[start:end], keep=False)
+            for one in units
+            for start, end in pairwise(one.bounds.tolist())
         ]
         values = chunk.runner.run(chunk.encoded, erased)
-        rows = np.split(values, np.cumsum(sizes)[:-1])
-        return [p - row[:, label] for p, row, label in zip(chunk.probability, rows, chunk.targets, strict=True)]
+        rows = np.split(values, np.cumsum([one.size for one in units])[:-1])
+        return [one.share_to_tokens(one.full - row[:, one.label]) for one, row in zip(units, rows, strict=True)]
 
     @classmethod
     def most_inputs(cls, one: Instance, units: int, settings: Any) -> int:
-        """Return one a token."""
-        return one.bounds[-1]
+        """Return one a unit."""
+        return units

@@ -141,8 +141,8 @@ def test_sentences_are_erased_whole_and_share_their_values():
 def test_texts_without_sentences_and_scores_that_need_a_ranking_are_refused():
     with refused("unsupported", "`units` sentences", instance="0"):
         explain_texts(CountingModel(), [["good", "film"]], aopc_bounds=True, units="sentences")
-    with refused("option-conflict", "`units` sentences", "`method` kernel-shap or shapley"):
-        explain_texts(CountingModel(), [TEXT], units="sentences")
+    with refused("option-conflict", "`units` sentences"):
+        ExplainSettings(method="rationales", units="sentences")
     with refused("option-value", "units", "'words'"):
         ExplainSettings(units="words")
     with refused("option-value", "soft_draws", "0", "2", "1"):
