@@ -44,6 +44,7 @@ from eraser_hub.records.outputs import GENERATOR, OutputWriter, find_inputs
 from eraser_hub.records.splits import dataset_split, release_split
 from eraser_hub.schema.label_tasks import ABSENT, CLASSIFICATION, MULTI_LABEL, PRESENT, REGRESSION, LabelTask
 
+from .documents import find_objects, parse_objects, split_marks
 from .evidence_marks import MASK, SENTENCES, SPANS, TOKENS, Annotators, MarkReader, RowTally, remove_marks
 from .label_tasks import (
     AUTO,
@@ -107,6 +108,7 @@ NOTES = {
     "one annotator": "rows with fewer than two annotators, which are not in annotators/",
     "absent": "pairs of a text and an absent label, kept (`absent_labels` drop leaves them out)",
     "dropped": "pairs of a text and an absent label, left out",
+    "joined turns": "turns of dialogues whose line ends became blanks",
     "unlabelled": "rows without a label, left out with the absent labels",
     "shared marks": "rows whose one rationale counts for each of their labels",
     "unlabelled marks": "rows with marks and without a label, whose marks are left out",
@@ -329,6 +331,7 @@ class _Importer:
         self._marks = MarkReader(columns.kind, columns.offsets, self.tally)
         self._docids: set[str] = set()
         self._texts: dict[bytes, str] = {}
+        self._named: dict[str, bytes] = {}
         self._people = PeopleTable()
 
     def write(self, split: str, source: Source, folder: Path) -> int:
@@ -388,7 +391,7 @@ class _Importer:
     ) -> AnnotatedRow | None:
         """Return the row as an annotation; None if it is skipped, or if the joiner takes it as one person's."""
         columns, cells = self.columns, row.cells
-        texts = [self._parse(cells, column, marks) for column, marks in zip(columns.texts, columns.marks, strict=True)]
+        texts = self._parse_texts(cells)
         names = (
             None if columns.annotator is None else parse_names(get_cell(cells, columns.annotator), columns.annotator)
         )
@@ -398,7 +401,7 @@ class _Importer:
         labels = [] if unlabelled else self._parse_labels(cell, classes.get(columns.label))
         label = find_majority_label(labels) if labels else None
         tied = label is None and not one_person
-        if tied or not all(map(len, texts)):
+        if tied or not (any if texts[0].name else all)(map(len, texts)):
             self.tally.note("ties" if tied else "no tokens")
             return None
         name = self._read_name(row, split)
@@ -447,8 +450,8 @@ class _Importer:
 
     def _read_labels(self, row: SourceRow, split: str, classes: Sequence[str] | None) -> list[AnnotatedRow]:
         """Return an annotation for each label of a multi-label corpus."""
-        columns, cells, name = self.columns, row.cells, self._read_name(row, split)
-        texts = [self._parse(cells, column, marks) for column, marks in zip(columns.texts, columns.marks, strict=True)]
+        cells, name = row.cells, self._read_name(row, split)
+        texts = self._parse_texts(cells)
         names = self.labelling.names
         present = read_present_labels(cells, self.columns.label, names, classes)
         if not all(map(len, texts)):
@@ -479,12 +482,15 @@ class _Importer:
         by_label: dict[str, list[Annotators]] = {label: [] for label in names}
         shared = False
         pairs = columns.kind == SPANS and columns.offsets != SENTENCES
+        if texts[0].name:
+            message = f"expected one text in each column for the task {MULTI_LABEL}, found documents with ids"
+            raise DataError(message, rule="unsupported", field=columns.texts[0])
         for text, column in zip(texts, columns.marks, strict=True):
             parts: Mapping[str, Any] = {}
             if column in cells or "," not in column:
                 value = get_cell(cells, column)
                 split = find_label_marks(value, present, names, pairs=pairs)
-                shared |= split is None and value not in (None, "", [])
+                shared |= split is None and value not in (None, "", [], {})
                 parts = dict.fromkeys(present, value) if split is None else {}
                 parts = dict(zip(present, split, strict=True)) if isinstance(split, list) else split or parts
             else:
@@ -503,6 +509,15 @@ class _Importer:
             self.tally.note("shared marks", int(len(present) > 1))
             self.tally.note("unlabelled marks", int(not present))
         return {label: self._align_annotators(by_text) for label, by_text in by_label.items()}
+
+    def _parse_texts(self, cells: Row) -> list[Text]:
+        """Return the texts of a row: one of each column, or the documents or the dialogue of the only one."""
+        columns = self.columns
+        if len(columns.texts) == 1 and (objects := find_objects(get_cell(cells, columns.texts[0]))) is not None:
+            parsed = parse_objects(objects, self.cut, columns.texts[0], tokenized=columns.tokenized)
+            self.tally.note("joined turns", parsed.joined)
+            return parsed.texts
+        return [self._parse(cells, column, marks) for column, marks in zip(columns.texts, columns.marks, strict=True)]
 
     def _parse(self, cells: Row, column: str, marks: str) -> Text:
         if self.columns.tokenized:
@@ -528,6 +543,9 @@ class _Importer:
     def _read_marks(self, cells: Row, texts: Sequence[Text]) -> list[list[list[Span]]]:
         """Return the spans of each annotator in each text."""
         by_text: list[Annotators] = []
+        if texts[0].name:
+            column = self.columns.marks[0]
+            return self._read_document_marks(get_cell(cells, column), texts, column)
         for text, column in zip(texts, self.columns.marks, strict=True):
             names = [column] if column in cells or "," not in column else [name.strip() for name in column.split(",")]
             annotators: Annotators = []
@@ -538,10 +556,19 @@ class _Importer:
             by_text.append(annotators)
         return self._align_annotators(by_text)
 
+    def _read_document_marks(self, value: Any, texts: Sequence[Text], column: str) -> list[list[list[Span]]]:
+        """Return the spans in each of a row's own documents, as those of one annotator."""
+        marks = split_marks(value, [text.name for text in texts], column)
+        pairs = zip(marks, texts, strict=True)
+        by_text = [self._marks.read_annotators(each, text, f"{column}.{text.name}") for each, text in pairs]
+        return self._align_annotators(by_text)
+
     def _align_annotators(self, by_text: Sequence[Annotators]) -> list[list[list[Span]]]:
         """Return [annotator][text][span]; each text has all annotators, or none."""
         count = max(map(len, by_text))
-        for column, annotators in zip(self.columns.marks, by_text, strict=True):
+        columns = self.columns.marks
+        columns = columns if len(columns) == len(by_text) else columns * len(by_text)  # of documents in one column
+        for column, annotators in zip(columns, by_text, strict=True):
             if len(annotators) not in (0, count):
                 message = f"expected {count} annotators, as in the other texts of the row, found {len(annotators)}"
                 raise DataError(message, rule="length", field=column)
@@ -572,6 +599,9 @@ class _Importer:
         """Return the ids of the row's documents, and write new documents."""
         docids, repeats = [], 0
         for number, text in enumerate(row.texts):
+            if text.name:
+                docids.append(self._add_document(text, file))
+                continue
             docid = shared.get((number, text.document))
             repeats += docid is not None
             if docid is None:
@@ -589,6 +619,21 @@ class _Importer:
             docids.append(docid)
         self.tally.add("shared", int(repeats == len(row.texts) and not row.again), [row.name])
         return docids
+
+    def _add_document(self, text: Text, file: IO[str]) -> str:
+        """Write a document under its own id, once; return the id.
+
+        Raises:
+            DataError: the id had another text before.
+        """
+        digest = blake2b(text.document.encode(), digest_size=16).digest()
+        if self._named.setdefault(text.name, digest) != digest:
+            message = f"expected one text under each id, found another under {show(text.name)}"
+            raise DataError(message, rule="document-twice", field=self.columns.texts[0])
+        if text.name not in self._docids:
+            self._docids.add(text.name)
+            file.write(to_json_line({"docid": text.name, "document": text.document}) + "\n")
+        return text.name
 
     def write_annotators(self, path: Path) -> None:
         """Write the annotators of rows with two or more, or with names, if there are any."""

@@ -17,6 +17,7 @@ EXTRAS = {
     "apps": ("gradio",),
     "croissant": ("mlcroissant",),
     "spacy": ("spacy",),
+    "characters": ("regex",),
 }
 
 

@@ -38,6 +38,12 @@ def test_colours_in_a_terminal(row, instance):
     assert "\x1b[" in stream.getvalue()
 
 
+def test_each_sentence_has_the_direction_of_its_script(row):
+    row["documents"][0]["text"] = "שלום עולם\nhello world"
+    page = highlight({**row, "evidences": []})._repr_html_()
+    assert page.count('<p dir="auto"') >= 2
+
+
 def test_wrong_and_without_prediction(row, instance):
     instance["classification"] = "NEG"
     assert "(wrong)" in str(highlight(row, instance, label_names=NAMES))
@@ -76,7 +82,7 @@ def test_notebook_markup_is_escaped(row, instance):
     parsed = _Collector()
     parsed.feed(highlight(row, instance, label_names=NAMES)._repr_html_())
     assert parsed.tags <= {"div", "p", "b", "i", "span", "details", "summary"}
-    assert parsed.attributes <= {"style"}
+    assert parsed.attributes <= {"style", "dir"}
     assert hostile in "".join(parsed.text)
 
 

@@ -139,7 +139,9 @@
     facts.replaceChildren();
     const fact = (name, value) => {
       const span = make("span", "", name + " ");
-      span.append(make("b", "", visible(value)));
+      const shown = make("b", "", visible(value));
+      shown.dir = "auto";
+      span.append(shown);
       facts.append(span, document.createTextNode("   "));
     };
     if (row.query) fact("query", row.query);
@@ -172,7 +174,9 @@
     const node = make("section", "quotes"), list = make("ol");
     for (const [text, status, place] of quotes) {
       const li = make("li", status);
-      li.append(make("b", "", status.replace("_", " ")), " ", make("q", "", visible(text)), make("span", "quiet", place ? " " + visible(place) : ""));
+      const quote = make("q", "", visible(text));
+      quote.dir = "auto";
+      li.append(make("b", "", status.replace("_", " ")), " ", quote, make("span", "quiet", place ? " " + visible(place) : ""));
       list.append(li);
     }
     node.append(make("h4", "", "quotes, as the model gave them, most important first"), list);
@@ -241,7 +245,9 @@
       const shared = new Set(said.shared || []), top = make("div", "top"), ol = make("ol");
       said.top[place].forEach((word, k) => {
         const li = make("li", "", (k + 1) + " ");
-        li.append(make("span", shared.has(word) ? "both" : "", visible(word)));
+        const top = make("span", shared.has(word) ? "both" : "", visible(word));
+        top.dir = "auto";
+        li.append(top);
         ol.append(li);
       });
       top.append(make("span", "quiet", "top tokens, most important first (underlined: on both sides)"), ol);
@@ -251,6 +257,7 @@
   }
   function paragraph(segment, marks) {
     const p = make("p");
+    p.dir = "auto"; // of each sentence by its own script
     let run = null, runClass = "", runTitle = "";
     const put = (text, className, title) => {
       if (run && className === runClass && title === runTitle) { run.textContent += text; return; }

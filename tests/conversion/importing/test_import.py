@@ -156,7 +156,8 @@ def test_texts_are_shared_within_a_split_and_counted_across(tmp_path: Path) -> N
     [
         ("blanks", ["它\u00a0很好。", "Sehr", "gut."]),
         ("whitespace", ["它", "很好。", "Sehr", "gut."]),
-        ("characters", [*"它很好。Sehrgut."]),
+        ("characters", [*"它\u00a0很好。\u00a0Sehrgut."]),
+        ("characters-alone", [*"它很好。Sehrgut."]),
     ],
 )
 def test_tokenizers(tokenizer: str, tokens: list[str], tmp_path: Path) -> None:

@@ -1,0 +1,152 @@
+"""Rows of documents with ids, dialogues, and texts cut into characters."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eraser_hub.conversion.importing.corpus import NOTES, Columns, Imported, import_corpus
+from eraser_hub.conversion.importing.texts import BLANK, get_tokenizer, parse_text
+
+from ...refusals import refused
+from .corpora import Row, group_masks, rows_of, source
+
+SPANS = Columns(("docs",), ("why",), "label", tokenized=False, kind="spans", offsets="characters")
+MASKS = Columns(("docs",), ("why",), "label", tokenized=False)
+DOCS = [{"id": "d2", "text": "a fine film\nwith a plot"}, {"id": "d1", "text": "dull"}]
+
+
+def run(rows: list[Row], columns: Columns, out: Path, **options: Any) -> Imported:
+    return import_corpus({"train": source(rows)}, "mine", columns, out, **options)
+
+
+@pytest.mark.parametrize(
+    ("columns", "why"),
+    [
+        (SPANS, {"d2": [[2, 6]], "d1": []}),
+        (SPANS, [[[2, 6]], []]),
+        (SPANS, [[[2, 6]], None]),
+        (SPANS, [{"docid": "d2", "start": 2, "end": 6, "text": "fine"}]),
+        (MASKS, [[0, 1, 0, 0, 0, 0], [0]]),
+        (MASKS, '{"d2": [0, 1, 0, 0, 0, 0]}'),
+        (Columns(("docs",), ("why",), "label", False, "quotes"), {"d2": ["fine"]}),
+    ],
+)
+def test_documents_keep_their_ids_and_order(columns: Columns, why: Any, tmp_path: Path) -> None:
+    result = run([{"docs": DOCS, "why": why, "label": "x"}], columns, tmp_path)
+    (row,) = rows_of(result.folder)
+    assert row["documents"] == [{"docid": one["id"], "text": one["text"]} for one in DOCS]
+    (group,) = row["evidences"]
+    assert [(one["docid"], one["text"], one["start_token"], one["end_token"]) for one in group] == [
+        ("d2", "fine", 1, 2)
+    ]
+
+
+def test_rows_share_documents_by_id_and_may_have_another_number_of_them(tmp_path: Path) -> None:
+    rows = [{"docs": docs, "why": None, "label": "x"} for docs in (DOCS, DOCS[:1], [{"id": 7, "text": "new"}, *DOCS])]
+    result = run(rows, SPANS, tmp_path)
+    assert [[one["docid"] for one in row["documents"]] for row in rows_of(result.folder)] == [
+        ["d2", "d1"],
+        ["d2"],
+        ["7", "d2", "d1"],
+    ]
+    written = (result.folder / "docs.jsonl").read_text(encoding="utf-8").splitlines()
+    assert len(written) == 3
+
+
+@pytest.mark.parametrize(
+    ("docs", "why", "rule", "mentioned"),
+    [
+        ([*DOCS, {"id": "d2", "text": "again"}], None, "document-twice", "'d2'"),
+        ([{"id": "d2"}], None, "key-missing", "text"),
+        (DOCS, {"d3": [[0, 1]]}, "document-unknown", "'d3'"),
+        (DOCS, [{"docid": "d3", "start": 0, "end": 1}], "document-unknown", "'d3'"),
+        (DOCS, [[[0, 1]]], "length", "2 documents"),
+        ([{"role": "a", "text": "x"}, {"id": "d", "text": "x"}], None, "key-missing", "role"),
+    ],
+)
+def test_documents_that_do_not_fit(docs: Any, why: Any, rule: str, mentioned: str, tmp_path: Path) -> None:
+    with refused(rule, mentioned, file="rows", line=1):
+        run([{"docs": docs, "why": why, "label": "x"}], SPANS, tmp_path)
+
+
+def test_one_id_with_two_texts_is_refused(tmp_path: Path) -> None:
+    rows = [{"docs": [{"id": "d", "text": text}], "why": None, "label": "x"} for text in ("one", "two")]
+    with refused("document-twice", "'d'"):
+        run(rows, SPANS, tmp_path)
+
+
+TURNS = [{"role": "user", "text": "It hurts."}, {"role": "the doctor", "content": "Since\nwhen ?"}]
+
+
+@pytest.mark.parametrize(
+    ("columns", "why", "mask"),
+    [
+        (MASKS, [0, 1], [0, 0, 0, 1, 1, 1, 1]),
+        (MASKS, [0, 1, 0, 0, 0, 0, 0], [0, 1, 0, 0, 0, 0, 0]),
+        (Columns(("docs",), ("why",), "label", False, "spans", "sentences"), [0], [1, 1, 1, 0, 0, 0, 0]),
+        (Columns(("docs",), ("why",), "label", False, "quotes"), ["Since when ?"], [0, 0, 0, 0, 0, 1, 1]),
+    ],
+)
+def test_a_dialogue_is_a_document_of_turns_with_their_roles(
+    columns: Columns, why: Any, mask: list[int], tmp_path: Path
+) -> None:
+    mask = [*mask, mask[-1]] if len(mask) == 7 and columns.kind != "mask" else mask
+    turns = [*TURNS]
+    result = run(
+        [{"docs": turns, "why": why if columns.kind != "mask" or len(why) == 2 else [*why, 0], "label": "x"}],
+        columns,
+        tmp_path,
+    )
+    (row,) = rows_of(result.folder)
+    (document,) = row["documents"]
+    assert document["text"] == "user: It hurts.\nthe doctor: Since when ?"
+    (found,) = group_masks(row)
+    assert found == ([*mask, mask[-1]] if len(mask) == 7 else mask)
+    assert row["num_sentences"] == 2
+    assert any(note.startswith(f"{NOTES['joined turns']}: 1") for note in result.notes)
+
+
+# -- characters -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("line", "tokens"),
+    [
+        ("它很好。Sehr gut.", [*"它很好。Sehr", BLANK, *"gut."]),
+        ("  a  b ", ["a", BLANK, "b"]),
+        ("\u3000好\u3000坏", ["好", BLANK, "坏"]),
+        ("🇩🇪🇫🇷", ["🇩🇪", "🇫🇷"]),
+        ("👍🏽ok", ["👍🏽", "o", "k"]),
+        ("👩\u200d👩\u200d👧!", ["👩\u200d👩\u200d👧", "!"]),
+        ("e\u0301te\u0301", ["e\u0301", "t", "e\u0301"]),
+        ("ก็ ดี", ["ก็", BLANK, "ดี"]),
+        ("한글", ["한", "글"]),
+        ("नमस्ते", ["न", "म", "स्ते"]),
+        ("", []),
+        ("   ", []),
+    ],
+)
+def test_characters_are_grapheme_clusters_and_blanks_stay(line: str, tokens: list[str]) -> None:
+    assert parse_text(line, get_tokenizer("characters"), "text").tokens == tokens
+    alone = [token for token in tokens if token != BLANK]
+    assert parse_text(line, get_tokenizer("characters-alone"), "text").tokens == alone
+
+
+def test_other_scripts_need_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "regex" else sys.modules.get(name))
+    assert parse_text("ab 好", get_tokenizer("characters"), "text").tokens == ["a", "b", BLANK, "好"]
+    with refused("extra-missing", "regex", "eraser-hub[characters]"):
+        parse_text("🇩🇪", get_tokenizer("characters"), "text")
+
+
+def test_latin_and_chinese_agree_with_the_rule_without_the_package() -> None:
+    import regex
+
+    from eraser_hub.conversion.importing.texts import _SINGLE
+
+    signs = [chr(code) for code in range(0x20, 0x10000) if _SINGLE.fullmatch(chr(code))]
+    assert len(signs) > 27_000
+    text = "".join(signs)
+    assert regex.findall(r"\X", text) == signs == regex.findall(r"\X", text[::-1])[::-1]
