@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from eraser_hub.schema.instance import DISTANCES, ENTROPIES, ERASED
 
+from .calibration import SCORES as CALIBRATION
 from .label_tasks import LABEL_SCORES
 from .statistics_builder import Column, ScoreInfo, StatisticsBuilder, divide
 from .statistics_builder import make_info as make_described_info
@@ -228,6 +229,7 @@ SCORE_INFO: ScoreInfo = {
     "sufficiency_kl": (False, 0.0, None),
     **{f"{side}_aopc{end}": (side == ERASED[0], -1.0, 1.0) for end in ("", "_points") for side in ERASED},
     **dict.fromkeys(("accuracy", "macro_f1"), (True, 0.0, 1.0)),
+    **CALIBRATION,
     "tokens_to_flip_ratio": (False, 0.0, None),
     **{f"naopc_{side}": (side == ERASED[0], None, None) for side in ERASED},
     **{f"soft_{side}": (True, 0.0, 1.0) for side in ERASED},

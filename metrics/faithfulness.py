@@ -21,6 +21,7 @@ from eraser_hub.schema.instance import (
 )
 from eraser_hub.schema.label_tasks import REGRESSION
 
+from .calibration import add_calibration
 from .checks import LabelChecker, check_thresholds
 from .erasure import (
     Curve,
@@ -115,6 +116,9 @@ class Faithfulness:
                 builder.add_mean(f"{side}_kl", kl_divergence(erased, full))
         if "full" in used and not regression:
             self.matcher.plausibility.add_probabilities(p, rows, label, full, sides)
+            if self.classes.gold and "classification" in used:
+                gold = chunk.r.classification[answered]
+                add_calibration(builder, full, label, p.labels, gold, chunk.r.labels)
         areas = self._add_curves(p, rows, full, label) if "thresholds" in used else {}
         if "tokens_to_flip" in used and chunk.documents.tokens.size:
             # a share of the evidence documents' tokens; NaN without such a document

@@ -44,6 +44,13 @@ from .scored_split import ScoredSplit
 from .scores import Scores, average_runs
 from .settings import ScoreSettings
 from .uncertainty.mixed_model import DifferenceModel
+from .uncertainty.same_model import (
+    NORMALISED,
+    UNNORMALISED,
+    describe_different_models,
+    find_different_models,
+    number_trainings,
+)
 from .uncertainty.verdicts import (
     ALPHA,
     BETTER,
@@ -94,8 +101,12 @@ class Inference:
         """The key of the corrected p-value."""
         return f"p_{self.adjust}"
 
-    def family(self, keys: Sequence[str]) -> list[str]:
+    def family(self, keys: Sequence[str], between_models: bool = False) -> list[str]:
         """Return the scores that are tested for a star.
+
+        Args:
+            keys: the scores that the systems share.
+            between_models: the systems explain different models: the headline is normalised.
 
         Raises:
             DataError: a primary score that the systems do not share.
@@ -105,6 +116,8 @@ class Inference:
                 message = f"expected one of {', '.join(keys)}, found {show(key)}"
                 raise DataError(message, rule="option-value", field="primary")
         headline = {key for own in HEADLINE.values() for key in own}
+        if between_models:
+            headline = (headline - UNNORMALISED) | set(NORMALISED)
         return list(self.primary) or [key for key in keys if key in headline] or list(keys)
 
 
@@ -283,6 +296,7 @@ def compare_blocks(
     inference: Inference | None = None,
     draws: Mapping[str, Sequence[int]] | None = None,
     effects: Mapping[str, float] | None = None,
+    between_models: bool = False,
 ) -> dict[str, Any]:
     """Compare systems whose runs have several blocks of statistics each (agreement, faithfulness, ..).
 
@@ -293,6 +307,7 @@ def compare_blocks(
         draws: {name: the training run of each of its runs}, where some are draws of a random method; None: each is a
             training run of its own.
         effects: default minimum effects by key.
+        between_models: systems explain different models, see `same_model`.
     """
     inference = inference or Inference()
     inference.check()
@@ -319,7 +334,7 @@ def compare_blocks(
         for first, second in pairs:
             runs_of_files = [None if draws is None else draws[name] for name in (first, second)]
             keys[first, second] |= _pair(level[first], level[second], shared, inference, runs_of_files)
-    family = inference.family(list(keys[pairs[0]]))
+    family = inference.family(list(keys[pairs[0]]), between_models)
     tests = _correct(keys, family, inference, effects or {})
     few_clusters = [
         f"{name}: {line}"
@@ -531,7 +546,15 @@ def compare_scores(
     if not blocks:
         return None
     by_run = iter([list(own) for own in zip(*blocks.values(), strict=True)])
-    result = compare_blocks({name: [next(by_run) for _ in system.runs] for name, system in systems.items()}, inference)
+    different = find_different_models(systems)
+    result = compare_blocks(
+        {name: [next(by_run) for _ in system.runs] for name, system in systems.items()},
+        inference,
+        {name: number_trainings(system) for name, system in systems.items()},
+        find_effects(systems),
+        bool(different),
+    )
+    result["notes"] += describe_different_models(different, list(result["comparisons"][0]["keys"]))
     identity = next(iter(systems.values())).identity
     if identity is not None:
         result["signature"] = identity.sign(result["signature"])
@@ -539,6 +562,16 @@ def compare_scores(
         note = f"compared on the {result['instances']} annotations that all systems answer"
         result["notes"] = [note, *result["notes"]]
     return result
+
+
+def find_effects(systems: Mapping[str, Scores]) -> dict[str, float]:
+    """Return the smallest default minimum effect of the systems by key, where each knows chance and ceiling."""
+    effects: dict[str, float] = {}
+    for key in next(iter(systems.values())).scores:
+        known = [system.minimum_effect(key) for system in systems.values()]
+        if all(one is not None for one in known):
+            effects[key] = min(one for one in known if one is not None)
+    return effects
 
 
 def _answered_by_all(block: Sequence[Statistics]) -> list[Statistics]:

@@ -9,7 +9,7 @@ moved so that its mean is the score: ``y_ij = s_j + (n - 1) (mean_i s_j(-i) - s_
 annotations, see `metrics.clusters`. Both systems of a pair share their documents; their runs are independent.
 
 Sources: Searle, Casella and McCulloch (1992) (ANOVA estimators, REML); Satterthwaite (1946); Efron and Stein (1981)
-(the jackknife); Cameron, Gelbach and Miller (2011) (sums of variances of crossed clusters).
+(the jackknife); Cameron, Gelbach and Miller (2011) (sums of variances of crossed clusters); Hall (1992) (skewness).
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ from eraser_hub.records.errors import DataError
 from .reml import fit_reml
 from .student import quantile, two_sided_p
 
-# below this many effective clusters an interval and a test are refused: 2^5 exchanges allow no p below 1/16
+# with fewer clusters an interval and a test are refused: 2^5 exchanges allow no p below 1/16
 MINIMUM_CLUSTERS = 6
+# so are those that fewer effective clusters carry
+MINIMUM_EFFECTIVE = 4
 
 
 @dataclass(frozen=True)
@@ -181,13 +183,18 @@ class DifferenceModel:
         difference: first minus second.
         components: the parts of its squared standard error.
         df: Satterthwaite's degrees of freedom.
-        clusters: effective number of clusters, in [1, n]: 1 + the degrees of freedom of the documents' variance.
+        clusters: effective number of clusters, in [1, n]: 1 + the degrees of freedom of the documents' variance; 0
+            where no document differs.
+        skewness: skewness of the difference's distribution, from that of the documents' differences.
+        n: number of clusters.
     """
 
     difference: np.ndarray
     components: Components
     df: np.ndarray
     clusters: np.ndarray
+    skewness: np.ndarray
+    n: int
 
     @property
     def standard_error(self) -> np.ndarray:
@@ -198,19 +205,22 @@ class DifferenceModel:
     @property
     def is_refused(self) -> np.ndarray:
         """True where too few clusters carry the difference for an interval or a test."""
-        return ~(self.clusters >= MINIMUM_CLUSTERS * (1 - 1e-9))
+        return ~(self.clusters >= MINIMUM_EFFECTIVE * (1 - 1e-9)) | (self.n < MINIMUM_CLUSTERS)
 
     def p_value(self, null: float = 0.0) -> np.ndarray:
         """Return the two-sided p-value of the hypothesis that the difference is ``null``; NaN where refused.
 
-        Systems that differ by exactly ``null`` in every document and run have p 1.
+        It is the larger one of Student's t and of t after Hall's correction of skewness (1992).
         """
         distance = self.difference - null
         with np.errstate(divide="ignore", invalid="ignore"):
             t = np.where(
                 np.abs(distance) <= 1e-12 * np.maximum(1, np.abs(self.difference)), 0.0, distance / self.standard_error
             )
-        return np.where(self.is_refused, np.nan, two_sided_p(t, self.df))
+            b = self.skewness
+            corrected = t + b * t**2 / 3 + b**2 * t**3 / 27 + b / 6
+        p = np.maximum(two_sided_p(t, self.df), two_sided_p(corrected, self.df))
+        return np.where(self.is_refused, np.nan, p)
 
     def equivalence_p(self, margin: float) -> np.ndarray:
         """Return the larger p-value of two one-sided tests that the difference is ``margin`` or more either way."""
@@ -228,17 +238,24 @@ class DifferenceModel:
         return (quantile(1 - alpha / 2, float(self.df)) + quantile(power, float(self.df))) * error
 
     def interval(self, level: float) -> tuple[float, float]:
-        """Return the confidence interval of a single difference; NaN where refused."""
+        """Return the confidence interval of a single difference; NaN where refused.
+
+        It joins the intervals of Student's t and of t after Hall's correction, as `p_value` does.
+        """
         if self.is_refused:
             return np.nan, np.nan
-        half = quantile((1 + level) / 2, float(self.df)) * float(self.standard_error)
-        return float(self.difference) - half, float(self.difference) + half
+        t, error, b = quantile((1 + level) / 2, float(self.df)), float(self.standard_error), float(self.skewness)
+        ends = [t, -t]
+        if abs(b) > 1e-6:
+            ends = [3 / b * (float(np.cbrt(1 + b * (end - b / 6))) - 1) for end in ends]
+        return float(self.difference) - max(t, ends[0]) * error, float(self.difference) - min(-t, ends[1]) * error
 
 
 def make_unknown_difference(difference: np.ndarray) -> DifferenceModel:
     """Return the model of a difference of which nothing is known: one document, or influences that are not finite."""
     unknown = np.full(np.shape(difference), np.nan)
-    return DifferenceModel(difference, Components(unknown, unknown, unknown, unknown), unknown, np.ones(unknown.shape))
+    parts = Components(unknown, unknown, unknown, unknown)
+    return DifferenceModel(difference, parts, unknown, np.ones(unknown.shape), unknown, 1)
 
 
 def fit_difference(
@@ -251,7 +268,8 @@ def fit_difference(
 
     The variance of the difference is that of the documents' differences, ``MS / n``, plus what the runs of either
     system add, ``(MS_runs - MS_interaction) / (n runs)``. The degrees of freedom of MS are ``n - 1``, and fewer where a
-    few documents carry the difference: ``2 / ((kurtosis - 1) / n + 2 / (n (n - 1)))``.
+    few documents carry the difference: ``2 / ((kurtosis - 1) / n + 2 / (n (n - 1)))``, with the unbiased kurtosis where
+    that is larger.
 
     Args:
         first: influences of the first system, float64 (..., n, files), see `compute_influences`.
@@ -267,9 +285,17 @@ def fit_difference(
     noise = 1e-12 * np.maximum(1.0, np.abs(differences).max(axis=-1))
     square = np.where(np.abs(centred).max(axis=-1) <= noise, 0.0, (centred**2).sum(axis=-1) / (n - 1))
     with np.errstate(divide="ignore", invalid="ignore"):
-        kurtosis = n * (centred**4).sum(axis=-1) / (centred**2).sum(axis=-1) ** 2
+        moment = (centred**2).mean(axis=-1)
+        kurtosis = (centred**4).mean(axis=-1) / moment**2
+        if n > 3:
+            unbiased = 3 + (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * (kurtosis - 3) + 6)
+            kurtosis = np.maximum(kurtosis, unbiased)
+        skewness = (centred**3).mean(axis=-1) / moment**1.5 / np.sqrt(n)
         document_df = np.minimum(n - 1, 2 / ((kurtosis - 1) / n + 2 / (n * (n - 1))))
-    document_df = np.where(square > 0, document_df, np.where(np.isnan(difference), np.nan, n - 1))
+    alike = np.where(np.abs(difference) <= noise, 0.0, n - 1)  # documents that are all equal say nothing of others
+    document_df = np.where(square > 0, document_df, np.where(np.isnan(difference), np.nan, alike))
+    clusters = np.where((square > 0) | (alike > 0), document_df + 1, 0.0)
+    document_df = np.where(document_df > 0, document_df, 1.0)
     level, variance = models[0].level + models[1].level, square / n
     precision = variance**2 / document_df + models[0].precision + models[1].precision
     total = variance + level
@@ -278,4 +304,6 @@ def fit_difference(
     interaction = np.minimum(variance, models[0].interaction + models[1].interaction)
     draws = models[0].draws + models[1].draws
     components = Components(variance - interaction, level - draws, interaction, draws)
-    return DifferenceModel(difference, components, np.maximum(1.0, df), document_df + 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        skewness = np.where(square > 0, skewness * (variance / total) ** 1.5, 0.0)
+    return DifferenceModel(difference, components, np.maximum(1.0, df), clusters, skewness, n)

@@ -13,6 +13,7 @@ A star, bold print and every other marker mean `better`, and nothing else.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Literal, get_args
@@ -25,7 +26,7 @@ from eraser_hub.metrics.quotes import SCORES as OF_QUOTES
 from eraser_hub.metrics.rank_consistency import SCORES as OF_RANKS
 from eraser_hub.metrics.rationale_sets import SCORES as OF_SETS
 
-from .mixed_model import MINIMUM_CLUSTERS
+from .mixed_model import MINIMUM_CLUSTERS, MINIMUM_EFFECTIVE
 
 Verdict = Literal["better", "worse", "negligible", "equivalent", "undecided"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
@@ -106,20 +107,22 @@ def describe_doubts(
 ) -> list[str]:
     """Return notes on the tests of a pair: refused ones, those that few clusters carry, and those that disagree."""
     lines = []
-    refused = [key for key in family if not keys[key]["effective_clusters"] >= MINIMUM_CLUSTERS * (1 - 1e-9)]
-    refused = [key for key in refused if keys[key]["difference"] == keys[key]["difference"]]
-    if refused:
-        lines.append(
-            f"{pair}: no interval and no verdict of {', '.join(refused)}: fewer than {MINIMUM_CLUSTERS} of {clusters} "
-            "clusters carry the difference"
-        )
+    refused = [key for key in family if math.isnan(keys[key]["ci"][0]) and not math.isnan(keys[key]["difference"])]
+    equal = [key for key in refused if keys[key]["effective_clusters"] == 0]
+    if equal:
+        lines.append(f"{pair}: no interval and no verdict of {', '.join(equal)}: no cluster differs")
+    if refused := [key for key in refused if key not in equal]:
+        few = f"there are fewer than {MINIMUM_CLUSTERS} clusters"
+        carried = f"fewer than {MINIMUM_EFFECTIVE} of {clusters} clusters carry the difference"
+        why = few if clusters < MINIMUM_CLUSTERS else carried
+        lines.append(f"{pair}: no interval and no verdict of {', '.join(refused)}: {why}")
     for key in family:
         test = keys[key]
         carried = min(test["effective_clusters"], test["differing_clusters"])
         if test["verdict"] in (BETTER, WORSE) and carried < clusters / 2:
             lines.append(f"{pair}: about {carried:.0f} of {clusters} clusters carry the difference in {key}")
         exchanged, modelled = test["p_randomisation"], test["p_model"]
-        if key not in refused and modelled == modelled and is_reached(exchanged) != is_reached(modelled):
+        if modelled == modelled and is_reached(exchanged) != is_reached(modelled):
             lines.append(
                 f"{pair}: the two tests of {key} disagree: p is {exchanged:.3g} if documents are exchanged, and "
                 f"{modelled:.3g} by the model of documents and runs"

@@ -135,10 +135,12 @@ def test_influences_of_a_mean_are_its_values_and_of_a_ratio_have_it_as_mean():
 
 
 def test_one_run_each_is_the_paired_t_test():
-    first, second = crossed(30, 1, seed=2), crossed(30, 1, seed=3)
+    first = crossed(30, 1, seed=2)
+    half = np.random.default_rng(3).uniform(0.1, 1, 15)
+    second = first - 0.2 - np.concatenate([half, -half])[:, None]  # neither skew nor peaked
     model = fit_difference(first, second)
     theirs = stats.ttest_rel(first[:, 0], second[:, 0])
-    # the sample is less peaked than a normal one, so that no document carries more than its share
+    # no document carries more than its share
     assert float(model.clusters) == pytest.approx(30) and float(model.p_value()) == pytest.approx(theirs.pvalue)
     assert model.interval(0.9) == pytest.approx(tuple(theirs.confidence_interval(0.9)))
     sides = [
@@ -186,3 +188,14 @@ def test_the_detectable_difference_is_found_four_times_of_five():
     size = np.mean([fit_difference(a, b).detectable() for a, b in zip(first[:50], second[:50], strict=True)])
     found = np.mean(fit_difference(first + size, second).p_value() <= 0.05)
     assert found == pytest.approx(0.8, abs=0.03)
+
+
+def test_the_interval_holds_what_the_test_does_not_reject():
+    random = np.random.default_rng(6)
+    first, second = random.exponential(1, (25, 3)), np.zeros((25, 3))
+    model = fit_difference(first, second)
+    low, high = model.interval(0.95)
+    assert float(model.skewness) > 0 and high - float(model.difference) > float(model.difference) - low
+    assert [float(model.p_value(end)) for end in (low, high)] == pytest.approx([0.05, 0.05], abs=1e-6)
+    turned = fit_difference(second, first)
+    assert turned.interval(0.95) == pytest.approx((-high, -low))

@@ -1,0 +1,100 @@
+"""Models behind systems: which files are draws of one trained model, and which systems explain the same one.
+
+Comprehensiveness, sufficiency and their kin are differences of a model's probabilities, so they grow with the model's
+confidence. They compare explanations of one model. Between models normalised scores compare: NAOPC (Edin et al. 2025)
+and normalised fidelity (Carton et al. 2020).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+
+from eraser_hub.metrics.calibration import BINS
+from eraser_hub.metrics.clusters import number_values
+from eraser_hub.metrics.statistics_builder import Statistics
+from eraser_hub.records.run_record import read_run
+from eraser_hub.schema.instance import ERASED
+
+from ..scores import Scores
+
+# scores that grow with a model's confidence
+UNNORMALISED = frozenset(f"{side}{end}" for side in ERASED for end in ("", "_aopc", "_entropy", "_kl"))
+# headline scores between different models, in place of those
+NORMALISED = tuple(f"{prefix}_{side}" for prefix in ("naopc", "normalized") for side in ERASED)
+SAME_SCORES = 1e-6
+
+
+def read_model_digest(predictions: Path) -> str:
+    """Return the digest of the model that made the predictions, by the record of the run; "" where it is not known."""
+    model = read_run(predictions).get("model") if predictions.is_file() else None
+    digest = model.get("digest") if isinstance(model, dict) else None
+    return digest if isinstance(digest, str) else ""
+
+
+def number_trainings(system: Scores) -> list[int]:
+    """Return the trained model of each of a system's files, from 0: files with one model are draws of a method."""
+    digests = [read_model_digest(path) for path in system.files]
+    if len(digests) != len(system.runs) or not all(digests):
+        return list(range(len(system.runs)))
+    return [int(number) for number in number_values(digests)]
+
+
+def explain_same_model(first: Scores, second: Scores) -> bool:
+    """Return True if two systems explain the same models: equal digests, else equal scores of the full inputs.
+
+    Full inputs are equal if each instance's Brier score and the distance of its probability from its correctness are,
+    to 1e-6. Systems without either are taken as explanations of one model.
+    """
+    digests = [{read_model_digest(path) for path in system.files} for system in (first, second)]
+    if all(digests) and "" not in digests[0] | digests[1]:
+        return digests[0] == digests[1]
+    pairs = zip(first.runs, second.runs, strict=False)
+    return all(
+        _has_equal_scores(one["faithfulness"], two["faithfulness"]) for one, two in pairs if _have_both(one, two)
+    )
+
+
+def _have_both(*runs: Mapping[str, Statistics]) -> bool:
+    return all("faithfulness" in run and "brier.sum" in (run["faithfulness"].columns or ()) for run in runs)
+
+
+def _has_equal_scores(first: Statistics, second: Statistics) -> bool:
+    places = {identity: row for row, identity in enumerate(second.ids)}
+    rows = [(row, places[identity]) for row, identity in enumerate(first.ids) if identity in places]
+    own, other = (_read_full_scores(statistics) for statistics in (first, second))
+    left, right = np.array(rows, dtype=int).reshape(-1, 2).T
+    return bool((np.abs(own[left] - other[right]) <= SAME_SCORES).all())
+
+
+def _read_full_scores(statistics: Statistics) -> np.ndarray:
+    """Return what the statistics hold of each full input: its Brier score, and how far p is from right: (n, 2)."""
+    place = {name: at for at, name in enumerate(statistics.columns or ())}
+    gaps = statistics.values[:, [place[f"ece.gap{at}"] for at in range(BINS)]].sum(axis=1)
+    return np.column_stack([statistics.values[:, place["brier.sum"]], gaps])
+
+
+def find_different_models(systems: Mapping[str, Scores]) -> list[tuple[str, str]]:
+    """Return the pairs of systems that explain different models."""
+    return [
+        (first, second)
+        for first, second in combinations(systems, 2)
+        if not explain_same_model(systems[first], systems[second])
+    ]
+
+
+def describe_different_models(pairs: Sequence[tuple[str, str]], keys: Sequence[str]) -> list[str]:
+    """Return the note on scores that do not compare between models; none where the systems have no such score."""
+    unnormalised = [key for key in keys if key in UNNORMALISED]
+    if not pairs or not unnormalised:
+        return []
+    whose = "; ".join(f"{first} and {second}" for first, second in pairs)
+    fair = [key for key in keys if key in NORMALISED]
+    instead = f"{', '.join(fair)} are headline scores instead" if fair else "NAOPC and normalised fidelity do compare"
+    return [
+        f"different models ({whose}): {', '.join(unnormalised)} grow with a model's confidence and are not compared "
+        f"between models; {instead}"
+    ]
