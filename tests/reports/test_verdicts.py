@@ -13,7 +13,7 @@ from eraser_hub.reports.catalogue import is_precision_or_recall
 from eraser_hub.reports.report_tables import label_with_arrow
 from eraser_hub.scoring.uncertainty.verdicts import VERDICTS
 
-SETTINGS = {"config": "movies", "split": "val", "minimum_effect": 0.4}
+SETTINGS = {"config": "movies", "split": "val", "minimum_effect": 0.36}
 
 
 @pytest.fixture(scope="module")
