@@ -367,6 +367,7 @@ def score(arguments: ScoreArguments) -> Scores:
         ('validation', True)
     """
     from eraser_hub.conversion.download.addresses import fetch_file
+    from eraser_hub.scoring.gold.people import score_people
     from eraser_hub.scoring.score import score as run
 
     if arguments.gold_file is not None:
@@ -380,6 +381,8 @@ def score(arguments: ScoreArguments) -> Scores:
     if source.holds_pairs:
         arguments.refuse_odd(settings)
     scores = run(source, fetch_file(arguments.predictions), settings, arguments.num_proc)
+    if settings.people and scores.gold:
+        scores.people = score_people(source, settings)
     scores.inputs = arguments.inputs
     return scores
 

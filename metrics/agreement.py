@@ -97,7 +97,7 @@ class Agreement:
             return
         used = self.matcher.fields.used
         if not chunk.p.answered.all():
-            chunk = _fill_zeros(chunk, used)
+            chunk = fill_zeros(chunk, used)
         for name, lengths in zip(SOFT_FIELDS, chunk.lengths, strict=True):
             check_scores(chunk.p, name, lengths, self.rules["lengths"])
         if not self.rules.collect("fields"):
@@ -304,7 +304,7 @@ def find_marked(r: References) -> np.ndarray:
     return marked
 
 
-def _fill_zeros(chunk: MatchedChunk, used: Set[str]) -> MatchedChunk:
+def fill_zeros(chunk: MatchedChunk, used: Set[str]) -> MatchedChunk:
     """Return the chunk; instances without answer have no spans, and scores of 0 for each document with evidence."""
     p, r = chunk.p, chunk.r
     wanted = np.unique(chunk.evidence)

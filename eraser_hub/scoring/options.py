@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from eraser_hub.records.arguments import Revision, Split
+from eraser_hub.records.arguments import Gold, Revision, Split
 from eraser_hub.records.hub import at_revision
 from eraser_hub.records.options import NotNegative, Option, Options, Seed, UsageError
 
@@ -78,6 +78,7 @@ class AgainstArguments(Options):
     cluster_by: ClusterBy = "auto"
     only_predicted: OnlyPredicted = False
     unmarked: Unmarked = None
+    gold: Gold = "evidence"
     allow_mismatch: AllowMismatch = False
     seed: Seed = 0
 
@@ -159,12 +160,15 @@ class ScoreArguments(AgainstArguments):
         random_baseline: Also score this many shuffles of the soft scores (the papers: 10).
         sentence_threshold: Lowest score of a predicted sentence.
         per_instance: Add every score of every instance.
+        people: Also score each annotator against the majority of the others, where annotators are known.
         mask_leak: Also score how well positions and number of selected tokens predict the model's labels.
 
     Uncertainty:
         confidence_level: Confidence level of the bootstrap intervals, e.g. 0.95; no intervals by default.
         resamples: Bootstrap resamples; 1000 by default.
         ci_method: Method of the bootstrap intervals: bca or percentile.
+        resample_annotators: Redraw each text's annotators this often (e.g. 20), so that intervals of agreement include
+            who annotated; goes with `gold` majority, union, intersection or soft.
 
     Run:
         num_proc: Number of processes that read predictions; 0: several for large files.
@@ -179,8 +183,10 @@ class ScoreArguments(AgainstArguments):
     confidence_level: float | None = None
     resamples: Annotated[int | None, Option(old=("n-resamples",))] = None
     ci_method: str = "bca"
+    resample_annotators: NotNegative = 0
     per_instance: bool = False
     by: str | None = None
+    people: bool = True
     mask_leak: bool = False
     paper: str | None = None
     num_proc: NotNegative = 0
@@ -189,6 +195,11 @@ class ScoreArguments(AgainstArguments):
         super().__post_init__()
         if self.strict and not self.iou_thresholds:
             raise UsageError("`strict` needs `iou_thresholds`", rule="option-missing")
+        if self.resample_annotators and self.gold == "evidence":
+            message = "it needs `gold` majority, union, intersection or soft: evidence is not made of annotators' marks"
+            raise UsageError(message, rule="option-conflict", argument="resample_annotators")
+        if self.resample_annotators and self.confidence_level is None and self.resamples is None:
+            raise UsageError("it needs `confidence_level`", rule="option-missing", argument="resample_annotators")
 
     @property
     def gold_file(self) -> Path | None:

@@ -43,6 +43,8 @@ from eraser_hub.records.run_record import read_signature
 from eraser_hub.schema.instance import AOPC_THRESHOLDS, SCORE_FIELDS
 from eraser_hub.schema.label_tasks import MULTI_LABEL, REGRESSION
 
+from .gold.forms import EVIDENCE, MAJORITY, SOFT_FORM, choose_gold
+from .gold.soft_agreement import SOFT_SETTINGS, SoftAgreement, resample_annotators
 from .identity import identify
 from .mask_leaks import Masks
 from .modules import module_result, score_records
@@ -80,6 +82,11 @@ def score(source: ScoredSplit, predictions: Path, settings: ScoreSettings | None
     return _Instances(source, predictions, settings).score(num_proc)
 
 
+def score_without(source: ScoredSplit, predictions: Path, settings: ScoreSettings, annotator: str) -> Scores:
+    """Score predictions against the majority of all annotators but one; arguments and errors as of `score`."""
+    return _Instances(source, predictions, settings, without=annotator).score(0)
+
+
 def score_system(source: ScoredSplit, system: System, settings: ScoreSettings) -> Scores:
     """Score a system: the mean of its runs, where it has several; errors as of `score`."""
     runs = [score(source, path, settings) for path in system.paths]
@@ -89,7 +96,14 @@ def score_system(source: ScoredSplit, system: System, settings: ScoreSettings) -
 class _Instances:
     """ERASER instances on their way from a file to scores."""
 
-    def __init__(self, source: ScoredSplit, predictions: Path, settings: ScoreSettings) -> None:
+    def __init__(
+        self,
+        source: ScoredSplit,
+        predictions: Path,
+        settings: ScoreSettings,
+        draw: int | None = None,
+        without: str | None = None,
+    ) -> None:
         self.rows: list[dict[str, Any]] = []
         if settings.fidelity or settings.aopc_thresholds is None:
             self.rows = [msgspec.to_builtins(row) for _, row in instances(predictions)]
@@ -98,13 +112,17 @@ class _Instances:
         if settings.unmarked is None:
             settings = replace(settings, unmarked="score" if source.is_shipped else "skip")
         self.source, self.path, self.settings = source, predictions, settings
-        self.gold = gold = read_gold(source, settings.columns, settings.mask_leak or settings.fidelity)
+        listed = settings.mask_leak or settings.fidelity or settings.gold != EVIDENCE or without is not None
+        form = MAJORITY if without is not None else settings.gold
+        self.chosen = choose_gold(read_gold(source, settings.columns, listed), source, form, draw=draw, without=without)
+        self.gold = gold = self.chosen.gold
         self.identity = identify(predictions, gold.digest, source.split, settings.allow_mismatch)
         self.rules = rules = IssuesByRule(("predictions", *LENGTHS), FIELDS, (*DOCUMENTS, "strict"), THRESHOLDS)
         name_labels(gold.references, gold.label_names, rules["label names"])
         self.parts = Matcher(gold.references, rules, gold.lines, settings.only_predicted, gold.documents)
         self.parts.option = "`only_predicted`"
         self.agreement = Agreement(self.parts, settings.agreement, settings.totals)
+        self.soft = SoftAgreement(self.agreement, self.chosen.shares) if settings.gold == SOFT_FORM else None
         bins = settings.aopc_thresholds or ()
         n, totals = len(gold.references.ids), settings.totals
         queries = list(map(str, gold("query"))) if "query" in gold.columns else None
@@ -122,13 +140,15 @@ class _Instances:
         left_out = {**self.agreement.left_out(), **self.faithfulness.left_out()}
         has_gold = self.agreement.counts[0] > 0 or s.unmarked == "score"
         unmarked = "gold rationales in any annotation"
+        if self.soft is not None and self.soft.builder.columns:
+            left_out["exact, token, IOU and sentence scores"] = "hard gold, which soft gold is not"
         left_out |= {} if has_gold or not self.agreement.builder.columns else {"agreement": unmarked}
         statistics = {
-            name: self._statistics(name, own.builder)
+            name: self._statistics(name, self._builder(name, own))
             for name, own in gathered.items()
-            if own.builder.columns and (has_gold or name != "agreement")
+            if self._builder(name, own).columns and (has_gold or name != "agreement")
         }
-        made_by = {name: own.signature_settings() for name, own in gathered.items()}
+        made_by = {name: self._signature_settings(name, own) for name, own in gathered.items()}
         quotes = score_quotes(self.path, gold) if self.quoted else None
         if quotes is not None:
             statistics[QUOTES], made_by[QUOTES] = _of_quotes(quotes.statistics, gold, s), quotes.settings
@@ -140,6 +160,8 @@ class _Instances:
             self.unknown.describe(),
             *describe_left_out(left_out),
             *self.agreement.notes(),
+            *([] if self.soft is None else self.soft.notes()),
+            self.chosen.note,
             gold.note,
             leak_note,
         ]
@@ -161,13 +183,14 @@ class _Instances:
         )
         for name, own in statistics.items():
             extra: dict[str, object] = dict(quotes.counts) if quotes is not None and name == QUOTES else {}
-            extra |= self.agreement.extra() if name == "agreement" else {}
+            extra |= self.agreement.extra() if name == "agreement" and self.soft is None else {}
             if name == "faithfulness" and "thresholds" in self.parts.fields.used:
                 extra["aopc_thresholds"] = sorted({*(s.aopc_thresholds or ())})
             scores.add(self._result(name, own, made_by[name], extra), name)
         if "agreement" in statistics:
             scores.gold = {**self.agreement.describe_gold(), "split": self.source.names["split"]}
-            scores.add_levels(**self.agreement.compute_levels())
+            if self.soft is None:
+                scores.add_levels(**self.agreement.compute_levels())
             scores.rationale_form = self.agreement.levels.form.name if "hard" in self.parts.fields.used else ""
         if s.confidence_level is not None or s.n_resamples is not None:
             scores.cautions = [line for own in statistics.values() for line in cautions(own)]
@@ -176,6 +199,17 @@ class _Instances:
         scores.signatures += [scores.run] if scores.run else []
         scores.reference = self._reference_keys(scores)
         return scores
+
+    def _builder(self, name: str, own: Agreement | Faithfulness) -> StatisticsBuilder:
+        """Return the columns of a block."""
+        return own.builder if self.soft is None or name != "agreement" else self.soft.builder
+
+    def _signature_settings(self, name: str, own: Agreement | Faithfulness) -> Mapping[str, object]:
+        """Return the settings of a block for its signature."""
+        settings = own.signature_settings()
+        if self.soft is None or name != "agreement":
+            return settings
+        return {key: settings[key] for key in SOFT_SETTINGS if key in settings}
 
     def _rows(self, name: str) -> np.ndarray | None:
         """Return the annotations that a block scores; None: all."""
@@ -205,6 +239,8 @@ class _Instances:
             self.unknown.update(own.unknown)
             part = parts.match(own.predictions, own.lines)
             self.agreement.add(part)
+            if self.soft is not None:
+                self.soft.add(part)
             self.faithfulness.add(part)
             if self.masks is not None and not rules.collect():
                 self.masks.add(part)
@@ -226,8 +262,11 @@ class _Instances:
         by_values = None if s.by is None else self.gold(s.by)
         if by_values is not None and scored is not None:
             by_values = [by_values[row] for row in scored.tolist()]
+        if name == "agreement" and s.gold != EVIDENCE:
+            common["gold"] = s.gold
         if name != QUOTES:
             common |= ({"strict": True} if s.strict else {}) | ({"paper": s.paper} if s.paper else {})
+        redrawn = s.resample_annotators if name == "agreement" and s.resample_annotators else 0
         result = report(
             statistics,
             name if name == QUOTES else f"eraser_{name}",
@@ -243,7 +282,33 @@ class _Instances:
         )
         if self.source.label_task == MULTI_LABEL and s.by == "query" and isinstance(result["by"], dict):
             result["macro"] = average_groups(result["by"])
-        return result
+        return self._resample_annotators(result, statistics) if redrawn else result
+
+    def _resample_annotators(self, result: dict[str, object], statistics: Statistics) -> dict[str, object]:
+        """Return the result with intervals over texts and over the annotators of each text."""
+        s, (head, _, version) = self.settings, str(result["signature"]).rpartition("|version:")
+        draws = [
+            _Instances(self.source, self.path, self.settings, draw=draw)._count_agreement(statistics)
+            for draw in range(s.resample_annotators)
+        ]
+        bounds = resample_annotators(statistics, draws, s.confidence_level, s.n_resamples, s.seed)
+        result |= {f"{key}_ci": bound.tolist() for key, bound in bounds.items() if f"{key}_ci" in result}
+        head = head.replace(f"|ci:{s.ci_method}", "|ci:percentile")
+        return {**result, "signature": f"{head}|annotators:resampled {len(draws)}|version:{version}"}
+
+    def _count_agreement(self, like: Statistics) -> np.ndarray:
+        """Return the columns of agreement, by name and annotation those of other statistics: float64 (n, k)."""
+        self._read(0)
+        builder = self._builder("agreement", self.agreement)
+        values = builder.values()
+        if self.settings.unmarked == "skip":
+            values = np.where(self.agreement.marked[:, None], values, 0)
+        place = {name: row for row, name in enumerate(self.gold.references.ids)}
+        rows = values[[place[name] for name in like.ids]]
+        known = {name: column for column, name in enumerate(builder.columns)}
+        none = np.zeros(len(rows))
+        columns = [rows[:, known[name]] if name in known else none for name in like.columns or ()]
+        return np.stack(columns, axis=1)
 
     def _notes(self, statistics: Mapping[str, Statistics]) -> list[str]:
         """Return notes on annotations that were not scored and on what a breakdown leaves out."""
@@ -272,7 +337,7 @@ class _Instances:
         """Return the reference scorer's nested keys, without sections that the predictions have no fields for."""
         result: dict[str, object] = {}
         s, used = self.settings, self.parts.fields.used
-        a, f = scores.blocks.get("agreement", {}), scores.blocks.get("faithfulness", {})
+        a, f = scores.blocks.get("agreement", {}) if self.soft is None else {}, scores.blocks.get("faithfulness", {})
         per_label = classification_report(self.faithfulness.builder)
         if "classification" in used and ("full" in used or per_label is not None):
             part: dict[str, object] = {"accuracy": f.get("accuracy"), "prf": per_label}

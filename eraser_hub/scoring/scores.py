@@ -36,8 +36,36 @@ from .tables import (
 if TYPE_CHECKING:
     import pandas as pd
 
+OTHERS = "majority of the others"
 # suffix of a key's spread over runs
 SPREAD = "_spread"
+
+
+@dataclass(frozen=True)
+class HumanPerformance:
+    """Scores of annotators, each against the majority of the others.
+
+    Attributes:
+        scores: key -> mean over annotators.
+        spread: key -> standard deviation over annotators.
+        annotators: their number.
+        note: why there are no scores; "" where there are.
+    """
+
+    scores: Mapping[str, float] = field(default_factory=dict)
+    spread: Mapping[str, float] = field(default_factory=dict)
+    annotators: int = 0
+    note: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the block ``people`` of a score file."""
+        return {"annotators": self.annotators, "gold": OTHERS, "scores": {**self.scores}, "spread": {**self.spread}}
+
+    def describe(self) -> str:
+        """Return a line on how the figures are to be read."""
+        if self.note:
+            return f"people: {self.note}"
+        return f"people: {self.annotators} annotators, each against the {OTHERS}; the mean over annotators"
 
 
 @dataclass
@@ -61,6 +89,7 @@ class Scores:
         rationale_form: form of the hard rationales: spans, sentences or top-k; "" where there are none.
         chance_levels: key -> the score of random rationales of the same size (`metrics.score_levels`), where known.
         ceilings: key -> the score of the best rationale of the form that the system gives, where known.
+        people: human performance, where annotators are known.
         chance: for comprehensiveness and sufficiency the test against random rationales, where there are any.
         leak: how well masks predict labels, if requested and measurable: see `mask_leaks.compute_mask_leak`.
         reference: the reference scorer's nested keys; None for records of the perturbation benchmark.
@@ -91,6 +120,7 @@ class Scores:
     rationale_form: str = ""
     chance_levels: dict[str, float] = field(default_factory=dict)
     ceilings: dict[str, float] = field(default_factory=dict)
+    people: HumanPerformance | None = None
     chance: dict[str, dict[str, Any]] = field(default_factory=dict)
     leak: Mapping[str, Any] = field(default_factory=dict)
     reference: dict[str, object] | None = None
@@ -209,7 +239,8 @@ class Scores:
             return {}
         own = {"rationale_form": self.rationale_form} if self.rationale_form else {}
         levels = dict(zip(LEVELS, (self.chance_levels, self.ceilings), strict=True))
-        return {"gold": dict(self.gold), "levels": {**own, **levels}}
+        people = {"people": self.people.as_json()} if self.people is not None and self.people.scores else {}
+        return {"gold": dict(self.gold), "levels": {**own, **levels}, **people}
 
     def as_flat_json(self) -> dict[str, Any]:
         """Return flat keys, intervals, names and signatures; NaN is null."""
@@ -250,8 +281,10 @@ class Scores:
                 continue
             title = f"{title}: {about}" if about else title
             tables.tables.append(_table(name, title, flat))
-            if name == "agreement" and self.gold:
+            if name == "agreement" and self.gold and self.chance_levels:
                 tables.tables.append(self._make_level_table(title))
+            elif name == "agreement":
+                tables.tables[-1].notes += self.describe_gold()
             if isinstance(groups := flat.get("by"), Mapping):
                 groups = {**groups, MACRO: flat["macro"]} if "macro" in flat else groups
                 tables.tables.append(make_breakdown_table(f"{name}_by", f"{title}, by {self.by}", groups, flat))
@@ -269,11 +302,14 @@ class Scores:
         return tables
 
     def _make_level_table(self, title: str) -> Table:
-        """Return the chance and the ceiling of each score of agreement."""
-        table = Table("levels", f"{title}, chance and ceiling", ("score",), LEVELS, notes=self.describe_gold())
-        for key, chance in self.chance_levels.items():
-            ceiling = self.ceilings.get(key)
-            table.add(key, chance=Cell(chance, digits=DIGITS), ceiling=Cell(ceiling, digits=DIGITS))
+        """Return the chance and the ceiling of each score of agreement, and human performance where it is known."""
+        people = {} if self.people is None else self.people.scores
+        columns = ("chance", "people", "ceiling") if people else LEVELS
+        table = Table("levels", f"{title}, {', '.join(columns[:-1])} and ceiling", ("score",), columns)
+        table.notes += self.describe_gold()
+        for key in dict.fromkeys([*self.chance_levels, *(key for key in people if key in self.scores)]):
+            levels = {"chance": self.chance_levels, "people": people, "ceiling": self.ceilings}
+            table.add(key, **{name: Cell(levels[name].get(key), digits=DIGITS) for name in columns})
         return table
 
     def describe_gold(self) -> list[str]:
@@ -282,7 +318,9 @@ class Scores:
             return []
         rows = f"{self.gold['marked_rows']:,} annotations with gold rationale, {self.gold['unmarked_rows']:,} without"
         form = f"; chance: random rationales of the same size; ceiling: the best {self.rationale_form or 'ranking'}"
-        return [f"gold: {rows}; {self.gold['density']:.1%} of the tokens are gold where there is any{form}"]
+        form = form if self.chance_levels else ""
+        people = [] if self.people is None else [self.people.describe()]
+        return [f"gold: {rows}; {self.gold['density']:.1%} of the tokens are gold where there is any{form}", *people]
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each single score: value, ends of its interval, and chance and ceiling where known."""
@@ -297,6 +335,8 @@ class Scores:
                 level: [own.get(key, math.nan) for key in keys]
                 for level, own in zip(LEVELS, (self.chance_levels, self.ceilings), strict=True)
             }
+        if self.people is not None and self.people.scores:
+            columns["people"] = [self.people.scores.get(key, math.nan) for key in keys]
         frame: pd.DataFrame = pd.DataFrame(columns, index=pd.Index(keys, name="score"))
         return frame
 

@@ -9,6 +9,7 @@ from eraser_hub.metrics.clusters import AUTO, NONE
 from eraser_hub.metrics.rankings import check_policy
 from eraser_hub.metrics.resampling import CI_METHODS, DEFAULT_LEVEL, DEFAULT_RESAMPLES, check_settings
 from eraser_hub.metrics.sources import PAPERS, check_paper
+from eraser_hub.records.arguments import GoldForm
 from eraser_hub.records.errors import DataError
 from eraser_hub.schema.instance import AOPC_THRESHOLDS
 from eraser_hub.schema.label_tasks import CLASSIFICATION, MULTI_LABEL, REGRESSION, LabelTask
@@ -38,6 +39,9 @@ class ScoreSettings:
         fidelity: also score normalised fidelity, where the predictions have its fields.
         allow_empty: records of the perturbation benchmark may hold nothing that can be scored.
         paper: whose choices are made; see `metrics.sources`.
+        gold: form of the gold rationales, see `gold.forms`.
+        resample_annotators: redraws of each text's annotators, over which intervals of agreement vary too; 0: none.
+        people: also score each annotator against the others, where annotators are known.
         totals_only: keep no row per annotation where the rest of the settings does not need any: less memory.
     """
 
@@ -62,12 +66,16 @@ class ScoreSettings:
     fidelity: bool = False
     allow_empty: bool = False
     paper: str | None = None
+    gold: GoldForm = "evidence"
+    resample_annotators: int = 0
+    people: bool = True
     totals_only: bool = False
 
     @property
     def totals(self) -> bool:
         """True if sums over all annotations suffice, so that no row per annotation is kept."""
         rows = self.per_instance or self.by is not None
+        rows = rows or self.gold == "soft"
         return self.totals_only and not rows and self.confidence_level is None and self.n_resamples is None
 
     @property

@@ -1,0 +1,200 @@
+"""Gold rationales from the marks of several annotators, in five forms.
+
+``evidence`` is the dataset's evidence as it stands; ``majority``, ``union`` and ``intersection`` are the tokens that
+more than half, any or all of a text's annotators mark; ``soft`` is the share of annotators who mark each token.
+Annotations without annotators' marks keep their evidence, which is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from eraser_hub.metrics.annotator_rows import AnnotatedText
+from eraser_hub.metrics.annotators import majority
+from eraser_hub.metrics.flat import EVIDENCE_COLUMNS
+from eraser_hub.metrics.token_rows import find_mask_runs
+from eraser_hub.records.arguments import GoldForm
+from eraser_hub.records.errors import DataError
+
+from ..references import Gold
+from ..scored_split import ScoredSplit
+
+EVIDENCE: GoldForm = "evidence"
+MAJORITY: GoldForm = "majority"
+INTERSECTION: GoldForm = "intersection"
+SOFT_FORM: GoldForm = "soft"
+
+
+@dataclass(frozen=True)
+class ChosenGold:
+    """Gold in one form.
+
+    Attributes:
+        gold: the annotations with the form's evidence; of soft gold the evidence is what any annotator marks.
+        shares: soft gold alone: (annotation, number of the document) -> share of annotators per token.
+        note: a line on annotations that keep their evidence; "" for none.
+    """
+
+    gold: Gold
+    shares: Mapping[tuple[int, int], np.ndarray] = field(default_factory=dict)
+    note: str = ""
+
+
+def find_annotators_file(source: ScoredSplit) -> Path | None:
+    """Return the file of annotators of the split's dataset; None if there is none."""
+    from eraser_hub.conversion.eraser.configs import get_annotators_path
+
+    if source.dataset is not None:
+        paths = source.built.paths(get_annotators_path(source.built_config))
+    else:
+        paths = sorted(source.corpus.glob(get_annotators_path("*")))
+    return paths[0] if len(paths) == 1 else None
+
+
+def read_people(source: ScoredSplit) -> Mapping[str, AnnotatedText]:
+    """Return annotation id -> the marks and labels of its annotators; empty without a file of annotators.
+
+    Raises:
+        DataError: the file is faulty.
+    """
+    from eraser_hub.conversion.eraser.annotators import read_annotators
+
+    path = find_annotators_file(source)
+    return {} if path is None else read_annotators(path, source.split)
+
+
+def choose_gold(
+    gold: Gold, source: ScoredSplit, form: GoldForm, *, draw: int | None = None, without: str | None = None
+) -> ChosenGold:
+    """Return the gold in a form.
+
+    Args:
+        gold: the annotations.
+        source: their split, which has the annotators.
+        form: the form.
+        draw: number of a redraw: each text's annotators are drawn with replacement first; None: as they are.
+        without: leave out this annotator.
+
+    Raises:
+        DataError: there are no annotators, or their marks do not fit the documents.
+    """
+    if form == EVIDENCE:
+        return ChosenGold(gold)
+    texts = {name: text for name, text in read_people(source).items() if len(text.names)}
+    if not texts:
+        place = f"{source.built_config}" if source.dataset is not None else str(source.corpus)
+        message = f"expected annotators of {place}, of which `gold` {form} is made, found no annotators/NAME.parquet"
+        raise DataError(f"{message} with marks of this split", rule="file-missing", argument="gold")
+    random = None if draw is None else np.random.default_rng(draw)
+    spans: list[tuple[int, int, int, int]] = []
+    shares: dict[tuple[int, int], np.ndarray] = {}
+    kept, others = [], 0
+    for row, name in enumerate(gold.references.ids):
+        text = texts.get(name)
+        marks = None if text is None else _select_marks(text, random, without)
+        if text is None or marks is None or not len(marks):
+            kept.append(row)
+            continue
+        others += 1
+        try:
+            documents, sizes = list_documents(gold, row, text)
+        except DataError as error:
+            raise error.at(file=find_annotators_file(source)) from None
+        bounds = np.cumsum(sizes)[:-1]
+        columns = (np.split(_choose_tokens(marks, form), bounds), np.split(marks.mean(axis=0), bounds))
+        for number, part, share in zip(documents, *columns, strict=True):
+            spans += [(row, number, start, end) for start, end in find_mask_runs(part.tolist())]
+            if form == SOFT_FORM:
+                shares[row, number] = share
+    table = np.array(spans, dtype=np.int64).reshape(len(spans), 4)
+    changed = _replace_evidence(gold, np.array(kept, dtype=np.int64), table)
+    if form == SOFT_FORM:
+        shares |= _get_evidence_shares(gold, kept)
+    total = len(kept) + others
+    note = f"gold {form}: {len(kept):,} of {total:,} annotations have no annotators' marks; their evidence counts"
+    return ChosenGold(changed, shares, note if kept and without is None else "")
+
+
+def _select_marks(text: AnnotatedText, random: np.random.Generator | None, without: str | None) -> np.ndarray:
+    names = [at for at, name in enumerate(text.names) if name != without]
+    chosen = names if random is None else random.choice(names, len(names))
+    return text.marks[chosen]
+
+
+def _choose_tokens(marks: np.ndarray, form: GoldForm) -> np.ndarray:
+    if form == MAJORITY:
+        return majority(marks)
+    return np.asarray(marks.all(axis=0) if form == INTERSECTION else marks.any(axis=0))
+
+
+def list_documents(gold: Gold, row: int, text: AnnotatedText) -> tuple[list[int], list[int]]:
+    """Return the numbers of an annotation's documents, in the order of the marks, and their tokens.
+
+    Raises:
+        DataError: the marks do not fit the documents.
+    """
+    docids = text.row.get("docids")
+    if docids is None:  # a file of version 2 has no documents: they are those of the annotation
+        owner, listed = gold.listed or (np.zeros(0, int), np.zeros(0, int))
+        documents = listed[owner == row]
+    else:
+        documents = gold.documents.number(docids)
+    sizes = gold.documents.lengths(np.full(documents.size, row), documents)[0].tolist()
+    fits = (documents >= 0).all() and (list(text.lengths) == sizes if docids is not None else True)
+    if not fits or sum(sizes) != text.marks.shape[1]:
+        message = f"expected marks of the documents' {sum(sizes):,} tokens, found {text.marks.shape[1]:,}"
+        raise DataError(message, rule="length", instance=gold.references.ids[row], field="num_tokens")
+    return documents.tolist(), sizes
+
+
+def _replace_evidence(gold: Gold, kept: np.ndarray, spans: np.ndarray) -> Gold:
+    """Return the gold with the evidence of the annotations ``kept``, and one group of these spans for each other one.
+
+    Args:
+        gold: the annotations.
+        kept: the annotations whose evidence stays.
+        spans: annotation, document, start, end: int (n, 4), in the order of annotations.
+    """
+    r = gold.references
+    groups = np.flatnonzero(np.isin(r.group_instance, kept))
+    evidence = np.flatnonzero(np.isin(r.group, groups))
+    owner, first = np.unique(spans[:, 0], return_inverse=True)
+    row, doc, start, end = spans.T
+    sentences = gold.documents.sentence_spans(row, doc, start, end) if len(spans) else (start, end)
+    # kept groups come first, then the new ones; a stable sort by annotation gives the order of the annotations
+    instances = np.concatenate([r.group_instance[groups], owner])
+    order = np.argsort(instances, kind="stable")
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
+    group = np.concatenate([np.searchsorted(groups, r.group[evidence]), groups.size + first])
+    group = place[group] if order.size else group
+    by_group = np.argsort(group, kind="stable")
+    columns = {
+        name: np.concatenate([getattr(r, name)[evidence], added])[by_group].astype(getattr(r, name).dtype)
+        for name, added in zip(EVIDENCE_COLUMNS, (doc, start, end, *sentences), strict=True)
+    }
+    changed = replace(
+        r,
+        group_instance=instances[order].astype(r.group_instance.dtype),
+        group=group[by_group].astype(r.group.dtype),
+        **columns,  # type: ignore[arg-type]
+    )
+    return replace(gold, references=changed)
+
+
+def _get_evidence_shares(gold: Gold, kept: list[int]) -> dict[tuple[int, int], np.ndarray]:
+    """Return shares of 1 for the evidence of annotations without annotators."""
+    r, wanted = gold.references, set(kept)
+    owner = r.group_instance[r.group]
+    shares: dict[tuple[int, int], np.ndarray] = {}
+    for row, doc, start, end in zip(owner.tolist(), r.doc.tolist(), r.start.tolist(), r.end.tolist(), strict=True):
+        if row in wanted:
+            if (row, doc) not in shares:
+                size, _ = gold.documents.lengths(np.array([row]), np.array([doc]))
+                shares[row, doc] = np.zeros(max(int(size[0]), 0))
+            shares[row, doc][start:end] = 1
+    return shares

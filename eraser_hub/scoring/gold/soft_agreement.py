@@ -1,0 +1,104 @@
+"""Agreement of soft scores with soft gold, a chunk of predictions at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from eraser_hub.metrics.agreement import Agreement, fill_zeros
+from eraser_hub.metrics.joining import MatchedChunk
+from eraser_hub.metrics.rankings import AUPRC_POLICIES
+from eraser_hub.metrics.resampling import DEFAULT_LEVEL, DEFAULT_RESAMPLES, compute_bounds
+from eraser_hub.metrics.soft_gold import PROBABILISTIC, SCORES, compare_shares, compute_weighted_auprc
+from eraser_hub.metrics.statistics_builder import Statistics, StatisticsBuilder
+
+# settings of agreement that scores of soft gold depend on
+SOFT_SETTINGS = ("auprc_no_positives", "unmarked", "marked_rows", "unmarked_rows", "scored", "answered")
+Shares = Mapping[tuple[int, int], np.ndarray]
+
+
+class SoftAgreement:
+    """Collects the statistics of soft gold; chunks are checked by `Agreement` before.
+
+    Args:
+        agreement: the agreement with the tokens that any annotator marks.
+        shares: (annotation, number of the document) -> share of annotators per token; other documents have none.
+
+    Attributes:
+        builder: the columns.
+        rows: the annotations that are scored; None: all of the builder.
+    """
+
+    def __init__(self, agreement: Agreement, shares: Shares) -> None:
+        self.agreement, self.shares = agreement, shares
+        self.builder = StatisticsBuilder(agreement.marked.size)
+        self.outside = 0
+
+    def add(self, chunk: MatchedChunk) -> None:
+        """Add a chunk, if there are no issues so far."""
+        matcher = self.agreement.matcher
+        if matcher.rules.collect() or "soft" not in matcher.fields.used:
+            return
+        if not chunk.p.answered.all():
+            chunk = fill_zeros(chunk, matcher.fields.used)
+        p, no_positives = chunk.p, AUPRC_POLICIES[self.agreement.settings.auprc_policy]
+        ends = np.cumsum(np.maximum(p.soft, 0))
+        chosen = np.flatnonzero(p.soft > 0)
+        values = np.full((chosen.size, 1 + len(SCORES)), np.nan)
+        for at, rationale in enumerate(chosen.tolist()):
+            scores = p.soft_scores[ends[rationale] - p.soft[rationale] : ends[rationale]]
+            owner, doc = int(chunk.rows[chunk.owner[rationale]]), int(chunk.doc[rationale])
+            shares = self.shares.get((owner, doc), np.zeros(scores.size))
+            own = compare_shares(shares, scores)
+            self.outside += int(np.isnan(own[PROBABILISTIC[0]]))
+            values[at] = compute_weighted_auprc(shares, scores, no_positives), *own.values()
+        self.builder.rows = chunk.rows
+        for key, column in zip(("auprc", *SCORES), values.T, strict=True):
+            self.builder.add_mean(key, column, chunk.owner[chosen])
+
+    def notes(self) -> list[str]:
+        """Return a line on documents whose scores are no probabilities."""
+        keys = " and ".join(PROBABILISTIC)
+        words = f"{keys} leave out {self.outside:,} documents with scores outside 0 .. 1"
+        return [words] if self.outside else []
+
+
+def resample_annotators(
+    statistics: Statistics,
+    draws: Sequence[np.ndarray],
+    confidence_level: float | None,
+    n_resamples: int | None,
+    seed: int,
+) -> dict[str, np.ndarray]:
+    """Compute percentile intervals over texts and annotators.
+
+    Each resample draws clusters of annotations with replacement, and for each drawn cluster one of the redraws of its
+    annotators.
+
+    Args:
+        statistics: the statistics of the agreement, with clusters.
+        draws: the values of the same annotations and columns, with redrawn annotators.
+        confidence_level: in (0, 1); None: the default.
+        n_resamples: number of resamples; None: the default.
+        seed: of numpy's default generator.
+
+    Returns:
+        The bounds, see `resampling.compute_bounds`; widened to the score, if it lies beside them.
+    """
+    sums = np.stack([replace(statistics, values=values).cluster_sums() for values in draws])
+    random, (number, clusters, _) = np.random.default_rng(seed), sums.shape
+    drawn = np.stack(
+        [
+            sums[random.integers(0, number, clusters), random.integers(0, clusters, clusters)].sum(axis=0)
+            for _ in range(n_resamples or DEFAULT_RESAMPLES)
+        ]
+    )
+    scores = statistics.scores()
+    bounds = compute_bounds(scores, statistics.finalize(drawn), confidence_level or DEFAULT_LEVEL)
+    # redrawn annotators agree less than the real ones: the score may lie beside the interval, which is widened to it
+    return {
+        key: np.stack([np.fmin(bound[..., 0], scores[key]), np.fmax(bound[..., 1], scores[key])], axis=-1)
+        for key, bound in bounds.items()
+    }

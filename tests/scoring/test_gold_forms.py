@@ -1,0 +1,268 @@
+"""Gold of several annotators in five forms, human performance, and intervals over annotators."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import jensenshannon
+from sklearn.metrics import auc, log_loss, precision_recall_curve
+
+from eraser_hub import score as score_by_api
+from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion.eraser.annotators import read_annotators
+from eraser_hub.conversion.importing.corpus import Columns, import_corpus
+from eraser_hub.metrics.soft_gold import compare_shares, compute_weighted_auprc
+from eraser_hub.metrics.token_rows import find_mask_runs
+from eraser_hub.scoring.gold.people import score_people
+from eraser_hub.scoring.score import score
+from eraser_hub.scoring.scored_split import ScoredSplit
+from eraser_hub.scoring.settings import ScoreSettings
+from tests.conversion.importing.corpora import source
+
+from ..refusals import refused
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+PEOPLE = ("ann", "bob", "cid")
+TEXTS = 14
+
+
+def draw(seed: int = 0) -> list[dict[str, Any]]:
+    """Rows of three people with two documents each; nobody marks the last text, one person alone the first."""
+    random, rows = np.random.default_rng(seed), []
+    for at in range(TEXTS):
+        sizes = random.integers(3, 9, size=2)
+        row: dict[str, Any] = {"id": f"t{at}", "who": list(PEOPLE), "label": random.choice(["good", "bad"], 3).tolist()}
+        for side, size in zip(("one", "two"), sizes, strict=True):
+            row[side] = [f"{side}{number}" for number in range(size)]
+            common = random.random(size) < 0.4
+            marks = [(common ^ (random.random(size) < 0.2)).astype(int).tolist() for _ in PEOPLE]
+            row[f"{side} mask"] = [[0] * size] * 3 if at == TEXTS - 1 else marks
+        rows.append(row)
+    return rows
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    columns = Columns(("one", "two"), ("one mask", "two mask"), "label", id="id", annotator="who")
+    return import_corpus({"test": source(draw())}, "posts", columns, tmp_path).folder
+
+
+@pytest.fixture
+def predictions(tmp_path: Path, corpus: Path) -> Path:
+    random, path = np.random.default_rng(1), tmp_path / "system.jsonl"
+    lines = []
+    for name, text in read_annotators(corpus / "annotators/posts.parquet").items():
+        rationales = []
+        for docid, marks in zip(text.row["docids"], text.documents(), strict=True):
+            scores = np.clip(marks.mean(axis=0) * 0.6 + random.random(marks.shape[1]) * 0.4, 0, 1)
+            spans = [{"start_token": a, "end_token": b} for a, b in find_mask_runs((scores > 0.5).tolist())]
+            hard = {"hard_rationale_predictions": spans, "soft_rationale_predictions": scores.tolist()}
+            rationales.append({"docid": docid, **hard})
+        lines.append(json.dumps({"annotation_id": name, "rationales": rationales}))
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def texts_of(corpus: Path) -> dict[str, Any]:
+    return dict(read_annotators(corpus / "annotators/posts.parquet"))
+
+
+def read_scores(predictions: Path) -> dict[str, list[np.ndarray]]:
+    rows = [json.loads(line) for line in predictions.read_text().splitlines()]
+    return {
+        row["annotation_id"]: [np.array(one["soft_rationale_predictions"]) for one in row["rationales"]] for row in rows
+    }
+
+
+def f1(gold: np.ndarray, found: np.ndarray) -> float:
+    hits = int((gold & found).sum())
+    return 2 * hits / (gold.sum() + found.sum()) if hits else 0.0
+
+
+FORMS = {
+    "majority": lambda marks: marks.sum(axis=0) * 2 > len(marks),
+    "union": lambda marks: marks.any(axis=0),
+    "intersection": lambda marks: marks.all(axis=0),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("totals", [True, False])
+def test_a_form_is_scored_as_gold(corpus: Path, predictions: Path, form: str, totals: bool) -> None:
+    settings = ScoreSettings(gold=form, unmarked="score", auprc_policy="skip", totals_only=totals)
+    found = score(ScoredSplit(corpus, "test"), predictions, settings)
+    given, micro = read_scores(predictions), np.zeros(3)
+    for name, text in texts_of(corpus).items():
+        for marks, scores in zip(text.documents(), given[name], strict=True):
+            gold, hard = FORMS[form](marks), scores > 0.5
+            micro += (gold & hard).sum(), hard.sum(), gold.sum()
+    assert found.scores["token_micro_p"] == pytest.approx(micro[0] / micro[1])
+    assert found.scores["token_micro_r"] == pytest.approx(micro[0] / micro[2])
+    assert (
+        f"|gold:{form}|" in found.signature
+        and "gold"
+        not in score(ScoredSplit(corpus, "test"), predictions, replace(settings, gold="evidence"))
+        .block_signatures[0]
+        .partition("|marked")[0]
+    )
+    assert not [note for note in found.notes if note.startswith("gold ")]
+
+
+def test_the_evidence_of_groups_is_the_union(corpus: Path, predictions: Path) -> None:
+    """Of evidence scores differ from those of the union only where groups count."""
+    source_split = ScoredSplit(corpus, "test")
+    evidence, union = (score(source_split, predictions, ScoreSettings(gold=form)) for form in ("evidence", "union"))
+    for key in ("token_micro_f1", "token_macro_f1", "auprc", "average_precision"):
+        assert evidence.scores[key] == pytest.approx(union.scores[key])
+    assert evidence.identity == union.identity
+
+
+def test_built_and_raw_corpora_have_the_same_gold(corpus: Path, predictions: Path, tmp_path: Path) -> None:
+    built = HUB_DATASETS["eraser"].build(None, out=tmp_path / "hub", source=corpus).folder
+    for form in ("majority", "soft"):
+        raw = score(ScoredSplit(corpus, "test"), predictions, ScoreSettings(gold=form))
+        other = score(ScoredSplit(None, "test", dataset=built, config="posts"), predictions, ScoreSettings(gold=form))
+        assert raw.scores == pytest.approx(other.scores, nan_ok=True) and raw.signatures == other.signatures
+
+
+def test_soft_gold_has_soft_scores(corpus: Path, predictions: Path) -> None:
+    found = score(ScoredSplit(corpus, "test"), predictions, ScoreSettings(gold="soft"))
+    given, columns = read_scores(predictions), []
+    for name, text in texts_of(corpus).items():
+        if not text.marks.any():
+            continue
+        for marks, scores in zip(text.documents(), given[name], strict=True):
+            share = marks.mean(axis=0)
+            labels, weights, twice = np.repeat([1, 0], share.size), np.r_[share, 1 - share], np.r_[scores, scores]
+            precision, recall, _ = precision_recall_curve(labels, twice, sample_weight=weights)
+            clipped = np.clip(twice, 1e-7, 1 - 1e-7)
+            entropy = log_loss(labels, clipped, sample_weight=weights, labels=[0, 1])
+            two = np.stack([share, 1 - share]), np.stack([scores, 1 - scores])
+            divergence = (jensenshannon(*two, base=2, axis=0) ** 2).mean()
+            correlation = np.corrcoef(share, scores)[0, 1] if np.ptp(share) > 0 else np.nan
+            area = auc(recall, precision) if share.any() else 0.5
+            columns.append([area, entropy, divergence, correlation])
+    expected = np.nanmean(columns, axis=0)
+    keys = ("auprc", "soft_cross_entropy", "soft_jensen_shannon", "soft_correlation")
+    assert [found.scores[key] for key in keys] == pytest.approx(expected.tolist(), abs=1e-9)
+    assert "token_macro_f1" not in found.scores and "|gold:soft|" in found.signature and "iou" not in found.signature
+    assert any("hard gold, which soft gold is not" in note for note in found.notes)
+    assert found.as_json()["agreement"]["auprc"] == found.scores["auprc"]
+
+
+def test_soft_scores_of_single_documents() -> None:
+    share = np.array([1, 0.5, 0])
+    assert compute_weighted_auprc(share, np.array([0.9, 0.5, 0.1]), 0.5) == pytest.approx(
+        2 / 3 + 1 / 3 * (1 + 0.75) / 2
+    )
+    assert compute_weighted_auprc(np.zeros(2), np.array([0.1, 0.2]), 0.25) == 0.25
+    same = compare_shares(share, share)
+    assert same["soft_jensen_shannon"] == 0 and same["soft_correlation"] == pytest.approx(1)
+    assert same["soft_cross_entropy"] == pytest.approx(np.log(2) / 3, abs=1e-6)
+    assert compare_shares(np.array([1.0, 0]), np.array([0.0, 1]))["soft_jensen_shannon"] == pytest.approx(1)
+    odd = compare_shares(share, np.array([2.0, -1, 0.5]))
+    assert np.isnan(odd["soft_cross_entropy"]) and np.isnan(odd["soft_jensen_shannon"])
+    assert np.isnan(compare_shares(share, np.full(3, 0.2))["soft_correlation"])
+
+
+def test_scores_that_are_no_probabilities_are_counted(corpus: Path, predictions: Path) -> None:
+    rows = [json.loads(line) for line in predictions.read_text().splitlines()]
+    rows[0]["rationales"][0]["soft_rationale_predictions"][0] = 3.0
+    predictions.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = score(ScoredSplit(corpus, "test"), predictions, ScoreSettings(gold="soft"))
+    expected = "soft_cross_entropy and soft_jensen_shannon leave out 1 documents with scores outside 0 .. 1"
+    assert expected in found.notes
+
+
+def test_people_are_scored_against_the_majority_of_the_others(corpus: Path) -> None:
+    people = score_people(ScoredSplit(corpus, "test"), ScoreSettings(unmarked="score"))
+    assert people is not None and people.annotators == 3
+    micro, accuracy = [], []
+    for at in range(3):
+        sums, hits = np.zeros(3), []
+        for text in texts_of(corpus).values():
+            own, others = text.marks[at], np.delete(text.marks, at, axis=0).all(axis=0)
+            sums += (own & others).sum(), own.sum(), others.sum()
+            labels = [text.labels[name] for name in PEOPLE]
+            rest = labels[:at] + labels[at + 1 :]
+            hits += [labels[at] == rest[0]] if rest[0] == rest[1] else []
+        micro.append(2 * sums[0] / (sums[1] + sums[2]))
+        accuracy.append(fmean(hits))
+    assert people.scores["token_micro_f1"] == pytest.approx(fmean(micro))
+    assert people.spread["token_micro_f1"] == pytest.approx(np.std(micro, ddof=1))
+    assert people.scores["accuracy"] == pytest.approx(fmean(accuracy))
+
+
+def test_people_stand_in_score_file_table_and_frame(corpus: Path, predictions: Path, tmp_path: Path) -> None:
+    found = score_by_api(str(predictions), source=corpus, split="test")
+    block = found.as_json()["people"]
+    assert block["annotators"] == 3 and block["gold"] == "majority of the others"
+    assert block["scores"]["token_macro_f1"] == found.to_frame().loc["token_macro_f1", "people"]
+    table = found.table().written("text")
+    assert "people: 3 annotators, each against the majority of the others" in table
+    assert "people" not in score_by_api(str(predictions), source=corpus, split="test", people=False).as_json()
+
+
+def test_a_corpus_without_annotators_has_evidence_alone(corpus: Path, predictions: Path) -> None:
+    (corpus / "annotators/posts.parquet").unlink()
+    source_split = ScoredSplit(corpus, "test")
+    assert score_people(source_split, ScoreSettings()) is None
+    assert "token_macro_f1" in score(source_split, predictions, ScoreSettings()).scores
+    with refused("file-missing", "majority", argument="gold"):
+        score(source_split, predictions, ScoreSettings(gold="majority"))
+
+
+def test_texts_without_annotators_keep_their_evidence(tmp_path: Path) -> None:
+    rows = draw()
+    columns = Columns(("one", "two"), ("one mask", "two mask"), "label", id="id", annotator="who")
+    single = [{**row, "who": None} for row in rows[:1]]
+    for row in single:
+        row.update({"who": [None], "label": "good", "one mask": row["one mask"][:1], "two mask": row["two mask"][:1]})
+    corpus = import_corpus({"test": source([*rows[1:], *single])}, "posts", columns, tmp_path).folder
+    path, lines = tmp_path / "system.jsonl", []
+    for row in (json.loads(line) for line in (corpus / "test.jsonl").read_text().splitlines()):
+        hard = [
+            {"docid": docid, "hard_rationale_predictions": [{"start_token": 0, "end_token": 2}]}
+            for docid in row["docids"]
+        ]
+        lines.append(json.dumps({"annotation_id": row["annotation_id"], "rationales": hard}))
+    path.write_text("\n".join(lines) + "\n")
+    found = score(ScoredSplit(corpus, "test"), path, ScoreSettings(gold="intersection", per_instance=True))
+    note = f"gold intersection: 1 of {TEXTS} annotations have no annotators' marks; their evidence counts"
+    assert note in found.notes
+    evidence = score(ScoredSplit(corpus, "test"), path, ScoreSettings(per_instance=True))
+    place = found.ids.index("t0")
+    assert found.per_instance["token_macro_f1"][place] == evidence.per_instance["token_macro_f1"][place]
+
+
+def test_marks_that_do_not_fit_the_documents(corpus: Path, predictions: Path) -> None:
+    documents = (corpus / "docs.jsonl").read_text()
+    (corpus / "docs.jsonl").write_text(documents.replace("one0 ", "one0 more ", 1))
+    with refused("length", file="posts.parquet", instance="t0", field="num_tokens"):
+        score(ScoredSplit(corpus, "test"), predictions, ScoreSettings(gold="union"))
+
+
+@pytest.mark.parametrize("form", ["majority", "soft"])
+def test_intervals_over_annotators_are_wider(corpus: Path, predictions: Path, form: str) -> None:
+    settings = ScoreSettings(gold=form, confidence_level=0.9, n_resamples=400, ci_method="percentile")
+    source_split = ScoredSplit(corpus, "test")
+    texts, both = (score(source_split, predictions, replace(settings, resample_annotators=count)) for count in (0, 12))
+    again = score(source_split, predictions, replace(settings, resample_annotators=12))
+    assert both.intervals == again.intervals and both.scores == texts.scores
+    assert "|annotators:resampled 12|" in both.signature and "|ci:percentile|" in both.signature
+    widths = [high - low for low, high in (own.intervals["auprc"] for own in (texts, both))]
+    assert widths[1] > widths[0]
+
+
+def test_resampling_needs_annotators_and_intervals(corpus: Path, predictions: Path) -> None:
+    for more in ({}, {"gold": "evidence", "confidence_level": 0.9}):
+        with refused("option-conflict", argument="resample_annotators"):
+            score_by_api(str(predictions), source=corpus, split="test", resample_annotators=5, **more)
+    with refused("option-missing", argument="resample_annotators"):
+        score_by_api(str(predictions), source=corpus, split="test", resample_annotators=5, gold="union")
