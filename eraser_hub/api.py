@@ -461,7 +461,7 @@ def report(arguments: ReportArguments) -> ReportFiles:
     from eraser_hub.scoring.runs import parse_systems
     from eraser_hub.scoring.settings import ScoreSettings
 
-    names = ("confidence_level", "seed", "only_predicted", "allow_mismatch", "cluster_by", "minimum_effect")
+    names = ("confidence_level", "seed", "only_predicted", "allow_mismatch", "cluster_by", "minimum_effect", "gold")
     return make_report(
         Path(at_revision(str(arguments.dataset), arguments.revision)),
         config=arguments.config,
@@ -528,7 +528,7 @@ def board(arguments: BoardArguments) -> BoardResult:
         check_board(arguments.out, writer)
     lines = [parse_score_argument(argument) for argument in as_list(arguments.scores) or ()]
     if arguments.submission:
-        names = ("only_predicted", "allow_mismatch", "minimum_effect")
+        names = ("only_predicted", "allow_mismatch", "minimum_effect", "gold")
         settings = ScoreSettings(confidence_level=0.95, **{name: getattr(arguments, name) for name in names})
         place = Path(at_revision(str(arguments.dataset), arguments.revision))
         split = arguments.split or "test"

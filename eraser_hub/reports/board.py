@@ -13,7 +13,7 @@ from eraser_hub.papers import PAPERS, load_paper
 from eraser_hub.records.outputs import GENERATOR, OutputWriter
 from eraser_hub.records.tables import Cell, Table, Tables
 
-from .board_lines import BoardLine, average_draws
+from .board_lines import BoardLine, average_draws, make_people_lines
 from .catalogue import FAMILIES, format_number, format_small_print, is_precision_or_recall, metric
 from .page import render, to_json_text, write_files
 from .report_tables import get_sort_key
@@ -49,7 +49,7 @@ def collect_board_lines(scored: Sequence[BoardLine] = (), *, published: bool = T
         scored: lines read from score files; draws of one system are averaged.
         published: also the papers' printed results.
     """
-    lines = [*average_draws(scored), *(read_published_lines() if published else ())]
+    lines = [*average_draws(scored), *make_people_lines(scored), *(read_published_lines() if published else ())]
     return sorted(lines, key=lambda e: (e.dataset.lower(), e.system.lower(), e.kind, e.source, e.split))
 
 

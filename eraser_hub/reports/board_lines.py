@@ -12,17 +12,20 @@ from pathlib import Path
 from statistics import stdev
 from typing import Any
 
+import msgspec
+
 from eraser_hub.metrics.data_digest import shorten_digest
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.json_lines import describe_value, read_json_object
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.scoring.comparison import Inference, compare_scores
+from eraser_hub.scoring.gold.people import score_people
 from eraser_hub.scoring.modules import read_predictions
 from eraser_hub.scoring.runs import parse_systems
 from eraser_hub.scoring.score import score_system
 from eraser_hub.scoring.scored_split import read_split
-from eraser_hub.scoring.scores import SPREAD, Scores
+from eraser_hub.scoring.scores import SPREAD, HumanPerformance, Scores
 from eraser_hub.scoring.settings import ScoreSettings
 from eraser_hub.scoring.uncertainty.verdicts import BETTER, WORSE
 
@@ -44,6 +47,7 @@ class BoardLine:
         scores: key -> number; None where the scorer gave none (NaN).
         intervals: key -> (low, high).
         spread: of several runs or draws, key -> standard deviation over them.
+        people: human performance on the same data, if the score file has it.
         notes: what was left out when it was scored here.
         settings: what tells two otherwise equal columns apart, e.g. a single k_d or AOPC.
         data: the digest of the data, in full; "" if the score file has none.
@@ -60,11 +64,21 @@ class BoardLine:
     scores: Mapping[str, float | None]
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     spread: Mapping[str, float] = field(default_factory=dict)
+    people: HumanPerformance | None = None
     settings: str = ""
     notes: tuple[str, ...] = ()
     data: str = ""
     predictions: tuple[str, ...] = ()
     better: tuple[str, ...] = ()
+
+
+PEOPLE = "people"
+
+
+class _People(msgspec.Struct):
+    scores: dict[str, float]
+    annotators: int
+    spread: dict[str, float] = {}
 
 
 _SOFT = ("auprc", "average_precision", "roc_auc_score")
@@ -158,9 +172,39 @@ def make_board_line(content: Mapping[str, Any], *, file: Path, system: str = "",
         scores=scores,
         intervals=intervals,
         spread=spread,
+        people=_read_people(content, file),
         data=names["data_digest"],
         predictions=tuple(one for one in predictions if isinstance(one, str)) if isinstance(predictions, list) else (),
     )
+
+
+def _read_people(content: Mapping[str, Any], file: Path) -> HumanPerformance | None:
+    """Return the block ``people`` of a score file, if it has one.
+
+    Raises:
+        DataError: it has another form, or a score outside its range.
+    """
+    if content.get("people") is None:
+        return None
+    try:
+        people = msgspec.convert(content["people"], _People)
+        check_scores(people.scores, {}, people.spread, ())
+    except msgspec.ValidationError as error:
+        raise DataError(str(error), rule="type", file=file, field="people") from None
+    except DataError as error:
+        raise DataError(error.message, rule=error.rule, file=file, field=f"people.scores.{error.field}") from None
+    return HumanPerformance(people.scores, people.spread, people.annotators)
+
+
+def make_people_lines(lines: Sequence[BoardLine]) -> list[BoardLine]:
+    """Return a line with human performance for each dataset and split of which score files have it."""
+    made: dict[tuple[str, str], BoardLine] = {}
+    for line in lines:
+        if line.people is not None and line.people.scores:
+            people = replace(line, system=PEOPLE, source=PEOPLE, detail=line.people.describe(), people=None)
+            people = replace(people, scores=line.people.scores, spread=line.people.spread, intervals={}, better=())
+            made.setdefault((line.dataset, line.split), replace(people, settings="", notes=(), predictions=()))
+    return list(made.values())
 
 
 def check_data(lines: Sequence[BoardLine], allow_mismatch: bool = False) -> list[str]:
@@ -267,10 +311,11 @@ def score_submissions(
         DataError: predictions that the scorer does not take, with file and instance.
     """
     settings, source = settings or ScoreSettings(confidence_level=DEFAULT_LEVEL), read_split(dataset, config, split)
-    lines, runs = [], dict[str, list[Scores]]()
+    lines, runs, people = [], dict[str, list[Scores]](), score_people(source, settings)
     for system in parse_systems(submissions, draws=True):
         read_predictions(source, system.path)  # reports errors before anything is scored
         scores = score_system(source, system, settings.everything(source.holds_pairs, source.label_task))
+        scores.people = people
         lines.append(replace(make_board_line(scores.as_flat_json(), file=system.path), notes=tuple(scores.all_notes)))
         runs.setdefault(system.name, []).append(scores)
     better, notes = find_better(runs, settings)

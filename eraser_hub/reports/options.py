@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from eraser_hub.records.arguments import Force, Revision, Split
+from eraser_hub.records.arguments import Force, Gold, Revision, Split
 from eraser_hub.records.options import AtLeastOne, Option, Options, Seed, UsageError
 from eraser_hub.records.outputs import OutputWriter, find_inputs
 from eraser_hub.scoring.options import AllowMismatch, ClusterBy, MinimumEffect, OnlyPredicted
@@ -54,6 +54,7 @@ class ReportArguments(Options):
     seed: Seed = 0
     cluster_by: ClusterBy = "auto"
     minimum_effect: MinimumEffect = None
+    gold: Gold = "evidence"
     only_predicted: OnlyPredicted = False
     allow_mismatch: AllowMismatch = False
     revision: Revision = None
@@ -102,6 +103,7 @@ class BoardArguments(Options):
     only_predicted: OnlyPredicted = False
     allow_mismatch: AllowMismatch = False
     minimum_effect: MinimumEffect = None
+    gold: Gold = "evidence"
     published: bool = True
     space: Path | None = None
     title: str = "Results board"

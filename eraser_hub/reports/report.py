@@ -11,6 +11,7 @@ from eraser_hub.metrics.resampling import DEFAULT_LEVEL
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.outputs import OutputWriter
 from eraser_hub.scoring.evaluators import add_evaluator
+from eraser_hub.scoring.gold.people import score_people
 from eraser_hub.scoring.modules import read_predictions
 from eraser_hub.scoring.runs import System, group_by_operator
 from eraser_hub.scoring.score import score, score_system
@@ -163,6 +164,9 @@ def _of_annotations(
     scored = [
         score_system(split, system, settings.everything(split.holds_pairs, split.label_task)) for system in systems
     ]
+    people = score_people(split, settings) if scored else None
+    for one in scored:
+        one.people = people
     _add_evaluators(scored, systems, evaluators, split, settings)
     chance = [replace(score(split, one.path, settings.plain()), name=one.name) for one in baselines]
 

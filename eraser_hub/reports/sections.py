@@ -54,12 +54,17 @@ _TABLE_4 = (
 
 def make_scores_section(scored: Sequence[Scores]) -> Section:
     """Make the tables of scores, the test against chance, and the signatures."""
-    section = Section("scores-section", "Scores", blocks=make_score_blocks(scored))
+    people = scored[0].people if scored else None
+    shown = list(scored)
+    if people is not None and people.scores:
+        shown.append(Scores(name="people", scores=dict(people.scores), spread=dict(people.spread)))
+    section = Section("scores-section", "Scores", blocks=make_score_blocks(shown))
     chance = make_chance_block(scored)
     if chance is not None:
         section.blocks.append(chance)
     if not scored:
         section.missing.append("No predictions were given, so there is nothing to score.")
+    section.notes += [Note(people.describe())] if people is not None else []
     section.notes.extend(map(Note, [*describe_leaks(scored), *describe_distances(scored)]))
     for system in scored:
         section.missing.extend(f"{system.name}: {why}" for why in system.all_notes)
