@@ -204,6 +204,12 @@ class StatisticsBuilder:
         real = ~np.isnan(values)
         self.add(Mean(key), {"sum": np.where(real, values, 0.0), "count": real}, owner, key)
 
+    def remove_mean(self, key: str) -> None:
+        """Remove a mean that `add_mean` added, if it is there."""
+        self.scores = [score for score in self.scores if score != Mean(key)]
+        for name in (f"{key}.sum", f"{key}.count"):
+            self.columns.pop(name, None)
+
     def finalize(self, sums: np.ndarray) -> dict[str, np.ndarray]:
         """Return the scores of sums (..., columns): {key: (...)}, or (..., T)."""
         places = {name: place for place, name in enumerate(self.columns)}

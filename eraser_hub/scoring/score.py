@@ -245,6 +245,8 @@ class _Instances:
             if self.masks is not None and not rules.collect():
                 self.masks.add(part)
         self.agreement.finish()
+        if self.soft is not None:
+            self.soft.finish()
         self.faithfulness.finish()
         parts.finish()
         if self.settings.strict:

@@ -171,13 +171,14 @@ def test_soft_scores_of_single_documents() -> None:
     assert np.isnan(compare_shares(share, np.full(3, 0.2))["soft_correlation"])
 
 
-def test_scores_that_are_no_probabilities_are_counted(corpus: Path, predictions: Path) -> None:
+def test_scores_that_are_no_probabilities_have_no_cross_entropy(corpus: Path, predictions: Path) -> None:
     rows = [json.loads(line) for line in predictions.read_text().splitlines()]
     rows[0]["rationales"][0]["soft_rationale_predictions"][0] = 3.0
     predictions.write_text("".join(json.dumps(row) + "\n" for row in rows))
     found = score(ScoredSplit(corpus, "test"), predictions, ScoreSettings(gold="soft"))
-    expected = "soft_cross_entropy and soft_jensen_shannon leave out 1 documents with scores outside 0 .. 1"
-    assert expected in found.notes
+    assert "soft_cross_entropy" not in found.scores and "soft_jensen_shannon" not in found.scores
+    expected = "left out: soft_cross_entropy and soft_jensen_shannon (1 documents have scores outside 0 .. 1)"
+    assert expected in found.notes and np.isfinite(found.scores["soft_correlation"])
 
 
 def test_people_are_scored_against_the_majority_of_the_others(corpus: Path) -> None:

@@ -58,10 +58,15 @@ class SoftAgreement:
         for key, column in zip(("auprc", *SCORES), values.T, strict=True):
             self.builder.add_mean(key, column, chunk.owner[chosen])
 
+    def finish(self) -> None:
+        """Leave out the scores of probabilities if some scores are none: those of the other documents would be biased."""
+        if self.outside:
+            for key in PROBABILISTIC:
+                self.builder.remove_mean(key)
+
     def notes(self) -> list[str]:
-        """Return a line on documents whose scores are no probabilities."""
-        keys = " and ".join(PROBABILISTIC)
-        words = f"{keys} leave out {self.outside:,} documents with scores outside 0 .. 1"
+        """Return a line on scores that are left out because predictions are no probabilities."""
+        words = f"left out: {' and '.join(PROBABILISTIC)} ({self.outside:,} documents have scores outside 0 .. 1)"
         return [words] if self.outside else []
 
 
