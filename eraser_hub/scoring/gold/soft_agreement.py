@@ -59,7 +59,7 @@ class SoftAgreement:
             self.builder.add_mean(key, column, chunk.owner[chosen])
 
     def finish(self) -> None:
-        """Leave out the scores of probabilities if some scores are none: those of the other documents would be biased."""
+        """Leave out scores of probabilities if some scores are none: the other documents are no fair sample."""
         if self.outside:
             for key in PROBABILISTIC:
                 self.builder.remove_mean(key)
