@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, get_args
 
 from .options import Option
 
@@ -14,6 +14,7 @@ Force = Annotated[
     bool, Option(group="Run", help="Replace results that were made otherwise, and files that no run wrote.")
 ]
 GoldForm: TypeAlias = Literal["evidence", "majority", "union", "intersection", "soft"]
+GOLD_FORMS: tuple[GoldForm, ...] = get_args(GoldForm)
 _GOLD = (
     "Gold rationales: evidence (as it stands), or of the annotators' marks the majority, union, intersection or soft "
     "(the share of annotators a token)."

@@ -7,7 +7,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from eraser_hub.records.arguments import Gold, Revision, Split
+from eraser_hub.records.arguments import GOLD_FORMS, Gold, Revision, Split
+from eraser_hub.records.errors import show
 from eraser_hub.records.hub import at_revision
 from eraser_hub.records.options import NotNegative, Option, Options, Seed, UsageError
 
@@ -78,7 +79,6 @@ class AgainstArguments(Options):
     cluster_by: ClusterBy = "auto"
     only_predicted: OnlyPredicted = False
     unmarked: Unmarked = None
-    gold: Gold = "evidence"
     allow_mismatch: AllowMismatch = False
     seed: Seed = 0
 
@@ -86,11 +86,12 @@ class AgainstArguments(Options):
         super().__post_init__()
         if self.gold_file is not None:
             if self.source is not None or self.dataset is not None:
-                message = "a file of gold rationales stands in place of `dataset` and `source`"
+                expected = f"expected one of {', '.join(GOLD_FORMS)}, found {show(str(self.gold_file))}"
+                message = f"{expected}; a file of gold rationales stands in place of `dataset` and `source`"
                 raise UsageError(message, rule="option-conflict", argument="gold")
             return
         if (self.source is None) == (self.dataset is None):
-            also = ", or `gold`, a file" if hasattr(self, "gold") else ""
+            also = ", or `gold`, a file" if isinstance(self, ScoreArguments) else ""
             raise UsageError(f"give either `dataset` with `config`, or `source`{also}", rule="option-missing")
         if self.dataset is not None and self.config is None:
             raise UsageError("`dataset` needs `config`", rule="option-missing")
@@ -130,6 +131,8 @@ class AgainstArguments(Options):
         names = {one.name for one in fields(self)} & {one.name for one in fields(ScoreSettings)}
         values = {name: getattr(self, name) for name in names}
         values["n_resamples"] = getattr(self, "resamples", None)
+        if self.gold_file is not None:
+            del values["gold"]
         for name in ("iou_thresholds", "aopc_thresholds"):
             if values[name]:
                 values[name] = tuple(values[name])
@@ -149,8 +152,9 @@ class ScoreArguments(AgainstArguments):
 
     Attributes:
         predictions: Predictions, jsonl or Parquet: a file, https:// or hf://.
-        gold: A file of gold rationales, rows of {id, tokens, rationale}, in place of a dataset. Rows of `predictions`
-            may have the same form.
+        gold: Gold rationales: evidence (as it stands), or of the annotators' marks the majority, union, intersection or
+            soft (the share of annotators a token); or a file of rows {id, tokens, rationale}, in place of a dataset. Rows
+            of `predictions` may have the same form.
         paper: Make all choices of this paper's code: eraser, wang2022.
         by: Break the scores down by this field of the annotations.
 
@@ -175,7 +179,7 @@ class ScoreArguments(AgainstArguments):
     """
 
     predictions: Annotated[str, Option(aliases=("results",))]
-    gold: str | None = None
+    gold: str = "evidence"
     strict: bool = False
     auprc_policy: str = "reference"
     random_baseline: NotNegative = 0
@@ -195,7 +199,7 @@ class ScoreArguments(AgainstArguments):
         super().__post_init__()
         if self.strict and not self.iou_thresholds:
             raise UsageError("`strict` needs `iou_thresholds`", rule="option-missing")
-        if self.resample_annotators and self.gold == "evidence":
+        if self.resample_annotators and (self.gold == "evidence" or self.gold_file is not None):
             message = "it needs `gold` majority, union, intersection or soft: evidence is not made of annotators' marks"
             raise UsageError(message, rule="option-conflict", argument="resample_annotators")
         if self.resample_annotators and self.confidence_level is None and self.resamples is None:
@@ -204,7 +208,7 @@ class ScoreArguments(AgainstArguments):
     @property
     def gold_file(self) -> Path | None:
         """The flat file of gold rationales that the predictions answer; None: they answer a dataset."""
-        return None if self.gold is None else Path(self.gold)
+        return None if self.gold in GOLD_FORMS else Path(self.gold)
 
     def refuse_odd(self, settings: ScoreSettings) -> None:
         """Check that the settings apply to records of the perturbation benchmark.
@@ -238,6 +242,7 @@ class CompareArguments(AgainstArguments):
     adjust: Literal["holm", "bh", "none"] = "holm"
     primary: str | Sequence[str] | None = None
     minimum_effect: MinimumEffect = None
+    gold: Gold = "evidence"
 
     def settings(self) -> ScoreSettings:
         """Return the settings of the scores that are compared."""
