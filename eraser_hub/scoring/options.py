@@ -153,8 +153,8 @@ class ScoreArguments(AgainstArguments):
     Attributes:
         predictions: Predictions, jsonl or Parquet: a file, https:// or hf://.
         gold: Gold rationales: evidence (as it stands), or of the annotators' marks the majority, union, intersection or
-            soft (the share of annotators a token); or a file of rows {id, tokens, rationale}, in place of a dataset. Rows
-            of `predictions` may have the same form.
+            soft (the share of annotators a token); or a file of rows {id, tokens, rationale}, in place of a dataset.
+            Rows of `predictions` may have the same form.
         paper: Make all choices of this paper's code: eraser, wang2022.
         by: Break the scores down by this field of the annotations.
 
