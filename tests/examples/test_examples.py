@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -75,6 +76,19 @@ def test_two_systems_are_compared(hub: Path, samples: Path) -> None:
     printed = run("compare_systems.py", *systems, folder=hub.parent)
     assert printed.startswith("ours - theirs, 24 annotations, 24 documents")
     assert re.search(r"^token_macro_f1: [+-]\d\.\d{3} \[.*\], p = \d\.\d{4}, \w+$", printed, re.MULTILINE)
+
+
+def test_three_people_annotate(tmp_path: Path) -> None:
+    """The table that docs/several-annotators.md imports."""
+    assert run("three_annotators.py", "posts.jsonl", folder=tmp_path) == "posts.jsonl: 885 rows of 300 posts\n"
+    rows = [json.loads(line) for line in (tmp_path / "posts.jsonl").read_text("utf-8").splitlines()]
+    assert {row["language"] for row in rows} == {"de", "th", "hi"} and {row["person"] for row in rows} == {
+        "Ana",
+        "Boris",
+        "Chai",
+    }
+    assert len({" ".join(row["tokens"]) for row in rows}) == 300
+    assert all(len(row["tokens"]) == len(row["marked"]) for row in rows)
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ import pytest
 from scipy.spatial.distance import jensenshannon
 from sklearn.metrics import auc, log_loss, precision_recall_curve
 
+from eraser_hub import api
 from eraser_hub import score as score_by_api
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.eraser.annotators import read_annotators
@@ -267,3 +268,43 @@ def test_resampling_needs_annotators_and_intervals(corpus: Path, predictions: Pa
             score_by_api(str(predictions), source=corpus, split="test", resample_annotators=5, **more)
     with refused("option-missing", argument="resample_annotators"):
         score_by_api(str(predictions), source=corpus, split="test", resample_annotators=5, gold="union")
+
+
+def test_reports_and_boards_have_a_row_of_people(corpus: Path, predictions: Path, tmp_path: Path) -> None:
+    built = HUB_DATASETS["eraser"].build(None, out=tmp_path / "hub", source=corpus).folder
+    files = api.report(built, tmp_path / "report", f"sys={predictions}", config="posts", split="test", gold="majority")
+    page = files.page.read_text("utf-8")
+    assert ">people<" in page and "people: 3 annotators, each against the majority of the others" in page
+    content = json.loads(files.score_files[0].read_text())
+    assert any("|gold:majority|" in line for line in content["signature"])
+    people = content["people"]["scores"]
+    board = api.board(tmp_path / "board", scores=str(files.score_files[0]), published=False)
+    rows = json.loads(board.files[1].read_text())["rows"]
+    assert [(row["system"], row["source"]) for row in rows] == [("people", "people"), ("sys", "scored here")]
+    assert rows[0]["scores"]["token_macro_f1"] == people["token_macro_f1"]
+    submitted = api.board(
+        tmp_path / "other", submission=f"sys={predictions}", dataset=built, config="posts", published=False
+    )
+    rows = json.loads(submitted.files[1].read_text())["rows"]
+    assert rows[0]["system"] == "people" and rows[0]["scores"]["token_macro_f1"] == people["token_macro_f1"]
+
+
+@pytest.mark.parametrize(
+    ("people", "rule", "field"),
+    [
+        ([], "type", "people"),
+        ({"scores": {"auprc": "x"}, "annotators": 3}, "type", "people"),
+        ({"scores": {"token_macro_f1": 2.0}, "annotators": 3}, "range", "people.scores.token_macro_f1"),
+    ],
+)
+def test_a_wrong_block_of_people_is_refused(people: Any, rule: str, field: str, tmp_path: Path) -> None:
+    content = {"system": "s", "config": "posts", "split": "test", "token_macro_f1": 0.5, "signature": ["x|version:1"]}
+    path = tmp_path / "s.json"
+    path.write_text(json.dumps({**content, "people": people}))
+    with refused(rule, file="s.json", field=field):
+        api.board(scores=str(path), published=False)
+
+
+def test_a_form_that_is_none_is_refused(corpus: Path, predictions: Path) -> None:
+    with refused("option-conflict", "evidence, majority, union, intersection, soft", "'mayority'", argument="gold"):
+        score_by_api(str(predictions), source=corpus, split="test", gold="mayority")
