@@ -46,12 +46,12 @@ class ChosenGold:
 
 def find_annotators_file(source: ScoredSplit) -> Path | None:
     """Return the file of annotators of the split's dataset; None if there is none."""
-    from eraser_hub.conversion.eraser.configs import get_annotators_path
-
-    if source.dataset is not None:
-        paths = source.built.paths(get_annotators_path(source.built_config))
+    if source.dataset is None:
+        paths = sorted(source.corpus.glob("annotators/*.parquet"))
     else:
-        paths = sorted(source.corpus.glob(get_annotators_path("*")))
+        from eraser_hub.conversion.eraser.configs import get_annotators_path
+
+        paths = source.built.paths(get_annotators_path(source.built_config))
     return paths[0] if len(paths) == 1 else None
 
 
@@ -61,10 +61,13 @@ def read_people(source: ScoredSplit) -> Mapping[str, AnnotatedText]:
     Raises:
         DataError: the file is faulty.
     """
+    path = find_annotators_file(source)
+    if path is None:
+        return {}
+    # the Arrow libraries are slow to import: only where there are annotators
     from eraser_hub.conversion.eraser.annotators import read_annotators
 
-    path = find_annotators_file(source)
-    return {} if path is None else read_annotators(path, source.split)
+    return read_annotators(path, source.split)
 
 
 def choose_gold(
