@@ -201,7 +201,7 @@ def make_people_lines(lines: Sequence[BoardLine]) -> list[BoardLine]:
     made: dict[tuple[str, str], BoardLine] = {}
     for line in lines:
         if line.people is not None and line.people.scores:
-            people = replace(line, system=PEOPLE, source=PEOPLE, detail=line.people.describe(), people=None)
+            people = replace(line, system=PEOPLE, detail=line.people.describe(), people=None)
             people = replace(people, scores=line.people.scores, spread=line.people.spread, intervals={}, better=())
             made.setdefault((line.dataset, line.split), replace(people, settings="", notes=(), predictions=()))
     return list(made.values())
