@@ -174,6 +174,7 @@ def import_corpus(
     force: bool = False,
     task: Task = AUTO,
     absent_labels: AbsentLabels = KEEP,
+    facts: Mapping[str, str] | None = None,
 ) -> Imported:
     """Write ``out/NAME`` from the rows of each split.
 
@@ -190,6 +191,7 @@ def import_corpus(
         task: what the labels are: ``classification``, ``multi-label`` or ``regression``; ``auto`` finds it by the rows.
         absent_labels: ``keep``: an annotation also for each label that a text of a multi-label corpus does not have;
             ``drop``: none.
+        facts: further keys of corpus.yaml: language, license, citation.
 
     Returns:
         the folder, its numbers of rows, labels and notes.
@@ -222,7 +224,7 @@ def import_corpus(
         rows = {split: importer.write(split, source, folder) for split, source in opened.items()}
         importer.write_annotators(folder / get_annotators_path(name))
         labels = importer.find_label_names(opened)
-        text = _make_corpus_yaml(name, labels, labelling.task)
+        text = _make_corpus_yaml(name, labels, labelling.task, facts)
         (folder / CORPUS_YAML).write_text(text + CORPUS_YAML_HINTS, encoding="utf-8")
         files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != STATE)
         digests = {path.relative_to(folder).as_posix(): compute_file_digest(path) for path in files}
@@ -292,8 +294,11 @@ CORPUS_YAML_HINTS = """\
 """
 
 
-def _make_corpus_yaml(name: str, labels: Sequence[str], task: str = CLASSIFICATION) -> str:
-    values = {"name": name, "labels": list(labels)} | ({} if task == CLASSIFICATION else {"task": task})
+def _make_corpus_yaml(
+    name: str, labels: Sequence[str], task: str = CLASSIFICATION, facts: Mapping[str, str] | None = None
+) -> str:
+    values: dict[str, Any] = {"name": name, "labels": list(labels)} | dict(facts or {})
+    values |= {} if task == CLASSIFICATION else {"task": task}
     return yaml.safe_dump(values, allow_unicode=True, sort_keys=False, width=10_000)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -44,6 +44,10 @@ class ImportOptions(Options):
         annotator: Column of annotators' names, in a table of a row per text and person; rows of one text have one
             `id`, or the same text. Of lists of marks and labels: the column of the list of names.
 
+    Public corpora:
+        recipe: Recipe for a release's files: hatexplain, ecqa, cos-e, scifact, hotpotqa, docred, beeradvocate-aspects,
+            toxic-spans, e-snli-highlights, or a YAML file. It names the columns.
+
     Annotation tools:
         format: Reader of the files: an annotation tool (doccano, label-studio, prodigy, brat, webanno, cas, spacy,
             gate), which is found by looking, or a plug-in's.
@@ -79,6 +83,7 @@ class ImportOptions(Options):
     query: str | None = None
     id: str | None = None
     annotator: str | None = None
+    recipe: str | None = None
     format: str | None = None
     span_label: list[str] | None = None
     split: list[str] | None = None
@@ -92,6 +97,24 @@ class ImportOptions(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.recipe is not None:
+            own = (
+                "tokens",
+                "text",
+                "mask",
+                "spans",
+                "quotes",
+                "offsets",
+                "label",
+                "query",
+                "id",
+                "annotator",
+                "format",
+            )
+            if named := [name for name in own if getattr(self, name)]:
+                message = "a recipe names the columns itself"
+                raise UsageError(message, rule="option-conflict", argument=named[0])
+            return
         if not (self.mask or self.spans or self.quotes) and not self.tokens:
             return  # an annotation tool's export has its own marks
         if self.span_label:
@@ -129,6 +152,8 @@ def import_corpus(options: ImportOptions) -> None:
 
         eraser-hub import --source export.json --name mine --out corpora
 
+        eraser-hub import --recipe scifact --source scifact/claims_train.jsonl --name claims --out corpora
+
         eraser-hub import --source posts.json --name hate --tokens post_tokens --mask rationales \
 --label annotators.label --out corpora
 
@@ -139,7 +164,10 @@ def import_corpus(options: ImportOptions) -> None:
 --spans evidence
         --offsets sentences --query claim --label verdict --out corpora
     """
-    result = _import_rows(options) if options.mask or options.spans or options.quotes else _import_tasks(options)
+    if options.recipe is not None:
+        result = _import_recipe(options)
+    else:
+        result = _import_rows(options) if options.mask or options.spans or options.quotes else _import_tasks(options)
     for note in result.notes:
         print_note(spell_arguments(note))
     counts = ", ".join(f"{split} {rows:,}" for split, rows in result.rows.items())
@@ -148,6 +176,28 @@ def import_corpus(options: ImportOptions) -> None:
         labels = f"{len(result.labels):,} values, {result.labels[0]} to {result.labels[-1]}"
     typer.echo(show_controls(f"{result.folder}: {counts}; {labels}"))
     print_note(f"next: eraser-hub build eraser --source {result.folder} --out hub")
+
+
+def _import_recipe(options: ImportOptions) -> Imported:
+    """Import a public corpus by its recipe."""
+    from collections import Counter
+    from functools import partial
+
+    from eraser_hub.conversion.importing.corpus import import_corpus as run
+    from eraser_hub.conversion.importing.recipes import apply_steps, read_recipe
+    from eraser_hub.conversion.importing.texts import BLANKS
+
+    recipe = read_recipe(options.recipe or "")
+    print_note(f"recipe: {recipe.title}, {recipe.url}; licence: {recipe.facts['license']}")
+    print_note(f"tried on: {recipe.tried}")
+    dropped: Counter[str] = Counter()
+    sources = _sources(options, recipe.columns.texts, partial(apply_steps, recipe, dropped=dropped))
+    for step, count in dropped.items():
+        if count:
+            print_note(f"rows left out by the recipe's step {step}: {count:,}")
+    cut: dict[str, Any] = {"tokenizer": options.tokenizer or BLANKS, "annotators": options.annotators}
+    cut |= {"task": "classification", "facts": recipe.facts}
+    return run(sources, options.name, recipe.columns, options.out, force=options.force, **cut)
 
 
 def _import_tasks(options: ImportOptions) -> Imported:
@@ -199,8 +249,10 @@ def _import_rows(options: ImportOptions) -> Imported:
     return run(sources, options.name, columns, options.out, force=options.force, **cut)
 
 
-def _sources(options: ImportOptions, texts: Sequence[str]) -> dict[str, Source]:
-    """Split -> its rows."""
+def _sources(
+    options: ImportOptions, texts: Sequence[str], prepare: Callable[[Source], Source] = lambda source: source
+) -> dict[str, Source]:
+    """Split -> its rows, after ``prepare``."""
     from eraser_hub.conversion.download.addresses import fetch_file
     from eraser_hub.conversion.importing.sources import list_suffixes, open_dataset, open_file, split_source
 
@@ -210,8 +262,9 @@ def _sources(options: ImportOptions, texts: Sequence[str]) -> dict[str, Source]:
         if "train" in {*shares, *dict(pairs)} and shares.get("train") != 1:
             raise _wrong_split("expected other splits than train, which is `source`")
         paths = {split: fetch_file(file) for split, file in [("train", path), *pairs]}
-        _name_tool(options, paths["train"])
-        files = {split: open_file(file, options.format) for split, file in paths.items()}
+        if options.recipe is None:
+            _name_tool(options, paths["train"])
+        files = {split: prepare(open_file(file, options.format)) for split, file in paths.items()}
         return {**split_source(files.pop("train"), shares, texts), **files}
     sources_by_split = open_dataset(path, options.config, options.revision)
     if not pairs:  # with shares too: they are of this split
@@ -224,7 +277,7 @@ def _sources(options: ImportOptions, texts: Sequence[str]) -> dict[str, Source]:
     for _, split in pairs:
         if split not in sources_by_split:
             raise _wrong_split(f"expected one of {', '.join(sources_by_split)}, found {split!r}")
-    chosen = {split: sources_by_split[name] for split, name in pairs}
+    chosen = {split: prepare(sources_by_split[name]) for split, name in pairs}
     if shares and "train" not in chosen:
         raise _wrong_split("a share is taken from train: name it too (train=SPLIT)")
     return {**split_source(chosen.pop("train"), shares, texts), **chosen} if shares else chosen
