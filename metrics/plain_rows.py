@@ -102,8 +102,10 @@ def instances_from(
     Raises:
         ValueError: a row has none of these forms, or does not fit its text.
 
-    >>> instances_from([[0, 1, 1]], ids=["a"])[0]["rationales"]
-    [{'docid': 'a', 'hard_rationale_predictions': [{'start_token': 1, 'end_token': 3}]}]
+    Examples:
+        >>> instance, = instances_from([[0, 1, 1]], ids=["a"])
+        >>> instance["rationales"]
+        [{'docid': 'a', 'hard_rationale_predictions': [{'start_token': 1, 'end_token': 3}]}]
     """
     rows = find_plain_rows(rationales)
     if rows is None:
