@@ -145,15 +145,13 @@ def ask(arguments: AskArguments) -> AskReport:
     if not arguments.force:
         refuse_other(out, header)
     partial = PartialResult(out, header, arguments.resume)
-    try:
+    with partial.keep():
         failures = asyncio.run(_ask_all(Asker(plan, client, simulator), partial, arguments))
         if failures:
             raise DataError(_describe_failures(failures, len(partial.places), out), rule="server")
         report = _write_predictions(out, partial, plan, client, header, writer)
         partial.close(remove=True)
         return report
-    finally:
-        partial.close(remove=not partial.places)
 
 
 async def _ask_all(asker: Asker, partial: PartialResult, arguments: AskArguments) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -72,7 +72,8 @@ def refuse_other(out: Path, header: dict[str, Any], partial: Path | None = None)
         DataError: names the differences.
     """
     # a run that was stopped between result and record left its chunks, whose header `PartialResult` compares
-    if not out.is_file() or (not run_path(out).exists() and (partial or get_partial_path(out)).exists()):
+    stopped = not run_path(out).exists() and (partial or get_partial_path(out)).exists()
+    if not out.is_file() or not out.stat().st_size or stopped:
         return
     before = dict[str, Any]()
     with suppress(DataError):  # a damaged record says nothing, so all differs
@@ -175,6 +176,23 @@ class PartialResult:
         for chunk in sorted(self.places):
             self._file.seek(self.places[chunk])
             yield orjson.loads(self._file.readline())
+
+    @contextmanager
+    def keep(self) -> Iterator[None]:
+        """Close the file at the end; finished chunks are kept, which the error of a full disk says.
+
+        Raises:
+            DataError: an OSError of the block, if there are finished chunks.
+        """
+        try:
+            yield
+        except OSError as error:
+            if not self.places:
+                raise
+            words = f"{error.strerror or error}; finished chunks are kept: `resume` goes on"
+            raise DataError(words, rule="file-unreadable", file=error.filename or self.path) from error
+        finally:
+            self.close(remove=not self.places)  # a run that failed in its first chunk leaves nothing to go on with
 
     def close(self, remove: bool = False) -> None:
         """Close the file; with ``remove``, delete it, since the result is complete."""

@@ -229,7 +229,7 @@ def explain(
         return report
     infiller = load_infiller(config.infill, settings.seed, config) if model is not None else None
     partial = PartialResult(out, plan.header(), resume)
-    try:
+    with partial.keep():
         resumed = sum(record["instances"] for record in partial.records())
         if max_inputs is not None or plan.settings.is_costly:
             on_cost(spell(_describe_run_cost(plan, partial, model, infiller, max_inputs)))
@@ -247,8 +247,6 @@ def explain(
         report = _write_results(plan, partial, spell, writer)
         partial.close(remove=True)
         return replace(report, resumed=resumed, **done, seconds=time.perf_counter() - start)
-    finally:
-        partial.close(remove=not partial.places)  # a run that failed in its first chunk leaves nothing to go on with
 
 
 def _align_model(model: Adapter | None, config: ExplainConfig, split: Split) -> Adapter:

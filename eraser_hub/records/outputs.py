@@ -171,8 +171,13 @@ class OutputWriter:
             beside = Path(aside) / path.name
             yield beside
             number = os.dup(target) if isinstance(target, int) else os.open(target, os.O_WRONLY)
-            with beside.open("rb") as content, os.fdopen(number, "wb") as device:
-                shutil.copyfileobj(content, device)
+            try:
+                with beside.open("rb") as content, os.fdopen(number, "wb") as device:
+                    shutil.copyfileobj(content, device)
+            except BrokenPipeError:
+                raise
+            except OSError as error:  # it does not say where
+                raise OSError(error.errno, error.strerror, os.fspath(path)) from error
 
     def write(self, path: Path, data: bytes, is_ours: IsOurs = is_generated) -> None:
         """Write a file all at once; errors as of `open`."""

@@ -9,6 +9,8 @@ from tests.conftest import pytest_unconfigure as remove_caches
 
 from .attack import PLANS, Table, Verdict, attack, drawn, one_case, other_attacks, stock
 from .findings import findings
+from .networks import AVAILABLE
+from .outputs import LEFT_OUT
 
 
 def main() -> int:
@@ -28,10 +30,16 @@ def main() -> int:
             print(told(one_case(home, given.verb[0], given.case, given.seed), given.seed, whole=True))
             return 0
         say = None if given.quiet else said(given.seed)
-        cases = drawn(given.cases, given.seed, given.verb or ())
-        table = attack(home, cases, given.seed, say=say) if given.cases else Table()
-        other_attacks(home, table, given.seed, given.kills, given.requests, say=say)
+        table = Table()
+        try:
+            if given.cases:
+                attack(home, drawn(given.cases, given.seed, given.verb or ()), given.seed, say=say, table=table)
+            other_attacks(home, table, given.seed, given.kills, given.requests, say=say)
+        except KeyboardInterrupt:
+            print("stopped: the table has what was done")
     print(table)
+    for words in filter(None, (LEFT_OUT, "networks" * (not AVAILABLE))):
+        print(f"left out, which need root or packages: {words}")
     if given.faults:
         with open(given.faults, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write("\n\n".join(told(fault, given.seed) for fault in table.faults) + "\n")

@@ -14,11 +14,26 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from . import annotations, archives, boards, folders, imports, instances, objects, plans_of_verbs  # noqa: F401
+from . import (  # noqa: F401
+    annotations,
+    archives,
+    boards,
+    endpoints,
+    folders,
+    imports,
+    instances,
+    networks,
+    objects,
+    outputs,
+    plans_of_verbs,
+    semantic,
+    versions,
+)
 from .cases import NO_INPUT, PLANS, Pair, sound
 from .judging import tell
-from .kills import kills, publish_kills
+from .kills import kills
 from .material import stock_commands, write_stock
+from .publish_kills import publish_kills
 from .runs import run_call, run_command, run_in_folder
 from .serving import requests
 from .workers import BATCH, Verdict, base_key, make_case, order, pair_of, run_batch, sound_world
@@ -40,6 +55,8 @@ def stock() -> Iterator[Path]:
     os.environ.update(ERASER_HUB_CACHE=str(home / "cache"), TERM="dumb", COLUMNS="200")
     try:
         write_stock(home)
+        if networks.AVAILABLE:
+            networks.write_network(home / networks.BERT)
         build_stock(home)
         yield home
     finally:
@@ -129,10 +146,12 @@ class Table:
         return "\n".join(lines)
 
 
-def attack(home: Path, cases: Sequence[tuple[str, int]], seed: int, say: Any = None) -> Table:
-    """Run the cases, each a verb and the number of a pair in its order."""
+def attack(
+    home: Path, cases: Sequence[tuple[str, int]], seed: int, say: Any = None, table: Table | None = None
+) -> Table:
+    """Run the cases, each a verb and the number of a pair in its order; into the table."""
     bases = warm_up(home, list(dict.fromkeys(verb for verb, _ in cases)))
-    table = Table()
+    table = table or Table()
     for start in range(0, len(cases), BATCH):
         for verdict in run_batch(cases[start : start + BATCH], seed, home, bases):
             table.add(verdict)

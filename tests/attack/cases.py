@@ -56,6 +56,10 @@ POLICY: dict[str, tuple[str, str]] = {
     "import counted": (COMPUTED, "whatever an import leaves out or changes is counted and said"),
     "corpus.yaml": (ERROR, "a corpus.yaml without name or labels, or with another key: one error names it"),
     "object": (ERROR, "an object that is no rows: ValueError in clear words"),
+    "output": (ERROR, "an input, a pipe, a socket, a disk, a stranger's file: refused, nothing changed"),
+    "other data": (ERROR, "predictions made of other data: refused, --allow-mismatch scores them and says so"),
+    "check": (ERROR, "check finds each change of what a built folder says, whatever else agrees"),
+    "endpoint": (ERROR, "a server that never answers as the API does: one error, no lines of a bad model"),
     "object taken": (COMPUTED, "torch tensors, IterableDataset, uint16 columns are taken"),
 }
 
@@ -104,6 +108,8 @@ class World:
         verb_prints_errors: the verb's findings go to stdout.
         partial: what is whole may stay after an error.
         notes: what a reproduction must know besides.
+        mounts: file systems that end with the case.
+        reply: what the server of `ask` sends, piece by piece.
         clean: what a call may raise.
     """
 
@@ -130,6 +136,8 @@ class World:
     partial: bool = False
     between: Callable[[], Any] | None = None
     notes: list[str] = field(default_factory=list)
+    mounts: list[Path] = field(default_factory=list)
+    reply: Callable[[], Iterator[bytes]] | None = None
     clean: tuple[type[Exception], ...] = (ValueError,)
 
     @property

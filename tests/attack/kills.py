@@ -7,7 +7,6 @@ import random
 import re
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -17,15 +16,23 @@ from pathlib import Path
 from typing import Any
 
 from .archives import Answers, members, packed
+from .cases import World
+from .endpoints import SOUND, Server
 from .judging import incomplete
+from .material import SAMPLES
+from .networks import AVAILABLE
 from .runs import Outcome, run_command, snapshot
 from .workers import Verdict
 
 # what a killed run leaves beside its result, to go on with or to be taken away by the next one
 ORPHANS = re.compile(r"(^|/)\.[^/]*\.tmp$|^\.training(/|\.lock$)")
+# what the rerun takes away
+LEFT = re.compile(r"^\..*\.(building|old|lock|exported|incomplete)$|\.partial$")
 WRITING = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate", "os.chmod")
 BUILT = ["--dataset", "hub/eraser", "--config", "movies"]
 OLD_BUILD = ["build", "eraser", "--source", "raw", "--config", "esnli", "--out", "out", "--no-progress"]
+SMALL = ("bilingual_perturbation", "human_rationales")
+PAIRS, TOKENS = (["build", name, "--source", name, "--no-progress"] for name in SMALL)
 IMPORTED = ["--name", "mine", "--tokens", "tokens", "--mask", "mask", "--label", "label", "--id", "id"]
 
 
@@ -38,6 +45,8 @@ class Victim:
         units: each a file or folder that is old or new as a whole.
         before: the command that makes the older result; () for none.
         once: the command replaces nothing, and refuses to run where it has succeeded.
+        probe: a command that must succeed where the result is there and whole, and fail elsewhere.
+        serves: a server answers, whose address follows ``--endpoint``.
     """
 
     verb: str
@@ -47,6 +56,8 @@ class Victim:
     again: list[str] = field(default_factory=list)
     needs: tuple[str, ...] = ("hub", "p.jsonl", "q.jsonl", "model", "raw")
     once: bool = False
+    probe: list[str] = field(default_factory=list)
+    serves: bool = False
 
 
 def victims() -> list[Victim]:
@@ -57,21 +68,50 @@ def victims() -> list[Victim]:
     report = ["report", *BUILT, "--split", "val", "--out", "r", "--resamples", "10", "--predictions"]
     board = ["board", "--out", "b", "--no-published", *BUILT, "--split", "val", "--submission"]
     build = ["build", "eraser", "--source", "raw", "--config", "movies", "--out", "out", "--no-progress"]
+    several = [*build[:6], "--config", "esnli", *build[6:]]
+    network = ["train", *BUILT, "--model", "glove-lstm", "--out", "m", "--epochs", "2", "--seed"]
+    hyper = [word for one in ("embedding_size=4", "hidden_size=4") for word in ("--set", one)]
+    val = [*BUILT, "--split", "val"]
+    opened = ["explain", *val, "--model", "m", "--out", "probe.jsonl", "--quiet", "--method", "random"]
+    ask = ["ask", *val, "--model", "x", "--out", "a.jsonl", "--cache", "c", "--quiet", "--endpoint", "x"]
+    compare = ["compare", *val, "--resamples", "10", "--out", "c.json", "--predictions"]
+    highlight = ["highlight", *val, "--out", "h.html", "--predictions"]
+    imported = ["import", "--from", "rows.jsonl", *IMPORTED, "--out", "c"]
+    raw = SAMPLES / "human_rationales"
+    tokens = tuple(sorted(f"x/{path.relative_to(raw)}" for path in raw.rglob("*") if path.is_file()))
     return [
         Victim("build", build, ("out/eraser",), OLD_BUILD),
         Victim("score", [*score, "p.jsonl"], ("s.json",), [*score, "q.jsonl"]),
         Victim("explain", [*explain, "2"], ("e.jsonl",), again=[*explain, "2", "--resume"]),
-        Victim("train", [*train, "2"], ("m",), [*train, "1"]),
+        Victim("train", [*train, "2"], ("m",), [*train, "1"], probe=opened),
+        Victim("train a network", [*network, "2", *hyper], ("m",), probe=opened),
+        Victim(
+            "train a network over another",
+            [*network, "2", *hyper],
+            ("m",),
+            [*train, "1"],
+            again=[*network, "2", *hyper, "--resume"],
+            probe=opened,
+        ),
         Victim("report", [*report, "ours=p.jsonl"], ("r/index.html", "r/ours.scores.json"), [*report, "ours=q.jsonl"]),
         Victim("board", [*board, "ours=p.jsonl"], ("b/index.html", "b/board.json"), [*board, "ours=q.jsonl"]),
-        Victim("export", ["export", *BUILT, "--out", "exported"], ("exported/movies",), once=True),
         Victim(
-            "import",
-            ["import", "--from", "rows.jsonl", *IMPORTED, "--out", "c"],
-            ("c/mine",),
-            needs=("rows.jsonl",),
-            once=True,
+            "explain by two methods",
+            [*explain, "2", "--method", "random,occlusion"],
+            ("e.random.jsonl", "e.occlusion.jsonl"),
+            again=[*explain, "2", "--method", "random,occlusion", "--resume"],
         ),
+        Victim("ask", ask, ("a.jsonl",), again=[*ask, "--resume"], serves=True),
+        Victim("compare", [*compare, "p.jsonl", "--predictions", "q.jsonl"], ("c.json",)),
+        Victim("highlight", [*highlight, "p.jsonl"], ("h.html",), [*highlight, "q.jsonl"]),
+        Victim("build two", several, ("out/eraser",), OLD_BUILD),
+        Victim("build all pairs", [*PAIRS, "--out", "out"], ("out/bilingual_perturbation",), needs=SMALL[:1]),
+        Victim("build all tokens", [*TOKENS, "--out", "out"], ("out/human_rationales",), needs=SMALL[1:]),
+        Victim("export", ["export", *BUILT, "--out", "exported"], ("exported/movies",), once=True),
+        Victim("export two", ["export", *BUILT[:2], "--out", "x"], ("x/movies", "x/esnli"), once=True),
+        Victim("export all tokens", ["export", "--dataset", "hub/human_rationales", "--out", "x"], tokens, once=True),
+        Victim("import", imported, ("c/mine",), needs=("rows.jsonl",), once=True),
+        Victim("import again", [*imported, "--force"], ("c/mine",), imported, needs=("rows.jsonl",)),
         Victim(
             "download",
             ["build", "eraser", "--config", "esnli", "--out", "out", "--no-progress"],
@@ -181,11 +221,24 @@ def _differing(one: dict[str, Any], other: dict[str, Any]) -> set[str]:
     return names
 
 
-def neither(folder: Path, unit: str, known: Reference) -> str:
-    """Why the unit is neither the old nor the new; "" where it is one of them."""
-    now, old, new = state(folder, unit), known.old[unit], known.new[unit]
+def is_whole(model: Path) -> bool:
+    """Whether a model's folder is one: its facts are there, and no mark says that it was being written."""
+    return (model / "model.json").is_file() and not (model / ".training" / "saving").exists()
+
+
+def leftovers(folder: Path, victim: Victim) -> str:
+    """What a rerun that succeeded left of the killed run beside its result; "" for nothing."""
+    names = {path.name for unit in victim.units for path in (folder / unit).parent.iterdir()}
+    left = sorted(name for name in names if LEFT.search(name))
+    return f"{', '.join(left)} was left behind" if left else ""
+
+
+def neither(folder: Path, unit: str, known: Reference, rerun: bool = False) -> str:
+    """Why the unit is neither the old nor the new; "" where it is one of them. After a rerun it has to be the new."""
+    now, new = state(folder, unit), known.new[unit]
+    old = new if rerun else known.old[unit]
     # a model whose files were being written is marked, and refused by every verb until `train` has run again
-    if now in (old, new) or (folder / unit / ".training" / "saving").exists():
+    if now in (old, new) or (not rerun and (folder / unit / ".training" / "saving").exists()):
         return ""
     if now is None:
         return f"{unit} is gone"
@@ -216,13 +269,19 @@ def killed(victim: Victim, known: Reference, number: int, draw: random.Random, p
     status = run_in(folder, victim.argv, **how)
     fault = "; ".join(filter(None, (neither(folder, unit, known) for unit in victim.units)))
     kind = "half-written" if fault else "success" if status == 0 else "clean error"
-    done = victim.once and not fault and any(state(folder, unit) is not None for unit in victim.units)
-    again = 0 if done else run_in(folder, victim.again or victim.argv)
-    if again != 0 and not fault:
+    if victim.probe and not fault:
+        opened, whole = run_in(folder, victim.probe), is_whole(folder / victim.units[0])
+        if opened != (0 if whole else 1):
+            kind = "wrong acceptance" if opened == 0 else "wrong refusal"
+            fault = f"{victim.units[0]} is {'whole' if whole else 'not whole'}, and the probe ends with {opened}"
+    done = victim.once and all(state(folder, unit) == known.new[unit] for unit in victim.units)
+    again = 0 if fault else run_in(folder, victim.again or victim.argv)
+    if again != 0 and not (done and again == 1):
         words = (place / f"{folder.name}.err").read_text().strip()[-300:]
         kind, fault = "wrong refusal", f"the rerun ends with {again}: {words}"
     elif not fault:
-        fault = "; ".join(filter(None, (neither(folder, unit, known) for unit in victim.units)))
+        fault = "; ".join(filter(None, (neither(folder, unit, known, rerun=True) for unit in victim.units)))
+        fault = fault or ("" if again else leftovers(folder, victim))
         kind = "half-written" if fault else kind
     shutil.rmtree(folder)
     story = f"$ eraser-hub {' '.join(victim.argv)}   killed at {how}"
@@ -232,13 +291,17 @@ def killed(victim: Victim, known: Reference, number: int, draw: random.Random, p
 def kills(home: Path, count: int, seed: int, verbs: Sequence[str] = ()) -> Iterator[Verdict]:
     """So many kills of each verb that writes."""
     for victim in victims():
-        if (verbs and victim.verb not in verbs) or not count:
+        if (verbs and victim.verb not in verbs) or not count or ("network" in victim.verb and not AVAILABLE):
             continue
         place = Path(tempfile.mkdtemp(prefix="attack-kills-"))
         kept = os.environ.pop("ERASER_HUB_ARCHIVES", None)
         if victim.verb == "download":
             answers = Answers(200, {}, packed(members("esnli")))
             os.environ["ERASER_HUB_ARCHIVES"] = answers.url
+        if victim.serves:
+            served = World(random.Random(), reply=lambda: iter([SOUND]))
+            for argv in (victim.argv, victim.again):
+                argv[argv.index("--endpoint") + 1] = Server(served).endpoint
         try:
             known = reference(home, victim, place)
             for number in range(count):
@@ -248,68 +311,3 @@ def kills(home: Path, count: int, seed: int, verbs: Sequence[str] = ()) -> Itera
             if kept is not None:
                 os.environ["ERASER_HUB_ARCHIVES"] = kept
             shutil.rmtree(place, ignore_errors=True)
-
-
-def publish_kills(home: Path, count: int, seed: int) -> Iterator[Verdict]:
-    """Kills of `publish` to a Hub on loopback: each repository's main is the old tree or the new; a rerun ends it."""
-    if not count:
-        return
-    from tests.publishing.loopback_hub import TOKEN, LoopbackHub
-
-    hub = LoopbackHub()
-    command = [sys.executable, "-m", "eraser_hub", "publish", "--namespace", "org", "--dir", str(home / "hub")]
-    with hub.running(), tempfile.TemporaryDirectory() as cache:
-        online = {
-            "HF_ENDPOINT": hub.url,
-            "HF_TOKEN": TOKEN,
-            "HF_HOME": cache,
-            "HF_HUB_OFFLINE": "0",
-            "HF_HUB_DISABLE_XET": "1",
-        }
-        environment = {**os.environ, **online}
-
-        def publish(seconds: float) -> int:
-            child = subprocess.Popen(
-                command, env=environment, cwd=cache, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-            )
-            try:
-                said = child.communicate(timeout=seconds)[1]
-            except subprocess.TimeoutExpired:
-                child.kill()
-                said = child.communicate()[1]
-            if child.returncode > 0:
-                print(said.decode("utf-8", "replace")[-500:], file=sys.stderr)
-            return child.returncode
-
-        start = time.monotonic()
-        if publish(120):
-            raise RuntimeError("publish to a Hub on loopback failed")
-        length, new = time.monotonic() - start, trees(hub)
-        for number in range(count):
-            hub.repos.clear(), hub.objects.clear()
-            after = random.Random(f"{seed} publish {number}").uniform(0.3, 1.0) * length
-            status, now = publish(after), trees(hub)
-            strange = [
-                name
-                for name, tree in now.items()
-                if tree not in (new[name], {".gitattributes": new[name][".gitattributes"]})
-            ]
-            fault = f"{strange} neither old nor new" if strange else ""
-            if not fault and (publish(120) or trees(hub) != new):
-                fault = "the rerun does not end it"
-            kind = "half-written" if fault else "success" if status == 0 else "clean error"
-            yield Verdict(
-                "kill publish",
-                number,
-                "publish/kill",
-                "anything",
-                kind,
-                fault,
-                Outcome(rc=status),
-                f"killed after {after:.2f} s",
-            )
-
-
-def trees(hub: Any) -> dict[tuple[str, str], dict[str, Any]]:
-    """What each repository's main holds."""
-    return {name: repo.commits[repo.branches["main"]] for name, repo in hub.repos.items()}

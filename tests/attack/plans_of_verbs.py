@@ -107,6 +107,31 @@ command(f"export {BUILT} --out exported", ("folders",), "export_movies", "export
 for _more in ("", "--leakage", "--viewer", "--format json"):
     _name = f"check_built{_more.replace('-', '_').replace(' ', '_')}"
     command(f"check {BUILT} {_more}", ("folders",), _name, verb_prints_errors=True)
+for _line, _written in (
+    (f"score {VAL} --predictions p.jsonl --out s.json", "s.json"),
+    (f"compare {VAL} --predictions p.jsonl --predictions q.jsonl --resamples 10 --out c.json", "c.json"),
+    (f"highlight {VAL} --predictions p.jsonl --out h.html", "h.html"),
+    (f"report {ONE} --resamples 10 --out r", "r"),
+    (f"explain {VAL} --model model --out e.jsonl --quiet --scores p.jsonl", "e.jsonl"),
+    (SUBMITTED, "b"),
+):
+    command(_line, ("outputs",), f"{_line.split()[0]}_onto", _written)
+command("check --dataset hub/eraser", ("semantic",), "check_changed", verb_prints_errors=True)
+for _line, _written in (
+    (f"score {VAL} --predictions p.jsonl --out s.json", "s.json"),
+    (f"report {ONE} --resamples 10 --out r", "r"),
+    (f"stats {BUILT}", ""),
+    (f"check {BUILT}", ""),
+    (f"export {BUILT} --out exported", "exported"),
+    (f"explain {VAL} --model model --out e.jsonl --quiet --method random", "e.jsonl"),
+    (f"train {BUILT} --model logistic-regression --out m", "m"),
+):
+    command(_line, ("versions",), f"{_line.split()[0]}_other_version", _written, verb_prints_errors="check" in _line)
+for _line, _written in (
+    (f"train {BUILT} --model logistic-regression --out m", "m"),
+    (f"export {BUILT} --out exported", "exported/movies"),
+):
+    command(_line, ("strangers' folders",), f"{_line.split()[0]}_over_a_strangers_folder", _written)
 RAW_MOVIES = "eraser --dataset raw --config movies"
 command(f"check {RAW_MOVIES}", (*FILES, "check options"), "check_raw", verb_prints_errors=True)
 for _more in ("text", "json", "markdown"):

@@ -7,6 +7,8 @@ import json
 import os
 import shutil
 import signal
+import stat
+import subprocess
 import sys
 import tempfile
 import traceback
@@ -172,15 +174,19 @@ def quick_tables(quick: bool) -> Iterator[None]:
 
 # -------------------------------------------------------------------------------------------------------------- folders
 def snapshot(folder: Path) -> dict[str, str]:
-    """Every file below the folder and a digest; links are not followed."""
+    """Every file below the folder and a digest, or its kind; links are not followed."""
     digests = {}
     for place, folders, names in os.walk(folder):
         for name in [*names, *(one for one in folders if os.path.islink(os.path.join(place, one)))]:
             path = Path(place, name)
             plain = path.is_file() and not path.is_symlink()
-            said = hashlib.sha1(path.read_bytes()).hexdigest() if plain else "no file"
+            said = hashlib.sha1(path.read_bytes()).hexdigest() if plain else _kind(path)
             digests[os.path.relpath(path, folder)] = f"link {os.readlink(path)}" if path.is_symlink() else said
     return digests
+
+
+def _kind(path: Path) -> str:
+    return f"no file: {stat.filemode(path.lstat().st_mode)[0]}"
 
 
 def prepare(world: World, folder: Path) -> dict[str, str]:
@@ -212,6 +218,8 @@ def folder_of(world: World) -> Iterator[tuple[Path, dict[str, str]]]:
         os.chdir(here)
         os.environ.clear()
         os.environ.update(environment)
+        for place in world.mounts:
+            subprocess.run(["umount", str(place)], check=True)
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -110,17 +110,19 @@ def run_batch(batch: Sequence[tuple[str, int]], seed: int, stock: Path, bases: d
         if not child:
             _be_child(partial(work, rest, seed, stock, bases, writer))
         os.close(writer)
-        with open(reader, "rb", buffering=0) as pipe:
-            while rest:
-                verdict, why = read_verdict(pipe)
-                verb, number = rest.pop(0)
-                name = pair_of(verb, number, seed).name
-                yield verdict or Verdict(verb, number, name, "anything", why, "the worker died or stood still")
-                if verdict is None:
-                    break
-        with suppress(ProcessLookupError):
-            os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
+        try:
+            with open(reader, "rb", buffering=0) as pipe:
+                while rest:
+                    verdict, why = read_verdict(pipe)
+                    verb, number = rest.pop(0)
+                    name = pair_of(verb, number, seed).name
+                    yield verdict or Verdict(verb, number, name, "anything", why, "the worker died or stood still")
+                    if verdict is None:
+                        break
+        finally:
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
 
 
 def _be_child(act: Callable[[], Any]) -> None:

@@ -275,11 +275,19 @@ def test_a_full_disk_is_said_by_file_and_the_run_goes_on_later(job, tmp_path, wh
         timeout=120,
         check=False,
     )
-    assert ran.returncode == 1 and ran.stderr.count("Traceback") == 2, ran.stderr  # the error and what it comes from
-    assert ran.stderr.strip().endswith(f"File too large: '{get_partial_path(out)}'")
+    assert ran.returncode == 1 and ran.stderr.count("Traceback") == 3, ran.stderr  # the error and what it comes from
+    last = ran.stderr.strip().splitlines()[-1]
+    assert f"{get_partial_path(out)}: File too large" in last and "`resume`" in last
     assert [path.name for path in tmp_path.iterdir()] == ["p.jsonl.partial"]
     report = explain(job, SETTINGS, out, resume=True)
     assert 0 < report.resumed < 21 and out.read_bytes() == whole
+
+
+def test_an_empty_file_may_become_the_result(job, tmp_path, whole):
+    out = tmp_path / "p.jsonl"
+    out.touch()
+    explain(job, SETTINGS, out)
+    assert out.read_bytes() == whole
 
 
 def test_a_line_that_no_run_wrote_is_written_again(job, tmp_path, whole):

@@ -280,3 +280,16 @@ def test_what_check_cannot_see_is_on_its_page(folders, name, tmp_path):
     UNDETECTED[name](folder)
     assert not check(folder).violations
     assert ":" in name or f"**{name}".lower() in (ROOT / "docs" / "check.md").read_text("utf-8").lower()
+
+
+def test_a_release_without_the_data_digest_alone_is_no_traceback(folders, tmp_path):
+    """In `eraser` the digest may be missing, as of 2.0; beside digests of columns it is a violation."""
+    folder = Path(shutil.copytree(folders("eraser", "movies"), tmp_path / "eraser"))
+    release = json.loads((folder / "release.json").read_text("utf-8"))
+    for facts in release["configs"]["movies"]["splits"].values():
+        del facts["digest"]
+    (folder / "release.json").write_text(json.dumps(release), "utf-8")
+    found = {
+        finding.check for each in check(folder).splits for finding in each.findings if finding.level == "violation"
+    }
+    assert "data digest" in found

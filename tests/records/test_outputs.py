@@ -168,6 +168,11 @@ def test_a_character_device_is_written_to_and_stays(tmp_path):
     OutputWriter((device,)).write(device, SCORES)
     assert stat.S_ISCHR(device.stat().st_mode) and device.stat().st_ino == inode
     assert list(tmp_path.iterdir()) == [device]
+    full = tmp_path / "full"
+    os.mknod(full, 0o666 | stat.S_IFCHR, os.makedev(1, 7))
+    with pytest.raises(OSError, match="No space") as caught:
+        OutputWriter().write(full, SCORES)
+    assert caught.value.filename == str(full) and stat.S_ISCHR(full.stat().st_mode)
 
 
 def test_a_terminal_is_written_to():
