@@ -130,7 +130,11 @@ class PartialResult:
         if not first.endswith(b"\n") and (_HEADER_START.startswith(first) or first.startswith(_HEADER_START)):
             self._file.seek(0)
             self._file.truncate(0)
-            self._write(orjson.dumps(header))
+            try:
+                self._write(orjson.dumps(header))
+            except OSError:
+                self.path.unlink(missing_ok=True)  # of no use without its first line
+                raise
             return
         before = _parse(first)
         if not isinstance(before, dict) or "settings" not in before:

@@ -75,7 +75,7 @@ def keep_command() -> None:
     build, kept = typer.main.get_command, {}
 
     def get_command(app: Any) -> Any:
-        key = id(app), len(app.registered_commands)
+        key = id(app), len(app.registered_commands), len(app.registered_groups)
         kept[key] = kept.get(key) or build(app)
         return kept[key]
 
