@@ -276,7 +276,8 @@ class Adapter(ABC):
             batch_size: texts of full length at a time.
 
         Returns:
-            float64 (texts, labels), in the order of :attr:`label_names`; of a text of several windows their mean.
+            float64 (texts, labels), in the order of :attr:`label_names`; of a text of several windows their mean. Of a
+            multi-label model p of each of its labels; with queries, which name a label each, p of absent and present.
 
         Raises:
             DataError: other numbers of texts and queries; the model gives no probabilities.
@@ -288,11 +289,13 @@ class Adapter(ABC):
             raise DataError(message, rule="length", field="queries")
         units: list[tuple[View, int]] = []
         owners: list[int] = []
+        instances: list[Instance] = []
         for number, text in enumerate(texts):
             name, query = str(number), tuple(_cut(queries[number])) if queries else ()
             sentences = (tuple(sentence_sizes(text)),) if isinstance(text, str) else ()
             encoded = self.encode(Instance(name, query, (name,), (tuple(_cut(text)),), sentences=sentences))
             view = encoded.view(np.ones(encoded.instance.bounds[-1], bool), "remove")
+            instances.append(encoded.instance)
             units += [(view, unit) for unit in range(len(view.keys))]
             owners += [number] * len(view.keys)
         rows: dict[int, NDArray[np.float64]] = {}
@@ -307,6 +310,8 @@ class Adapter(ABC):
         sums = np.zeros((len(texts), outputs.shape[1]))
         np.add.at(sums, owners, outputs)
         means: NDArray[np.float64] = sums / np.bincount(owners, minlength=len(texts))[:, None]
+        if self.label_task == MULTI_LABEL:
+            return self.select(instances, means) if queries else means[:, 1::2]
         return means if self.order is None else means[:, self.order]
 
     @abstractmethod

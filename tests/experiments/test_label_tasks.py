@@ -143,6 +143,15 @@ def test_a_multi_label_corpus_is_scored_by_label_micro_and_macro(
     assert raw.scores == scores.scores and raw.by_class == scores.by_class
 
 
+def test_probabilities_of_each_label_or_of_one(model: Callable[[str], Path]) -> None:
+    adapter = open_model(model("moods"))
+    every = adapter.predict_proba(["so glad", "the rage"])
+    assert every.shape == (2, 3) and every.argmax(axis=1).tolist() == [2, 0]  # anger, fear, joy
+    one = adapter.predict_proba(["so glad", "the rage"], queries=["joy", "joy"])
+    np.testing.assert_allclose(one, np.stack([1 - every[:, 2], every[:, 2]], axis=1), rtol=0, atol=1e-12)
+    assert open_model(model("stars")).predict_proba(["superb film"]).shape == (1, 1)
+
+
 def test_a_label_has_the_words_that_tell_it(hub: Path, model: Callable[[str], Path], tmp_path: Path) -> None:
     found = explain(hub, "moods", model("moods"), tmp_path / "p.jsonl", method="coefficients", kd=0.1)
     rows = {row["annotation_id"]: row for row in open_split(hub, "moods", "test").rows}
