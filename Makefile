@@ -102,7 +102,7 @@ bench: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks
 
 bench-inference: $(VENV)/.installed-test
-	$(BIN)/python -m benchmarks inference
+	$(BIN)/python -m benchmarks inference uncertainty
 
 explain-table: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks.explain_table

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
-NAMES = ("conversion", "scoring", "perturbation", "explain", "peers", "asking", "reports", "inference")
+NAMES = ("conversion", "scoring", "perturbation", "explain", "peers", "asking", "reports", "inference", "uncertainty")
 
 
 def gather() -> Path:

@@ -219,15 +219,13 @@ PEERS: dict[str, tuple[Callable[[np.ndarray], float], int, str]] = {
     "exchange of documents": (_exchange, 1000, ""),
     "scipy, paired t over documents": (lambda s: float(stats.ttest_rel(*s.mean(axis=2).T).pvalue), 1000, ""),
     "scipy, Welch's t over runs": (lambda s: float(stats.ttest_ind(*s.mean(axis=0), equal_var=False).pvalue), 1000, ""),
-    "statsmodels, mixedlm": (_mixedlm, 40, "statsmodels"),
+    "statsmodels, mixedlm": (_mixedlm, 20, "statsmodels"),
     "arch, BCa over documents": (_bootstrap_by_arch, 400, "arch"),
     "deep-significance, ASO over runs": (_stochastic_order, 200, "deepsig"),
 }
 
 
-def compare_peers(
-    n: int = 60, designs: tuple[tuple[int, float], ...] = ((3, 0.0), (3, 0.02), (3, 0.05), (5, 0.05))
-) -> list[str]:
+def compare_peers(n: int = 60, designs: tuple[tuple[int, float], ...] = ((3, 0.0), (3, 0.02), (3, 0.05))) -> list[str]:
     """Return lines of a table: the share of equal systems that each test calls different."""
     lines = []
     for name, (test, samples, module) in PEERS.items():
@@ -280,8 +278,8 @@ def main() -> int:
         "",
         "Equal systems, 60 documents: how often each test finds a difference.",
         "",
-        "| test | samples | 3 runs, spread 0 | 3 runs, .02 | 3 runs, .05 | 5 runs, .05 |",
-        "|---|--:|--:|--:|--:|--:|",
+        "| test | samples | 3 runs, spread 0 | 3 runs, .02 | 3 runs, .05 |",
+        "|---|--:|--:|--:|--:|",
         *compare_peers(),
     ]
     RESULTS.write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -259,7 +259,7 @@ def compare(
         - ``minimum_effect``; ``p_equivalence``, the larger p of two one-sided tests that the difference is that large;
         - ``verdict`` on the first system, see `uncertainty.verdicts`; ``star``: True for "better"}};
 
-        ``family``; ``instances`` and ``clusters``: how many; ``left_out``: {name: scores that another system lacks};
+        ``family``; ``instances``, ``clusters``, ``runs``: how many; ``left_out``: {name: scores that another lacks};
         ``notes``: how to read the verdicts; ``signature``. Keys that are lists of scores are left out.
 
     Raises:
@@ -347,6 +347,7 @@ def compare_blocks(
     return {
         "instances": len(whole.ids),
         "clusters": whole.n_clusters,
+        "runs": {name: len(runs) for name, runs in systems.items()},
         "family": family,
         "scores": scores,
         **({"spread": spread} if spread else {}),

@@ -32,6 +32,7 @@ from .tables import (
     make_comparison_tables,
     make_score_cells,
 )
+from .uncertainty.power import describe_power, make_pilot
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -370,6 +371,27 @@ class Comparison(dict[str, Any]):
     def table(self) -> Tables:
         """Return a table for each pair of systems; ``.written(format)`` is its text."""
         return make_comparison_tables(self)
+
+    def power(
+        self, key: str, effects: Sequence[float] = (), runs: Sequence[int] = (1, 3, 5, 10), pair: int = 0
+    ) -> list[dict[str, Any]]:
+        """Return what other numbers of documents and runs would find, with this comparison as the pilot.
+
+        Args:
+            key: the score.
+            effects: differences to find with power .8 at .05.
+            runs: numbers of runs of each system.
+            pair: the pair of systems, by its place.
+
+        Returns:
+            A row for each number of runs: ``detectable`` with the documents at hand, and for each effect
+            ``documents for EFFECT``, None where only more runs help. A pilot with one run of each system knows nothing
+            of runs.
+
+        Raises:
+            DataError: as of `uncertainty.power.make_pilot`.
+        """
+        return describe_power(make_pilot(self, key, pair), self["clusters"], effects, runs)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each pair of systems and score, with the figures of its difference."""

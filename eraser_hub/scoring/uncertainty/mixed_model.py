@@ -27,7 +27,7 @@ from .student import quantile, two_sided_p
 # with fewer clusters an interval and a test are refused: 2^5 exchanges allow no p below 1/16
 MINIMUM_CLUSTERS = 6
 # so are those that fewer effective clusters carry
-MINIMUM_EFFECTIVE = 4
+MINIMUM_EFFECTIVE = 3
 
 
 @dataclass(frozen=True)
