@@ -35,5 +35,6 @@ def reproduce(options: ReproduceOptions) -> None:
     tables = call_with_options(api.reproduce, options, say=print_note)
     for table in tables.tables:
         table.notes = list(map(spell_arguments, table.notes))
-    signature = f"reproduce|{options.table}|{options.config}|seed:{options.seed}" + ("|fast" if options.fast else "")
+    signature = f"reproduce|{options.table}|{options.config}|seed:{options.seed}"
+    signature += (f"|seeds:{options.seeds}" if options.seeds > 1 else "") + ("|fast" if options.fast else "")
     print_tables(tables, options.format, tables.as_dict(), [signature])

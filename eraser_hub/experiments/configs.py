@@ -30,6 +30,7 @@ class ReproduceConfig(Options):
 
     Run:
         fast: Use smaller sizes; the table lists them.
+        seeds: Run each row with so many seeds, from `seed` on; figures are means, ± their standard deviation.
         out: Folder of all files; default: reproduce/TABLE-CONFIG.
     """
 
@@ -42,6 +43,7 @@ class ReproduceConfig(Options):
     source: Annotated[str, Option(old=("corpora",))] = ""
     fast: bool = False
     seed: Seed = 1
+    seeds: Annotated[int, Option(min=1)] = 1
     out: Path | None = None
 
 

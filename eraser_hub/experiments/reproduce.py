@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import Any
 
 from eraser_hub.attribution.config import ExplainConfig
@@ -25,12 +26,13 @@ from eraser_hub.attribution.run import explain_runs, find_run_settings, make_dra
 from eraser_hub.attribution.settings import HUMAN as HUMAN_RATIONALES
 from eraser_hub.conversion.eraser.human_agreement import human_agreement
 from eraser_hub.metrics.normalized_fidelity import NormalizedFidelity
+from eraser_hub.papers import describe_comprehensive, find_comprehensive
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.built import open_built
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.predictions import read_plain_rows
 from eraser_hub.records.splits import dataset_split
-from eraser_hub.records.tables import Table, Tables
+from eraser_hub.records.tables import Cell, Table, Tables
 from eraser_hub.scoring.score import score
 from eraser_hub.scoring.scored_split import ScoredSplit
 from eraser_hub.scoring.settings import ScoreSettings
@@ -263,29 +265,74 @@ def reproduce(options: ReproduceConfig, say: Say = lambda words: None) -> Tables
     with lock_run_folder(out, "reproduce", _describe_run(options)):
         title, columns = f"{printed.title}: {options.config}", _choose_columns(printed, options.config)
         source = _describe_source(printed, options.config)
-        table = Table(options.table, title, ("system",), columns, source=source)
+        apart = _find_reason_apart(options)
+        table = Table(options.table, title, ("system",), columns, source="" if apart else source)
         for row in printed.rows:
             figures = _run_row(options, printed, row, out, notes, say)
-            by_column = {key: printed.make_cell(row, options.config, key, figures.get(key)) for key in table.columns}
-            table.add(row.system, **by_column)
+            cells = {key: printed.make_cell(row, options.config, key, figures.get(key)) for key in columns}
+            table.add(
+                row.system, **{key: replace(cell, printed=None) if apart else cell for key, cell in cells.items()}
+            )
     table.notes += _describe_table(options, printed) + notes
-    return Tables(options.config, [table])
+    return Tables(options.config, [table, _make_printed_table(options, printed, table, apart)] if apart else [table])
+
+
+def _find_reason_apart(options: ReproduceConfig) -> str:
+    """Return why the print stands in a table of its own; "" if it is of the same split, hence of the same gold."""
+    split, printed = dataset_split(options.split), "test"
+    if options.table == "eraser-2" or split == printed:
+        return ""
+    gold = {name: describe_comprehensive(find_comprehensive(options.config, name)) for name in (split, printed)}
+    return (
+        f"scored on {split} ({gold[split]}), printed of {printed} ({gold[printed]}): other texts and other gold, "
+        "so the figures do not compare"
+    )
+
+
+def _make_printed_table(options: ReproduceConfig, printed: PrintedRows, table: Table, reason: str) -> Table:
+    """Return the printed figures in a table of their own, with the reason."""
+    title, source = f"{table.title}, as printed", _describe_source(printed, options.config)
+    own = Table(f"{table.name}-printed", title, ("system",), table.columns, source=source, notes=[reason])
+    for row in printed.rows:
+        figures = printed.get_printed(row, options.config)
+        own.add(row.system, **{key: Cell(figures[key]) for key in table.columns if key in figures})
+    return own
 
 
 def _run_row(
     options: ReproduceConfig, printed: PrintedRows, row: TableRow, out: Path, notes: list[str], say: Say
 ) -> Mapping[str, Any]:
     """Return a row's figures by column; if it cannot run, an empty mapping, and a note says why."""
-    say(f"--- {row.system}")
-    work = RowRun(options, printed, row, out, say)
-    try:
-        figures = work.compute_figures()
-    except DataError as error:
-        notes.append(f"{row.system}: not run: {error.text({str(error.argument): f'`{error.argument}`'})}")
-        say(notes[-1])
-        return {}
-    notes += [note for note in work.notes if note not in notes]
-    return figures
+    runs = list[Figures]()
+    for seed in range(options.seed, options.seed + options.seeds):
+        say(f"--- {row.system}" + (f", seed {seed}" if options.seeds > 1 else ""))
+        folder = out / f"seed-{seed}" if options.seeds > 1 else out
+        folder.mkdir(parents=True, exist_ok=True)
+        work = RowRun(replace(options, seed=seed), printed, row, folder, say)
+        try:
+            runs.append(work.compute_figures())
+        except DataError as error:
+            notes.append(f"{row.system}: not run: {error.text({str(error.argument): f'`{error.argument}`'})}")
+            say(notes[-1])
+            return {}
+        notes += [note for note in work.notes if note not in notes]
+    return runs[0] if len(runs) == 1 else average_figures(runs)
+
+
+def average_figures(runs: Sequence[Figures]) -> Figures:
+    """Return the mean of each figure over seeds, with its standard deviation.
+
+    >>> average_figures([{"auprc": (0.25, 0.2, 0.3)}, {"auprc": 0.75}])
+    {'auprc': '0.500 ± 0.354'}
+    """
+    averages = Figures()
+    for key in runs[0]:
+        values: list[Any] = [run[key][0] if isinstance(run.get(key), tuple) else run.get(key) for run in runs]
+        if any(isinstance(value, str) for value in values):  # of annotators, who have no seeds
+            averages[key] = runs[0][key]
+        elif None not in values:
+            averages[key] = f"{fmean(values):.3f} ± {stdev(values):.3f}"
+    return averages
 
 
 def _choose_split(options: ReproduceConfig, notes: list[str]) -> ReproduceConfig:
@@ -307,6 +354,8 @@ def _choose_split(options: ReproduceConfig, notes: list[str]) -> ReproduceConfig
 def _describe_run(options: ReproduceConfig) -> dict[str, Any]:
     """Return the settings that two runs in one folder must share."""
     settings = {field.name: getattr(options, field.name) for field in fields(ReproduceConfig) if field.name != "out"}
+    if options.seeds == 1:
+        del settings["seeds"]  # folders of 2.0 go on
     return {**settings, "split": dataset_split(options.split), "dataset": str(Path(options.dataset).resolve())}
 
 
@@ -329,6 +378,8 @@ def _describe_table(options: ReproduceConfig, printed: PrintedRows) -> list[str]
     words = [printed.note] if printed.note else []
     results = (pair for row in printed.rows for pair in printed.find_results(row, options.config))
     words += dict.fromkeys(f"{short}: {result.settings}" for short, result in results)
+    if options.seeds > 1:
+        words.append(f"means of {options.seeds} seeds, ± their standard deviation")
     if options.encoder:
         words.append(f"encoder: {Path(options.encoder).name}")
     if options.fast:

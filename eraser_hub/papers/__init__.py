@@ -69,6 +69,8 @@ class Paper:
         title: with venue and year.
         short: a few words, for tables.
         citation: BibTeX in one line.
+        split: the split that its results are of.
+        comprehensive: config -> split -> whether all of the text that supports the label is gold, by the paper.
         kd: config -> share of a document's tokens that make a hard rationale of soft scores; empty where it gives none.
         tables: name, e.g. ``table_1`` -> figures.
         results: the results that it prints, in its order.
@@ -77,6 +79,8 @@ class Paper:
     title: str
     short: str
     citation: str
+    split: str
+    comprehensive: Mapping[str, Mapping[str, bool]]
     kd: Mapping[str, float]
     tables: Mapping[str, PrintedTable]
     results: tuple[PrintedResult, ...]
@@ -95,7 +99,24 @@ def load_paper(name: str) -> Paper:
         table, column = content["kd"]
         kd = {left[0]: _share(float(row[column])) for left, row in tables[table].rows.items()}
     results = tuple(result for table in content.get("results", ()) for result in _results(table, kd))
-    return Paper(content["title"], content["short"], content["citation"], kd, tables, results)
+    title, short, citation, split = (content[key] for key in ("title", "short", "citation", "split"))
+    return Paper(title, short, citation, split, content.get("comprehensive", {}), kd, tables, results)
+
+
+def find_comprehensive(config: str, split: str) -> bool | None:
+    """Return whether the gold of a split is comprehensive; None for a corpus of which ERASER does not say it.
+
+    Table 1 and Appendix A: the test split of movies, and the extra test files of BoolQ and Evidence Inference, were
+    annotated comprehensively; FEVER, MultiRC, CoS-E and e-SNLI are more or less comprehensive by default.
+    """
+    by_config = load_paper("eraser_acl_2020").comprehensive
+    name = config.removesuffix("_simplified").removesuffix("_flat")
+    return by_config.get(config if config in by_config else name, {}).get(split)
+
+
+def describe_comprehensive(value: bool | None) -> str:
+    """Return whether gold is comprehensive in words."""
+    return {True: "comprehensive", False: "not comprehensive", None: "comprehensive or not: unknown"}[value]
 
 
 def _rows(left: tuple[str, ...], figures: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Mapping[str, str]]]:

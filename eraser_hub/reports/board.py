@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from eraser_hub.metrics.data_digest import shorten_digest
-from eraser_hub.papers import PAPERS, load_paper
+from eraser_hub.papers import PAPERS, describe_comprehensive, find_comprehensive, load_paper
 from eraser_hub.records.outputs import GENERATOR, OutputWriter
 from eraser_hub.records.tables import Cell, Table, Tables
+from eraser_hub.scoring.scores import describe_gold
 
 from .board_lines import BoardLine, average_draws, make_people_lines
 from .catalogue import FAMILIES, format_number, format_small_print, is_precision_or_recall, metric
@@ -20,7 +21,8 @@ from .report_tables import get_sort_key
 
 NOTE = (
     "The papers call theirs a results board, not a leaderboard: no single number says which system explains best, and "
-    "no metric is privileged here. Lines stand in the order of their names until you sort by a column."
+    "no metric is privileged here. Lines stand in the order of their names until you sort by a column. "
+    "A print stands apart where its split, and so its gold, is not that of the lines scored here."
 )
 
 
@@ -30,7 +32,7 @@ def read_published_lines() -> list[BoardLine]:
         BoardLine(
             system=result.system,
             dataset=result.dataset,
-            split="",
+            split=printed.split,
             kind="published",
             source=f"{printed.short}, Table {result.table}",
             detail=f"{printed.title}, Table {result.table}. {'; '.join(result.notes)}",
@@ -49,8 +51,32 @@ def collect_board_lines(scored: Sequence[BoardLine] = (), *, published: bool = T
         scored: lines read from score files; draws of one system are averaged.
         published: also the papers' printed results.
     """
-    lines = [*average_draws(scored), *make_people_lines(scored), *(read_published_lines() if published else ())]
+    ours = [*average_draws(scored), *make_people_lines(scored)]
+    lines = _separate_prints([*ours, *(read_published_lines() if published else ())])
     return sorted(lines, key=lambda e: (e.dataset.lower(), e.system.lower(), e.kind, e.source, e.split))
+
+
+def _separate_prints(lines: Sequence[BoardLine]) -> list[BoardLine]:
+    """Return lines; printed ones have a dataset's name of their own where a line scored here is of another split."""
+    splits: dict[str, set[str]] = {}
+    for line in lines:
+        if line.kind == "scored":
+            splits.setdefault(line.dataset, set()).add(line.split)
+    apart = [line.kind == "published" and bool(splits.get(line.dataset, set()) - {line.split}) for line in lines]
+    return [_set_apart(line, splits[line.dataset]) if own else line for line, own in zip(lines, apart, strict=True)]
+
+
+def _set_apart(line: BoardLine, splits: Collection[str]) -> BoardLine:
+    gold = {
+        split: describe_comprehensive(find_comprehensive(line.dataset, split))
+        for split in sorted({*splits, line.split})
+    }
+    others = "; ".join(
+        f"{split or 'an unknown split'}, {words}" for split, words in gold.items() if split != line.split
+    )
+    own = f"{line.split or 'an unknown split'}, {gold[line.split]}"
+    reason = f"gold of {own}: not beside lines of {line.dataset} scored on other gold ({others})"
+    return replace(line, dataset=f"{line.dataset}, {line.split or 'split unknown'}", apart=reason)
 
 
 def select_metric_columns(lines: Sequence[BoardLine]) -> list[str]:
@@ -73,11 +99,17 @@ def to_board_json(lines: Sequence[BoardLine]) -> dict[str, Any]:
             {
                 **{name: getattr(line, name) for name in names},
                 "detail": " · ".join(
-                    [line.detail, *(f"predictions:{shorten_digest(one)}" for one in line.predictions)]
+                    [
+                        line.detail,
+                        *(f"predictions:{shorten_digest(one)}" for one in line.predictions),
+                        *([describe_gold(line.gold)] if line.gold else ()),
+                        *filter(None, [line.apart]),
+                    ]
                 ),
                 "scores": {key: value for key, value in line.scores.items() if value is not None},
                 "intervals": {key: list(pair) for key, pair in line.intervals.items()},
                 "spread": dict(line.spread),
+                "levels": {name: dict(values) for name, values in line.levels.items()},
                 "better": list(line.better),
             }
             for line in lines
@@ -112,8 +144,19 @@ def make_board_tables(lines: Sequence[BoardLine], whole: bool = False) -> Tables
                 for key, (low, high) in ends.items()
             }
             table.add(line.system, *(values[place] for values in varying.values()), **cells)
+            for level, numbers in line.levels.items():
+                own = {names[key]: Cell(numbers[key], digits=3) for key in shown if key in numbers}
+                if own and not whole:
+                    table.add(f"{line.system}, {level}", *("" for _ in varying), **own)
+        table.notes += dict.fromkeys(
+            words for line in dataset_lines for words in (_describe_line_gold(line), line.apart) if words
+        )
         tables.tables.append(table)
     return tables
+
+
+def _describe_line_gold(line: BoardLine) -> str:
+    return describe_gold(line.gold) if line.gold else ""
 
 
 def list_board_files(out: Path) -> tuple[Path, Path]:

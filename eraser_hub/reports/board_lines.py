@@ -16,6 +16,7 @@ import msgspec
 
 from eraser_hub.metrics.data_digest import shorten_digest
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL
+from eraser_hub.metrics.score_levels import LEVELS
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.json_lines import describe_value, read_json_object
 from eraser_hub.records.splits import dataset_split
@@ -25,8 +26,9 @@ from eraser_hub.scoring.modules import read_predictions
 from eraser_hub.scoring.runs import parse_systems
 from eraser_hub.scoring.score import score_system
 from eraser_hub.scoring.scored_split import read_split
-from eraser_hub.scoring.scores import SPREAD, HumanPerformance, Scores
+from eraser_hub.scoring.scores import SPREAD, HumanPerformance, Scores, average_levels
 from eraser_hub.scoring.settings import ScoreSettings
+from eraser_hub.scoring.tables import BESIDE
 from eraser_hub.scoring.uncertainty.verdicts import BETTER, WORSE
 
 from .catalogue import metric
@@ -53,6 +55,9 @@ class BoardLine:
         data: the digest of the data, in full; "" if the score file has none.
         predictions: the digest of each file of predictions, in full.
         better: the scores in which the system is better, by its verdict, than every other submission for the split.
+        gold: the gold rationales of the split, see `Scores.gold`; empty where unknown.
+        levels: ``chance`` and ``ceiling`` -> key -> number, where known.
+        apart: why the line stands in another table than other lines of the dataset; "" where it does not.
     """
 
     system: str
@@ -70,6 +75,9 @@ class BoardLine:
     data: str = ""
     predictions: tuple[str, ...] = ()
     better: tuple[str, ...] = ()
+    gold: Mapping[str, Any] = field(default_factory=dict)
+    levels: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    apart: str = ""
 
 
 PEOPLE = "people"
@@ -106,7 +114,7 @@ def flatten_scores(content: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             prefix = "" if key == "token_soft_metrics" else "sentence_"
             yield from ((f"{prefix}{name}", number) for name, number in value.items() if name.split("_ci")[0] in _SOFT)
         elif key in ("agreement", "faithfulness") and isinstance(value, Mapping):
-            yield from ((k, v) for k, v in value.items() if k not in ("signature", "per_instance", "by", "macro"))
+            yield from ((k, v) for k, v in value.items() if k not in BESIDE)
         elif key == "classification_scores" and isinstance(value, Mapping):
             for name, number in value.items():
                 yield ("macro_f1", number["macro avg"]["f1-score"]) if name == "prf" else (name, number)
@@ -174,8 +182,37 @@ def make_board_line(content: Mapping[str, Any], *, file: Path, system: str = "",
         spread=spread,
         people=_read_people(content, file),
         data=names["data_digest"],
+        gold=_read_gold(content, file),
+        levels=_read_levels(content, scores, file),
         predictions=tuple(one for one in predictions if isinstance(one, str)) if isinstance(predictions, list) else (),
     )
+
+
+def _read_gold(content: Mapping[str, Any], file: Path) -> Mapping[str, Any]:
+    """Return the gold of a score file; nothing for a file of 2.0, which has none."""
+    gold = content.get("gold") or {}
+    counts = ("marked_rows", "unmarked_rows")
+    if not isinstance(gold, Mapping) or (gold and not {*counts, "density", "split"} <= gold.keys()):
+        raise DataError(
+            f"expected the gold of a split, found {describe_value(gold)}", rule="type", file=file, field="gold"
+        )
+    for name in (*counts, "density") if gold else ():
+        _number(gold[name], f"gold.{name}")
+    return gold
+
+
+def _read_levels(content: Mapping[str, Any], scores: Mapping[str, object], file: Path) -> dict[str, dict[str, float]]:
+    """Return chance and ceiling of the scores of a score file."""
+    levels = content.get("levels") or {}
+    found: dict[str, dict[str, float]] = {}
+    for name in LEVELS:
+        values = levels.get(name, {}) if isinstance(levels, Mapping) else levels
+        if not isinstance(values, Mapping):
+            message = f"expected chance and ceiling by score, found {describe_value(values)}"
+            raise DataError(message, rule="type", file=file, field="levels")
+        numbers = {key: _number(value, f"levels.{name}.{key}") for key, value in values.items() if key in scores}
+        found[name] = {key: value for key, value in numbers.items() if value is not None}
+    return found
 
 
 def _read_people(content: Mapping[str, Any], file: Path) -> HumanPerformance | None:
@@ -386,6 +423,7 @@ def average_draws(lines: Sequence[BoardLine]) -> list[BoardLine]:
                 detail=f"mean of {len(group)} score files. {_SEED.sub('seed:*', group[0].detail)}",
                 predictions=tuple(digest for line in group for digest in line.predictions),
                 scores=means,
+                levels={name: average_levels([line.levels.get(name, {}) for line in group]) for name in LEVELS},
                 intervals={},
                 spread=spread,
             )

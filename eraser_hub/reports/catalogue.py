@@ -73,9 +73,20 @@ def format_number(value: float | None, digits: int = 3) -> str:
     return text.lstrip("-") if float(text) == 0 else text
 
 
-def format_small_print(interval: Sequence[float] | None, spread: float | None) -> str:
-    """Return the small print of a score: its interval, or its spread over runs; "" for neither."""
-    return format_interval(interval) or ("" if spread is None else f"±{format_number(spread)}")
+def format_small_print(
+    interval: Sequence[float] | None,
+    spread: float | None,
+    chance: float | None = None,
+    ceiling: float | None = None,
+) -> str:
+    """Return the small print of a score: its interval, or its spread over runs, and chance and ceiling where known."""
+    parts = [format_interval(interval) or ("" if spread is None else f"±{format_number(spread)}")]
+    parts += [
+        f"{name} {format_number(level)}"
+        for name, level in (("chance", chance), ("ceiling", ceiling))
+        if level is not None
+    ]
+    return " · ".join(filter(None, parts))
 
 
 def format_interval(interval: Sequence[float] | None) -> str:

@@ -112,7 +112,7 @@ def make_score_blocks(systems: Sequence[Scores]) -> list[Block]:
     head = ("score", *(system.name for system in systems))
     blocks = []
     if whole:
-        caption = "Small print: confidence interval. ↑ higher is better, ↓ lower is better."
+        caption = "Small print: confidence interval, chance and ceiling. ↑ higher is better, ↓ lower is better."
         blocks.append(Block(head, _score_rows(systems, whole), caption, "scores"))
     if parts:
         rows = _score_rows(systems, parts)
@@ -136,9 +136,9 @@ def make_score_cell(system: Scores, key: str) -> ShownCell:
     value = system.number(key)
     if value is None and key not in system.scores:
         return ShownCell("", system=system.name, key=key)
-    return ShownCell(
-        format_number(value), format_small_print(system.intervals.get(key), system.spread.get(key)), system.name, key
-    )
+    levels = system.chance_levels.get(key), system.ceilings.get(key)
+    small = format_small_print(system.intervals.get(key), system.spread.get(key), *levels)
+    return ShownCell(format_number(value), small, system.name, key)
 
 
 def make_chance_block(systems: Sequence[Scores]) -> Block | None:

@@ -556,6 +556,7 @@ def compare_scores(
         bool(different),
     )
     result["notes"] += describe_different_models(different, list(result["comparisons"][0]["keys"]))
+    result |= _collect_levels(systems)
     identity = next(iter(systems.values())).identity
     if identity is not None:
         result["signature"] = identity.sign(result["signature"])
@@ -573,6 +574,13 @@ def find_effects(systems: Mapping[str, Scores]) -> dict[str, float]:
         if all(one is not None for one in known):
             effects[key] = min(one for one in known if one is not None)
     return effects
+
+
+def _collect_levels(systems: Mapping[str, Scores]) -> dict[str, Any]:
+    """Return ``levels`` (system -> chance and ceiling by score) and ``gold``; nothing where agreement is not scored."""
+    levels = {name: {"chance": one.chance_levels, "ceiling": one.ceilings} for name, one in systems.items() if one.gold}
+    gold = next((dict(one.gold) for one in systems.values() if one.gold), {})
+    return {"levels": levels, "gold": gold} if levels else {}
 
 
 def _answered_by_all(block: Sequence[Statistics]) -> list[Statistics]:

@@ -36,6 +36,7 @@ from eraser_hub.metrics.resampling import cautions
 from eraser_hub.metrics.results import average_groups, describe_breakdown, report
 from eraser_hub.metrics.statistics_builder import Statistics, StatisticsBuilder
 from eraser_hub.metrics.unknown_fields import UnknownFields
+from eraser_hub.papers import find_comprehensive
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.predictions import instances
 from eraser_hub.records.predictions import read_chunks as parts_of
@@ -188,7 +189,9 @@ class _Instances:
                 extra["aopc_thresholds"] = sorted({*(s.aopc_thresholds or ())})
             scores.add(self._result(name, own, made_by[name], extra), name)
         if "agreement" in statistics:
-            scores.gold = {**self.agreement.describe_gold(), "split": self.source.names["split"]}
+            split = self.source.names["split"]
+            known = find_comprehensive(self.source.names["config"], split) if self.source.is_shipped else None
+            scores.gold = {**self.agreement.describe_gold(), "split": split, "comprehensive": known}
             if self.soft is None:
                 scores.add_levels(**self.agreement.compute_levels())
             scores.rationale_form = self.agreement.levels.form.name if "hard" in self.parts.fields.used else ""

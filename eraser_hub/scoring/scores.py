@@ -15,6 +15,7 @@ import orjson
 
 from eraser_hub.metrics.score_levels import LEVELS
 from eraser_hub.metrics.statistics_builder import Statistics
+from eraser_hub.papers import describe_comprehensive
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.outputs import OutputWriter
 from eraser_hub.records.run_record import read_predictions_digest
@@ -86,7 +87,7 @@ class Scores:
         by_class: gold label -> key -> number.
         spread: of several runs, key -> standard deviation over them; their scores are means then.
         gold: the gold rationales: ``marked_rows``, ``unmarked_rows`` (annotations with and without them), ``density``
-            (mean share of gold tokens in documents with gold), ``split``.
+            (mean share of gold tokens in documents with gold), ``split``, ``comprehensive`` (by ERASER; None: unknown).
         rationale_form: form of the hard rationales: spans, sentences or top-k; "" where there are none.
         chance_levels: key -> the score of random rationales of the same size (`metrics.score_levels`), where known.
         ceilings: key -> the score of the best rationale of the form that the system gives, where known.
@@ -317,11 +318,11 @@ class Scores:
         """Return a line on the gold rationales and on how chance and ceiling are to be read; none without them."""
         if not self.gold:
             return []
-        rows = f"{self.gold['marked_rows']:,} annotations with gold rationale, {self.gold['unmarked_rows']:,} without"
-        form = f"; chance: random rationales of the same size; ceiling: the best {self.rationale_form or 'ranking'}"
-        form = form if self.chance_levels else ""
         people = [] if self.people is None else [self.people.describe()]
-        return [f"gold: {rows}; {self.gold['density']:.1%} of the tokens are gold where there is any{form}", *people]
+        if not self.chance_levels:
+            return [describe_gold(self.gold), *people]
+        levels = f"chance: random rationales of the same size; ceiling: the best {self.rationale_form or 'ranking'}"
+        return [f"{describe_gold(self.gold)}; {levels}", *people]
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each single score: value, ends of its interval, and chance and ceiling where known."""
@@ -343,6 +344,13 @@ class Scores:
 
     def _repr_html_(self) -> str:
         return str(self.to_frame().to_html(float_format=f"{{:.{DIGITS}f}}".format, na_rep=""))
+
+
+def describe_gold(gold: Mapping[str, Any]) -> str:
+    """Return a line on gold rationales: split, annotations with and without them, density, comprehensive or not."""
+    rows = f"{gold['marked_rows']:,} annotations with gold rationale, {gold['unmarked_rows']:,} without"
+    density = f"{gold['density']:.1%} of the tokens are gold where there is any"
+    return f"gold of {gold['split']}: {rows}; {density}; {describe_comprehensive(gold.get('comprehensive'))}"
 
 
 def save_json(path: str | PathLike[str], content: Mapping[str, Any], writer: OutputWriter) -> None:
@@ -442,8 +450,8 @@ def average_runs(runs: Sequence[Scores]) -> Scores:
     words = f"classes, distributions and documents show the first of {len(runs)} runs; scores are means, ± their spread"
     return replace(
         first,
-        chance_levels=_average([run.chance_levels for run in runs]),
-        ceilings=_average([run.ceilings for run in runs]),
+        chance_levels=average_levels([run.chance_levels for run in runs]),
+        ceilings=average_levels([run.ceilings for run in runs]),
         scores=scores,
         spread=spread,
         intervals={},
@@ -456,7 +464,7 @@ def average_runs(runs: Sequence[Scores]) -> Scores:
     )
 
 
-def _average(levels: Sequence[Mapping[str, float]]) -> dict[str, float]:
+def average_levels(levels: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Return the mean of each level that all runs have."""
     shared = [key for key in levels[0] if all(key in one for one in levels)]
     return {key: fmean(one[key] for one in levels) for key in shared}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -102,6 +103,21 @@ def test_rows_run_and_those_that_cannot_say_why(hub, tmp_path, only):
     assert len(labels) == 8  # a sample, half of each label: the split may be sorted
     for format in ("text", "markdown", "latex", "json", "csv"):
         assert "Lehman" in tables.written(format)
+
+
+def test_prints_of_another_split_have_a_table_of_their_own(hub, tmp_path, only):
+    only("eraser-3", "lehman")
+    beside = reproduce(replace(options(hub, "eraser-3"), out=tmp_path / "test", seeds=2), lambda words: None)
+    (table,) = beside.tables
+    ((_, cells),) = table.rows
+    assert re.fullmatch(r"\d\.\d{3} ± \d\.\d{3}", cells["macro_f1"].value)
+    assert "means of 2 seeds, ± their standard deviation" in table.notes
+    assert {path.name for path in (tmp_path / "test").iterdir() if path.is_dir()} == {"seed-1", "seed-2"}
+    apart = reproduce(replace(options(hub, "eraser-3"), split="val", out=tmp_path / "val"), lambda words: None)
+    table, printed = apart.tables
+    assert all(cell.printed is None for _, cells in table.rows for cell in cells.values())
+    (reason,) = printed.notes
+    assert reason.startswith("scored on validation (") and "printed of test (" in reason
 
 
 def test_a_run_goes_on_where_it_stopped(hub, tmp_path, only, monkeypatch):

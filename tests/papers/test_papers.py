@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eraser_hub.papers import PAPERS, load_paper
+from eraser_hub.papers import PAPERS, find_comprehensive, load_paper
 
 pytestmark = pytest.mark.unit
 
@@ -42,3 +42,12 @@ def test_tables_agree_with_each_other(config: str) -> None:
 def test_a_citation_is_bibtex_in_one_line(name: str) -> None:
     citation = load_paper(name).citation
     assert citation.startswith("@") and citation.count("{") == citation.count("}") and "\n" not in citation
+
+
+def test_comprehensive_gold_is_said_by_split() -> None:
+    """ERASER, Table 1 and Appendix A."""
+    assert [find_comprehensive("movies", split) for split in SPLITS] == [False, False, True]
+    assert find_comprehensive("boolq", "test") is False and find_comprehensive("boolq", "test_comprehensive") is True
+    assert find_comprehensive("cose_simplified", "test") is find_comprehensive("esnli_flat", "train") is True
+    assert find_comprehensive("reviews", "test") is None and find_comprehensive("movies", "dev") is None
+    assert {load_paper(name).split for name in PAPERS} == {"test"}

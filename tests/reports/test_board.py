@@ -216,6 +216,45 @@ def test_no_system_is_first_by_merit():
     }
 
 
+def test_a_print_of_another_split_stands_apart_and_says_why(tmp_path):
+    """In movies the test split alone is comprehensive: its print is no match for scores of validation."""
+    from eraser_hub.reports.board import make_board_tables
+
+    levels = {"chance": {"auprc": 0.125}, "ceiling": {"auprc": 1.0}}
+    gold = {"marked_rows": 200, "unmarked_rows": 0, "density": 0.072, "split": "validation", "comprehensive": False}
+    path = write(
+        tmp_path / "ours.json", config="movies", split="val", signature=SIGNATURE, auprc=0.5, gold=gold, levels=levels
+    )
+    ours = read_score_file(path)
+    tables = {table.name: table for table in make_board_tables(collect_board_lines([ours])).tables}
+    assert {name for name in tables if name.startswith("movies")} == {"movies", "movies, test"}
+    own, prints = tables["movies"], tables["movies, test"]
+    assert [left[0] for left, _ in own.rows] == ["ours", "ours, chance", "ours, ceiling"]
+    assert [cells["AUPRC"].value for _, cells in own.rows] == [0.5, 0.125, 1.0]
+    assert "7.2% of the tokens are gold where there is any; not comprehensive" in own.notes[0]
+    reason = "not beside lines of movies scored on other gold (validation, not comprehensive)"
+    assert [reason in note and "test, comprehensive" in note for note in prints.notes] == [True]
+    (row,) = [row for row in to_board_json(collect_board_lines([ours]))["rows"] if row["system"] == "ours"]
+    assert row["levels"] == levels and "not comprehensive" in row["detail"]
+    page, _ = write_board(tmp_path / "board", collect_board_lines([ours]))
+    assert "chance 0.125 · ceiling 1.000" in page.read_text()
+    beside = collect_board_lines(
+        [read_score_file(write(path, config="movies", split="test", signature="a|b", auprc=1))]
+    )
+    assert {line.dataset for line in beside if line.dataset.startswith("movies")} == {"movies"}
+    assert len({line.kind for line in beside if line.dataset == "movies"}) == 2
+
+
+@pytest.mark.parametrize(
+    ("more", "field"),
+    [({"gold": [1]}, "gold"), ({"levels": {"chance": 3}}, "levels"), ({"gold": {"split": "x"}}, "gold")],
+)
+def test_gold_and_levels_of_another_form_are_refused(tmp_path, more, field):
+    path = write(tmp_path / "s.json", config="movies", split="val", signature=SIGNATURE, auprc=0.5, **more)
+    with refused("type", file=path, field=field):
+        read_score_file(path)
+
+
 def test_page_and_data_say_the_same(tmp_path):
     page, data = write_board(tmp_path, collect_board_lines([entry("ours", auprc=0.4321)]))
     text, content = page.read_text(), json.loads(data.read_text())

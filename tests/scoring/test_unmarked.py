@@ -10,9 +10,12 @@ import pytest
 
 from eraser_hub.metrics.eraser_agreement import EraserAgreement
 from eraser_hub.records.errors import DataError
+from eraser_hub.scoring.comparison import Inference, compare_files
+from eraser_hub.scoring.runs import System
 from eraser_hub.scoring.score import score
 from eraser_hub.scoring.scores import average_runs
 from eraser_hub.scoring.settings import ScoreSettings
+from eraser_hub.scoring.tables import make_comparison_tables
 from tests.metrics.eraser_rows import random_case
 
 from .small_corpora import Inputs, written
@@ -56,7 +59,12 @@ def test_sums_and_rows_have_the_same_levels(inputs: Inputs):
 
 def test_a_released_config_is_scored_as_the_papers_do(inputs: Inputs):
     released = replace(inputs.source, config="movies", label_names=("NEG", "POS"))
-    assert "|unmarked:score|" in score(released, inputs.results).signature
+    found = score(released, inputs.results)
+    assert "|unmarked:score|" in found.signature and found.gold["comprehensive"] is False
+    assert (
+        found.describe_gold()[0].startswith("gold of validation: ")
+        and "; not comprehensive; " in found.describe_gold()[0]
+    )
 
 
 def test_the_result_equals_the_modules(inputs: Inputs, tmp_path: Path):
@@ -69,7 +77,7 @@ def test_the_result_equals_the_modules(inputs: Inputs, tmp_path: Path):
     found = score(*inputs)
     assert found.chance_levels == pytest.approx(module["chance"])
     assert found.ceilings == pytest.approx(module["ceiling"])
-    assert found.gold == module["gold"] | {"split": "validation"}
+    assert found.gold == module["gold"] | {"split": "validation", "comprehensive": None}
     assert found.rationale_form == module["rationale_form"]
 
 
@@ -86,7 +94,7 @@ def test_chance_and_ceiling_stand_beside_the_scores(inputs: Inputs, tmp_path: Pa
     assert written["gold"]["unmarked_rows"] == 2
     frame = found.to_frame()
     assert frame.loc["token_macro_f1", "ceiling"] == 1.0
-    assert "gold: 4 annotations with gold rationale, 2 without" in found.table().written("markdown")
+    assert "gold of validation: 4 annotations with gold rationale, 2 without" in found.table().written("markdown")
     assert json.loads(json.dumps(found.as_flat_json()))["gold"] == written["gold"]
 
 
@@ -95,6 +103,26 @@ def test_the_minimum_effect_is_a_tenth_of_the_way_from_chance_to_ceiling(inputs:
     chance = found.chance_levels["token_macro_f1"]
     assert found.minimum_effect("token_macro_f1") == pytest.approx((1 - chance) / 10)
     assert found.minimum_effect("iou_matched_f1") is None and found.minimum_effect("comprehensiveness") is None
+
+
+def test_a_comparison_takes_its_minimum_effect_from_chance_and_ceiling(inputs: Inputs, tmp_path: Path):
+    other = tmp_path / "other.jsonl"
+    rows = [json.loads(line) for line in inputs.results.read_text().splitlines()]
+    for row in rows:
+        for rationale in row["rationales"]:
+            rationale["hard_rationale_predictions"] = [{"start_token": 0, "end_token": 2}]
+    other.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    first, second = score(*inputs), score(inputs.source, other)
+    settings = ScoreSettings()
+    systems = [System("a", (inputs.results,)), System("b", (other,))]
+    result = compare_files(inputs.source, systems, settings, Inference(n_resamples=20))
+    (pair,) = result["comparisons"]
+    own = [one.minimum_effect("token_macro_f1") for one in (first, second)]
+    assert pair["keys"]["token_macro_f1"]["minimum_effect"] == pytest.approx(min(own))
+    assert pair["keys"]["comprehensiveness"]["minimum_effect"] == 0
+    assert result["levels"]["a"]["chance"] == first.chance_levels and result["gold"] == first.gold
+    table = next(one for one in make_comparison_tables(result).tables if one.name == "levels")
+    assert table.columns == ("a, chance", "a, ceiling", "b, chance", "b, ceiling")
 
 
 def test_levels_of_several_runs_are_their_means(inputs: Inputs):
