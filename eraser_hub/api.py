@@ -23,7 +23,7 @@ from eraser_hub.records.errors import DataError
 from eraser_hub.records.hub import at_revision, find_place
 from eraser_hub.records.options import Option, Options, UsageError, as_list, with_documented_options, with_keywords
 from eraser_hub.records.splits import dataset_split
-from eraser_hub.reports.options import BoardArguments, ReportArguments
+from eraser_hub.reports.options import BenchArguments, BoardArguments, ReportArguments
 from eraser_hub.scoring.options import CompareArguments, ScoreArguments
 from eraser_hub.systems.train_config import TrainArguments
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from eraser_hub.publishing.serve import HubServer
     from eraser_hub.publishing.viewer import ViewerReport
     from eraser_hub.records.tables import Tables
+    from eraser_hub.reports.bench.run import BenchResult
     from eraser_hub.reports.board_lines import BoardLine
     from eraser_hub.reports.report import ReportFiles
     from eraser_hub.scoring.scores import Comparison, Scores
@@ -439,6 +440,31 @@ def compare(*systems: Any, names: Sequence[str] | None = None, **settings: Any) 
     comparison = Comparison(compare_files(arguments.scored_split, named, scoring, inference))
     comparison.inputs = arguments.inputs
     return comparison
+
+
+@with_keywords(BenchArguments)
+def bench(arguments: BenchArguments) -> BenchResult | list[str]:
+    """Find out which explanations are better: train, explain, score, compare and report in one call.
+
+    Models are explained by several methods, beside tokens drawn by chance and what people marked. Finished files in
+    ``out`` are reused.
+
+    Returns:
+        The findings in words, the table, the comparison and the report's page; with ``dry_run`` the lines of the plan.
+
+    Raises:
+        DataError: wrong data, models or settings; ``out`` holds a run with other settings.
+        BusyError: another run is at work in ``out``.
+
+    Examples:
+        >>> from eraser_hub import bench
+        >>> model = "logistic-regression"
+        >>> result = bench(dataset="hub/eraser", config="movies", model=model, out="bench")  # doctest: +SKIP
+        >>> result.findings  # doctest: +SKIP
+    """
+    from eraser_hub.reports.bench.run import bench as run
+
+    return run(arguments)
 
 
 @with_keywords(ReportArguments)

@@ -115,6 +115,7 @@ class Method(DescribedPart, ABC):
             other methods are of tokens, and a sentence has their mean.
         normalised: whether papers divide its scores by their sum (:attr:`papers.presets.Choices.normalise`).
         drawn: whether it is drawn by chance alone, so that several draws make sense.
+        sampled: whether its scores depend on the seed.
     """
 
     needs: ClassVar[tuple[str, ...]] = ("probabilities",)
@@ -123,6 +124,7 @@ class Method(DescribedPart, ABC):
     scores_units: ClassVar[bool] = False
     normalised: ClassVar[bool] = False
     drawn: ClassVar[bool] = False
+    sampled: ClassVar[bool] = False
 
     @abstractmethod
     def scores(self, chunk: Chunk) -> Sequence[Scores]:

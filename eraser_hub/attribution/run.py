@@ -219,7 +219,7 @@ def explain(
     split = open_split(config.dataset, config.config, config.split)
     if config.sample is not None:
         split = split.sample(config.sample, settings.seed if config.sample_seed is None else config.sample_seed)
-    config, settings = replace(resolve_query(config, split), config=split.config), settings.for_kind(split.kind)
+    config, settings = resolve_query(config, split), settings.for_kind(split.kind)
     if engine == "local":  # before the data are read through, so that a wrong model fails at once
         model = _align_model(model, config, split)
     plan = resolve_run(config, settings, split, results)
@@ -373,7 +373,8 @@ def resolve_run(
 
 
 def resolve_query(config: ExplainConfig, split: Split) -> ExplainConfig:
-    """Return the config with its query decided by the data: a transformers model sees it if queries differ."""
+    """Return the run with its config's name and its query, which a transformers model sees if queries differ."""
+    config = replace(config, config=split.config)
     if config.query is None and not (Path(config.model) / "model.json").is_file() and not Path(config.model).is_file():
         return replace(config, query=has_different_queries(split))
     return config

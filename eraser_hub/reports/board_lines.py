@@ -379,14 +379,18 @@ def find_better(
     result = compare_scores(systems, inference, settings.only_predicted)
     if result is None:
         return {}, ["the submissions share no scores, so none is marked as better"]
-    wins: dict[str, Counter[str]] = {name: Counter() for name in systems}
-    for pair in result["comparisons"]:
+    return find_winners(result), list(result["notes"])
+
+
+def find_winners(comparison: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the scores in which each system of a comparison is better than every other, by its verdicts."""
+    wins: dict[str, Counter[str]] = {name: Counter() for name in comparison["scores"]}
+    for pair in comparison["comparisons"]:
         for key, test in pair["keys"].items():
             winner = {BETTER: pair["first"], WORSE: pair["second"]}.get(test["verdict"])
             if winner is not None:
                 wins[winner][key] += 1
-    better = {name: [key for key, count in own.items() if count == len(systems) - 1] for name, own in wins.items()}
-    return better, list(result["notes"])
+    return {name: [key for key, count in own.items() if count == len(wins) - 1] for name, own in wins.items()}
 
 
 def average_draws(lines: Sequence[BoardLine]) -> list[BoardLine]:

@@ -21,6 +21,7 @@ class KernelShap(ShapleyMethod):
 
     source = "Lundberg and Lee 2017"
     reads = ("units", "shap_samples")
+    sampled = True
 
     def search(self, size: int, settings: Any, random: np.random.Generator) -> CoalitionSearch[ShapleyEstimate]:
         """Return `compute_kernel_shapley` of the run's samples."""

@@ -36,7 +36,7 @@ class Lime(Method):
     source = "Ribeiro, Singh and Guestrin 2016"
     reads = ("lime_samples", "lime_tokens")
     signature_format = "lime:N{0.lime_samples},K{0.lime_tokens}"
-    erases = normalised = True
+    erases = normalised = sampled = True
 
     def scores(self, chunk: Chunk) -> list[Scores]:
         """Return the weights of each instance's tokens; those of a word weigh alike where words are the features."""

@@ -12,7 +12,7 @@ from ..method import Method
 class Random(Method):
     """Scores drawn at random, by seed and instance."""
 
-    needs, drawn = (), True
+    needs, drawn, sampled = (), True, True
 
     def scores(self, chunk: Chunk) -> list[Scores]:
         """Return uniform numbers from 0 to 1."""

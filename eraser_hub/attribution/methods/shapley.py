@@ -15,6 +15,7 @@ class PermutationShapley(ShapleyMethod):
 
     source = "Castro, Gomez and Tejada 2009; Mitchell et al. 2022"
     reads = ("units", "shapley_draws")
+    sampled = True
     signature_format = "shapley:{0.shapley_draws}"
 
     def search(self, size: int, settings: Any, random: np.random.Generator) -> CoalitionSearch[ShapleyEstimate]:

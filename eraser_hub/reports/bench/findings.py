@@ -1,0 +1,143 @@
+"""Findings of a comparison in words: which system is better in what, what is equal, what stays open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from eraser_hub.scoring.uncertainty.verdicts import (
+    BETTER,
+    EQUIVALENT,
+    NEGLIGIBLE,
+    UNDECIDED,
+    WORSE,
+    find_direction,
+)
+
+from ..catalogue import AGREEMENT, FAITHFULNESS, PERFORMANCE, format_number, metric
+
+# what one system, and several, do that are better in a family's scores; what the family is called
+CLAIMS = {
+    FAITHFULNESS: ("explains the model more faithfully than", "explain the model more faithfully than", "faithfulness"),
+    AGREEMENT: (
+        "agrees with people's rationales more closely than",
+        "agree with people's rationales more closely than",
+        "agreement with people's rationales",
+    ),
+    PERFORMANCE: ("answers better than", "answer better than", "performance"),
+}
+SHOWN = 4  # names in a row
+
+
+class Test(NamedTuple):
+    """A test, seen from a system: positive differences are its own."""
+
+    system: str
+    other: str
+    key: str
+    verdict: str
+    difference: float
+    low: float
+    high: float
+
+
+def list_tests(comparison: Mapping[str, Any]) -> Iterator[Test]:
+    """Yield each headline test of a comparison, as of :func:`scoring.comparison.compare`, from both sides."""
+    turned = {BETTER: WORSE, WORSE: BETTER}
+    for pair in comparison["comparisons"]:
+        for key in comparison["family"]:
+            test = pair["keys"].get(key)
+            if test is None:
+                continue
+            verdict, difference, (low, high) = test["verdict"], test["difference"], test["ci"]
+            yield Test(pair["first"], pair["second"], key, verdict, difference, low, high)
+            other = turned.get(verdict, verdict)
+            yield Test(pair["second"], pair["first"], key, other, -difference, -high, -low)
+
+
+def describe_findings(
+    comparison: Mapping[str, Any], chance: Sequence[str] = (), models: Mapping[str, str] | None = None
+) -> list[str]:
+    """Return sentences on the families of headline scores, made of the verdicts.
+
+    Args:
+        comparison: the result of a comparison.
+        chance: names of systems that are drawn by chance, which lead nothing.
+        models: the model that each system explains; faithfulness is compared within a model alone, since it grows with
+            a model's confidence. None: all systems explain one model.
+    """
+    tests, models = list(list_tests(comparison)), models or {}
+    different = list(dict.fromkeys(models.values()))
+    lines = []
+    for family in CLAIMS:
+        own = [one for one in tests if metric(one.key).family == family]
+        if family == FAITHFULNESS and len(different) > 1:
+            for model in different:
+                within = [one for one in own if models[one.system] == models[one.other] == model]
+                if within:
+                    lines.append(f"{model}: {_describe_family(within, family, set(chance))}")
+        elif own:
+            lines.append(_describe_family(own, family, set(chance)))
+    if len(different) > 1:
+        lines.append(
+            "Faithfulness of different models is not compared: it grows with a model's confidence. Compare the order "
+            "of methods within each model."
+        )
+    return lines
+
+
+def _describe_family(tests: Sequence[Test], family: str, chance: set[str]) -> str:
+    """Return the sentence on a family of scores."""
+    one_leads, several_lead, name_of_family = CLAIMS[family]
+    beaten: dict[str, set[str]] = {}
+    lost = {one.system for one in tests if one.verdict == WORSE}
+    wins = [one for one in tests if one.verdict == BETTER and one.system not in chance]
+    for one in wins:
+        beaten.setdefault(one.system, set()).add(one.other)
+    ahead = [name for name in beaten if name not in lost]
+    if ahead:
+        most = max(len(beaten[name]) for name in ahead)
+        leaders = [name for name in ahead if len(beaten[name]) == most]
+        shared = set.intersection(*(beaten[name] for name in leaders))
+        others = list(dict.fromkeys(one.other for one in wins if one.other in (shared or beaten[leaders[0]])))
+        closest = min((one for one in wins if one.system in leaders and one.other in others), key=_find_size)
+        claim = one_leads if len(leaders) == 1 else several_lead
+        words = f"{_list(leaders)} {claim} {_list(others)} (at least {describe_difference(closest)})"
+        return f"{words}{'; among themselves nothing is decided' if len(leaders) > 1 else ''}."
+    if beaten:
+        mixed = max(beaten, key=lambda name: len(beaten[name]))
+        labels = sorted({metric(one.key).label for one in wins if one.system == mixed})
+        return f"In {name_of_family} no system leads: {mixed} is better in {_list(labels)}, and worse elsewhere."
+    verdicts = [one.verdict for one in tests][::2]  # each test is seen from both sides
+    equal = sum(verdict in (EQUIVALENT, NEGLIGIBLE) for verdict in verdicts)
+    if equal == len(verdicts):
+        return f"In {name_of_family} the systems are equivalent: all {equal} differences are too small to matter."
+    undecided = verdicts.count(UNDECIDED)
+    chance_alone = len(verdicts) - equal - undecided
+    more = f", {chance_alone} are in favour of chance" if chance_alone else ""
+    return (
+        f"In {name_of_family} no system is shown to be better: {undecided} of {len(verdicts)} differences are "
+        f"undecided{more}."
+    )
+
+
+def _find_size(test: Test) -> float:
+    return abs(test.difference)
+
+
+def describe_difference(test: Test) -> str:
+    """Return a difference with its interval, signed so that positive is better for the system.
+
+    >>> describe_difference(Test("a", "b", "sufficiency_aopc", "better", -0.12, -0.14, -0.1))
+    'Sufficiency (AOPC) 0.120 [0.100, 0.140] better than b'
+    """
+    ends = (test.low, test.high) if find_direction(test.key) >= 0 else (-test.high, -test.low)
+    numbers = f"{format_number(abs(test.difference))} [{format_number(ends[0])}, {format_number(ends[1])}]"
+    return f"{metric(test.key).label} {numbers} better than {test.other}"
+
+
+def _list(names: Sequence[str]) -> str:
+    """Return names joined in words; many are counted."""
+    if len(names) > SHOWN:
+        return f"{', '.join(names[:SHOWN])} and {len(names) - SHOWN} others"
+    return " and ".join([*([", ".join(names[:-1])] if names[1:] else []), *names[-1:]])

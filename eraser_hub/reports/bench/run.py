@@ -1,0 +1,483 @@
+"""One command from models to a verdict: train what has to be trained, explain, score, compare, report.
+
+    OUT/bench.json                what decides the results; a run with other settings does not resume here
+    OUT/models/NAME.seed-1/       a trained system
+    OUT/predictions/              a file for each model, method and seed, and those of people's rationales
+    OUT/comparison.json           every pair of systems, as `compare --format json`
+    OUT/table.tex, table.csv      the headline scores; bold is better than every other system
+    OUT/report/index.html         the report, and a score file for each system
+    OUT/verdict.md                the findings and the table
+    OUT/bench.yaml                the plan, as `--plan` takes it, with digests and versions
+
+Finished files are reused; stopped trainings and explanations resume.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from eraser_hub.attribution.adapter import Adapter
+from eraser_hub.attribution.config import ExplainConfig
+from eraser_hub.attribution.costs import count_inputs
+from eraser_hub.attribution.dataset import Split, open_split
+from eraser_hub.attribution.method import METHODS, supports
+from eraser_hub.attribution.run import compute_model_digest, explain_runs, find_run_settings, resolve_query
+from eraser_hub.attribution.settings import HUMAN, ExplainSettings
+from eraser_hub.attribution.work import load_model
+from eraser_hub.experiments.folder import lock_run_folder, train_or_resume
+from eraser_hub.records.atomic import atomic_write
+from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.hub import at_revision
+from eraser_hub.records.options import UsageError, as_list
+from eraser_hub.records.run_record import read_run
+from eraser_hub.records.tables import Cell, Table, Tables
+from eraser_hub.scoring.comparison import Inference, compare_files
+from eraser_hub.scoring.runs import System
+from eraser_hub.scoring.scored_split import ScoredSplit
+from eraser_hub.scoring.scores import Comparison
+from eraser_hub.scoring.settings import ScoreSettings
+from eraser_hub.systems.system import SYSTEMS
+from eraser_hub.systems.train_config import Say, TrainConfig
+from eraser_hub.version import __version__
+
+from ..board_lines import find_winners
+from ..catalogue import metric
+from ..options import BenchArguments
+from ..report import make_report
+from .findings import describe_findings
+
+QUICK = 50  # texts of `quick`
+ALL, RANDOM, PEOPLE = "all", "random", "people"
+# of a model that supports them; the others take many inputs
+DEFAULT_METHODS = (RANDOM, "occlusion", "lime", "coefficients", "input-x-gradient", "integrated-gradients", "attention")
+COLUMNS = (
+    "token_macro_f1",
+    "iou_macro_f1",
+    "auprc",
+    "comprehensiveness_aopc",
+    "sufficiency_aopc",
+    "comprehensiveness",
+    "sufficiency",
+    "accuracy",
+)
+LEVEL = 0.95
+PACKAGES = ("datasets", "numpy", "pyarrow", "scikit-learn", "torch", "transformers")
+
+
+@dataclass(frozen=True, slots=True)
+class BenchResult:
+    """Result of a bench.
+
+    Attributes:
+        out: its folder.
+        findings: sentences made of the verdicts.
+        tables: the headline scores of each system.
+        comparison: every pair of systems; None of a single system.
+        page: the report.
+        notes: what the reader has to know of the results.
+    """
+
+    out: Path
+    findings: list[str]
+    tables: Tables
+    comparison: Comparison | None
+    page: Path
+    notes: list[str]
+
+    def table(self) -> Tables:
+        """Return the headline scores of each system."""
+        return self.tables
+
+    def _repr_html_(self) -> str:
+        """Return findings and table, for notebooks."""
+        from html import escape
+
+        lines = "".join(f"<p>{escape(line)}</p>" for line in self.findings)
+        return f"{lines}<pre>{escape(self.tables.written('text'))}</pre>"
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedModel:
+    """A model of a bench.
+
+    Attributes:
+        name: its name in the results.
+        place: a folder, file or Hub id; the name of a system to train.
+        trained: whether it is trained here.
+    """
+
+    name: str
+    place: str
+    trained: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedSystem:
+    """A method of a model: a system of the results.
+
+    Attributes:
+        name: its name in the results.
+        model: the model's.
+        method: the method; ``people`` for their rationales.
+        runs: the model, the settings and the file of each run.
+    """
+
+    name: str
+    model: str
+    method: str
+    runs: list[tuple[str, ExplainSettings, Path]]
+
+
+def read_plan(arguments: BenchArguments) -> BenchArguments:
+    """Return the arguments completed by those of the plan's file.
+
+    Raises:
+        DataError: a file that cannot be read, an unknown key, a value of another type.
+        UsageError: no dataset, model or folder.
+    """
+    values: dict[str, Any] = {}
+    if arguments.plan is not None:
+        values = _read_yaml(arguments.plan)
+    defaults = {one.name: one.default for one in fields(BenchArguments)}
+    chosen = {name: getattr(arguments, name) for name in defaults if getattr(arguments, name) != defaults[name]}
+    merged = BenchArguments(**{**values, **chosen, "plan": None})
+    for name in ("dataset", "model", "out"):
+        if not getattr(merged, name):
+            raise UsageError("expected it, here or in the plan's file", rule="option-missing", argument=name)
+    if merged.quick and merged.sample is not None:
+        raise UsageError("expected one of `quick` and `sample`", rule="option-conflict", argument="sample")
+    return merged
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
+    """Return the arguments in a plan's file."""
+    try:
+        plan = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeError, yaml.YAMLError) as error:
+        line = getattr(getattr(error, "problem_mark", None), "line", None)
+        message = f"expected a YAML file with the arguments of `bench`, found {str(error).splitlines()[0]}"
+        number = None if line is None else line + 1
+        raise DataError(message, rule="syntax", file=path, line=number, argument="plan") from None
+    if not isinstance(plan, dict):
+        message = f"expected arguments of `bench` by name, found {show(plan)}"
+        raise DataError(message, rule="type", file=path, argument="plan")
+    plan.pop("record", None)  # what a run wrote into its bench.yaml
+    kinds: dict[str, tuple[type, ...]] = {
+        **dict.fromkeys(("quick",), (bool,)),
+        **dict.fromkeys(("sample", "seeds", "seed", "resamples", "workers"), (int,)),
+        **dict.fromkeys(("minimum_effect",), (int, float)),
+        **dict.fromkeys(("model", "method"), (str, list)),
+        **dict.fromkeys(("dataset", "config", "split", "paper", "engine", "revision", "out"), (str,)),
+    }
+    for name, value in plan.items():
+        if name not in kinds:
+            message = f"expected one of {', '.join(kinds)}, found {show(name)}"
+            raise DataError(message, rule="key-unknown", file=path, argument="plan")
+        texts = not isinstance(value, list) or all(isinstance(one, str) for one in value)
+        is_flag = isinstance(value, bool) and bool not in kinds[name]
+        if not isinstance(value, kinds[name]) or is_flag or not texts:
+            words = " or ".join(kind.__name__ for kind in kinds[name])
+            message = f"expected a value of type {words}, found {show(value)}"
+            raise DataError(message, rule="type", file=path, field=str(name), argument="plan")
+    if "out" in plan:
+        plan["out"] = Path(plan["out"])
+    if isinstance(plan.get("method"), str):
+        plan["method"] = tuple(plan["method"].split(","))
+    if "method" in plan:
+        plan["method"] = tuple(plan["method"])
+    return plan
+
+
+def bench(arguments: BenchArguments) -> BenchResult | list[str]:
+    """Run a bench, or describe it.
+
+    Args:
+        arguments: the models, data and methods.
+
+    Returns:
+        The result; of a dry run the lines of the plan.
+
+    Raises:
+        DataError: wrong data, models or settings; ``out`` holds another run.
+        BusyError: another run is at work in ``out``.
+    """
+    plan = read_plan(arguments)
+    say: Say = plan.say or (lambda line: None)
+    dataset = at_revision(plan.dataset or "", plan.revision)
+    split = open_split(dataset, plan.config, plan.split)
+    plan = replace(plan, config=split.config)
+    models = plan_models(as_list(plan.model) or [])
+    if plan.dry_run:
+        return describe_plan(plan, models, split, dataset)
+    out = plan.out or Path()
+    sample = QUICK if plan.quick else plan.sample
+    settings = {
+        "dataset": str(dataset),
+        "config": plan.config,
+        "split": plan.split,
+        "sample": sample,
+        "seed": plan.seed,
+        "paper": plan.paper,
+    }
+    with lock_run_folder(out, "bench", settings):
+        systems = list[PlannedSystem]()
+        for model in models:
+            places = _find_places(plan, model, dataset, out, say)
+            systems += _explain(plan, model, places, split, dataset, len(models) > 1, say)
+        return _conclude(plan, systems, split, dataset, say)
+
+
+def plan_models(models: Sequence[str]) -> list[PlannedModel]:
+    """Return the models that arguments name.
+
+    Raises:
+        UsageError: two of one name.
+    """
+    found = []
+    for argument in models:
+        name, equals, place = argument.partition("=")
+        if not equals or Path(argument).exists():
+            name, place = "", argument
+        trained = place in SYSTEMS and not Path(place).exists()
+        found.append(PlannedModel(name or Path(place).name, place, trained))
+    twice = [name for name, count in Counter(one.name for one in found).items() if count > 1]
+    if twice:
+        message = f"expected a name of its own for each model (NAME=PLACE), found {twice[0]} twice"
+        raise UsageError(message, rule="option-value", argument="model")
+    return found
+
+
+def _find_places(plan: BenchArguments, model: PlannedModel, dataset: str, out: Path, say: Say) -> list[str]:
+    """Return the models to explain: one, or the trainings of a system by each seed."""
+    if not model.trained:
+        return [model.place]
+
+    def make_config(seed: int, stopped: bool) -> TrainConfig:
+        return TrainConfig(
+            dataset=dataset, config=plan.config, model=model.place, seed=seed, resume=stopped, paper=plan.paper
+        )
+
+    folders = []
+    for seed in range(plan.seed, plan.seed + plan.seeds):
+        folder = out / "models" / f"{model.name}.seed-{seed}"
+        folder.parent.mkdir(exist_ok=True)
+        folders.append(str(train_or_resume(folder, partial(make_config, seed), say, figures=False)))
+    return folders
+
+
+def choose_methods(plan: BenchArguments, adapter: Adapter) -> list[str]:
+    """Return the methods that explain a model, and chance.
+
+    Raises:
+        DataError: an unknown method, or one that the model does not support.
+    """
+    supported = [name for name in METHODS if supports(adapter, name)]
+    if plan.method == (ALL,):
+        return supported
+    if not plan.method:
+        return [name for name in DEFAULT_METHODS if name in supported]
+    for name in plan.method:
+        METHODS.find(name, argument="method")
+        if name not in supported:
+            message = f"{adapter.description} does not support {name}; expected some of {', '.join(supported)}"
+            raise DataError(message, rule="unsupported", argument="method")
+    return list(dict.fromkeys([RANDOM, *plan.method]))
+
+
+def _explain(
+    plan: BenchArguments,
+    model: PlannedModel,
+    places: Sequence[str],
+    split: Split,
+    dataset: str,
+    several: bool,
+    say: Say,
+) -> list[PlannedSystem]:
+    """Explain a model by each method, and by what people marked."""
+    systems: dict[str, PlannedSystem] = {}
+    folder = (plan.out or Path()) / "predictions"
+    folder.mkdir(exist_ok=True)
+    how: dict[str, Any] = {"engine": plan.engine, "workers": plan.workers, "resume": True}
+    for place in places:
+        config = make_config(plan, place, dataset)
+        adapter = load_model(resolve_query(config, split), split.label_names)
+        suffix = f".{Path(place).suffix.lstrip('.')}" if model.trained else ""
+        runs = list[tuple[ExplainSettings, Path]]()
+        for method in choose_methods(plan, adapter):
+            name = f"{model.name}, {method}" if several else method
+            system = systems.setdefault(method, PlannedSystem(name, model.name, method, []))
+            settings, _ = find_run_settings(config, plan.paper, method=method, seed=plan.seed)
+            draws = plan.seeds if METHODS[method].sampled and not model.trained else 1
+            for draw in range(draws):
+                drawn = f".draw-{draw + 1}" if draws > 1 else ""
+                path = folder / f"{_file_name(model.name)}.{method}{suffix}{drawn}.jsonl"
+                runs.append((replace(settings, seed=settings.seed + draw), path))
+                system.runs.append((place, *runs[-1]))
+        for report in explain_runs(config, runs, **how):
+            say(report.lines()[0])
+        if has_rationales(split):
+            name = f"{model.name}, {PEOPLE}" if several else PEOPLE
+            system = systems.setdefault(PEOPLE, PlannedSystem(name, model.name, PEOPLE, []))
+            human = replace(config, rationales=HUMAN)
+            settings, _ = find_run_settings(human, plan.paper, seed=plan.seed)
+            path = folder / f"{_file_name(model.name)}.{PEOPLE}{suffix}.jsonl"
+            for report in explain_runs(human, [(settings, path)], **how):
+                say(report.lines()[0])
+            system.runs.append((place, settings, path))
+    return list(systems.values())
+
+
+def make_config(plan: BenchArguments, place: str, dataset: str) -> ExplainConfig:
+    """Return the model and data of an explanation."""
+    sample = QUICK if plan.quick else plan.sample
+    return ExplainConfig(dataset, plan.config, plan.split, place, sample=sample, sample_seed=plan.seed)
+
+
+def has_rationales(split: Split) -> bool:
+    """Return True if any instance of a split has a token that people marked."""
+    return any(any(map(any, one.rationale)) for one in split.instances() if one.rationale is not None)
+
+
+def _file_name(name: str) -> str:
+    return System(name, ()).file_name
+
+
+def _conclude(
+    plan: BenchArguments, systems: Sequence[PlannedSystem], split: Split, dataset: str, say: Say
+) -> BenchResult:
+    """Score, compare and report the systems, and write the folder's files."""
+    out = plan.out or Path()
+    scored = [System(one.name, tuple(path for _, _, path in one.runs)) for one in systems]
+    named = {one.name: system for one, system in zip(systems, scored, strict=True) if one.method != PEOPLE}
+    chance = [one.name for one in systems if one.method == RANDOM]
+    level: dict[str, Any] = {"confidence_level": LEVEL, "n_resamples": plan.resamples, "seed": 0}
+    settings = ScoreSettings(only_predicted=True, minimum_effect=plan.minimum_effect, **level)
+    comparison, notes = None, list[str]()
+    if len(named) > 1:
+        say(f"comparing {len(named)} systems")
+        source = ScoredSplit(split=plan.split, dataset=Path(dataset), config=plan.config)
+        inference = Inference(n_resamples=plan.resamples, minimum_effect=plan.minimum_effect)
+        asked = replace(settings, confidence_level=None, n_resamples=None)
+        comparison = Comparison(compare_files(source, list(named.values()), asked, inference))
+        notes += comparison["notes"]
+        comparison.save(out / "comparison.json", force=True)
+    say("writing the report")
+    baselines = [system for one, system in zip(systems, scored, strict=True) if one.method == RANDOM]
+    title = f"{Path(dataset).name}, {plan.config}, {plan.split}"
+    report = make_report(
+        Path(dataset),
+        config=plan.config,
+        split=plan.split,
+        systems=scored,
+        baselines=baselines[:1],
+        out=out / "report",
+        title=title,
+        settings=settings,
+    )
+    flat = {
+        one.name: json.loads(path.read_text("utf-8")) for one, path in zip(systems, report.score_files, strict=True)
+    }
+    tables = Tables(str(plan.config), [make_table(title, systems, flat, comparison)])
+    models = {one.name: one.model for one in systems}
+    findings = [] if comparison is None else describe_findings(comparison, chance, models)
+    result = BenchResult(out, findings, tables, comparison, report.page, notes)
+    for suffix, format_name in ((".tex", "latex"), (".csv", "csv")):
+        atomic_write(out / f"table{suffix}", (tables.written(format_name) + "\n").encode())
+    page = "\n\n".join([f"# {title}", *findings, tables.written("markdown"), *(f"- {note}" for note in notes)])
+    atomic_write(out / "verdict.md", (page + "\n").encode())
+    atomic_write(out / "bench.yaml", yaml.safe_dump(_describe(plan, systems), sort_keys=False).encode())
+    return result
+
+
+def make_table(
+    title: str, systems: Sequence[PlannedSystem], flat: Mapping[str, Mapping[str, Any]], comparison: Any
+) -> Table:
+    """Return the headline scores of each system; bold is better than every other system by the verdicts."""
+    columns = tuple(key for key in COLUMNS if any(isinstance(one.get(key), int | float) for one in flat.values()))
+    winners = find_winners(comparison) if comparison is not None else {}
+    table = Table("bench", title, ("system",), columns)
+    for one in systems:
+        own = flat[one.name]
+        cells = {}
+        for key in columns:
+            if one.method == PEOPLE and metric(key).family == "agreement":
+                continue  # with themselves
+            low, high = own.get(f"{key}_ci") or (None, None)
+            better = key in winners.get(one.name, ())
+            cells[key] = Cell(own.get(key), digits=3, low=low, high=high, better=better)
+        table.add(one.name, **cells)
+    if any(one.method == PEOPLE for one in systems):
+        table.notes.append(f"{PEOPLE}: the texts are erased by what people marked, so it has no agreement with them.")
+    table.notes.append(f"{RANDOM}: tokens ranked by chance. Bold and star: better than every other system by verdict.")
+    return table
+
+
+def _describe(plan: BenchArguments, systems: Sequence[PlannedSystem]) -> dict[str, Any]:
+    """Return the plan as a file holds it, with what decides its numbers."""
+    names = [one.name for one in fields(plan) if one.name not in ("plan", "dry_run", "say")]
+    values = {name: getattr(plan, name) for name in names if getattr(plan, name) not in (None, (), "")}
+    values |= {"out": str(plan.out), "model": as_list(plan.model), "method": list(plan.method)}
+    if not plan.method:
+        del values["method"]
+    runs = {}
+    for one in systems:
+        records = [read_run(path) for _, _, path in one.runs]
+        runs[one.name] = [
+            {
+                "file": path.name,
+                "signature": record["signature"],
+                "model": compute_model_digest(place),
+                "data": record.get("data_digest") or record["data"].get("digest"),
+            }
+            for (place, _, path), record in zip(one.runs, records, strict=True)
+        ]
+    found = {name: _find_version(name) for name in PACKAGES}
+    versions = {"eraser-hub": __version__, "python": platform.python_version()}
+    return {**values, "record": {"versions": versions | {k: v for k, v in found.items() if v}, "systems": runs}}
+
+
+def _find_version(package: str) -> str:
+    try:
+        return version(package)
+    except ModuleNotFoundError:
+        return ""
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def describe_plan(plan: BenchArguments, models: Sequence[PlannedModel], split: Split, dataset: str) -> list[str]:
+    """Return the plan in lines: what is trained, and the largest number of model inputs of each explanation.
+
+    Methods of a system that is yet to be trained are known after its training.
+    """
+    sample = QUICK if plan.quick else plan.sample
+    rows = split if sample is None else split.sample(sample, plan.seed)
+    lines = [f"{dataset}, {plan.config}, {plan.split}: {sum(1 for _ in rows.instances())} texts"]
+    for model in models:
+        if model.trained:
+            lines.append(f"{model.name}: {_count(plan.seeds, 'training')} of {model.place}, then explained")
+            continue
+        config = make_config(plan, model.place, dataset)
+        adapter = load_model(resolve_query(config, split), split.label_names)
+        for method in choose_methods(plan, adapter):
+            settings, _ = find_run_settings(config, plan.paper, method=method, seed=plan.seed)
+            draws = plan.seeds if METHODS[method].sampled else 1
+            counts = Counter[str]()
+            for one in rows.instances():
+                counts.update(count_inputs(one, settings.for_kind(split.kind), split.kind))
+            lines.append(
+                f"{model.name}, {method}: {_count(draws, 'run')} of at most {sum(counts.values())} model inputs"
+            )
+    return lines

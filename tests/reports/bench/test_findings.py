@@ -1,0 +1,100 @@
+"""Findings in words, from the verdicts of a comparison."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from eraser_hub.reports.bench.findings import describe_findings, list_tests
+
+
+def make_comparison(verdicts: dict[tuple[str, str, str], str], names: str = "abc") -> dict[str, Any]:
+    """A comparison with the verdicts on (first, second, score); the others are undecided."""
+    family = ["comprehensiveness_aopc", "sufficiency_aopc", "token_macro_f1"]
+    signs = {"better": 0.2, "worse": -0.2}
+    pairs = []
+    for first, second in combinations(names, 2):
+        keys = {}
+        for key in family:
+            verdict = verdicts.get((first, second, key), "undecided")
+            difference = signs.get(verdict, 0.01) * (-1 if key == "sufficiency_aopc" else 1)
+            ends = [difference - 0.05, difference + 0.05]
+            keys[key] = {"verdict": verdict, "difference": difference, "ci": ends}
+        pairs.append({"first": first, "second": second, "keys": keys})
+    return {"family": family, "comparisons": pairs, "scores": {name: {} for name in names}}
+
+
+def test_a_leader_is_named_with_its_smallest_difference():
+    comparison = make_comparison(
+        {("a", "b", "comprehensiveness_aopc"): "better", ("a", "c", "sufficiency_aopc"): "better"}
+    )
+    faithfulness, agreement = describe_findings(comparison)
+    assert faithfulness.startswith("a explains the model more faithfully than b and c (at least ")
+    assert "0.200 [0.150, 0.250] better than" in faithfulness
+    assert agreement == (
+        "In agreement with people's rationales no system is shown to be better: 3 of 3 differences are undecided."
+    )
+
+
+def test_a_lower_score_that_is_better_has_a_positive_difference():
+    comparison = make_comparison({("a", "b", "sufficiency_aopc"): "worse"}, "ab")
+    words = describe_findings(comparison)[0]
+    assert words == (
+        "b explains the model more faithfully than a (at least Sufficiency (AOPC) 0.200 [0.150, 0.250] better than a)."
+    )
+
+
+def test_several_leaders_and_chance():
+    key = "comprehensiveness_aopc"
+    comparison = make_comparison({("a", "c", key): "better", ("b", "c", key): "better"})
+    words = describe_findings(comparison, chance=["c"])[0]
+    assert words.startswith("a and b explain the model more faithfully than c (at least ")
+    assert words.endswith("; among themselves nothing is decided.")
+
+
+def test_chance_leads_nothing():
+    comparison = make_comparison({("a", "b", "token_macro_f1"): "better"}, "ab")
+    assert describe_findings(comparison, chance=["a"])[1] == (
+        "In agreement with people's rationales no system is shown to be better: 0 of 1 differences are undecided, 1 "
+        "are in favour of chance."
+    )
+
+
+def test_better_in_one_score_and_worse_in_another():
+    comparison = make_comparison(
+        {("a", "b", "comprehensiveness_aopc"): "better", ("a", "b", "sufficiency_aopc"): "worse"}, "ab"
+    )
+    words = describe_findings(comparison)[0]
+    assert "no system leads" in words and "a is better in Comprehensiveness (AOPC)" in words
+
+
+@pytest.mark.parametrize("verdict", ["equivalent", "negligible"])
+def test_equivalence(verdict):
+    keys = ("comprehensiveness_aopc", "sufficiency_aopc")
+    comparison = make_comparison({("a", "b", key): verdict for key in keys}, "ab")
+    assert describe_findings(comparison)[0] == (
+        "In faithfulness the systems are equivalent: all 2 differences are too small to matter."
+    )
+
+
+def test_faithfulness_is_compared_within_a_model():
+    key = "comprehensiveness_aopc"
+    verdicts = {("a", "b", key): "better", ("a", "c", key): "better", ("a", "d", key): "better"}
+    comparison = make_comparison(verdicts, "abcd")
+    lines = describe_findings(comparison, models={"a": "LR", "b": "LR", "c": "BERT", "d": "BERT"})
+    assert lines[0].startswith("LR: a explains the model more faithfully than b (")
+    assert lines[1].startswith("BERT: In faithfulness no system is shown to be better: 2 of 2")
+    assert "Faithfulness of different models is not compared" in lines[-1]
+
+
+def test_each_test_is_seen_from_both_sides():
+    comparison = make_comparison({("a", "b", "token_macro_f1"): "better"}, "ab")
+    tests = list(list_tests(comparison))
+    assert [(one.system, one.verdict) for one in tests if one.key == "token_macro_f1"] == [
+        ("a", "better"),
+        ("b", "worse"),
+    ]
+    first, second = tests[-2:]
+    assert (second.difference, second.low, second.high) == (-first.difference, -first.high, -first.low)

@@ -1,0 +1,150 @@
+"""From models to a verdict: every file, a second run that does nothing, plans in YAML, and what is refused."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+import yaml
+
+import eraser_hub
+from eraser_hub.records.options import UsageError
+from eraser_hub.reports.bench.run import BenchResult, plan_models, read_plan
+from eraser_hub.reports.options import BenchArguments
+
+from ...needs import needs
+from ...refusals import refused
+
+pytestmark = needs("sklearn", "skops")
+
+
+def run(hub, out, **more):
+    values = {"model": "logistic-regression", "method": ("occlusion",), "resamples": 100, **more}
+    return eraser_hub.bench(dataset=str(hub / "eraser"), config="movies", split="validation", out=out, **values)
+
+
+@pytest.fixture(scope="module")
+def benched(hub, tmp_path_factory):
+    out = tmp_path_factory.mktemp("bench") / "out"
+    lines: list[str] = []
+    return run(hub, out, say=lines.append, sample=12, seeds=2), out, lines
+
+
+def test_all_files_are_there(benched):
+    result, out, _ = benched
+    assert isinstance(result, BenchResult)
+    names = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
+    for method in ("random", "occlusion", "people"):
+        assert {f"predictions/logistic-regression.{method}.seed-{seed}.jsonl" for seed in (1, 2)} <= names
+        assert f"report/{method}.scores.json" in names
+    assert {"report/index.html", "comparison.json", "table.tex", "table.csv", "verdict.md", "bench.yaml"} <= names
+
+
+def test_the_table_has_the_scores_of_the_score_files(benched):
+    _, out, _ = benched
+    rows = list(csv.DictReader((out / "table.csv").read_text("utf-8").splitlines()))
+    assert [row["system"] for row in rows] == ["random", "occlusion", "people"]
+    for row in rows:
+        scores = json.loads((out / "report" / f"{row['system']}.scores.json").read_text("utf-8"))
+        assert float(row["comprehensiveness"]) == pytest.approx(scores["comprehensiveness"], abs=1e-12)
+    people = rows[2]
+    assert people["token_macro_f1"] == "" and people["comprehensiveness"] != ""
+
+
+def test_findings_are_those_of_the_comparison(benched):
+    from eraser_hub.reports.bench.findings import describe_findings
+
+    result, out, _ = benched
+    stored = json.loads((out / "comparison.json").read_text("utf-8"))
+    assert set(stored["scores"]) == {"random", "occlusion"}
+    assert result.findings == describe_findings(stored, ["random"])
+    page = (out / "verdict.md").read_text("utf-8")
+    assert all(line in page for line in result.findings) and all(note in page for note in result.notes)
+
+
+def test_a_second_run_does_what_is_missing(hub, benched):
+    _, out, _ = benched
+    kept = out / "predictions" / "logistic-regression.occlusion.seed-1.jsonl"
+    gone = out / "predictions" / "logistic-regression.random.seed-2.jsonl"
+    before, content, table = kept.stat().st_mtime_ns, gone.read_bytes(), (out / "table.csv").read_bytes()
+    gone.unlink()
+    lines: list[str] = []
+    run(hub, out, say=lines.append, sample=12, seeds=2)
+    assert kept.stat().st_mtime_ns == before and gone.read_bytes() == content
+    assert (out / "table.csv").read_bytes() == table
+    assert [line for line in lines if "trained before" in line]
+
+
+def test_the_written_plan_repeats_the_run(hub, benched):
+    _, out, _ = benched
+    plan = read_plan(BenchArguments(plan=out / "bench.yaml"))
+    assert (plan.config, plan.split, plan.seeds, plan.sample) == ("movies", "validation", 2, 12)
+    assert plan.method == ("occlusion",) and plan.model == ["logistic-regression"]
+    record = yaml.safe_load((out / "bench.yaml").read_text("utf-8"))["record"]
+    assert record["versions"]["eraser-hub"] == eraser_hub.__version__
+    runs = record["systems"]["occlusion"]
+    assert len(runs) == 2 and runs[0]["model"] != runs[1]["model"] and all(one["signature"] for one in runs)
+
+
+def test_other_settings_do_not_resume(hub, benched):
+    _, out, _ = benched
+    with refused("resume", "sample", file=out, argument="out"):
+        run(hub, out, sample=13, seeds=2)
+
+
+def test_a_dry_run_trains_and_writes_nothing(hub, benched, tmp_path):
+    _, out, _ = benched
+    place = str(out / "models" / "logistic-regression.seed-1")
+    lines = run(hub, tmp_path / "none", model=f"LR={place}", dry_run=True, sample=3)
+    assert not (tmp_path / "none").exists()
+    assert lines[0].endswith("movies, validation: 3 texts")
+    assert [line.partition(":")[0] for line in lines[1:]] == ["LR, random", "LR, occlusion"]
+    assert run(hub, tmp_path / "none", dry_run=True, seeds=3)[1].startswith("logistic-regression: 3 trainings")
+
+
+def test_draws_of_a_given_model(hub, benched, tmp_path):
+    _, out, _ = benched
+    place = str(out / "models" / "logistic-regression.seed-1")
+    run(hub, tmp_path / "out", model=place, seeds=2, sample=4)
+    names = sorted(path.name for path in (tmp_path / "out" / "predictions").glob("*.jsonl"))
+    own = "logistic-regression.seed-1"
+    assert names == [f"{own}.{end}.jsonl" for end in ("occlusion", "people", "random.draw-1", "random.draw-2")]
+
+
+@pytest.mark.parametrize(
+    ("text", "rule", "mention"),
+    [
+        ("model: [a", "syntax", "YAML"),
+        ("- a\n", "type", "arguments of `bench`"),
+        ("modle: a\n", "key-unknown", "modle"),
+        ("seeds: many\n", "type", "many"),
+        ("quick: 1\n", "type", "bool"),
+        ("seeds: true\n", "type", "int"),
+        ("model: [1]\n", "type", "1"),
+    ],
+)
+def test_a_plan_that_is_none(tmp_path, text, rule, mention):
+    path = tmp_path / "plan.yaml"
+    path.write_text(text, "utf-8")
+    with refused(rule, mention, file=path, argument="plan"):
+        read_plan(BenchArguments(plan=path))
+
+
+def test_what_is_missing_is_named(tmp_path):
+    for values, argument in (({}, "dataset"), ({"dataset": "d"}, "model"), ({"dataset": "d", "model": "m"}, "out")):
+        with refused("option-missing", argument=argument, type=UsageError):
+            read_plan(BenchArguments(**values))
+
+
+def test_models_have_names_of_their_own():
+    assert [one.name for one in plan_models(["A=x/model", "y/model"])] == ["A", "model"]
+    with refused("option-value", "model", argument="model", type=UsageError):
+        plan_models(["x/model", "y/model"])
+
+
+def test_an_unsupported_method(hub, tmp_path):
+    with refused("unsupported", "attention", argument="method"):
+        run(hub, tmp_path / "out", method=("attention",))
+    with refused("option-value", "oclusion", argument="method"):
+        run(hub, tmp_path / "out", method=("oclusion",))
