@@ -57,12 +57,11 @@ class ExplainConfig:
         threads: Processor threads of a model; 0 leaves it to torch.
         trust_pickle: Open joblib and pickle files, which run code.
         trust_remote_code: Run the code that a transformers model brings.
-
-    Prompt of a language model:
-        prompt: A jinja2 file; by default the prompt of the config's family of tasks.
-        label_words: The words that the model answers with: NEG=negative,POS=positive; by default the labels' names.
-        label_score: Log-probability of a label's words: their sub-words' sum or mean, or the first sub-word's.
-        calibrate: Divide by the probabilities of a text that says nothing, "N/A" (Zhao et al., 2021).
+        prompt: Prompt of a language model: a jinja2 file.
+        label_words: Its answers: NEG=negative,POS=positive.
+        label_score: log-probability of a language model's answer: its sub-words' sum or mean, or the first one's.
+        calibrate: divide a language model's probabilities by those for a text that says nothing, "N/A" (Zhao et al.,
+            2021).
 
     Data:
         limit: Number of instances to explain, from the first.
@@ -96,8 +95,8 @@ class ExplainConfig:
     precision: Precision = "auto"
     prompt: Path | None = None
     label_words: Annotated[tuple[str, ...], Option(commas=True)] = ()
-    label_score: LabelScore = "sum"
-    calibrate: bool = False
+    label_score: Annotated[LabelScore, Option(settable=True)] = "sum"
+    calibrate: Annotated[bool, Option(settable=True)] = False
     limit: AtLeastOne | None = None
     sample: AtLeastOne | None = None
     sample_seed: Annotated[int | None, Option(python_only=True)] = None

@@ -26,7 +26,7 @@ from eraser_hub.metrics.quote_alignment import Quote
 from eraser_hub.metrics.quote_faithfulness import QuoteFaithfulness
 
 from ..refusals import refused
-from .scripted_server import Reply, answer, error
+from .scripted_server import Reply, answer, completion, error
 from .test_client import Asking
 
 TEXT = "the film is fine .\nthe end is not ."
@@ -218,7 +218,7 @@ def test_no_answer_is_a_flip_and_not_kept(asking):
 
 
 def test_an_instance_without_answer_is_not_asked_again(asking):
-    (line,) = asking(lambda request, before: Reply(body=b'{"choices": []}'), again=("redacted",))
+    (line,) = asking(lambda request, before: completion("no object"), again=("redacted",))
     assert line["asked_again"] == [] and len(asking.server.requests) == 1
 
 

@@ -310,7 +310,7 @@ def _explain(
     how: dict[str, Any] = {"engine": plan.engine, "workers": plan.workers, "resume": True}
     for place in places:
         config = make_config(plan, place, dataset)
-        adapter = load_model(resolve_query(config, split), split.label_names)
+        adapter = load_model(resolve_query(config, split), split.label_names, split.label_task)
         suffix = f".{Path(place).suffix.lstrip('.')}" if model.trained else ""
         runs = list[tuple[ExplainSettings, Path]]()
         for method in choose_methods(plan, adapter):
@@ -470,7 +470,7 @@ def describe_plan(plan: BenchArguments, models: Sequence[PlannedModel], split: S
             lines.append(f"{model.name}: {_count(plan.seeds, 'training')} of {model.place}, then explained")
             continue
         config = make_config(plan, model.place, dataset)
-        adapter = load_model(resolve_query(config, split), split.label_names)
+        adapter = load_model(resolve_query(config, split), split.label_names, split.label_task)
         for method in choose_methods(plan, adapter):
             settings, _ = find_run_settings(config, plan.paper, method=method, seed=plan.seed)
             draws = plan.seeds if METHODS[method].sampled else 1
