@@ -133,7 +133,7 @@ class ExplainSettings:
         batch_size: Full-length inputs per batch.
 
     Run:
-        chunk: Instances that are explained and written together.
+        chunk: Instances that are written together.
     """
 
     paper: str = ""
