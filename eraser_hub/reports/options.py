@@ -116,7 +116,7 @@ class BenchArguments(Options):
     seed: Seed = 1
     paper: str = ""
     minimum_effect: MinimumEffect = None
-    resamples: AtLeastOne = 2000
+    resamples: AtLeastOne = 10_000
     engine: Literal["local", "ray"] = "local"
     workers: AtLeastOne = 2
     plan: Path | None = None

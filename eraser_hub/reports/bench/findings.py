@@ -49,7 +49,10 @@ def list_tests(comparison: Mapping[str, Any]) -> Iterator[Test]:
             test = pair["keys"].get(key)
             if test is None:
                 continue
-            verdict, difference, (low, high) = test["verdict"], test["difference"], test["ci"]
+            # null in a file is NaN: no interval, or no difference
+            numbers = (test["difference"], *test["ci"])
+            difference, low, high = (float("nan") if number is None else number for number in numbers)
+            verdict = test["verdict"]
             yield Test(pair["first"], pair["second"], key, verdict, difference, low, high)
             other = turned.get(verdict, verdict)
             yield Test(pair["second"], pair["first"], key, other, -difference, -high, -low)
