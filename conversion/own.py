@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion.dataset import HubDataset, read_own_name
+from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.options import UsageError
-
-from . import HUB_DATASETS
-from .dataset import HubDataset, read_own_name
-from .eraser.configs import CONFIGS
 
 OWN = "own"  # what `build` calls them
 _TAKEN = {*HUB_DATASETS, *CONFIGS, OWN, "metrics", "results_board"}

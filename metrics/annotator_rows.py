@@ -106,7 +106,7 @@ def _read_column(reader: CellReader, column: str, size: int) -> list[str | None]
     """Return a list of strings or numbers, one per annotator, as strings; None, and an issue, if it is none."""
     value = reader.row.get(column)
     if value is None:
-        return [None] * size
+        return list[str | None]([None] * size)
     cells = [as_scalar(cell) for cell in as_list(value) or ()]
     if not reader.expect(len(cells) == size, column, f"{size} values, one per annotator", value, "length"):
         return None

@@ -200,7 +200,7 @@ def check_values(p: Predictions, matrix: np.ndarray, rows: np.ndarray, field: st
         field: the path of the field, for messages.
         issues: the issues to extend.
     """
-    infinite = np.isinf(matrix).any(axis=1)
+    infinite = np.asarray(np.isinf(matrix).any(axis=1))
     message = "expected a finite number, found infinity"
     issues.add_where("prediction", infinite, field, message, "range", rows)
 

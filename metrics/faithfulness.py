@@ -156,7 +156,7 @@ class Faithfulness:
     def _add_errors(self, chunk: MatchedChunk, answered: np.ndarray, values: np.ndarray) -> None:
         """Add the errors of a regression's values."""
         codes = chunk.r.classification[answered]
-        truth = np.asarray([float(chunk.r.labels[code]) for code in codes[codes >= 0]])
+        truth = np.asarray([float(str(chunk.r.labels[code])) for code in codes[codes >= 0]])
         rows = self.builder.rows
         self.builder.rows = chunk.rows[answered][codes >= 0]
         add_number_errors(self.builder, truth, values[codes >= 0])

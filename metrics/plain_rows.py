@@ -139,7 +139,8 @@ def find_plain_rows(data: Any) -> list[Any] | None:
         return [dict(zip(names, cells, strict=True)) for cells in zip(*columns, strict=True)]
     if isinstance(data, (str, bytes)) or not hasattr(data, "__iter__"):
         return None
-    listed = data.to_pylist() if hasattr(data, "to_pylist") else as_list(data)
+    to_pylist = getattr(data, "to_pylist", None)
+    listed = as_list(data) if to_pylist is None else to_pylist()
     rows = list(data) if listed is None else listed
     if not rows or (isinstance(rows[0], Mapping) and _OTHER_RECORDS & rows[0].keys()):
         return None

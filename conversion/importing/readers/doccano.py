@@ -88,12 +88,13 @@ def _add_value(annotation: TaskAnnotation, question: str, value: Any, place: str
     if isinstance(value, str | int) and not isinstance(value, bool):
         annotation.choices.setdefault(question, []).append(str(value))
         return
-    ok = isinstance(value, list) and len(value) in (3, 4) and all(type(offset) is int for offset in value[:2])
-    if not ok or isinstance(value[2], bool) or not isinstance(value[2], str | int):
+    parts: list[Any] = value if isinstance(value, list) and len(value) in (3, 4) else [None] * 3
+    start, end, label = parts[:3]
+    if type(start) is not int or type(end) is not int or isinstance(label, bool) or not isinstance(label, str | int):
         message = f"expected a label, or [start, end, label], found {show(value)}"
         raise DataError(message, rule="type", field=place)
-    identity = "" if len(value) == 3 or value[3] is None else str(value[3])
-    annotation.marks.append(Mark(value[0], value[1], str(value[2]), identity))
+    identity = "" if len(parts) == 3 or parts[3] is None else str(parts[3])
+    annotation.marks.append(Mark(start, end, str(label), identity))
 
 
 def _parse_relation(value: Any, place: str) -> Relation:

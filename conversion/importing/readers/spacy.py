@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -32,12 +33,12 @@ class Spacy(TaskReader):
             DataError: spaCy is not installed, or the file is no DocBin.
         """
         need("spacy")
-        import spacy
-        from spacy.tokens import DocBin
+        spacy: Any = importlib.import_module("spacy")  # this module has its name
+        doc_bin: Any = importlib.import_module("spacy.tokens").DocBin
 
         try:
             with wrap_read_errors(self.path):
-                documents = DocBin().from_bytes(self.path.read_bytes()).get_docs(spacy.blank("xx").vocab)
+                documents = doc_bin().from_bytes(self.path.read_bytes()).get_docs(spacy.blank("xx").vocab)
                 documents = list(documents)
         except DataError:
             raise

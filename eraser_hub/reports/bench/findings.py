@@ -43,7 +43,7 @@ class Test(NamedTuple):
 
 def list_tests(comparison: Mapping[str, Any]) -> Iterator[Test]:
     """Yield each headline test of a comparison, as of :func:`scoring.comparison.compare`, from both sides."""
-    turned = {BETTER: WORSE, WORSE: BETTER}
+    turned: dict[str, str] = {BETTER: WORSE, WORSE: BETTER}
     for pair in comparison["comparisons"]:
         for key in comparison["family"]:
             test = pair["keys"].get(key)
@@ -52,7 +52,7 @@ def list_tests(comparison: Mapping[str, Any]) -> Iterator[Test]:
             # null in a file is NaN: no interval, or no difference
             numbers = (test["difference"], *test["ci"])
             difference, low, high = (float("nan") if number is None else number for number in numbers)
-            verdict = test["verdict"]
+            verdict = str(test["verdict"])
             yield Test(pair["first"], pair["second"], key, verdict, difference, low, high)
             other = turned.get(verdict, verdict)
             yield Test(pair["second"], pair["first"], key, other, -difference, -high, -low)
