@@ -334,7 +334,9 @@ def _read_spans(items: Sequence[Any], text: PlainText | None, name: str) -> list
         size = None if text is None else len(text.source or "") if of_characters else text.sizes[0]
         if not 0 <= start <= end or (size is not None and end > size):
             message = f"expected a span within the text's {size if size is not None else ''} {unit}, found {ends}"
-            raise InputError(message, "span-bounds" if 0 <= start <= end else "span-order", place)
+            if 0 <= start <= end:
+                raise InputError(message, "span-bounds", place)
+            raise InputError(message, "span-order", place)
         if of_characters and text is not None and text.source is not None:
             start, end = _find_touched(text.source, start, end)
         if start < end:

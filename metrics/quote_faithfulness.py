@@ -36,7 +36,8 @@ def _count_tokens(reader: CellReader) -> dict[str, int]:
 
 def _add_documents(row: Row, name: str) -> Row:
     """Return a reference with ``text`` or ``tokens`` as one with documents."""
-    if row.get("documents") is not None:
+    # records of pairs have tokens of several sequences
+    if row.get("documents") is not None or "sample_type" in row:
         return row
     text = row.get("text") if isinstance(row.get("text"), str) else as_list(row.get("tokens"))
     if text is None:

@@ -207,7 +207,9 @@ def test_filters(opened):
 def test_a_published_line_says_its_source(opened):
     browser, _ = opened
     summary = next(
-        s for s in browser.find_elements("css selector", "#board summary") if s.text == "ERASER v1 (2019), Table 4"
+        s
+        for s in browser.find_elements("css selector", "#board summary")
+        if s.text == "ERASER v1 (2019), Table 4, test"
     )
     browser.execute_script("arguments[0].click()", summary)
     words = browser.execute_script("return arguments[0].parentNode.querySelector('p').textContent", summary)

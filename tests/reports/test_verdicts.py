@@ -53,7 +53,8 @@ def test_words_are_the_five_and_a_star_is_better(compared):
 
 def test_latex_text_and_markdown_star_the_score_of_the_better_system(compared):
     tables = compared.table()
-    for pair, table in zip(compared["comparisons"], tables.tables, strict=True):
+    assert len(tables.tables) >= len(compared["comparisons"])
+    for pair, table in zip(compared["comparisons"], tables.tables, strict=False):
         latex = next(part for part in tables.written("latex").split(r"\end{table}") if f"tab:{table.name}" in part)
         for (key,), cells in table.rows:
             verdict = pair["keys"][key]["verdict"]
