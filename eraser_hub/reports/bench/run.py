@@ -308,7 +308,7 @@ def _explain(
     folder = (plan.out or Path()) / "predictions"
     folder.mkdir(exist_ok=True)
     how: dict[str, Any] = {"engine": plan.engine, "workers": plan.workers, "resume": True}
-    for place in places:
+    for seed, place in enumerate(places, plan.seed):  # each training is explained by its own seed
         config = make_config(plan, place, dataset)
         adapter = load_model(resolve_query(config, split), split.label_names, split.label_task)
         suffix = f".{Path(place).suffix.lstrip('.')}" if model.trained else ""
@@ -316,7 +316,7 @@ def _explain(
         for method in choose_methods(plan, adapter):
             name = f"{model.name}, {method}" if several else method
             system = systems.setdefault(method, PlannedSystem(name, model.name, method, []))
-            settings, _ = find_run_settings(config, plan.paper, method=method, seed=plan.seed)
+            settings, _ = find_run_settings(config, plan.paper, method=method, seed=seed)
             draws = plan.seeds if METHODS[method].sampled and not model.trained else 1
             for draw in range(draws):
                 drawn = f".draw-{draw + 1}" if draws > 1 else ""
@@ -329,7 +329,7 @@ def _explain(
             name = f"{model.name}, {PEOPLE}" if several else PEOPLE
             system = systems.setdefault(PEOPLE, PlannedSystem(name, model.name, PEOPLE, []))
             human = replace(config, rationales=HUMAN)
-            settings, _ = find_run_settings(human, plan.paper, seed=plan.seed)
+            settings, _ = find_run_settings(human, plan.paper, seed=seed)
             path = folder / f"{_file_name(model.name)}.{PEOPLE}{suffix}.jsonl"
             for report in explain_runs(human, [(settings, path)], **how):
                 say(report.lines()[0])

@@ -148,3 +148,12 @@ def test_an_unsupported_method(hub, tmp_path):
         run(hub, tmp_path / "out", method=("attention",))
     with refused("option-value", "oclusion", argument="method"):
         run(hub, tmp_path / "out", method=("oclusion",))
+
+
+def test_each_training_is_explained_by_its_own_seed(benched):
+    _, out, _ = benched
+    first, second = ((out / "predictions" / f"logistic-regression.random.seed-{seed}.jsonl") for seed in (1, 2))
+    rows = [
+        [json.loads(line)["rationales"] for line in path.read_text("utf-8").splitlines()] for path in (first, second)
+    ]
+    assert len(rows[0]) == len(rows[1]) == 12 and rows[0] != rows[1]
