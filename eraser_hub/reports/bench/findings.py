@@ -26,7 +26,7 @@ CLAIMS = {
     ),
     PERFORMANCE: ("answers better than", "answer better than", "performance"),
 }
-SHOWN = 4  # names in a row
+SHOWN = 5  # names in a row
 
 
 class Test(NamedTuple):
@@ -141,6 +141,6 @@ def describe_difference(test: Test) -> str:
 
 def _list(names: Sequence[str]) -> str:
     """Return names joined in words; many are counted."""
-    if len(names) > SHOWN:
+    if len(names) > SHOWN + 1:
         return f"{', '.join(names[:SHOWN])} and {len(names) - SHOWN} others"
     return " and ".join([*([", ".join(names[:-1])] if names[1:] else []), *names[-1:]])
