@@ -100,6 +100,7 @@ VERBS = {
     "compare": f"{MOVIES} --split validation --results {PREDICTIONS}.jsonl --results {PREDICTIONS}.baseline.jsonl",
     "train": f"{MOVIES} --model logistic-regression --out model",
     "explain": f"{MOVIES} --split validation --model model --method random --limit 2 --out p.jsonl",
+    "bench": f"{MOVIES} --split validation --model model --method random,occlusion --sample 6 --out bench",
     "ask": f"{MOVIES} --split validation --endpoint {{endpoint}} --model scripted --out quotes.jsonl",
     "experiment reproduce": "--table eraser-2 --config movies --source {samples}/eraser --fast",
     "experiment roar": f"{MOVIES} --split validation --model logistic-regression --method random --out roar",

@@ -133,7 +133,9 @@ class ScoredSplit:
             return CLASSIFICATION
         from eraser_hub.conversion.eraser.release import read_configs
 
-        return read_configs(self.built)[self.built_config].label_task if self.built.paths(RELEASE) else CLASSIFICATION
+        # an unknown config is refused where its rows are read
+        own = read_configs(self.built).get(self.built_config or "") if self.built.paths(RELEASE) else None
+        return CLASSIFICATION if own is None else own.label_task
 
     @cached_property
     def digest(self) -> str:
