@@ -114,7 +114,7 @@ VERBS = {
     "serve": "--dir hub --port 0",
 }
 # these end in one line without the extra that they need
-NEEDING = {"train": "explain", "explain": "explain", "ask": "llm", "experiment roar": "explain"}
+NEEDING = {"bench": "explain", "train": "explain", "explain": "explain", "ask": "llm", "experiment roar": "explain"}
 
 
 class Ended(NamedTuple):
