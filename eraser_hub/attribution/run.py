@@ -593,7 +593,7 @@ def explain_runs(
         config = resolve_query(config, split)
         model = load_model(config, split.label_names, split.label_task)
     first, first_out = runs[0]
-    config = replace(config, sample_seed=first.seed)
+    config = replace(config, sample_seed=first.seed if config.sample_seed is None else config.sample_seed)
     # words that are filled in differ from run to run
     alike = first.aopc_bounds and not config.infill and not first.also_erase
     reports = []

@@ -308,6 +308,7 @@ def _explain(
     folder = (plan.out or Path()) / "predictions"
     folder.mkdir(exist_ok=True)
     how: dict[str, Any] = {"engine": plan.engine, "workers": plan.workers, "resume": True}
+    marked = has_rationales(split)
     for seed, place in enumerate(places, plan.seed):  # each training is explained by its own seed
         config = make_config(plan, place, dataset)
         adapter = load_model(resolve_query(config, split), split.label_names, split.label_task)
@@ -325,7 +326,7 @@ def _explain(
                 system.runs.append((place, *runs[-1]))
         for report in explain_runs(config, runs, **how):
             say(report.lines()[0])
-        if has_rationales(split):
+        if marked:
             name = f"{model.name}, {PEOPLE}" if several else PEOPLE
             system = systems.setdefault(PEOPLE, PlannedSystem(name, model.name, PEOPLE, []))
             human = replace(config, rationales=HUMAN)
