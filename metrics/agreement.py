@@ -38,6 +38,7 @@ class AgreementSettings:
         shuffles: number of shuffles of the soft scores for the random baseline; 0: none.
         sentence_threshold: the least score of a predicted sentence.
         unmarked: "score" or "skip" annotations without a gold token.
+        levels: collect what chance and ceiling of the scores are computed from.
     """
 
     iou_thresholds: Sequence[float] = (0.5,)
@@ -46,6 +47,7 @@ class AgreementSettings:
     shuffles: int = 0
     sentence_threshold: float = 0.5
     unmarked: str = "score"
+    levels: bool = True
 
 
 class Agreement:
@@ -105,7 +107,7 @@ class Agreement:
         if self.rules.collect():
             return
         self.builder.rows = chunk.rows
-        if used & {"hard", *SOFT_FIELDS}:
+        if used & {"hard", *SOFT_FIELDS} and (self.settings.levels or not self.marked.all()):
             self.levels.add_density(chunk)
         if "hard" in used:
             self._add_spans(chunk)
@@ -130,7 +132,8 @@ class Agreement:
             end = format_iou_suffix(threshold, self.settings.main_iou)
             columns = make_iou_columns(n_truth, n_predicted, hits, matched)
             self.builder.add(Iou(end), columns, owner, f"iou{end}")
-        self.levels.add_spans(chunk, owner, doc, truth, predicted, counts)
+        if self.settings.levels:
+            self.levels.add_spans(chunk, owner, doc, truth, predicted, counts)
         groups = count_group_tokens(r.group, truth, predicted, r.group_instance.size)
         whole, best = group_coverage(r.group_instance, *groups, chunk.rows.size)
         self.builder.add_mean("any_group_coverage", whole)
@@ -144,7 +147,8 @@ class Agreement:
             touched = chunk.documents.sentence_spans(annotation, chunk.doc[rationale], p.start, p.end)
             sentences = np.stack(count_tokens(gold, Spans(span, *touched), owner.size))
             add_prf(self.builder, "sentence", tuple(sentences * counted), owner, SENTENCES_BY_SPANS)
-            self.levels.add_sentences(chunk, owner, doc, sentences * counted, by_spans=True)
+            if self.settings.levels:
+                self.levels.add_sentences(chunk, owner, doc, sentences * counted, by_spans=True)
 
     def _find_scored_sentences(self, chunk: MatchedChunk, owner: np.ndarray, doc: np.ndarray) -> np.ndarray:
         """Return True for each (annotation, document) pair that counts in precision and recall of sentences.
@@ -177,10 +181,11 @@ class Agreement:
                 decided = chosen[self._find_scored_sentences(chunk, owner[chosen], chunk.doc[chosen])]
                 if decided.size:
                     add_prf(self.builder, "sentence", tuple(ranked.decided[decided].T), owner[decided])
-                    self.levels.add_sentences(chunk, owner[decided], chunk.doc[decided], ranked.decided[decided].T)
+                    if settings.levels:
+                        self.levels.add_sentences(chunk, owner[decided], chunk.doc[decided], ranked.decided[decided].T)
             positives = ranked.positives[chosen]
-            expected = expect_rankings(positives, sizes[chosen], no_positives)
-            for key, own, least in zip(SOFT, expected, (no_positives, np.nan, np.nan), strict=True):
+            expected = expect_rankings(positives, sizes[chosen], no_positives) if settings.levels else ()
+            for key, own, least in zip(SOFT, expected, (no_positives, np.nan, np.nan), strict=settings.levels):
                 # the best ranking has all positives first; without them every ranking is alike
                 best = np.where(positives > 0, np.where(np.isnan(own), np.nan, 1.0), least)
                 self.levels.add_ranking(chunk, f"{soft.prefix}{key}", own, best, owner[chosen])

@@ -130,7 +130,9 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  
         if label_names is not None:
             name_labels(r, label_names, rules["label names"])
         check_unmarked(unmarked)
-        settings = AgreementSettings(thresholds, iou_threshold, auprc_policy, shuffles, sentence_threshold, unmarked)
+        settings = AgreementSettings(
+            thresholds, iou_threshold, auprc_policy, shuffles, sentence_threshold, unmarked, levels
+        )
         agreement = Agreement(matcher, settings)
         agreement.add(matcher.match(p))
         if label_names is not None:
