@@ -21,7 +21,16 @@ from eraser_hub.publishing.options import PublishArguments, ServeArguments
 from eraser_hub.records.arguments import Revision
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.hub import at_revision, find_place
-from eraser_hub.records.options import Option, Options, UsageError, as_list, with_documented_options, with_keywords
+from eraser_hub.records.options import (
+    NamedFiles,
+    Option,
+    Options,
+    UsageError,
+    as_list,
+    read_options,
+    with_documented_options,
+    with_keywords,
+)
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.reports.options import BenchArguments, BoardArguments, ReportArguments
 from eraser_hub.scoring.options import CompareArguments, ScoreArguments
@@ -389,7 +398,9 @@ def score(arguments: ScoreArguments) -> Scores:
 
 
 @with_documented_options(CompareArguments, without=["predictions"])
-def compare(*systems: Any, names: Sequence[str] | None = None, **settings: Any) -> Comparison:
+def compare(
+    *systems: Any, names: Sequence[str] | None = None, predictions: NamedFiles = None, **settings: Any
+) -> Comparison:
     """Compare systems on the same split, score by score.
 
     Args:
@@ -399,6 +410,7 @@ def compare(*systems: Any, names: Sequence[str] | None = None, **settings: Any) 
             statistics.
         names: names of such results or statistics. Their settings are ``resamples``, ``seed``,
             ``confidence_level``, ``adjust``, ``primary``, ``minimum_effect`` and ``cluster_by``.
+        predictions: further systems: files as above, or a mapping of names to a file or to the files of several runs.
         **settings: the settings below.
 
     Returns:
@@ -424,16 +436,19 @@ def compare(*systems: Any, names: Sequence[str] | None = None, **settings: Any) 
     for old, new in (("n_resamples", "resamples"), ("equivalence", "minimum_effect")):  # 2.0's names
         if old in settings:
             settings[new] = settings.pop(old)
-    if not any(isinstance(system, str | os.PathLike) for system in systems):
+    if predictions is None and not any(isinstance(system, str | os.PathLike) for system in systems):
         if "resamples" in settings:
             settings["n_resamples"] = settings.pop("resamples")
         return Comparison(run(*systems, names=names, **settings))
     if names is not None:
         message = "of files NAME=FILE names a system"
         raise UsageError(message, rule="option-conflict", argument="names")
-    arguments = CompareArguments(predictions=[os.fspath(system) for system in systems], **settings)
+    if systems:
+        further = read_options(CompareArguments)["predictions"].check("predictions", predictions or [])
+        predictions = [*systems, *(as_list(further) or ())]
+    arguments = CompareArguments(predictions=predictions, **settings)
     inference, scoring = arguments.inference(), arguments.settings()
-    named = parse_systems(arguments.predictions, several_operators=True)
+    named = parse_systems(as_list(arguments.predictions) or [], several_operators=True)
     if len(named) < 2:
         message = "expected the predictions of at least two systems"
         raise UsageError(message, rule="option-missing", argument="predictions")

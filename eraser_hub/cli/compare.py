@@ -53,7 +53,7 @@ def compare(options: CompareOptions) -> None:
     if options.out is not None:
         OutputWriter(options.inputs, options.force).check(options.out)
     settings = {one.name: getattr(options, one.name) for one in fields(CompareArguments)}
-    result = api.compare(*settings.pop("predictions"), **settings)
+    result = api.compare(**settings)
     for notes in ("notes", "score_notes"):
         result[notes] = [spell_arguments(line) for line in result.get(notes, ())]
     for line in result.get("score_notes", ()):

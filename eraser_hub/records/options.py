@@ -114,11 +114,15 @@ class Option:
         """
         if value is None and (self.optional or self.default is None):
             return None
+        if self.many and isinstance(value, Mapping):
+            value = _name_values(field, value)
         for each in value if self.many and isinstance(value, (list, tuple)) else [value]:
             if expected := self._expected(each):
                 raise UsageError(f"expected {expected}, found {show(each)}", rule="option-value", argument=field)
         if isinstance(self.default, tuple) and not isinstance(value, tuple):
             return (value,) if isinstance(value, str) else tuple(value or ())
+        if self.many and self.kind is str and isinstance(value, (list, tuple)):
+            return type(value)(os.fspath(each) if isinstance(each, os.PathLike) else each for each in value)
         if self.kind is Path and isinstance(value, str):
             return Path(value)
         return os.fspath(value) if self.kind is str and isinstance(value, os.PathLike) else value
@@ -145,6 +149,28 @@ class Option:
             return f"at most {high:g}" if low is None else f"at least {low:g}"
         noun = "a share" if (low, high, self.kind) == (0, 1, float) else _NOUNS[self.kind]
         return f"{noun} from {low:g} to {high:g}"
+
+
+def _name_values(field: str, values: Mapping[Any, Any]) -> list[str]:
+    """Return ``NAME=VALUE,VALUE`` for each name of a mapping and its value or values.
+
+    Raises:
+        UsageError: a name that is no string, is empty or holds ``=``; several values, one of which holds a comma.
+    """
+    named = []
+    for name, value in values.items():
+        if not isinstance(name, str) or not name or "=" in name:
+            raise UsageError(f"expected names without =, found {show(name)}", rule="option-value", argument=field)
+        own = [value] if isinstance(value, _TEXT) else list(value) if isinstance(value, (list, tuple)) else []
+        if not own or not all(isinstance(each, _TEXT) for each in own):
+            message = f"expected a path or a list of paths for {show(name)}, found {show(value)}"
+            raise UsageError(message, rule="option-value", argument=field)
+        paths = [os.fspath(each) for each in own]
+        if len(paths) > 1 and (odd := next((path for path in paths if "," in path), None)) is not None:
+            message = f"expected paths without commas where there are several, found {show(odd)}"
+            raise UsageError(message, rule="option-value", argument=field)
+        named.append(f"{name}={','.join(paths)}")
+    return named
 
 
 # options that several functions have
@@ -215,7 +241,8 @@ def _typed(hint: Any) -> Option:
         return replace(option, kind=inner.kind, choices=choices, many=inner.many, optional=inner.optional)
     if origin in (Union, types.UnionType):
         parts = [_typed(each) for each in arguments if each is not type(None)]
-        kind = Path if any(each.kind is Path for each in parts) else parts[0].kind
+        named = any(get_origin(each) is collections.abc.Mapping for each in arguments)  # NAME=FILE at the command line
+        kind = Path if any(each.kind is Path for each in parts) and not named else parts[0].kind
         optional, many = len(parts) < len(arguments), any(each.many for each in parts)
         return replace(parts[0], kind=kind, many=many, optional=optional)
     if origin is Literal:
@@ -227,9 +254,16 @@ def _typed(hint: Any) -> Option:
     return Option(kind=hint if isinstance(hint, type) else object)
 
 
-def as_list(value: str | Sequence[str] | None) -> list[str] | None:
+# files by system: FILE or NAME=FILE, several of them, or a mapping of names to a file or to the files of several runs
+Files = str | Path
+NamedFiles = Files | Sequence[Files] | Mapping[str, Files | Sequence[Files]] | None
+
+
+def as_list(value: NamedFiles) -> list[str] | None:
     """Return the values of an argument that may be one or several; None where it is left out or empty."""
-    return [value] if isinstance(value, str) else list(value or ()) or None
+    if isinstance(value, Mapping):
+        return _name_values("value", value) or None
+    return [os.fspath(each) for each in ([value] if isinstance(value, _TEXT) else value or ())] or None
 
 
 def with_keywords(

@@ -81,7 +81,9 @@ class Cell:
             return self.value
         if self.number is None:
             return MISSING
-        return f"{self.number:,}" if isinstance(self.number, int) else f"{self.number:,.{self._digits}f}"
+        if isinstance(self.number, int):
+            return f"{self.number:,}"
+        return f"{round(self.number, self._digits) + 0.0:,.{self._digits}f}"  # adding 0 turns -0 into 0
 
     @property
     def interval(self) -> str:
@@ -122,7 +124,7 @@ class Cell:
         return values | ({"low": self.low, "high": self.high} if self.interval else {})
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Table:
     """A table: rows of (what stands at the left, its figures by column name).
 
@@ -142,6 +144,9 @@ class Table:
     source: str = ""
     rows: list[tuple[tuple[str, ...], dict[str, Cell]]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        return Tables("", [self]).written("text")
 
     def add(self, *left: str, **cells: Cell) -> None:
         """Add a row: its headings, and its cells by column name."""
@@ -165,12 +170,15 @@ class Table:
             yield [*map(word, left), *(figure(figures.get(column, Cell(None))) for column in self.columns)]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Tables:
     """Several tables about one thing, e.g. a dataset."""
 
     dataset: str
     tables: list[Table] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        return self.written("text")
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values: the rows of each table, each figure with value, printed and difference."""

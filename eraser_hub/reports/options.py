@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from eraser_hub.records.arguments import Force, Gold, Progress, Revision, Split
-from eraser_hub.records.options import AtLeastOne, Option, Options, Seed, UsageError
+from eraser_hub.records.options import AtLeastOne, NamedFiles, Option, Options, Seed, UsageError, as_list
 from eraser_hub.records.outputs import OutputWriter, find_inputs
 from eraser_hub.scoring.options import AllowMismatch, ClusterBy, MinimumEffect, OnlyPredicted
 
@@ -42,11 +42,11 @@ class ReportArguments(Options):
 
     dataset: Path
     out: Path
-    predictions: Several = None
+    predictions: NamedFiles = None
     config: str | None = None
     split: Split = "test"
-    baseline: Several = None
-    evaluator: Several = None
+    baseline: NamedFiles = None
+    evaluator: NamedFiles = None
     title: str = ""
     figures: Path | None = None
     confidence_level: float = 0.95
@@ -63,7 +63,9 @@ class ReportArguments(Options):
     @property
     def writer(self) -> OutputWriter:
         """The writer of the report's files."""
-        return OutputWriter(find_inputs(self.dataset, self.predictions, self.baseline, self.evaluator), self.force)
+        return OutputWriter(
+            find_inputs(self.dataset, *map(as_list, (self.predictions, self.baseline, self.evaluator))), self.force
+        )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -148,7 +150,7 @@ class BoardArguments(Options):
 
     out: Path | None = None
     scores: Several = None
-    submission: Several = None
+    submission: NamedFiles = None
     dataset: Path | None = None
     config: str | None = None
     split: str | None = None
@@ -165,7 +167,7 @@ class BoardArguments(Options):
     @property
     def writer(self) -> OutputWriter:
         """The writer of the board's files."""
-        return OutputWriter(find_inputs(self.dataset, self.scores, self.submission), self.force)
+        return OutputWriter(find_inputs(self.dataset, self.scores, as_list(self.submission)), self.force)
 
     def __post_init__(self) -> None:
         super().__post_init__()

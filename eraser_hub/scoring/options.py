@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from eraser_hub.records.arguments import GOLD_FORMS, Gold, Revision, Split
 from eraser_hub.records.errors import show
 from eraser_hub.records.hub import at_revision
-from eraser_hub.records.options import NotNegative, Option, Options, Seed, UsageError
+from eraser_hub.records.options import NamedFiles, NotNegative, Option, Options, Seed, UsageError
 
 if TYPE_CHECKING:  # the command line reads the declarations without waiting for numpy
     from .comparison import Inference
@@ -236,7 +236,7 @@ class CompareArguments(AgainstArguments):
         adjust: Correction of p-values for several tests; bh: Benjamini and Hochberg.
     """
 
-    predictions: Annotated[Sequence[str], Option(aliases=("results",))]
+    predictions: Annotated[NamedFiles, Option(aliases=("results",))]
     resamples: Annotated[int, Option(min=1, old=("n-resamples",))] = 10_000
     confidence_level: float = 0.95
     adjust: Literal["holm", "bh", "none"] = "holm"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from eraser_hub.metrics.results import HEADLINE
 from eraser_hub.metrics.score_levels import LEVELS
 from eraser_hub.metrics.statistics_builder import Statistics
 from eraser_hub.papers import describe_comprehensive
@@ -70,7 +71,7 @@ class HumanPerformance:
         return f"people: {self.annotators} annotators, each against the {OTHERS}; the mean over annotators"
 
 
-@dataclass
+@dataclass(repr=False)
 class Scores:
     """Scores of predictions on a split.
 
@@ -271,6 +272,22 @@ class Scores:
         """
         save_json(path, self.as_json(), OutputWriter(tuple(self.inputs), force))
 
+    def __repr__(self) -> str:
+        """Return the headline scores as a table, and the notes: what a Python session shows."""
+        headline = {key for own in HEADLINE.values() for key in own}
+        frame = self.to_frame()
+        columns = [name for name in frame.columns if name not in ("low", "high")]
+        table = Table("headline", f"Scores: {', '.join(self.names.values())}", ("score",), tuple(columns))
+        for key, row in frame[frame.index.isin(headline)].iterrows():
+            cells = {name: Cell(float(row[name]), digits=DIGITS) for name in columns if not math.isnan(row[name])}
+            if not math.isnan(row["low"]):
+                cells["value"] = Cell(
+                    float(row["value"]), digits=DIGITS, low=float(row["low"]), high=float(row["high"])
+                )
+            table.add(str(key), **cells)
+        table.notes += [f"{len(frame)} scores: .table(), .to_frame()", *self.notes, *self.cautions]
+        return str(table)
+
     def table(self) -> Tables:
         """Return a table of each block with intervals, and one of its breakdown if there is one."""
         about = ", ".join(self.names.values())
@@ -375,6 +392,16 @@ class Comparison(dict[str, Any]):
     """
 
     inputs: Sequence[Path] = ()
+
+    def __repr__(self) -> str:
+        """Return the tests of the headline scores as tables, and the notes: what a Python session shows."""
+        tables = self.table()
+        pairs = tables.tables[: len(self["comparisons"])]
+        for table in pairs:
+            table.rows = [row for row in table.rows if row[0][0] in self["family"]]
+        notes = [line for table in tables.tables[len(pairs) :] for line in table.notes if line not in pairs[-1].notes]
+        pairs[-1].notes += ["all scores: .table(), .to_frame()", *notes, *self.get("score_notes", ())]
+        return str(Tables(tables.dataset, pairs))
 
     def table(self) -> Tables:
         """Return a table for each pair of systems; ``.written(format)`` is its text."""

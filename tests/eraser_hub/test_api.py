@@ -131,6 +131,36 @@ def test_a_verb_of_each_function():
     assert set(PUBLIC) - {"load"} <= {command.split()[-1] for command in COMMANDS}
 
 
+def test_results_show_their_headline_scores_in_a_session(folder, samples):
+    file, other = (samples / "predictions" / "eraser" / f"movies.val{name}.jsonl" for name in ("", ".baseline"))
+    where = {"dataset": folder / "hub" / "eraser", "config": "movies", "split": "val"}
+    scores = eraser_hub.score(file, **where, confidence_level=0.95)
+    lines = repr(scores).splitlines()
+    assert lines[0] == "Scores: eraser, movies, validation" and len(lines) < 15
+    (token,) = [line.split() for line in lines if line.startswith("token_macro_f1")]
+    low, high = scores.intervals["token_macro_f1"]
+    chance = scores.chance_levels["token_macro_f1"]
+    assert token[1:] == [f"{scores.scores[token[0]]:.4f}", f"[{low:.4f},", f"{high:.4f}]", f"{chance:.4f}", "1.0000"]
+    assert not any(line.startswith("token_micro_f1") for line in lines) and scores.notes[0] in lines
+    result = eraser_hub.compare(predictions={"ours": file, "theirs": [other]}, **where, resamples=50)
+    lines = repr(result).splitlines()
+    assert lines[0] == "ours against theirs, 24 instances"
+    assert [line.split()[0] for line in lines[2 : 2 + len(result["family"])]] == result["family"]
+    assert set(result["notes"]) | set(result["score_notes"]) <= set(lines)
+    pair = eraser_hub.compare(f"ours={file}", predictions={"theirs": other}, **where, resamples=50)
+    assert json.dumps(pair) == json.dumps(result)
+
+
+def test_a_report_takes_paths_and_names(folder, samples, tmp_path):
+    file, other = (samples / "predictions" / "eraser" / f"movies.val{name}.jsonl" for name in ("", ".baseline"))
+    for number, predictions in enumerate([[file, other], {"movies.val": file, "movies.val.baseline": other}]):
+        written = eraser_hub.report(
+            folder / "hub" / "eraser", tmp_path / str(number), predictions, config="movies", split="val", resamples=50
+        )
+        names = [path.name for path in written.score_files]
+        assert names == ["movies.val.scores.json", "movies.val.baseline.scores.json"]
+
+
 def test_a_comparison_has_the_forms_of_a_result(folder, samples, tmp_path):
     files = [samples / "predictions" / "eraser" / f"movies.val{name}.jsonl" for name in ("", ".baseline")]
     result = eraser_hub.compare(*files, dataset=folder / "hub" / "eraser", config="movies", split="val", resamples=50)

@@ -11,7 +11,16 @@ from typing import Annotated, Literal
 
 import pytest
 
-from eraser_hub.records.options import REQUIRED, Option, Options, UsageError, as_list, read_options, with_keywords
+from eraser_hub.records.options import (
+    REQUIRED,
+    NamedFiles,
+    Option,
+    Options,
+    UsageError,
+    as_list,
+    read_options,
+    with_keywords,
+)
 
 from ..refusals import refused
 
@@ -86,6 +95,50 @@ def test_values_that_a_field_may_have():
     assert as_list("a") == ["a"] and as_list(("a", "b")) == ["a", "b"] and as_list(None) is as_list([]) is None
     with refused("option-conflict", argument="colour"):
         Box(1, colour="red", deep=True)
+
+
+@dataclass(frozen=True)
+class Systems(Options):
+    """Systems.
+
+    Attributes:
+        files: The files of each.
+    """
+
+    files: NamedFiles = None
+
+
+@pytest.mark.parametrize(
+    ("files", "values"),
+    [
+        ("a.jsonl", "a.jsonl"),
+        (Path("a.jsonl"), "a.jsonl"),
+        ([Path("a.jsonl"), "b=b.jsonl"], ["a.jsonl", "b=b.jsonl"]),
+        ({"a": "x.jsonl", "b": [Path("y.jsonl"), "z.jsonl"]}, ["a=x.jsonl", "b=y.jsonl,z.jsonl"]),
+        ({"a": "x,y.jsonl"}, ["a=x,y.jsonl"]),
+    ],
+)
+def test_files_of_systems_are_paths_or_a_mapping_of_names_to_them(files, values):
+    assert Systems(files).files == values
+    assert read_options(Systems)["files"].kind is str
+
+
+@pytest.mark.parametrize(
+    ("files", "mentioned"),
+    [
+        ({"a=b": "x"}, "names without =, found 'a=b'"),
+        ({"": "x"}, "found ''"),
+        ({3: "x"}, "found 3"),
+        ({"a": 3}, "a path or a list of paths for 'a', found 3"),
+        ({"a": []}, "found []"),
+        ({"a": ["x", 3]}, "a path or a list of paths for 'a'"),
+        ({"a": ["x", "y,z"]}, "without commas"),
+        (["a", 3], "a string, found 3"),
+    ],
+)
+def test_a_mapping_that_names_no_files_is_refused(files, mentioned):
+    with refused("option-value", mentioned, argument="files", type=UsageError):
+        Systems(files)
 
 
 def test_a_function_of_options_takes_their_fields():

@@ -74,7 +74,7 @@ LEVEL = 0.95
 PACKAGES = ("datasets", "numpy", "pyarrow", "scikit-learn", "torch", "transformers")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class BenchResult:
     """Result of a bench.
 
@@ -97,6 +97,9 @@ class BenchResult:
     def table(self) -> Tables:
         """Return the headline scores of each system."""
         return self.tables
+
+    def __repr__(self) -> str:
+        return "\n".join([*self.findings, "", self.tables.written("text"), *(f"note: {line}" for line in self.notes)])
 
     def _repr_html_(self) -> str:
         """Return findings and table, for notebooks."""
