@@ -24,7 +24,7 @@ PANELS = {
     "First steps": ("quickstart", "methods"),
     "Data": ("import", "build", "check", "stats", "export"),
     "Models": ("train", "explain", "ask"),
-    "Scores": ("bench", "score", "compare", "experiment"),
+    "Scores": ("bench", "score", "compare", "power", "experiment"),
     "Pages": ("report", "highlight", "board"),
     "Publishing": ("publish", "serve"),
 }

@@ -23,7 +23,7 @@ from eraser_hub.scoring.scores import Scores
 from eraser_hub.scoring.settings import ScoreSettings
 
 from .catalogue import format_interval, format_number
-from .curves import make_aopc_figures, make_distribution_figures, make_fidelity_figures
+from .curves import make_aopc_figures, make_distribution_figures, make_fidelity_figures, make_power_figures
 from .report_tables import (
     Block,
     Note,
@@ -133,7 +133,7 @@ def make_comparison_section(systems: Sequence[Scores], settings: ScoreSettings) 
             "The systems have no block of scores in common: their predictions have different fields."
         )
         return section
-    section.blocks = make_comparison_blocks(result)
+    section.blocks, section.figures = make_comparison_blocks(result), make_power_figures(result)
     section.notes.append(
         Note(
             "★ and the verdict: the first system is better where p (Holm) is at most .05 and the difference is the "

@@ -161,8 +161,7 @@ class Scores:
 
         None if one of the two is unknown, or if the ceiling is not above chance.
         """
-        chance, ceiling = self.chance_levels.get(key), self.ceilings.get(key)
-        return None if chance is None or ceiling is None or ceiling <= chance else (ceiling - chance) / 10
+        return find_minimum_effect(self.chance_levels.get(key), self.ceilings.get(key))
 
     def add(self, result: Mapping[str, Any], block: str = "") -> None:
         """Add a metric's flat result; scores that are there already stay.
@@ -361,6 +360,11 @@ class Scores:
 
     def _repr_html_(self) -> str:
         return str(self.to_frame().to_html(float_format=f"{{:.{DIGITS}f}}".format, na_rep=""))
+
+
+def find_minimum_effect(chance: float | None, ceiling: float | None) -> float | None:
+    """Return a tenth of the way from chance to ceiling; None if one is unknown or the ceiling is not above chance."""
+    return None if chance is None or ceiling is None or ceiling <= chance else (ceiling - chance) / 10
 
 
 def describe_gold(gold: Mapping[str, Any]) -> str:

@@ -5,7 +5,9 @@ The squared standard error with n documents and R runs of each system is
     documents / n + runs / R + interaction / (n R)
 
 and a difference d is found with the power ``P(T > t - d / error)``, T and t of Student's distribution with
-Satterthwaite's degrees of freedom (n - 1 of documents, 2 (R - 1) of runs). Draws of a random method count as runs.
+Satterthwaite's degrees of freedom: those of documents by the kurtosis of their differences, as in `mixed_model`, those
+of runs in proportion to R - 1. With the pilot's own n and R both are the comparison's. Draws of a random method count
+as runs.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from typing import Any
 
 from eraser_hub.records.errors import DataError, show
 
+from .mixed_model import MINIMUM_CLUSTERS, MINIMUM_EFFECTIVE
 from .student import quantile, two_sided_p
 from .verdicts import ALPHA
 
@@ -32,48 +35,65 @@ class Pilot:
         documents: between documents.
         runs: between runs, of both systems together; 0 if the pilot has one run of each.
         interaction: of documents with runs, likewise.
+        kurtosis: of the documents' differences; 3 leaves n - 1 degrees of freedom.
+        run_df: degrees of freedom of the runs' variance for each run after the first; 2 where both systems' runs vary
+            alike.
     """
 
     documents: float
     runs: float = 0.0
     interaction: float = 0.0
+    kurtosis: float = 3.0
+    run_df: float = 2.0
 
     def error(self, n: int, runs: int = 1) -> float:
         """Return the standard error of the difference with so many documents and runs."""
         return math.sqrt(self.documents / n + self.runs / runs + self.interaction / (n * runs))
 
-    def df(self, n: int, runs: int = 1) -> float:
+    def document_df(self, n: int) -> float:
+        """Return the degrees of freedom of the documents' variance, as `mixed_model.fit_difference` has them."""
+        return min(n - 1.0, 2 / ((self.kurtosis - 1) / n + 2 / (n * (n - 1))))
+
+    def df(self, n: int, runs: float = 1) -> float:
         """Return the degrees of freedom of that error."""
         by_document = (self.documents + self.interaction / runs) / n
-        by_run = self.runs / runs
-        precision = by_document**2 / (n - 1) + (by_run**2 / (2 * (runs - 1)) if runs > 1 else 0.0)
-        used = by_document + (by_run if runs > 1 else 0.0)
-        return max(1.0, used**2 / precision) if precision > 0 else n - 1.0
+        by_run = self.runs / runs if runs > 1 else 0.0
+        precision = by_document**2 / self.document_df(n)
+        precision += by_run**2 / (self.run_df * (runs - 1)) if by_run else 0.0
+        return max(1.0, (by_document + by_run) ** 2 / precision) if precision > 0 else n - 1.0
 
-    def power(self, effect: float, n: int, runs: int = 1) -> float:
-        """Return the probability that a test at .05 finds a difference of this size."""
+    def is_refused(self, n: int) -> bool:
+        """Return True if so few documents would give no interval and no test."""
+        return n < MINIMUM_CLUSTERS or self.document_df(n) + 1 < MINIMUM_EFFECTIVE * (1 - 1e-9)
+
+    def power(self, effect: float, n: int, runs: int = 1, alpha: float = ALPHA) -> float:
+        """Return the probability that a test at ``alpha`` finds a difference of this size; 0 where it is refused."""
+        if self.is_refused(n):
+            return 0.0
         error, df = self.error(n, runs), self.df(n, runs)
         if error <= 0:
-            return 1.0 if effect else ALPHA
-        x = abs(effect) / error - quantile(1 - ALPHA / 2, df)
+            return 1.0 if effect else alpha
+        x = abs(effect) / error - quantile(1 - alpha / 2, df)
         tail = float(two_sided_p(x, df)) / 2
         return 1 - tail if x > 0 else tail
 
-    def effect(self, n: int, runs: int = 1, power: float = POWER) -> float:
-        """Return the difference that is found with this power."""
+    def effect(self, n: int, runs: int = 1, power: float = POWER, alpha: float = ALPHA) -> float:
+        """Return the difference that is found with this power of at least one half; NaN where a test is refused."""
+        if self.is_refused(n):
+            return math.nan
         df = self.df(n, runs)
-        return (quantile(1 - ALPHA / 2, df) + quantile(power, df)) * self.error(n, runs)
+        return (quantile(1 - alpha / 2, df) + quantile(power, df)) * self.error(n, runs)
 
-    def documents_for(self, effect: float, runs: int = 1, power: float = POWER) -> int | None:
+    def documents_for(self, effect: float, runs: int = 1, power: float = POWER, alpha: float = ALPHA) -> int | None:
         """Return the least number of documents with this power; None where no number has it: more runs are needed."""
-        if self.power(effect, MOST_DOCUMENTS, runs) < power:
+        if self.power(effect, MOST_DOCUMENTS, runs, alpha) < power:
             return None
-        low, high = 1, 2
-        while self.power(effect, high, runs) < power:
+        low, high = 1, MINIMUM_CLUSTERS
+        while self.power(effect, high, runs, alpha) < power:
             low, high = high, min(2 * high, MOST_DOCUMENTS)
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (low, middle) if self.power(effect, middle, runs) >= power else (middle, high)
+            low, high = (low, middle) if self.power(effect, middle, runs, alpha) >= power else (middle, high)
         return high
 
 
@@ -86,19 +106,35 @@ def make_pilot(result: Mapping[str, Any], key: str, pair: int = 0) -> Pilot:
         pair: the pair of systems, by its place.
 
     Raises:
-        DataError: the systems do not share the score, or nothing is known of its variance.
+        DataError: the systems do not share the score, nothing is known of its variance, or too few documents carry it.
     """
     comparison = result["comparisons"][pair]
     if key not in comparison["keys"]:
         message = f"expected one of {', '.join(comparison['keys'])}, found {show(key)}"
         raise DataError(message, rule="option-value", argument="key")
-    parts = comparison["keys"][key]["components"]
+    test = comparison["keys"][key]
+    parts, effective, n = test["components"], test["effective_clusters"], result["clusters"]
     if any(value is None or math.isnan(value) for value in parts.values()):
         raise DataError(f"{key}: expected variance components, found none", rule="score-missing")
+    if n < MINIMUM_CLUSTERS or not effective >= MINIMUM_EFFECTIVE * (1 - 1e-9):
+        least = f"{MINIMUM_CLUSTERS} documents or more, of which {MINIMUM_EFFECTIVE} or more carry the difference"
+        found = f"{n}, of which about {effective:.0f} do"
+        raise DataError(f"{key}: expected a pilot of {least}, found {found}", rule="score-missing")
     counts = [result["runs"][comparison[side]] for side in ("first", "second")]
     several = [count for count in counts if count > 1] or [1]
-    runs, n = len(several) / sum(1 / count for count in several), result["clusters"]
-    return Pilot(parts["documents"] * n, (parts["runs"] + parts["draws"]) * runs, parts["interaction"] * n * runs)
+    runs = len(several) / sum(1 / count for count in several)
+    document_df, by_run = effective - 1, parts["runs"] + parts["draws"]
+    by_document = parts["documents"] + parts["interaction"]
+    # what Satterthwaite's formula leaves for the runs, of the precision of the whole
+    left = (by_document + by_run) ** 2 / test["df"] - by_document**2 / document_df
+    is_known = runs > 1 and by_run > 0 and left > 0
+    return Pilot(
+        parts["documents"] * n,
+        by_run * runs,
+        parts["interaction"] * n * runs,
+        1 + n * (2 / document_df - 2 / (n * (n - 1))),
+        by_run**2 / left / (runs - 1) if is_known else 2.0,
+    )
 
 
 def describe_power(pilot: Pilot, n: int, effects: Sequence[float], runs: Sequence[int]) -> list[dict[str, Any]]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
+from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
@@ -66,6 +68,7 @@ def _beta_fraction(a: np.ndarray, b: np.ndarray, x: np.ndarray) -> np.ndarray:
     return total
 
 
+@lru_cache(4096)
 def quantile(p: float, df: float) -> float:
     """Return the t below which a share ``p`` in [.5, 1) of the distribution lies; NaN for NaN.
 
@@ -74,12 +77,13 @@ def quantile(p: float, df: float) -> float:
     """
     if math.isnan(p) or math.isnan(df):
         return math.nan
-    tail, low, high = 2 * (1 - p), 0.0, 2.0
-    while two_sided_p(high, df) > tail:
-        low, high = high, 2 * high
-    while high - low > 1e-13 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if two_sided_p(middle, df) > tail else (low, middle)
-        if middle in (low, high) and high - low <= 2e-16 * high:
+    # Newton's method from the normal quantile, which lies below: the tail is convex, so no step goes beyond
+    t = NormalDist().inv_cdf(p)
+    log_density = math.lgamma((df + 1) / 2) - math.lgamma(df / 2) - math.log(df * math.pi) / 2
+    for _ in range(_STEPS):
+        density = math.exp(log_density - (df + 1) / 2 * math.log1p(t * t / df))
+        step = (float(two_sided_p(t, df)) / 2 - (1 - p)) / density
+        t += step
+        if abs(step) <= 1e-14 * max(1.0, t):
             break
-    return (low + high) / 2
+    return t
