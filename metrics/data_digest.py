@@ -19,9 +19,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from itertools import pairwise
+from itertools import compress, pairwise
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ VERSION = "eraser-hub-data-1"
 SHOWN_DIGITS = 12
 BLOCK = 1024
 SENTENCES = ("start_sentence", "end_sentence")
+_BEFORE_QUOTE = re.compile(r'[\x00-"\\]')  # characters that sort before the end of a string, or are escaped
 TEXT_COLUMNS = ("title", "context", "question", "sentence1", "sentence2")  # of the perturbation benchmark
 
 
@@ -55,30 +57,57 @@ class DataDigest:
 
     def __init__(self, kind: str, to_lines: Callable[[Sequence[object]], bytes] = to_json_lines) -> None:
         self.kind, self._to_lines = kind, to_lines
-        self._ids, self._lines = list[str](), list[bytes]()
-        self._documents: dict[str, bytes] = {}
+        self._rows, self._documents = KeyedLines(to_lines), KeyedLines(to_lines)
+        self._known: dict[str, str] = {}
 
     def add(self, rows: Iterable[Sequence[Any]]) -> None:
         """Add annotations in the form of the kind's line; the first value of each is the id, a string."""
-        rows = list(rows)
-        self._ids += [row[0] for row in rows]
-        self._lines += self._to_lines(rows).split(b"\n")[:-1]  # JSON escapes the newlines of strings
+        self._rows.add(list(rows))
 
-    def add_documents(self, documents: Iterable[tuple[str, bytes]]) -> None:
-        """Add documents of rows that were added: (docid, SHA-256 of the text as 32 bytes); repeats count once."""
-        self._documents.update(documents)
+    def add_documents(self, documents: Iterable[tuple[str, str]]) -> None:
+        """Add documents of rows: (docid, SHA-256 of the text in hexadecimal digits); repeats count once."""
+        self._known.update(documents)
+
+    def set_documents(self, documents: KeyedLines) -> None:
+        """Set the documents of rows, each once, in the form of their lines."""
+        self._documents = documents
 
     def hexdigest(self, label_names: Sequence[str]) -> str:
         """Return the digest."""
-        order = sorted(range(len(self._ids)), key=self._ids.__getitem__)  # code points sort as their bytes in UTF-8
-        docids = sorted(self._documents)
         digest = hashlib.sha256(self._to_lines([[VERSION, self.kind, list(label_names)]]))
-        digest.update(b"\n".join([*map(self._lines.__getitem__, order), b""]))
-        for start in range(0, len(docids), BLOCK):  # few objects at a time: garbage collection walks through them
-            digest.update(
-                self._to_lines([(name, self._documents[name].hex()) for name in docids[start : start + BLOCK]])
-            )
+        for start in range(0, len(known := list(self._known.items())), BLOCK):
+            self._documents.add(known[start : start + BLOCK])  # few objects: garbage collection walks through them
+        for lines in (self._rows, self._documents):
+            digest.update(b"\n".join([*lines.sort(), b""]))
         return digest.hexdigest()
+
+
+class KeyedLines:
+    """Lines of JSON, one per value; a value is a list whose first item, a string, is its key.
+
+    Args:
+        to_lines: as of `DataDigest`.
+    """
+
+    def __init__(self, to_lines: Callable[[Sequence[object]], bytes] = to_json_lines) -> None:
+        self._to_lines, self.lines, self._plain = to_lines, list[bytes](), True
+
+    def add(self, values: Sequence[Sequence[Any]]) -> None:
+        """Add values."""
+        self.lines += self._to_lines(values).split(b"\n")[:-1]  # JSON escapes the newlines of strings
+        self._plain = self._plain and not _BEFORE_QUOTE.search("".join([value[0] for value in values]))
+
+    def select(self, chosen: Iterable[bool]) -> KeyedLines:
+        """Return the lines that ``chosen`` marks, a flag per line."""
+        selected = KeyedLines(self._to_lines)
+        selected.lines, selected._plain = list(compress(self.lines, chosen)), self._plain
+        return selected
+
+    def sort(self) -> list[bytes]:
+        """Return the lines in the order of the keys' bytes."""
+        if self._plain:  # a key's end is a quotation mark, which sorts before all characters of the keys
+            return sorted(self.lines)
+        return sorted(self.lines, key=lambda line: str(json.loads(line)[0]))  # code points sort as their UTF-8
 
 
 def nest(values: Sequence[Any], *offsets: Sequence[int]) -> Sequence[Any]:
@@ -110,7 +139,7 @@ def add_eraser_rows(digest: DataDigest, rows: Iterable[Mapping[str, Any]], label
         label = get_label(row["classification"], label_names)
         digest.add([(str(row["annotation_id"]), row["query"], label, docids, groups)])
         digest.add_documents(
-            (docid, hashlib.sha256(document["text"].encode()).digest())
+            (docid, hashlib.sha256(document["text"].encode()).hexdigest())
             for docid, document in zip(docids, row["documents"], strict=True)
         )
 
@@ -133,7 +162,7 @@ def add_eraser_table(digest: DataDigest, table: pa.Table, label_names: Sequence[
     digest.add(zip(ids, queries, labels, nest(docids, _get_offsets(documents)), nested, strict=True))
     first = {docid: row for row, docid in reversed(list(enumerate(docids)))}
     column = _decode(texts.field("text"))
-    hashes = [hashlib.sha256(column[row].as_buffer()).digest() for row in first.values()]
+    hashes = [hashlib.sha256(column[row].as_buffer()).hexdigest() for row in first.values()]
     digest.add_documents(zip(first, hashes, strict=True))
 
 

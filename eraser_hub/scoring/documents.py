@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from itertools import islice, repeat
 from pathlib import Path
@@ -11,8 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from eraser_hub.conversion.eraser.format import is_safe_name, read_document_lines
+from eraser_hub.metrics.data_digest import KeyedLines
 from eraser_hub.metrics.joining import DocumentLengths
 from eraser_hub.metrics.tokens import measure_texts
+from eraser_hub.records.digests import to_json_lines
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.lines import NoFile, file_name, read_utf8_file
 
@@ -42,7 +44,7 @@ class CorpusDocuments(DocumentLengths):
         self.numbers: dict[str, int] = {}  # of the documents of docs.jsonl, or of those of docs/ that were asked for
         # by number, with room for more; a document that does not exist has -1 tokens
         self.tokens = self.sentences = np.zeros(0, dtype=np.int32)
-        self.digests: dict[int, bytes] = {}  # number -> SHA-256 of the text
+        self.digests = KeyedLines(to_json_lines)  # of the documents that exist, in the order of their numbers
         self.sizes = array("i")  # of sentences
         self.known = 0  # how many numbers have been looked for
         self._places: list[np.ndarray] = []
@@ -83,41 +85,40 @@ class CorpusDocuments(DocumentLengths):
         return doc
 
     def _read_files(self, docids: Sequence[str]) -> None:
-        texts, numbers, size = list[bytes](), list[int](), 0
+        texts, numbers, size = dict[str, bytes](), list[int](), 0
         for number, docid in enumerate(docids, self.known):
             if not is_safe_name(docid):  # a docid is a file's name: it never leads out of the folder
                 continue
             try:
-                texts.append(read_utf8_file(f"{self.folder}/{file_name(docid)}"))
+                texts[docid] = read_utf8_file(f"{self.folder}/{file_name(docid)}")
             except NoFile:
                 continue
             numbers.append(number)
-            size += len(texts[-1])
+            size += len(texts[docid])
             if size > TEXTS_AT_ONCE:
                 self._count(numbers, texts)
-                texts, numbers, size = [], [], 0
+                texts, numbers, size = {}, [], 0
         self._count(numbers, texts)
 
     def _read_lines(self) -> None:
         for _, documents in read_document_lines(self.lines, self.numbers, TEXTS_AT_ONCE):
             places = range(len(self.numbers) - len(documents), len(self.numbers))
-            self._count(places, [document.document.encode() for document in documents])
+            self._count(places, {document.docid: document.document.encode() for document in documents})
 
-    def _count(self, numbers: Sequence[int], texts: Sequence[bytes]) -> None:
+    def _count(self, numbers: Sequence[int], texts: Mapping[str, bytes]) -> None:
         """Keep the counts of some documents, ascending, behind those that were counted before."""
         n = max(len(self.numbers), 1)
         if self.tokens.size < n:
             more = np.full(n + n // 8 - self.tokens.size, -1, dtype=np.int32)
             self.tokens, self.sentences = np.append(self.tokens, more), np.append(self.sentences, more)
-        sizes = measure_texts(b"".join(texts), list(map(len, texts)))
+        sizes = measure_texts(b"".join(texts.values()), list(map(len, texts.values())))
         self.tokens[numbers], self.sentences[numbers] = sizes.tokens, sizes.sentences
         self.sizes.frombytes(sizes.sentence_tokens.astype(np.intc).tobytes())
-        self.digests.update(zip(numbers, [sha256(text).digest() for text in texts], strict=True))
+        self.digests.add([(docid, sha256(text).hexdigest()) for docid, text in texts.items()])
 
-    def get_text_digests(self, numbers: Sequence[int]) -> Iterator[tuple[str, bytes]]:
-        """Return (docid, SHA-256 of the text) of documents that exist."""
-        docids = tuple(self.numbers)
-        return zip([docids[number] for number in numbers], map(self.digests.__getitem__, numbers), strict=True)
+    def select_digests(self, chosen: np.ndarray) -> KeyedLines:
+        """Return the lines of a data digest for the documents that ``chosen`` marks, a flag per number."""
+        return self.digests.select(chosen[self.tokens[: len(chosen)] >= 0].tolist())
 
     def counts(self, chosen: np.ndarray) -> np.ndarray:
         """Return the tokens and the sentences of each document, shape (documents, 2)."""

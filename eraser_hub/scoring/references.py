@@ -203,7 +203,7 @@ def _of_corpus(source: ScoredSplit, columns: Sequence[str], listed: bool) -> Gol
     lines = range(1, len(numbers) + 1)  # each holds an annotation
     referenced = np.zeros(len(documents.numbers), bool)
     referenced[np.concatenate(used)] = True
-    digest.add_documents(documents.get_text_digests(np.flatnonzero(referenced).tolist()))
+    digest.set_documents(documents.select_digests(referenced))
     identity = digest.hexdigest(sorted(codes) if names is None else names)
     gold = Gold(references, documents, path, lines, names, values, source.labels.note, digest=identity)
     if not listed:
@@ -216,17 +216,22 @@ def _make_digest_rows(
     part: CheckedAnnotations, docids: Sequence[str], inclusive: bool
 ) -> Iterator[tuple[str, str, str, Sequence[str], Sequence[Any]]]:
     """Return annotations as a data digest takes them; ``docids`` has the documents by number."""
-    records, last = part.run.records, part.bounds[:, 3]
-    ends = (last + (inclusive & (last >= 0))).tolist()
-    spans = list(zip([e.docid for e in part.evidences], *part.bounds[:, :3].T.tolist(), ends, strict=True))
-    return zip(
-        [str(record.annotation_id) for record in records],
-        [record.query for record in records],
-        [record.classification for record in records],
-        nest([docids[number] for number in part.documents.tolist()], part.offsets.tolist()),
-        nest(spans, part.members.tolist(), part.groups.tolist()),
-        strict=True,
-    )
+    names = nest([docids[number] for number in part.documents.tolist()], part.offsets.tolist())
+    for record, own in zip(part.run.records, names, strict=True):
+        groups = [
+            [
+                (
+                    e.docid,
+                    e.start_token,
+                    e.end_token,
+                    e.start_sentence,
+                    e.end_sentence + (inclusive and e.end_sentence >= 0),
+                )
+                for e in group
+            ]
+            for group in record.evidences
+        ]
+        yield str(record.annotation_id), record.query, record.classification, own, groups
 
 
 def _row(run: Annotations, place: int, name: str) -> dict[str, Any]:
