@@ -72,7 +72,7 @@ def check_rationales(chunk: MatchedChunk, tokens: np.ndarray, issues: Issues) ->
         issues: the issues to extend.
     """
     p = chunk.p
-    report = partial(issues.add_where, "prediction", field="rationales.docid", rows=p.instance)
+    report = partial(issues.add_where, "prediction", field=partial(_find_path, p, "docid"), rows=p.instance)
     unknown = (tokens < 0) & (chunk.owner >= 0)
     report(unknown, message=lambda at: f"no document {p.docids[int(p.doc[at])]!r}", rule="document-unknown")
     packed = p.instance * max(len(p.docids), 1) + p.doc
@@ -81,6 +81,12 @@ def check_rationales(chunk: MatchedChunk, tokens: np.ndarray, issues: Issues) ->
     once = "expected each document once"
     report(repeated, message=lambda at: f"{once}, found {p.docids[int(p.doc[at])]!r} again", rule="document-twice")
     check_spans(p, packed, tokens, issues)
+
+
+def _find_path(p: Predictions, field: str, rationale: int) -> str:
+    """Return the path of a rationale's field, with the rationale's index in its instance."""
+    first = np.searchsorted(p.instance, p.instance[rationale])
+    return f"rationales[{rationale - first}].{field}"
 
 
 def check_spans(p: Predictions, packed: np.ndarray, tokens: np.ndarray, issues: Issues) -> None:
@@ -94,15 +100,24 @@ def check_spans(p: Predictions, packed: np.ndarray, tokens: np.ndarray, issues: 
     """
     span = np.repeat(np.arange(p.hard.size), np.maximum(p.hard, 0))
     limit = tokens[span]
-    report = partial(issues.add_where, "prediction", field=f"rationales.{HARD_FIELD}", rows=p.instance[span])
+    add = partial(issues.add_where, "prediction", rows=p.instance[span])
 
     def shown(at: int) -> str:
         return f"[{p.start[at]}, {p.end[at]})"
 
-    unsound = (p.start < 0) | (p.end <= p.start)
-    report(unsound, message=lambda s: f"expected 0 <= start_token < end_token, found {shown(s)}", rule="span-order")
-    past, most = ~unsound & (limit >= 0) & (p.end > limit), "expected end_token at most"
-    report(past, message=lambda s: f"{most} {limit[s]} (the document's tokens), found {p.end[s]}", rule="span-bounds")
+    def path(field: str, at: int) -> str:
+        return _find_path(p, f"{HARD_FIELD}[{at - np.searchsorted(span, span[at])}].{field}", int(span[at]))
+
+    start_field, end_field = partial(path, "start_token"), partial(path, "end_token")
+    unsound, expected = (p.start < 0) | (p.end <= p.start), "expected 0 <= start_token < end_token, found"
+    add(unsound, start_field, lambda s: f"{expected} {shown(s)}", "span-order")
+    past = ~unsound & (limit >= 0) & (p.end > limit)
+    add(
+        past,
+        end_field,
+        lambda s: f"expected at most {limit[s]} (the document's tokens), found {p.end[s]}",
+        "span-bounds",
+    )
     sound = np.flatnonzero(~unsound & ~past)
     order = sound[np.lexsort((p.end[sound], p.start[sound], packed[span[sound]]))]
     key, start, end = packed[span[order]], p.start[order], p.end[order]
@@ -111,8 +126,8 @@ def check_spans(p: Predictions, packed: np.ndarray, tokens: np.ndarray, issues: 
     order, key, start, end = order[keep], key[keep], start[keep], end[keep]
     overlap = np.flatnonzero((key[1:] == key[:-1]) & (start[1:] < end[:-1]))
     before = dict(zip(order[overlap + 1].tolist(), order[overlap].tolist(), strict=True))
-    expected = "expected spans that do not overlap, found"
-    report(order[overlap + 1], message=lambda s: f"{expected} {shown(before[s])} and {shown(s)}", rule="span-overlap")
+    disjoint = "expected spans that do not overlap, found"
+    add(order[overlap + 1], start_field, lambda s: f"{disjoint} {shown(before[s])} and {shown(s)}", "span-overlap")
 
 
 def check_scores(p: Predictions, name: str, lengths: np.ndarray, issues: Issues) -> None:
@@ -125,7 +140,7 @@ def check_scores(p: Predictions, name: str, lengths: np.ndarray, issues: Issues)
         issues: the issues to extend.
     """
     sizes, scores, (field, unit, _) = getattr(p, name), getattr(p, f"{name}_scores"), SOFT_FIELDS[name]
-    report = partial(issues.add_where, "prediction", field=f"rationales.{field}", rows=p.instance)
+    report = partial(issues.add_where, "prediction", field=partial(_find_path, p, field), rows=p.instance)
 
     def message(at: int) -> str:
         expected = f"expected {lengths[at]} scores (the document's {unit})"

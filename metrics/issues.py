@@ -97,7 +97,7 @@ class Issues(list[Issue]):
         self,
         side: str,
         bad: np.ndarray,
-        field: str,
+        field: str | Callable[[int], str],
         message: str | Callable[[int], str],
         rule: str,
         rows: np.ndarray | None = None,
@@ -107,15 +107,15 @@ class Issues(list[Issue]):
         Args:
             side: "prediction" or "reference".
             bad: bool (places,), or the bad places.
-            field: the path of the field.
+            field: the path of the field, or a function from the place to the path.
             message: a text, or a function from the place to the text.
             rule: the broken rule.
             rows: the row of each place; None: the place itself.
         """
         at = np.flatnonzero(bad) if bad.dtype == bool else bad
         for place in at[: max(MAX_SHOWN - len(self), 0)].tolist():
-            text = message(place) if callable(message) else message
-            self.append(self._make_issue(side, place if rows is None else int(rows[place]), field, text, rule))
+            path, text = (value(place) if callable(value) else value for value in (field, message))
+            self.append(self._make_issue(side, place if rows is None else int(rows[place]), path, text, rule))
         self.total += int(at.size)
 
     def take(self, other: Issues) -> None:

@@ -52,13 +52,15 @@ def human_agreement(built: BuiltDataset, config: str, corpus: Path | None) -> tu
     if not paths:
         return {}, ""
     marked = [{str(one.annotation_id): _get_spans(one) for _, one in instances(path)} for path in paths]
-    scores, texts, unknown = _compute_scores(built, config, marked)
+    scores, unknown, cut = _compute_scores(built, config, marked)
     note = f"{config}: from {', '.join(path.name for path in paths)}"
     if unknown:
         note += f"; {unknown} of their annotations are in no split, and left out"
+    if cut:
+        note += f"; {cut} of their spans are not within a document of the row, and are cut"
     if not scores:
         return {}, f"{note}; nothing in them can be compared."
-    return _make_table_cells(scores) | {"annotators": Cell(len(paths)), "documents": Cell(texts)}, f"{note}."
+    return _make_table_cells(scores) | {"annotators": Cell(len(paths)), "documents": Cell(len(scores))}, f"{note}."
 
 
 def _make_table_cells(scores: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Cell]:
@@ -103,21 +105,23 @@ def _get_spans(instance: Any) -> Spans:
 def _compute_scores(
     built: BuiltDataset, config: str, marked: list[dict[str, Spans]]
 ) -> tuple[list[dict[str, np.ndarray]], int, int]:
-    """Return the scores of each text's annotators, the number of texts, and of annotations in no split."""
-    left = set().union(*marked)
+    """Return the scores of each text's annotators, the number of annotations in no split, and of spans that are cut."""
+    left, cut = set().union(*marked), 0
     scores = []
     for row in _read_rows(built, config, left):
         left.discard(row["annotation_id"])
         people = [spans[row["annotation_id"]] for spans in marked if row["annotation_id"] in spans]
         gold = _get_gold_spans(row)
-        masks = np.stack([_make_mask(row, spans) for spans in (gold, *people)])
+        sizes = {document["docid"]: len(split_tokens(document["text"])) for document in row["documents"]}
+        cut += sum(_count_outside(spans, sizes) for spans in people)
+        masks = np.stack([_make_mask(spans, sizes) for spans in (gold, *people)])
         if config not in AMONG_THEMSELVES:
             # with the gold mask twice, the gold is the majority of three
             each = [agreement(masks[[0, 0, place]]) for place in range(1, len(masks))]
             scores.append({key: np.concatenate([one[key][2:] for one in each]) for key in KEYS})
         elif len(people) > 1:
             scores.append(agreement(masks[1:]))
-    return scores, len(scores), len(left)
+    return scores, len(left), cut
 
 
 def _read_rows(built: BuiltDataset, config: str, wanted: set[str]) -> Iterator[Mapping[str, Any]]:
@@ -135,11 +139,17 @@ def _get_gold_spans(row: Mapping[str, Any]) -> Spans:
     return spans
 
 
-def _make_mask(row: Mapping[str, Any], spans: Spans) -> np.ndarray:
-    """Return a bool mask over the tokens of the row's documents; parts of spans outside a document are ignored."""
+def _count_outside(spans: Spans, sizes: Mapping[str, int]) -> int:
+    """Return the number of spans that are reversed, or not within a document of the row."""
+    return sum(
+        not 0 <= start <= end <= sizes.get(docid, -1) for docid, bounds in spans.items() for start, end in bounds
+    )
+
+
+def _make_mask(spans: Spans, sizes: Mapping[str, int]) -> np.ndarray:
+    """Return a bool mask over the tokens of a row's documents; parts of spans outside a document are ignored."""
     parts = []
-    for document in row["documents"]:
-        size = len(split_tokens(document["text"]))
-        clipped = [(max(start, 0), min(end, size)) for start, end in spans.get(document["docid"], ()) if start < size]
+    for docid, size in sizes.items():
+        clipped = [(max(start, 0), min(end, size)) for start, end in spans.get(docid, ()) if start < size]
         parts.append(np.array(mask(clipped, size), bool))
     return np.concatenate(parts) if parts else np.zeros(0, bool)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import typer
+
 from eraser_hub.experiments.configs import ReproduceArguments
 
 from .usage import TableFormat, call_with_options, print_note, print_tables, spell_arguments, with_options
@@ -21,7 +23,7 @@ def reproduce(options: ReproduceOptions) -> None:
     """Recompute a printed table: train, explain and score each of its rows.
 
     The figures have 95 % intervals and stand beside the printed ones. A row that cannot run (no train split, no
-    encoder) says why. If the command is stopped, the same command goes on.
+    encoder) says why. If no row can run, the exit status is 1. If the command is stopped, the same command goes on.
     OUT/*.scores.json are entries for `eraser-hub board --scores`.
 
     **Examples**
@@ -38,3 +40,6 @@ def reproduce(options: ReproduceOptions) -> None:
     signature = f"reproduce|{options.table}|{options.config}|seed:{options.seed}"
     signature += (f"|seeds:{options.seeds}" if options.seeds > 1 else "") + ("|fast" if options.fast else "")
     print_tables(tables, options.format, tables.as_dict(), [signature])
+    cells = [cell for table in tables.tables[:1] for _, row in table.rows for cell in row.values()]
+    if all(cell.value is None for cell in cells):
+        raise typer.Exit(1)

@@ -42,18 +42,28 @@ def render(template: str, script: str, **values: Any) -> str:
 
 
 def write_files(contents: Mapping[Path, Iterable[str]], writer: OutputWriter) -> None:
-    """Write texts that belong together: readers find the old files or the new ones, and after an error the old ones.
+    """Write texts that belong together: after an error of writing, the old files are there.
+
+    All are written before the first takes its name. If a name cannot be taken, the error lists the files that are new.
 
     Raises:
         DataError: what the writer refuses.
         OSError: a file cannot be written (a full disk); it names the file.
     """
-    with ExitStack() as stack:  # all are written before the first takes its name
-        for path, pieces in contents.items():
-            beside = stack.enter_context(writer.open(path))
-            # a lone surrogate in a document cannot be written: it is shown as the replacement sign
-            with beside.open("w", encoding="utf-8", errors="replace", newline="\n") as stream:
-                stream.writelines(pieces)
+    renamed: list[Path] = []
+    try:
+        with ExitStack() as stack:
+            for path, pieces in contents.items():
+                stack.push(lambda kind, *_, path=path: renamed.append(path) if kind is None else None)
+                beside = stack.enter_context(writer.open(path))
+                # a lone surrogate in a document cannot be written: it is shown as the replacement sign
+                with beside.open("w", encoding="utf-8", errors="replace", newline="\n") as stream:
+                    stream.writelines(pieces)
+    except OSError as error:
+        if not renamed:
+            raise
+        words = f"{error.strerror or error}; written before: {', '.join(map(str, renamed))}"
+        raise OSError(error.errno, words, error.filename) from error
 
 
 def to_json_text(content: Any, indent: int) -> Iterator[str]:

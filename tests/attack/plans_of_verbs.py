@@ -144,8 +144,19 @@ command(f"{EXPLAIN} --scores p.jsonl", INPUT, "explain_scores", "e.jsonl")
 TRAIN, ASK = "--model logistic-regression --out m", "--endpoint http://127.0.0.1:9/v1 --model m --out a.jsonl --dry-run"
 command(f"train {BUILT} {TRAIN}", ("folders", "train options"), "train_built", "m")
 command(f"ask {VAL} {ASK}", ("folders",), "ask_dry")
-REPRODUCE = "reproduce --table eraser-2 --config movies --dataset hub/eraser --out rep"
-command(REPRODUCE, ("folders",), "reproduce_agreement", "rep", lenient=True)
+
+
+@plans("reproduce", *INPUT, "folders")
+def reproduce_agreement(draw: random.Random, stock: Path) -> World:
+    """Two annotators' marks, of which those outside a text are cut and counted; the run keeps its settings."""
+    line = "experiment reproduce --table eraser-2 --config movies --dataset hub/eraser --source source --out rep"
+    world = world_of(draw, stock, line.split())
+    world.files = {f"source/movies/human_performance_{at}.jsonl": instances("movies", seed=at) for at in (1, 2)}
+    world.results, world.outputs = "source/movies/human_performance_1.jsonl", ("rep",)
+    world.parts, world.partial, world.lenient = frozenset({"spans", "lines"}), True, True
+    return world
+
+
 PUBLISH = "publish --namespace org --dir hub --dataset eraser --dry-run"
 command(PUBLISH, ("folders", "publish options"), "publish_dry", verb_prints_errors=True)
 

@@ -215,16 +215,18 @@ def maybe(case: Case) -> None:
 
 
 REFUSED: dict[str, Refusal] = {
-    "overlapping": Refusal(hard([(1, 4), (3, 5)]), "span-overlap", f"rationales.{HARD}", "[1, 4)", "[3, 5)"),
-    "negative": Refusal(hard([(-1, 2)]), "span-order", f"rationales.{HARD}", "[-1, 2)"),
-    "reversed": Refusal(hard([(3, 1)]), "span-order", f"rationales.{HARD}", "[3, 1)"),
-    "empty span": Refusal(hard([(3, 3)]), "span-order", f"rationales.{HARD}", "[3, 3)"),
-    "past the end": Refusal(hard([(3, 8)]), "span-bounds", f"rationales.{HARD}", "7", "8"),
+    "overlapping": Refusal(
+        hard([(1, 4), (3, 5)]), "span-overlap", f"rationales[0].{HARD}[1].start_token", "[1, 4)", "[3, 5)"
+    ),
+    "negative": Refusal(hard([(-1, 2)]), "span-order", f"rationales[0].{HARD}[0].start_token", "[-1, 2)"),
+    "reversed": Refusal(hard([(3, 1)]), "span-order", f"rationales[0].{HARD}[0].start_token", "[3, 1)"),
+    "empty span": Refusal(hard([(3, 3)]), "span-order", f"rationales[0].{HARD}[0].start_token", "[3, 3)"),
+    "past the end": Refusal(hard([(3, 8)]), "span-bounds", f"rationales[0].{HARD}[0].end_token", "7", "8"),
     "float offset": Refusal(hard([(1, 3.0)]), "type", f"rationales[0].{HARD}[0].end_token"),
     "bool offset": Refusal(hard([(True, 3)]), "type", f"rationales[0].{HARD}[0].start_token"),
     "string offset": Refusal(hard([("1", 3)]), "type", f"rationales[0].{HARD}[0].start_token"),
     "huge offset": Refusal(hard([(1, 10**30)]), "range", f"rationales[0].{HARD}[0].end_token", "64 bits"),
-    "large offset": Refusal(hard([(1, 2**62)]), "span-bounds", f"rationales.{HARD}", "7", str(2**62)),
+    "large offset": Refusal(hard([(1, 2**62)]), "span-bounds", f"rationales[0].{HARD}[0].end_token", "7", str(2**62)),
     "no end": Refusal(setting([{"start_token": 1}], *R, HARD), "type", f"rationales[0].{HARD}[0].end_token", "None"),
     "gold reversed": gold_refusal(gold(0, *first_evidence, "end_token"), "span-order", "evidences.start_token"),
     "gold past the end": gold_refusal(
@@ -250,24 +252,24 @@ REFUSED: dict[str, Refusal] = {
     "erased here and not there": not_there(None, "thresholded_scores", 1, COMP),
     "rationales here and not there": not_there(DELETE, "rationales"),
     "soft missing": Refusal(setting([], "rationales"), "score-missing", f"rationales.{SOFT}", "'d2'"),
-    "soft too short": Refusal(setting([0.5], *R, SOFT), "length", f"rationales.{SOFT}", "7 scores", "1 for 'd2'"),
+    "soft too short": Refusal(setting([0.5], *R, SOFT), "length", f"rationales[0].{SOFT}", "7 scores", "1 for 'd2'"),
     "sentences too many": Refusal(
-        setting([0.5] * 3, *R, SENTENCE), "length", f"rationales.{SENTENCE}", "2 scores", "3 for 'd2'"
+        setting([0.5] * 3, *R, SENTENCE), "length", f"rationales[0].{SENTENCE}", "2 scores", "3 for 'd2'"
     ),
-    "soft NaN": Refusal(soft(NAN), "range", f"rationales.{SOFT}", "NaN", command="syntax"),
-    "soft infinite": Refusal(soft(INF), "range", f"rationales.{SOFT}", "nfinity", command="syntax"),
+    "soft NaN": Refusal(soft(NAN), "range", f"rationales[0].{SOFT}", "NaN", command="syntax"),
+    "soft infinite": Refusal(soft(INF), "range", f"rationales[0].{SOFT}", "nfinity", command="syntax"),
     "soft null": Refusal(soft(None), "type", f"rationales[0].{SOFT}[2]"),
     "soft string": Refusal(soft("0.5"), "type", f"rationales[0].{SOFT}[2]"),
     "soft bool": Refusal(soft(True), "type", f"rationales[0].{SOFT}[2]"),
     "sentence null": Refusal(soft(None, SENTENCE), "type", f"rationales[0].{SENTENCE}[0]"),
-    "unknown document": Refusal(setting("d9", *R, "docid"), "document-unknown", "rationales.docid", "'d9'"),
+    "unknown document": Refusal(setting("d9", *R, "docid"), "document-unknown", "rationales[0].docid", "'d9'"),
     "document above": Refusal(
-        setting("../val.jsonl", *R, "docid"), "document-unknown", "rationales.docid", "'../val.jsonl'"
+        setting("../val.jsonl", *R, "docid"), "document-unknown", "rationales[0].docid", "'../val.jsonl'"
     ),
     "no docid": Refusal(setting(DELETE, *R, "docid"), "type", "rationales[0].docid", "None"),
     "document twice": Refusal(
         lambda case: case.second["rationales"].append(copy.deepcopy(case.rationale)),
-        *("document-twice", "rationales.docid", "'d2'"),
+        *("document-twice", "rationales[1].docid", "'d2'"),
     ),
     "unknown label": Refusal(maybe, "label-unknown", "classification", "NEG, POS", "'MAYBE'"),
     "label is a number": Refusal(setting(1, "classification"), "type", "classification"),

@@ -372,12 +372,12 @@ def test_groups_by_gold_label_have_no_macro_f1() -> None:
 def test_documents_of_rationales_are_known_and_stand_once(module: type[evaluate.Metric]) -> None:
     predictions, references = eraser_case()
     predictions[1]["rationales"][0]["docid"] = "nowhere"
-    with refused("document-unknown", "'nowhere'", instance="a2", field="rationales.docid"):
+    with refused("document-unknown", "'nowhere'", instance="a2", field="rationales[0].docid"):
         compute(module, predictions, references)
     predictions, references = eraser_case()
     predictions[1]["rationales"] *= 2
-    with refused("document-twice", "'d2'", instance="a2", field="rationales.docid"):
+    with refused("document-twice", "'d2'", instance="a2", field="rationales[1].docid"):
         compute(module, predictions, references)
     if module is EraserFaithfulness:
-        with refused("document-twice", "'d2'", instance="a2", field="rationales.docid"):
+        with refused("document-twice", "'d2'", instance="a2", field="rationales[1].docid"):
             module().compute(predictions=predictions)

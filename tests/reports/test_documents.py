@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -126,6 +129,20 @@ def test_a_page_is_whole_or_not_there(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         write_files({tmp_path / "p.html": pieces()}, OutputWriter(force=True))
     assert [p.name for p in tmp_path.iterdir()] == ["p.html"] and (tmp_path / "p.html").read_text() == "old"
+
+
+def test_a_full_disk_names_the_files_that_are_new(tmp_path, monkeypatch):
+    replace = os.replace
+
+    def fill(source, target):
+        if Path(target).name == "a":
+            raise OSError(errno.ENOSPC, "No space left on device", str(target))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", fill)
+    with pytest.raises(OSError, match=f"No space left on device; written before: {tmp_path / 'b'}: '{tmp_path / 'a'}'"):
+        write_files({tmp_path / "a": ["new"], tmp_path / "b": ["new"]}, OutputWriter())
+    assert [path.name for path in tmp_path.iterdir()] == ["b"] and (tmp_path / "b").read_text() == "new"
 
 
 def test_a_folder_of_a_files_name_leaves_the_other_file_as_it_was(tmp_path):

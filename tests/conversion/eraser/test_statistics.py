@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from typer.testing import CliRunner
 from eraser_hub import mask, tokens
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.eraser.configs import CONFIGS
+from eraser_hub.conversion.eraser.human_agreement import human_agreement
 from eraser_hub.conversion.eraser.statistics import compute_statistics
 from eraser_hub.metrics.tokens import split_sentences, split_tokens
 from eraser_hub.records.built import open_built, read_rows
@@ -195,6 +197,20 @@ def test_human_agreement_is_that_of_the_human_performance_files(samples, sample_
     assert recomputed["fever",]["p"].value == "1.000 ± 0.000", "the second annotator marks a part of the gold"
     assert recomputed["boolq",]["f1"].value is None
     assert table(compute_statistics(sample_folder, ["movies"]), "table_2")["movies",]["f1"].value is None
+
+
+def test_spans_outside_their_texts_are_cut_and_counted(samples, sample_folder, tmp_path):
+    shutil.copytree(samples / "eraser" / "movies", tmp_path / "movies")
+    path = tmp_path / "movies" / "human_performance_1.jsonl"
+    rows = list(map(json.loads, path.open()))
+    rows[0]["rationales"][0]["hard_rationale_predictions"] += [
+        {"start_token": 10**6, "end_token": 10**6 + 1},
+        {"start_token": 3, "end_token": 1},
+        {"start_token": -1, "end_token": 1},
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    _, note = human_agreement(open_built(sample_folder), "movies", tmp_path / "movies")
+    assert note.endswith("; 3 of their spans are not within a document of the row, and are cut.")
 
 
 def test_every_form_holds_every_figure(sample_folder):
