@@ -29,11 +29,13 @@ LIBRARIES = frozenset({"evaluate", "datasets", "huggingface_hub", "numpy", "pyar
 _INSTALLED = LIBRARIES | sys.stdlib_module_names  # of which __future__ is one
 # the oldest Python that the pinned numpy has wheels for; a Space's default is older
 PYTHON = "3.11"
-ALL_TOGETHER = ("app.py", "requirements.txt")
+APP = ("app.py", "app_drawing.py", "app_rows.py", "app_scores.py", "score_explanations.py")
+ALL_TOGETHER = (*APP, "catalogue.json", "requirements.txt")
 # a file's name below eraser_hub, part by part: ("metrics", "kernels", "spans")
 Parts: TypeAlias = tuple[str, ...]
 _Imports: TypeAlias = list[tuple[int, Parts]]  # of a file: line, from 1, and leaf
 _PICTURE = re.compile(r"!\[[^\]]*\]\(([\w.-]+\.png)\)")  # beside a card, which shows it
+_SIBLING = re.compile(rb"^(from )\.(?=\w)", flags=re.MULTILINE)
 _FROM = re.compile(r"^(from\s+)[\w.]+(?=\s+import\b)")
 
 
@@ -103,7 +105,13 @@ def make_space_files(name: str, source: Path | None = None) -> dict[str, bytes]:
     paths |= {picture: card.parent / picture for picture in _PICTURE.findall(prose)}
     raise_all([_make_missing_error(path) for path in paths.values() if not path.is_file()])
     contents |= {target: path.read_bytes() for target, path in paths.items()}
+    contents |= {file: flatten_app(contents[file]) for file in APP}
     return dict(sorted(contents.items()))
+
+
+def flatten_app(content: bytes) -> bytes:
+    """Return a file of an app as a script: ``from .leaf import`` becomes ``from leaf import``."""
+    return _SIBLING.sub(rb"\1", content)
 
 
 def space_code(module: Path, source: Path | None = None) -> dict[str, bytes]:

@@ -1,7 +1,7 @@
 """Presentation of score keys in tables: label, family and better direction.
 
-The scores themselves, and their exact definitions, belong to the metric modules. ``catalogue.json`` lists family ->
-better direction -> key -> label. A key that is not listed is shown under its own name, without a direction.
+The scores themselves, and their exact definitions, belong to the metric modules. ``metrics/catalogue.json`` lists
+family -> better direction -> key -> label. A key that is not listed is shown under its own name, without a direction.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Metric:
 
 
 def _read() -> Iterator[Metric]:
-    families = json.loads((resources.files("eraser_hub.reports") / "catalogue.json").read_text(encoding="utf-8"))
+    families = json.loads((resources.files("eraser_hub.metrics") / "catalogue.json").read_text(encoding="utf-8"))
     for family, directions in families.items():
         for better, labels in directions.items():
             yield from (Metric(key, label, family, better) for key, label in labels.items())

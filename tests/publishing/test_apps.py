@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import colorsys
-import importlib.util
 import json
 import subprocess
 import sys
@@ -22,29 +21,58 @@ gradio = pytest.importorskip("gradio", reason="skipped: gradio is not installed"
 
 @pytest.fixture(scope="module")
 def app():
-    spec = importlib.util.spec_from_file_location("metric_app", get_metrics_folder() / "app.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["metric_app"] = module
-    spec.loader.exec_module(module)
-    return module
+    from eraser_hub.metrics import app
+
+    return app
+
+
+@pytest.fixture(scope="module")
+def rows_of():
+    from eraser_hub.metrics import app_rows
+
+    return app_rows
+
+
+@pytest.fixture(scope="module")
+def drawing():
+    from eraser_hub.metrics import app_drawing
+
+    return app_drawing
+
+
+@pytest.fixture(scope="module")
+def rendering():
+    from eraser_hub.metrics import app_scores
+
+    return app_scores
 
 
 # -- parts ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", list_metric_names())
-def test_each_metric_has_an_example_that_scores_and_is_drawn(app, name, tmp_path):
+def test_each_metric_has_an_example_that_scores_and_is_drawn(app, rendering, drawing, name, tmp_path):
+    """Its headline scores are the module's, have a formula with numbers that come out, and differ from each other."""
     import evaluate
 
-    predictions, references, options, draw = app.read_example(Path(app.__file__).parent, name)
+    from eraser_hub.metrics.score_explanations import explain_scores
+
+    example = app.read_example(Path(app.__file__).parent, name)
     metric = evaluate.load(str(*build_metrics(tmp_path, [name])))
-    given = {key: value for key, value in (("predictions", predictions), ("references", references)) if value}
-    scores = metric.compute(**given, **options)
-    assert all(
-        f">{key}</th>" in app.render_table(scores) for key, value in scores.items() if isinstance(value, int | float)
-    )
-    drawn = app.draw_rows(draw, predictions or [], references or [])
+    given = {key: value for key, value in example._asdict().items() if key in ("predictions", "references") and value}
+    scores = metric.compute(**given, **example.options)
+    table = rendering.render_table(scores)
+    assert all(f"<td>{key}</td>" in table for key, value in scores.items() if isinstance(value, int | float))
+    drawn = drawing.draw_rows(example.draw, example.predictions or [], example.references or [])
     assert len(drawn) > 2 and not any(text.startswith("not drawn") for text, _ in drawn)
+    headline = explain_scores(name, scores, example.predictions, example.references or [], ranges=metric.RANGES)
+    assert [shown.value for shown in headline] == [scores[shown.key] for shown in headline]
+    values = [round(shown.value, 2) for shown in headline]
+    assert values and len(set(values)) == len(values) and not {0.0, 1.0} & set(values)
+    assert all(shown.rewards and shown.misses for shown in headline)
+    last = [shown.formula.rsplit(" = ", 1)[1] for shown in headline if " = " in shown.formula]
+    assert last, "no formula has numbers"
+    assert all(any(f"{shown.value:.{d}f}" in last for d in (2, 3, 4)) for shown in headline if " = " in shown.formula)
 
 
 @pytest.mark.parametrize(
@@ -59,38 +87,40 @@ def test_each_metric_has_an_example_that_scores_and_is_drawn(app, name, tmp_path
     ],
     ids=["cut", "number", "list", "deep", "cut line", "long"],
 )
-def test_a_malformed_box_says_what_is_wrong(app, text, kind, words):
-    with pytest.raises(app.Malformed, match=words):
-        app.parse_box(text, "predictions", kind)
+def test_a_malformed_box_says_what_is_wrong(rows_of, text, kind, words):
+    with pytest.raises(rows_of.Malformed, match=words):
+        rows_of.parse_box(text, "predictions", kind)
 
 
-def test_a_box_takes_json_json_lines_one_row_or_nothing(app):
-    assert app.parse_box('[{"a": 1}]', "x", list) == [{"a": 1}]
-    assert app.parse_box('{"a": 1}\n\n{"a": 2}\n', "x", list) == [{"a": 1}, {"a": 2}]
-    assert app.parse_box('{"a": 1}', "x", list) == [{"a": 1}]
+def test_a_box_takes_json_json_lines_one_row_or_nothing(rows_of):
+    assert rows_of.parse_box('[{"a": 1}]', "x", list) == [{"a": 1}]
+    assert rows_of.parse_box('{"a": 1}\n\n{"a": 2}\n', "x", list) == [{"a": 1}, {"a": 2}]
+    assert rows_of.parse_box('{"a": 1}', "x", list) == [{"a": 1}]
     lines = [{"a": "one\u2028two\x85three"}, {"a": 2}]  # line ends to Unicode, not to JSON lines
     text = "\r\n".join(json.dumps(row, ensure_ascii=False) for row in lines)
-    assert app.parse_box(text, "x", list) == lines
-    assert app.parse_box("  ", "x", list) is None
+    assert rows_of.parse_box(text, "x", list) == lines
+    assert rows_of.parse_box("  ", "x", list) is None
 
 
-def test_huge_offsets_are_not_drawn_one_by_one(app):
+def test_huge_offsets_are_not_drawn_one_by_one(drawing):
     rows = [
         {
             "annotation_id": "a",
             "rationales": [{"docid": "d", "hard_rationale_predictions": [{"start_token": 0, "end_token": 10**12}]}],
         }
     ]
-    drawn = app.draw_rows(app.draw_instances, rows, [])
+    drawn = drawing.draw_rows(drawing.draw_instances, rows, [])
     assert sum(len(text) for text, _ in drawn) < 20_000
-    sets = app.draw_rows(app.draw_sets, [{"id": 1, "rationale": [[10**12]]}], [])
+    sets = drawing.draw_rows(drawing.draw_sets, [{"id": 1, "rationale": [[10**12]]}], [])
     assert sum(len(text) for text, _ in sets) < 20_000
 
 
-def test_what_cannot_be_drawn_is_said(app):
-    assert app.draw_rows(app.draw_pairs, [], [{"id": 1, "rel_ids": [2]}])[-1][0].startswith("not drawn: KeyError")
+def test_what_cannot_be_drawn_is_said(drawing):
+    assert drawing.draw_rows(drawing.draw_pairs, [], [{"id": 1, "rel_ids": [2]}])[-1][0].startswith(
+        "not drawn: KeyError"
+    )
     many = [{"annotation_id": str(at), "rationales": [{"docid": "d"}]} for at in range(9)]
-    assert app.draw_rows(app.draw_instances, many, [])[-1][0].startswith("… further rows")
+    assert drawing.draw_rows(drawing.draw_instances, many, [])[-1][0].startswith("… further rows")
 
 
 def luminance(colour: str) -> float:
@@ -100,30 +130,31 @@ def luminance(colour: str) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def test_every_token_can_be_read_on_its_ground_in_both_themes(app):
+def test_every_token_can_be_read_on_its_ground_in_both_themes(drawing):
     """Ground and ink are the mark's own, whatever the theme; the ink is lightest on the shade of probability 1."""
-    ink = luminance("#" + 2 * app.INK[1:])
-    grounds = {ground for colours in app.COLOURS.values() for ground in colours.values()}
+    ink = luminance("#" + 2 * drawing.INK[1:])
+    grounds = {ground for colours in drawing.COLOURS.values() for ground in colours.values()}
     channels = (round(255 * part) for part in colorsys.hls_to_rgb(123 / 360, 0.68, 0.38))
     shade = "#" + "".join(f"{channel:02x}" for channel in channels)
-    assert "hsl(123 38% 68%)" in app.render_segments([("p", 1.0)], {})
+    assert "hsl(123 38% 68%)" in drawing.render_segments([("p", 1.0)], {})
     for ground in {*grounds, shade}:
         assert (luminance(ground) + 0.05) / (ink + 0.05) >= 4.5, ground
 
 
-def test_scores_are_a_table_with_intervals_where_there_are_any(app):
-    assert app.render_table({"<b>": 1, "signature": "x"}) == (
-        '<table><tr><th scope="col">score</th><th scope="col">value</th></tr>'
-        '<tr><th scope="row">&lt;b&gt;</th><td>1</td></tr></table>'
+def test_scores_are_a_table_with_intervals_where_there_are_any(rendering):
+    assert rendering.render_table({"<b>": 1, "sufficiency": 0.5, "signature": "x"}) == (
+        '<table><tr><th scope="col">score</th><th scope="col">key</th><th scope="col">value</th></tr>'
+        '<tr><th scope="row">&lt;b&gt; </th><td>&lt;b&gt;</td><td>1</td></tr>'
+        '<tr><th scope="row">Sufficiency ↓</th><td>sufficiency</td><td>0.5</td></tr></table>'
     )
-    both = app.render_table({"a": 0.5, "a_ci": (0.25, 0.75), "b": float("nan")})
+    both = rendering.render_table({"a": 0.5, "a_ci": (0.25, 0.75), "b": float("nan")})
     assert "interval" in both and "<td>0.25 – 0.75</td>" in both and "<td>nan</td><td></td>" in both
 
 
-def test_tokens_are_text_and_labels_have_lines_of_their_own(app):
+def test_tokens_are_text_and_labels_have_lines_of_their_own(drawing):
     hostile = "<img src=x onerror=alert(1)>"
-    drawn = app.render_segments(
-        [(hostile, None), (hostile, "both"), (" .\n", None)], {"both": app.GREEN, "predicted": app.AMBER}
+    drawn = drawing.render_segments(
+        [(hostile, None), (hostile, "both"), (" .\n", None)], {"both": drawing.GREEN, "predicted": drawing.AMBER}
     )
     assert "<img" not in drawn and drawn.count("&lt;img") == 2 and "<br>" in drawn
     assert drawn.count("solid") == 2 and drawn.count("dashed") == 1
@@ -133,30 +164,118 @@ def test_tokens_are_text_and_labels_have_lines_of_their_own(app):
     ("name", "content", "words"),
     [
         ("a.jsonl", b"\xff\xfe", "no UTF-8"),
-        ("a.json", b" " * 5_000_001, "5000001 bytes, at most"),
+        ("a.jsonl", b'{"id": 1}\n\n{"id": ', "a.jsonl, line 3: no JSON"),
+        ("a.jsonl", b" \n", "a.jsonl: expected rows, found an empty file"),
+        ("a.jsonl", b'[{"id": 1}]', "expected a row a line, found a list"),
+        ("a.json", b"3", "a.json: expected a list of rows, found int"),
         ("a.parquet", b"PAR1 and nothing", "cannot read a.parquet"),
     ],
 )
 def test_a_file_that_cannot_be_read_says_why_and_leaves_the_box(app, tmp_path, name, content, words):
     path = tmp_path / name
     path.write_bytes(content)
-    box, message = app.upload("predictions", str(path))
-    assert "value" not in box and "predictions: " in message["value"] and words in message["value"]
+    box, kept, message = app.upload("predictions", str(path))
+    assert "value" not in box and kept is None
+    assert "predictions: " in message["value"] and words in message["value"]
 
 
-def test_parquet_that_json_cannot_hold_or_that_unpacks_too_large_is_refused(app, tmp_path):
+def test_a_small_file_fills_its_box_and_a_large_one_is_scored_as_a_file(app, tmp_path):
+    rows = [{"id": at, "rationale": [[at]]} for at in range(3)]
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    box, kept, message = app.upload("predictions", str(path))
+    assert [json.loads(line) for line in box["value"].split("\n")] == rows and kept is None
+    assert message == {"value": "", "visible": False, "__type__": "update"}
+    path.write_text("\n".join(json.dumps(row | {"note": "x" * 50_000}) for row in rows))
+    box, kept, _ = app.upload("predictions", str(path))
+    assert (box["value"], kept) == ("", str(path)) and box["placeholder"].startswith("a.jsonl: 3 rows, 0.2 MB, scored")
+    assert [row["id"] for row in app.collect_rows("predictions", "", kept)] == [0, 1, 2]
+    assert app.collect_rows("predictions", '[{"id": 9}]', kept) == [{"id": 9}], "a paste replaces the file"
+    assert app.collect_rows("predictions", " ", None) is None
+
+
+def test_a_file_that_takes_too_long_is_given_up(rows_of, tmp_path, monkeypatch):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    monkeypatch.setattr(rows_of, "READING_SECONDS", -1)
+    (tmp_path / "a.jsonl").write_text('{"id": 1}\n')
+    pq.write_table(pa.table({"id": ["1"]}), tmp_path / "a.parquet")
+    for name in ("a.jsonl", "a.parquet"):
+        with pytest.raises(rows_of.Malformed, match=rf"references: {name}: not read within -1 s; use the module"):
+            rows_of.read_file(str(tmp_path / name), "references")
+
+
+def test_parquet_is_a_table_and_one_that_unpacks_too_large_is_refused(rows_of, tmp_path, monkeypatch):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     path = tmp_path / "a.parquet"
-    pq.write_table(pa.table({"id": [b"\x00"]}), path)
-    with pytest.raises(app.Malformed, match=r"cannot read a\.parquet: Object of type bytes"):
-        app.read_file(str(path), "references")
-    pq.write_table(pa.table({"id": ["x" * 6_000_000]}), path, compression="zstd")
-    with pytest.raises(app.Malformed, match="at most 5000000"):
-        app.read_file(str(path), "references")
     pq.write_table(pa.table({"id": ["1", "2"]}), path)
-    assert app.parse_box(app.read_file(str(path), "references"), "references", list) == [{"id": "1"}, {"id": "2"}]
+    table = rows_of.read_file(str(path), "references")
+    assert rows_of.list_rows(table) == [{"id": "1"}, {"id": "2"}]
+    assert rows_of.list_rows(table, {"2", "3"}) == [{"id": "2"}]
+    assert rows_of.get_ids([{"id": 1}, {"annotation_id": "a"}, 3]) == {"1", "a"}
+    monkeypatch.setattr(rows_of, "MOST_UNPACKED_BYTES", 10)
+    with pytest.raises(rows_of.Malformed, match="bytes unpacked, at most 10 here"):
+        rows_of.read_file(str(path), "references")
+
+
+def test_gold_comes_by_the_name_of_a_dataset(rows_of, tmp_path, monkeypatch):
+    """A folder beside the Space's, else the Space's own namespace on the Hub, which is not asked here."""
+    import datasets
+
+    asked = []
+    monkeypatch.setattr(datasets, "load_dataset", lambda *given, **named: asked.append((*given, named["split"])))
+    monkeypatch.setattr(rows_of, "__file__", str(tmp_path / "hub" / "eraser_agreement" / "app_rows.py"))
+    rows_of.load_gold(" org/eraser", "movies ", "val")
+    rows_of.load_gold("eraser", "", "test")
+    monkeypatch.setenv("SPACE_ID", "someone/eraser_agreement")
+    rows_of.load_gold("eraser", "movies", "test")
+    (tmp_path / "hub" / "eraser").mkdir(parents=True)
+    (tmp_path / "hub" / "eraser" / "README.md").write_text("x")
+    rows_of.load_gold("eraser", "movies", "test")
+    assert asked == [
+        ("org/eraser", "movies", "validation"),
+        ("eraser", None, "test"),
+        ("someone/eraser", "movies", "test"),
+        (str(tmp_path / "hub" / "eraser"), "movies", "test"),
+    ]
+    with pytest.raises(rows_of.Malformed, match="gold: expected the name of a dataset and a split"):
+        rows_of.load_gold("", "movies", "test")
+
+
+def test_a_dataset_that_is_not_there_is_one_line(rows_of, tmp_path):
+    with pytest.raises(rows_of.Malformed, match=r"^gold: org/nothing, movies, test: [^\n]+$"):
+        rows_of.load_gold("org/nothing", "movies", "test")
+
+
+def test_code_to_copy_is_python_and_names_the_namespace(app, monkeypatch):
+    import ast
+
+    monkeypatch.setenv("SPACE_ID", "someone/eraser_agreement")
+    for name in list_metric_names():
+        python, command = app.make_code(name, app.read_example(Path(app.__file__).parent, name))
+        ast.parse(python)
+        assert f'evaluate.load("someone/{name}")' in python
+        assert ("load_dataset" in python) == bool(command), name
+    assert "/spaces/someone/explanation_explorer" in app.render_links()
+
+
+def test_numbers_of_a_formula_come_out():
+    from eraser_hub.metrics.score_explanations import fill, format_value
+
+    assert fill("{} − {} = {}", lambda a, b: a - b, (0.9, 0.3), 0.6) == "0.90 − 0.30 = 0.60"
+    # with two digits it would read 0.12 − 0.12 = 0.01
+    assert fill("{} − {} = {}", lambda a, b: a - b, (0.1249, 0.1151), 0.0098) == "0.125 − 0.115 = 0.010"
+    assert fill("{} − {} = {}", lambda a, b: a - b, (0.9, 0.3), 0.61) == "", "another value than the module's"
+    assert fill("{} / {} = {}", lambda a, b: a / b, (0.0, 0.0), 0.0) == ""
+    assert [format_value(x) for x in (-0.001, -0.5, float("nan"), float("-inf"))] == [
+        "0.00",
+        "−0.50",
+        "undefined",
+        "−∞",
+    ]
 
 
 def test_the_module_is_found_beside_the_app(app, tmp_path, metric_source):
@@ -197,7 +316,7 @@ def held(browser, box: str) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", list_metric_names())
 def test_the_page_scores_its_example_draws_and_refuses(browser, app, addresses, name):
-    predictions, references, _, _ = app.read_example(Path(app.__file__).parent, name)
+    predictions, references = app.read_example(Path(app.__file__).parent, name)[:2]
     url = addresses[name]
     open_page(browser, url)
     assert name in browser.title or name in browser.find_element("tag name", "body").text
@@ -227,7 +346,7 @@ def test_files_fill_the_boxes_and_a_box_stays_small(browser, app, addresses, tmp
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    predictions, references, _, _ = app.read_example(Path(app.__file__).parent, "eraser_agreement")
+    predictions, references = app.read_example(Path(app.__file__).parent, "eraser_agreement")[:2]
     renamed = [{**row, "annotation_id": "uploaded"} for row in predictions]
     files = {"predictions": tmp_path / "p.jsonl", "references": tmp_path / "r.parquet"}
     files["predictions"].write_text("\n".join(map(json.dumps, renamed)))
@@ -242,6 +361,93 @@ def test_files_fill_the_boxes_and_a_box_stays_small(browser, app, addresses, tmp
     submitted(browser, lambda page: "uploaded" in text_of(page, "tokens"), "the scores of the files")
     paste(browser, "predictions", json.dumps(renamed * 100))
     assert browser.execute_script("return document.querySelector('#predictions').offsetHeight") < 400
+
+
+def type_in(browser, box: str, text: str) -> None:
+    """Replace the text of a one-line box."""
+    browser.execute_script(
+        "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('input', {bubbles: true}));",
+        browser.find_element("css selector", f"#{box} :is(input, textarea)"),
+        text,
+    )
+
+
+def shown_value(browser, key: str) -> float | None:
+    """The exact value that the headline has for a score."""
+    found = browser.find_elements("css selector", f"#scores [data-key={key}]")
+    return float(found[0].get_attribute("data-value")) if found else None
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_a_real_split_comes_by_its_name_and_a_bad_name_is_said(browser, corpora, tmp_path):
+    import datasets
+    import evaluate
+
+    from eraser_hub.conversion import HUB_DATASETS
+
+    HUB_DATASETS["eraser"].build(["movies"], out=tmp_path, source=corpora)
+    (folder,) = build_metrics(tmp_path, ["eraser_agreement"])
+    gold = datasets.load_dataset(str(tmp_path / "eraser"), "movies", split="validation")
+    rows = gold.select(range(30)).to_list()
+    predictions = [
+        {
+            "annotation_id": row["annotation_id"],
+            "rationales": [
+                {
+                    "docid": row["documents"][0]["docid"],
+                    "hard_rationale_predictions": [{"start_token": at, "end_token": 2 * at + 5}],
+                }
+            ],
+        }
+        for at, row in enumerate(rows)
+    ]
+    options = {"only_predicted": True, "levels": True}
+    expected = evaluate.load(str(folder)).compute(predictions=predictions, references=gold, **options)
+    with running_apps([folder]) as (url,):
+        open_page(browser, url)
+        paste(browser, "predictions", json.dumps(predictions))
+        paste(browser, "options", json.dumps(options))
+        browser.find_elements("css selector", "#source input[type=radio]")[1].click()
+        submitted(
+            browser,
+            lambda page: shown_value(page, "token_macro_f1") == expected["token_macro_f1"],
+            "the scores of the real split",
+        )
+        assert "mean over documents" in text_of(browser, "scores")
+        type_in(browser, "gold_config", "no_such_config")
+        said = submitted(browser, lambda page: held(page, "message"), "the message")
+        assert "gold: eraser, no_such_config, validation" in said and "Traceback" not in said
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_a_file_of_30_mb_is_scored(browser, addresses, tmp_path):
+    """Its box stays empty, so that the browser does not have to hold it."""
+    text = " ".join(["one two three four five"] * 400)
+    span = {"docid": "d", "text": "two", "start_token": 1, "end_token": 2, "start_sentence": 0, "end_sentence": 1}
+    paths = [tmp_path / "references.jsonl", tmp_path / "predictions.jsonl"]
+    with paths[0].open("w") as references, paths[1].open("w") as predictions:
+        for at in range(3200):
+            document = {"docid": f"d{at}", "text": text}
+            row = {"annotation_id": str(at), "documents": [document], "evidences": [[span | {"docid": f"d{at}"}]]}
+            references.write(json.dumps(row) + "\n")
+            hard = [{"start_token": 1, "end_token": 2 + at % 2}]
+            rationale = {"docid": f"d{at}", "hard_rationale_predictions": hard}
+            predictions.write(json.dumps({"annotation_id": str(at), "rationales": [rationale]}) + "\n")
+    assert paths[0].stat().st_size > 30_000_000
+    open_page(browser, addresses["eraser_agreement"])
+    inputs = browser.find_elements("css selector", "input[data-testid$='-upload-button']")
+    inputs[0].send_keys(str(paths[1]))
+    inputs[1].send_keys(str(paths[0]))
+    placeholder = "return document.querySelector('#references textarea').placeholder"
+    wait_for(browser, lambda page: "3,200 rows" in page.execute_script(placeholder), "the file's size")
+    assert held(browser, "references") == ""
+    # half of the texts have F1 1, the others 2/3
+    expected = (1 + 2 / 3) / 2
+    submitted(
+        browser, lambda page: abs((shown_value(page, "token_macro_f1") or 0) - expected) < 1e-12, "the file's scores"
+    )
 
 
 @pytest.mark.browser

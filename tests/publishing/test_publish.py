@@ -12,6 +12,7 @@ import pytest
 from loopback_hub import TOKEN
 
 from eraser_hub.conversion.croissant import write_croissant
+from eraser_hub.publishing.spaces import ALL_TOGETHER
 from eraser_hub.records.errors import DataError
 from eraser_hub.version import __version__
 
@@ -33,7 +34,7 @@ def test_everything_built_is_published_and_tagged(publish_toy, loopback, said):
     assert "croissant.json" in tree
     files = set(space.commits[space.branches["main"]])
     assert files == {
-        *(".eraser-hub.json", ".gitattributes", "README.md", "app.py", "requirements.txt"),
+        *(".eraser-hub.json", ".gitattributes", "README.md", *ALL_TOGETHER),
         *("toy_overlap.py", "toy_positions.py"),
     }
     assert len(data.messages) == 2, "one commit beside the Hub's own first"

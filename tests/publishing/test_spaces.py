@@ -8,6 +8,8 @@ import pytest
 
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.publishing.spaces import (
+    ALL_TOGETHER,
+    APP,
     build_metrics,
     get_metrics_folder,
     list_metric_names,
@@ -25,7 +27,7 @@ MODULE_IMPORT = "from ..kernels.toy_positions import unique_positions"
 def test_the_folder_holds_exactly_what_is_imported(metric_source, tmp_path):
     assert build_metrics(tmp_path / "out", source=metric_source) == [tmp_path / "out" / "toy_overlap"]
     names = {path.name for path in (tmp_path / "out" / "toy_overlap").iterdir()}
-    assert names == {"README.md", "app.py", "requirements.txt", "toy_overlap.py", "toy_positions.py"}
+    assert names == {"README.md", *ALL_TOGETHER, "toy_overlap.py", "toy_positions.py"}
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["toy_overlap"], "nothing else is left behind"
 
 
@@ -84,7 +86,7 @@ def test_the_closure_of_leaves_comes_along_and_nothing_else(metric_source, tmp_p
     (metric_source / "deep_leaf.py").write_text("y = 1\n")
     (folder,) = build_metrics(tmp_path / "out", source=metric_source)
     leaves = {"toy_positions.py", "unused_leaf.py", "deep_leaf.py"}
-    assert {path.name for path in folder.glob("*.py")} == {"app.py", "toy_overlap.py", *leaves}
+    assert {path.name for path in folder.glob("*.py")} == {*APP, "toy_overlap.py", *leaves}
     assert all((folder / name).read_bytes() == (metric_source / name).read_bytes() for name in leaves)
     written, text = (folder / "toy_overlap.py").read_text(), module.read_text()
     assert written.startswith(text) and written.removeprefix(text).splitlines()[2:] == [
@@ -97,7 +99,7 @@ def test_the_closure_of_leaves_comes_along_and_nothing_else(metric_source, tmp_p
     leaf.write_text(leaf.read_text().replace("from .unused_leaf import x\n", ""))
     module.write_text(text)
     (folder,) = build_metrics(tmp_path / "out", source=metric_source)
-    assert {path.name for path in folder.glob("*.py")} == {"app.py", "toy_overlap.py", "toy_positions.py"}
+    assert {path.name for path in folder.glob("*.py")} == {*APP, "toy_overlap.py", "toy_positions.py"}
 
 
 @pytest.fixture
@@ -123,7 +125,7 @@ def test_subfolders_and_the_schema_become_a_flat_space(deep_source, tmp_path, ch
     """It loads where there is no eraser_hub, and each line has its number."""
     (folder,) = build_metrics(tmp_path / "out", source=deep_source)
     leaves = {"toy_positions.py", "unused_leaf.py", "schema_spans.py", "schema_plain.py"}
-    assert {path.name for path in folder.glob("*.py")} == {"app.py", "toy_overlap.py", *leaves}
+    assert {path.name for path in folder.glob("*.py")} == {*APP, "toy_overlap.py", *leaves}
     lines = (folder / "toy_positions.py").read_text().splitlines()
     assert lines[0] == "from .schema_spans import (" and lines[4] == "from .unused_leaf import numpy"
     assert (folder / "schema_spans.py").read_text().startswith("from .schema_plain import as_list\n")
@@ -204,7 +206,7 @@ def test_each_metric_of_the_project_makes_a_space(name, tmp_path):
     module = evaluate.load(str(folder))
     assert module.name == name
     assert module.description and module.citation and module.inputs_description
-    assert space_code(folder / f"{name}.py").keys() == {path.name for path in folder.glob("*.py")} - {"app.py"}
+    assert space_code(folder / f"{name}.py").keys() == {path.name for path in folder.glob("*.py")} - set(APP)
 
 
 @pytest.mark.parametrize("name", list_metric_names())
