@@ -75,11 +75,11 @@ from .splits import (
     Shard,
     add_backup,
     arrange,
+    compute_split_statistics,
     find_deviations,
     find_facts,
     join_runs,
     read_split,
-    table_five,
 )
 
 PARTS_FOLDER = ".parts"
@@ -251,6 +251,7 @@ class _ConfigBuild:
         self.order: list[np.ndarray] = []
         self.records: list[tuple[str, int, str]] = []
         self.notes: list[str] = []
+        self.annotators = 0
 
     def write(self, name: str, schema: pa.Schema, tables: Iterable[pa.Table | pa.RecordBatch]) -> FileFacts:
         """Write the Parquet file at the path ``name`` in the folder, unless a stopped run has finished it."""
@@ -316,6 +317,7 @@ class _ConfigBuild:
             ],
             "digests": {path: digests[path] for path in sorted(digests) if not path.startswith(f"{config.name}/")},
             **({"corpus": config.corpus_yaml} if config.corpus_yaml else {}),
+            **({"annotators": self.annotators} if self.annotators else {}),
             **({"licenses": [path.name for path in self.corpus.licenses]} if self.corpus.licenses else {}),
         }
 
@@ -326,7 +328,8 @@ class _ConfigBuild:
             self.notes += describe_license_mismatch(self.config.name, self.config.license, path)
         masks = get_annotators_path(self.config.name)
         if self.config.corpus_yaml and os.path.lexists(path := self.corpus.folder / masks):
-            read_annotators(path)  # detects a damaged file
+            texts = read_annotators(path).values()  # detects a damaged file
+            self.annotators = len({name for text in texts for name in (*text.names, *text.labels)})
             copies[path] = masks
         for path, name in copies.items():
             (self.folder / name).parent.mkdir(exist_ok=True)
@@ -370,7 +373,7 @@ class _ConfigBuild:
             "encoding": "json in a json string" if file.double else "json",
             "final_newline": file.final_newline,
             **facts,
-            "statistics": table_five(rows),
+            "statistics": compute_split_statistics(rows, self.documents, released=not self.config.corpus_yaml),
             "digest": digest.hexdigest(labels),
             "labels": list(labels),
             "files": {Path(name).name: self.digests[name] for name in names},

@@ -10,7 +10,7 @@ from typing import Any
 
 from eraser_hub.conversion.card import CARDS, ConfigWords, add_configs, make_card_text
 from eraser_hub.conversion.licenses import get_license_path
-from eraser_hub.papers import load_paper
+from eraser_hub.papers import describe_comprehensive, find_comprehensive, load_paper
 from eraser_hub.records.errors import DataError, show_controls
 from eraser_hub.records.tables import Cell
 
@@ -19,7 +19,7 @@ from .schema import SCHEMA
 
 HOMEPAGE = "https://www.eraserbenchmark.com/"
 TITLE = "ERASER: Evaluating Rationales And Simple English Reasoning"
-PLACEHOLDERS = ("splits", "own corpora", "table 5", "licences")
+PLACEHOLDERS = ("splits", "own corpora", "gold", "table 5", "licences")
 TAGS = ("explainability", "rationales", "interpretability", "faithfulness")
 LABEL_NAMES = """Labels are numbers, whose names are those of the feature:
 
@@ -131,6 +131,7 @@ def fill_prose(prose: str, release: Mapping[str, Any], facts: Mapping[str, Erase
     tables = (
         _list_splits(release, facts),
         _list_custom(facts),
+        _list_gold(release, facts),
         _list_table_five(release, facts),
         _list_licences(release, facts),
     )
@@ -188,6 +189,23 @@ def _list_table_five(release: Mapping[str, Any], facts: Mapping[str, EraserConfi
             digits = {"rationale_percent": 2}
             cells = [str(Cell(figures.get(c), row.get(c), digits.get(c, 1))) for c in columns]
             lines.append(f"| `{name}` | {split} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _list_gold(release: Mapping[str, Any], facts: Mapping[str, EraserConfig]) -> str:
+    """Return what each split's gold is: rows with and without it, its density, comprehensive or not, annotators."""
+    lines = [
+        "| config | split | rows with gold | without | gold tokens % | | annotators |",
+        "|---|---|---:|---:|---:|---|---:|",
+    ]
+    for name in facts:
+        people = release[name].get("annotators") or "–"
+        for split, entry in release[name]["splits"].items():
+            figures = entry.get("statistics", {})
+            counts = (Cell(figures.get(key)) for key in ("marked_rows", "unmarked_rows"))
+            comprehensive = describe_comprehensive(find_comprehensive(name, split) if name in CONFIGS else None)
+            cells = [*counts, Cell(figures.get("density_percent"), None, 2), comprehensive, people]
+            lines.append(f"| `{name}` | {split} | {' | '.join(map(str, cells))} |")
     return "\n".join(lines)
 
 

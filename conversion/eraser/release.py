@@ -72,6 +72,7 @@ class ConfigFacts(msgspec.Struct):
     skipped: list[SkippedFacts]
     corpus: str | None = None  # the text of a custom corpus' corpus.yaml
     licenses: list[str] = []  # names of its licence files
+    annotators: int = 0  # people in its file of annotators; 0: unknown
     digests: dict[str, str] = {}  # path -> SHA-256 of files beside the rows
 
 

@@ -129,12 +129,29 @@ def _find_deviation(
     return keys, absent
 
 
-def table_five(rows: NumberedRows) -> dict[str, Any]:
-    """Return the split's row of the paper's Table 5 (see `statistics.SplitStatistics`); None without evidence."""
+def compute_split_statistics(rows: NumberedRows, documents: Documents, *, released: bool) -> dict[str, Any]:
+    """Return the split's figures for the card (see `statistics.SplitStatistics`); None for means over nothing.
+
+    Args:
+        rows: the rows of the split.
+        documents: the corpus' documents.
+        released: count the documents with evidence alone, as the paper's Table 5 does; else all documents of the rows.
+    """
+    lists = rows.table["documents"].combine_chunks()
+    numbers, owner = to_numpy(lists.flatten()), np.repeat(np.arange(len(rows)), np.diff(to_numpy(lists.offsets)))
+    marked = np.diff(to_numpy(rows.table["rationale_positions"].combine_chunks().flatten().offsets))
+    gold, sizes = (
+        np.bincount(owner, weights=each, minlength=len(rows))
+        for each in (marked, documents.counts(numbers)[:, 0] * (marked > 0))
+    )
+    density = gold[gold > 0] / sizes[gold > 0]
     evidences = rows.table["evidences"].combine_chunks().flatten().flatten()
     tokens = to_numpy(evidences.field("end_token")) - to_numpy(evidences.field("start_token"))
     return {
-        "documents": len(sort_distinct(to_numpy(evidences.field("docid")))),
+        "marked_rows": int(density.size),
+        "unmarked_rows": len(rows) - int(density.size),
+        "density_percent": 100 * float(density.mean()) if density.size else None,
+        "documents": len(sort_distinct(to_numpy(evidences.field("docid")) if released else numbers)),
         "instances": len(rows),
         "rationale_percent": 100 * rows.shares / rows.pairs if rows.pairs else None,
         "evidences": len(evidences),

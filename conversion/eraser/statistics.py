@@ -1,6 +1,9 @@
 """The papers' tables of ``eraser``, recomputed from a built folder and compared with the printed figures.
 
-Definitions, as they reproduce the printed figures:
+Corpora of one's own have tables of their own, in which all documents of the rows count. Every corpus has the table of
+its gold: rows with and without gold tokens, and the density, the mean share of gold tokens in documents with evidence.
+
+Definitions of the papers' tables, as they reproduce the printed figures:
 
 - documents: distinct documents that an evidence refers to;
 - rationale %: mean over (annotation, document with evidence) of the share of its tokens that any evidence covers;
@@ -20,7 +23,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from eraser_hub.papers import load_paper
+from eraser_hub.papers import describe_comprehensive, find_comprehensive, load_paper
 from eraser_hub.records.built import get_label_name, open_built, read_rows
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.tables import Cell, Table, Tables
@@ -46,14 +49,17 @@ class SplitStatistics:
         instances, evidences, evidence_tokens: numbers of annotations, of spans, and of the spans' tokens.
         pairs, shares: number of (annotation, document with evidence), and the sum of their rationale shares.
         shares_with_query: the same sum, with the query's tokens as part of the document (CoS-E, see the notes).
+        marked: number of annotations with gold tokens.
+        density: sum over them of the share of gold tokens in their documents with evidence.
         lengths: float64 (labels, 4): annotations, tokens, rationale tokens, and the sum of their shares.
     """
 
     def __init__(self, config: EraserConfig) -> None:
-        self.config, self.label_names = config.name, config.label_names
+        self.config, self.label_names, self.released = config.name, config.label_names, config.name in CONFIGS
         self.lengths = np.zeros((len(config.label_names), 4))
         self.instances = self.evidences = self.evidence_tokens = self.pairs = 0
-        self.shares = self.shares_with_query = 0.0
+        self.marked = 0
+        self.shares = self.shares_with_query = self.density = 0.0
         self.names = pa.array([], pa.string())
         self.tokens = self.sentences = np.zeros(0, np.int64)
         self._names: list[pa.Array] = []
@@ -87,14 +93,18 @@ class SplitStatistics:
             np.bincount(flat.doc_row, weights=sizes, minlength=rows.num_rows)
             for sizes in (flat.doc_counts[:, 0], np.diff(bounds))
         )
+        read = np.bincount(flat.doc_row[with_evidence], weights=lengths, minlength=rows.num_rows)
+        self.marked += int((marks > 0).sum())
+        self.density += float((marks[marks > 0] / read[marks > 0]).sum())
         if COUNTS_QUERY.get(self.config, False):
             tokens, marks = tokens + words, marks + words
         sums = np.stack([np.ones(len(tokens)), tokens, marks, marks / np.maximum(tokens, 1)], axis=1)
         np.add.at(self.lengths, labels[labels >= 0], sums[labels >= 0])
-        names = flat.docids.cast(pa.string()).take(pa.array(with_evidence)).dictionary_encode()
+        counted = with_evidence if self.released else np.arange(len(flat.docids))
+        names = flat.docids.cast(pa.string()).take(pa.array(counted)).dictionary_encode()
         _, first = np.unique(names.indices.to_numpy(zero_copy_only=False), return_index=True)
         self._names.append(names.take(pa.array(first)).cast(pa.string()))
-        self._counts.append(flat.doc_counts[with_evidence[first]])
+        self._counts.append(flat.doc_counts[counted[first]])
 
     def finish(self) -> None:
         """Count each document once."""
@@ -113,6 +123,16 @@ class SplitStatistics:
         }
         digits = {"rationale_percent": 2}
         return {key: Cell(value, printed.get(key), digits.get(key, 1)) for key, value in values.items()}
+
+    def describe_gold(self, split: str) -> dict[str, Cell]:
+        """Return the split's row of the table of gold."""
+        known = find_comprehensive(self.config, split) if self.released else None
+        return {
+            "marked_rows": Cell(self.marked),
+            "unmarked_rows": Cell(self.instances - self.marked),
+            "density_percent": Cell(100 * self.density / self.marked if self.marked else None, None, 2),
+            "gold": Cell(describe_comprehensive(known)),
+        }
 
 
 def _find_distinct_documents(names: Sequence[pa.Array], counts: Sequence[np.ndarray]) -> tuple[pa.Array, np.ndarray]:
@@ -157,6 +177,7 @@ def compute_statistics(folder: Path, configs: Sequence[str] | None = None, raw: 
         else:
             agreement[config] = human_agreement(built, config, corpus)
     tables = make_tables(by_config, agreement, facts)
+    tables.tables += [_make_gold_table(by_config)]
     tables.tables += [_make_annotators_table(people)] if people else []
     return tables
 
@@ -167,6 +188,7 @@ def make_tables(
     facts: Mapping[str, EraserConfig],
 ) -> Tables:
     """Return the tables from the sums of each configuration's splits, its annotators' agreement and its facts."""
+    own = {config: splits for config, splits in by_config.items() if config not in CONFIGS}
     printed = load_paper("eraser_acl_2020").tables
     one, five, six, two = (
         Table(name, printed[name].title, left, columns, printed[name].source)
@@ -183,18 +205,20 @@ def make_tables(
     )
     partial = []
     for config, splits in by_config.items():
-        main = {split: splits[split] for split in MAIN_SPLITS if split in splits}
-        if 0 < len(main) < len(MAIN_SPLITS):
-            partial.append(f"{config} ({', '.join(main)})")
-        _add_sizes(facts[config], main, one, six)
-        for split, sums in splits.items():
-            five.add(config, split, **sums.compute_figures(printed["table_5"].row(config, split)))
         people, note = agreement.get(config, ({}, ""))
         about = printed["table_2"].row(config)
         if people or about:
             cells = {key: people.get(key, Cell(None)) for key in two.columns}
             two.add(config, **{key: replace(cell, printed=about.get(key)) for key, cell in cells.items()})
         two.notes += [note] if note else []
+        if config in own:
+            continue
+        main = {split: splits[split] for split in MAIN_SPLITS if split in splits}
+        if 0 < len(main) < len(MAIN_SPLITS):
+            partial.append(f"{config} ({', '.join(main)})")
+        _add_sizes(facts[config], main, one, six)
+        for split, sums in splits.items():
+            five.add(config, split, **sums.compute_figures(printed["table_5"].row(config, split)))
         if config == "cose":
             five.notes.append(_describe_cose(splits))
     if partial:
@@ -204,8 +228,38 @@ def make_tables(
         config: [splits[split].lengths for split in MAIN_SPLITS if split in splits]
         for config, splits in by_config.items()
     }
-    tables = [table for table in (one, five, six, two) if table.rows]
+    if not by_config.keys() - own.keys():
+        two.title, two.source = "Agreement of each annotator with the majority of all", ""
+    tables = [table for table in (one, five, six, *_make_own_tables(own, facts), two) if table.rows]
     return Tables("eraser", [*tables, *make_length_tables(main_lengths)])
+
+
+def _make_own_tables(
+    own: Mapping[str, Mapping[str, SplitStatistics]], facts: Mapping[str, EraserConfig]
+) -> tuple[Table, Table]:
+    """Return the tables of sizes and of evidence of corpora of one's own, in which all documents of the rows count."""
+    title = "Corpora of your own: labels, distinct documents, and their mean numbers of sentences and tokens"
+    sizes = Table("sizes", title, ("config",), ("labels", "instances", "documents", "sentences", "tokens"))
+    title = "Splits of your own corpora: documents, instances, rationale %, evidence statements and their mean length"
+    columns = ("documents", "instances", "rationale_percent", "evidences", "evidence_length")
+    evidence = Table("evidence", title, ("config", "split"), columns)
+    for config, splits in own.items():
+        sizes.add(config, **_compute_sizes(facts[config], splits))
+        for split, sums in splits.items():
+            evidence.add(config, split, **sums.compute_figures({}))
+    evidence.notes.append("Rationale %: the mean share of tokens that evidence covers, over documents with evidence.")
+    return sizes, evidence
+
+
+def _make_gold_table(by_config: Mapping[str, Mapping[str, SplitStatistics]]) -> Table:
+    columns = ("marked_rows", "unmarked_rows", "density_percent", "gold")
+    title = "Gold rationales: rows with and without them, their share of the tokens, comprehensive or not"
+    table = Table("gold", title, ("config", "split"), columns)
+    for config, splits in by_config.items():
+        for split, sums in splits.items():
+            table.add(config, split, **sums.describe_gold(split))
+    table.notes.append("Density %: the mean share of gold tokens in documents with evidence, over rows with gold.")
+    return table
 
 
 def _make_annotators_table(people: Mapping[str, Mapping[str, Cell]]) -> Table:
@@ -223,21 +277,27 @@ def _add_sizes(facts: EraserConfig, main: Mapping[str, SplitStatistics], one: Ta
     """Add a config's rows of Tables 1 and 6, from its available train, validation and test splits."""
     config, printed = facts.name, load_paper("eraser_acl_2020").tables
     first, sixth = printed["table_1"].row(config), printed["table_6"].row(config)
+    sizes = {split: Cell(main[split].instances if split in main else None, first.get(split)) for split in MAIN_SPLITS}
+    figures = _compute_sizes(facts, main)
+    one.add(config, **sizes, tokens=replace(figures["tokens"], printed=first.get("tokens")))
+    six.add(config, **{name: replace(cell, printed=sixth.get(name)) for name, cell in figures.items()})
+
+
+def _compute_sizes(facts: EraserConfig, splits: Mapping[str, SplitStatistics]) -> dict[str, Cell]:
+    """Return labels, instances and distinct documents of some splits, with the documents' mean lengths."""
     names, counts = _find_distinct_documents(
-        [sums.names for sums in main.values()],
-        [np.stack([sums.tokens, sums.sentences], axis=1) for sums in main.values()],
+        [sums.names for sums in splits.values()],
+        [np.stack([sums.tokens, sums.sentences], axis=1) for sums in splits.values()],
     )
     tokens, sentences = (float(counts[:, k].mean()) if len(names) else None for k in (0, 1))
-    sizes = {split: Cell(main[split].instances if split in main else None, first.get(split)) for split in MAIN_SPLITS}
-    one.add(config, **sizes, tokens=Cell(tokens, first.get("tokens")))
     figures = {
         "labels": len(facts.label_names),
-        "instances": sum(sums.instances for sums in main.values()),
+        "instances": sum(sums.instances for sums in splits.values()),
         "documents": len(names),
         "sentences": sentences,
         "tokens": tokens,
     }
-    six.add(config, **{name: Cell(value, sixth.get(name)) for name, value in figures.items()})
+    return {name: Cell(value) for name, value in figures.items()}
 
 
 def _describe_cose(splits: Mapping[str, SplitStatistics]) -> str:

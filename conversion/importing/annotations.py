@@ -92,6 +92,6 @@ def open_tool(path: Path, format: str | None = None, text: Sequence[str] = ()) -
     tools = [name for name, kind in READERS.items() if issubclass(kind, TaskReader)]
     kind = find_reader(path, format) if format is not None or path.is_file() else find_reader(path)
     if not issubclass(kind, TaskReader):
-        message = f"expected an export of {', '.join(tools)}; plain rows need `mask`, `spans` or `quotes`"
+        message = f"expected an export of {', '.join(tools)}; plain rows need `tokens` or `text`"
         raise DataError(message, rule="option-missing", file=path)
     return kind(path, text)

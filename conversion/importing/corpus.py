@@ -121,7 +121,8 @@ class Columns:
 
     Attributes:
         texts: columns of the texts, one per document of a row.
-        marks: for each text, the column of its rationale, or several separated by commas, one per annotator.
+        marks: for each text, the column of its rationale, or several separated by commas, one per annotator; empty for
+            a corpus without rationales.
         label: column of the gold label, of the labels of several annotators, or of the labels of a multi-label corpus
             (see `label_tasks`).
         tokenized: True if the texts are lists of tokens.
@@ -231,7 +232,8 @@ def import_corpus(
         (folder / IMPORT_RECORD).write_text(json.dumps({"generator": GENERATOR, "files": digests}, indent=1))
         kept = _keep_files(target, folder, {*written, IMPORT_RECORD} - {*changed}, changed)
     names = list(labelling.names) if labelling.task == MULTI_LABEL else labels
-    return Imported(target, rows, names, [*importer.notes(tokenizer), *kept], labelling.task)
+    notes = [source.note for source in opened.values() if source.note]
+    return Imported(target, rows, names, [*notes, *importer.notes(tokenizer), *kept], labelling.task)
 
 
 def _find_labelling(sources: Mapping[str, Source], columns: Columns, task: Task) -> Labelling:
@@ -413,7 +415,9 @@ class _Importer:
         query = "" if columns.query is None else _parse_query(self._get_cell(cells, columns.query), columns.query)
         marked = self._read_marks(cells, texts)
         if isinstance(names, str):
-            person = self._make_person(names, labels, marked or [[[] for _ in texts]])
+            if columns.marks:
+                marked = marked or [[[] for _ in texts]]
+            person = self._make_person(names, labels, marked)
             joiner.add(name, query, texts, person, row.number)
             return None
         assert label is not None
@@ -446,12 +450,12 @@ class _Importer:
         Raises:
             DataError: the row has several labels, or the marks of several.
         """
-        pairs = ((labels, self.columns.label), (marked, self.columns.marks[0]))
+        pairs = ((labels, self.columns.label), (marked, ",".join(self.columns.marks)))
         for each, column in pairs:
             if len(each) > 1:
                 message = f"expected one, of the annotator {show(name)}, found {len(each)}"
                 raise DataError(message, rule="length", field=column)
-        return Person(name, labels[0] if labels else None, marked[0])
+        return Person(name, labels[0] if labels else None, marked[0] if marked else None)
 
     def _read_labels(self, row: SourceRow, split: str, classes: Sequence[str] | None) -> list[AnnotatedRow]:
         """Return an annotation for each label of a multi-label corpus."""
@@ -486,6 +490,8 @@ class _Importer:
         columns, names = self.columns, self.labelling.names
         by_label: dict[str, list[Annotators]] = {label: [] for label in names}
         shared = False
+        if not columns.marks:
+            return {label: [] for label in names}
         pairs = columns.kind == SPANS and columns.offsets != SENTENCES
         if texts[0].name:
             message = f"expected one text in each column for the task {MULTI_LABEL}, found documents with ids"
@@ -522,9 +528,10 @@ class _Importer:
             parsed = parse_objects(objects, self.cut, columns.texts[0], tokenized=columns.tokenized)
             self.tally.note("joined turns", parsed.joined)
             return parsed.texts
-        return [self._parse(cells, column, marks) for column, marks in zip(columns.texts, columns.marks, strict=True)]
+        pairs = zip(columns.texts, columns.marks or [None] * len(columns.texts), strict=True)
+        return [self._parse(cells, column, marks) for column, marks in pairs]
 
-    def _parse(self, cells: Row, column: str, marks: str) -> Text:
+    def _parse(self, cells: Row, column: str, marks: str | None) -> Text:
         if self.columns.tokenized:
             value = get_cell(cells, column)
             text = parse_tokens(value, column)
@@ -548,6 +555,8 @@ class _Importer:
     def _read_marks(self, cells: Row, texts: Sequence[Text]) -> list[list[list[Span]]]:
         """Return the spans of each annotator in each text."""
         by_text: list[Annotators] = []
+        if not self.columns.marks:
+            return []
         if texts[0].name:
             column = self.columns.marks[0]
             return self._read_document_marks(get_cell(cells, column), texts, column)
@@ -583,7 +592,7 @@ class _Importer:
         """Return the groups of evidences, each with its spans in each text."""
         groups = [spans for spans in row.marked if any(spans)]
         if not groups:
-            self.tally.note("no marks")
+            self.tally.note("no marks", int(bool(self.columns.marks)))
         elif len(groups) < len(row.marked) and self.annotators == GROUPS:
             self.tally.note("silent", len(row.marked) - len(groups))
         if self.annotators == GROUPS or not groups:
@@ -670,7 +679,9 @@ class _Importer:
         lines = [self.labelling.note] if self.labelling.note else []
         if not self.columns.tokenized and tokenizer == BLANKS:
             lines.append("tokens: cut at blanks (U+0020) and line ends alone; `tokenizer` cuts otherwise")
-        if self.columns.kind == "spans":
+        if not self.columns.marks:
+            lines.append("no column of rationales is named: faithfulness needs none, agreement is left out")
+        elif self.columns.kind == SPANS:
             lines.append(f"spans: counted in {self.columns.offsets}, the end exclusive")
         for check, words in NOTES.items():
             if count := self.tally.counts[check]:

@@ -37,11 +37,13 @@ class Source:
         name: the file or dataset, for messages.
         rows: returns a new iterator over the rows.
         classes: column -> names of a ClassLabel's numbers; ``a.b`` is a nested column.
+        note: how the rows were chosen from those of a larger source; "" for all rows of a source.
     """
 
     name: str
     rows: Callable[[], Iterator[SourceRow]]
     classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    note: str = ""
 
 
 def find_reader(path: Path, name: str | None = None) -> type[Reader]:
@@ -115,7 +117,8 @@ def split_source(source: Source, shares: Mapping[str, float], texts: Sequence[st
             raise error.at(file=source.name, line=row.number) from None
         return blake2b(content, digest_size=8).digest()
 
-    digests = sorted({digest(row) for row in source.rows()})
+    rows = Counter(digest(row) for row in source.rows())
+    digests = sorted(rows)
     splits: dict[bytes, str] = {}
     first = 0
     for split, share in shares.items():
@@ -125,7 +128,17 @@ def split_source(source: Source, shares: Mapping[str, float], texts: Sequence[st
     rest = "train" if total < 1 else list(shares)[-1]
 
     def select(split: str) -> Source:
-        return replace(source, rows=lambda: (row for row in source.rows() if splits.get(digest(row), rest) == split))
+        chosen = [each for each in digests if splits.get(each, rest) == split]
+        asked = f"{100 * shares[split]:g} % by digests of the texts" if split in shares else "the rest"
+        note = (
+            f"split {split}: {len(chosen):,} of {len(digests):,} different texts "
+            f"({sum(rows[each] for each in chosen):,} of {rows.total():,} rows), {asked}; equal texts stay in one split"
+        )
+
+        def iterate() -> Iterator[SourceRow]:
+            return (row for row in source.rows() if splits.get(digest(row), rest) == split)
+
+        return replace(source, rows=iterate, note=note)
 
     return {split: select(split) for split in dict.fromkeys((rest, *shares))}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ElementTree
 from abc import abstractmethod
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,6 +11,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
+from eraser_hub.records.errors import DataError, get_first_line
 from eraser_hub.records.lines import read_utf8_file
 
 from .reader import Reader, SourceRow
@@ -135,6 +137,22 @@ def read_text_file(path: Path) -> str:
         DataError: the file cannot be read, or is no UTF-8.
     """
     return read_utf8_file(str(path)).decode("utf-8").removeprefix("\ufeff")
+
+
+def read_xml_file(path: Path) -> ElementTree.Element:
+    """Return the root of an XML file.
+
+    Raises:
+        DataError: the file cannot be read, is no XML, or has a document type, whose entities could grow without end.
+    """
+    text = read_text_file(path)
+    if "<!DOCTYPE" in text or "<!ENTITY" in text:
+        raise DataError("expected XML without a document type", rule="unsupported", file=path)
+    try:
+        return ElementTree.fromstring(text)
+    except ElementTree.ParseError as error:
+        message = f"cannot be read as XML: {get_first_line(error)}"
+        raise DataError(message, rule="syntax", file=path, line=error.position[0]) from None
 
 
 def list_files(folder: Path, *suffixes: str) -> list[Path]:

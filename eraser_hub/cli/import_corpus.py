@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from eraser_hub.conversion.importing.corpus import Imported
     from eraser_hub.conversion.importing.sources import Source
 
+MARKS = ("mask", "spans", "quotes")
+
 
 @dataclass(frozen=True)
 class ImportOptions(Options):
@@ -35,7 +37,7 @@ class ImportOptions(Options):
 
     Columns:
         mask: For each text: 0/1 a token, a list or a list of lists (several annotators), or the text again with marks
-            (`*word*`). COL,COL: a column an annotator.
+            (`*word*`). COL,COL: a column an annotator. Without `mask`, `spans` and `quotes` a corpus has no rationales.
         spans: [start, end] pairs in place of `mask`, a list or a list of lists.
         quotes: Passages of the text in place of `mask`; each occurs once in the text.
         offsets: Unit of spans: tokens (default for `tokens`), characters (for `text`), or sentences.
@@ -115,16 +117,18 @@ class ImportOptions(Options):
                 message = "a recipe names the columns itself"
                 raise UsageError(message, rule="option-conflict", argument=named[0])
             return
-        if not (self.mask or self.spans or self.quotes) and not self.tokens:
+        marked = self.mask or self.spans or self.quotes
+        if not marked and not self.tokens:
             return  # an annotation tool's export has its own marks
         if self.span_label:
             raise UsageError("it goes with an annotation tool's marks", rule="option-conflict", argument="span_label")
         texts_argument, texts = self.one_of("tokens", "text")
-        marks_argument, marks = self.one_of("mask", "spans", "quotes")
-        if len(marks) != len(texts):
-            expected = f"expected it as often as `{texts_argument}` ({len(texts)}), found it {len(marks)} times"
-            raise UsageError(expected, rule="option-value", argument=marks_argument)
-        if self.offsets is not None and marks_argument != "spans":
+        if marked:
+            marks_argument, marks = self.one_of(*MARKS)
+            if len(marks) != len(texts):
+                expected = f"expected it as often as `{texts_argument}` ({len(texts)}), found it {len(marks)} times"
+                raise UsageError(expected, rule="option-value", argument=marks_argument)
+        if self.offsets is not None and not self.spans:
             raise UsageError("it goes with `spans`", rule="option-conflict", argument="offsets")
         if self.tokenizer is not None and texts_argument == "tokens":
             message = "it goes with `text`: `tokens` are cut already"
@@ -167,7 +171,7 @@ def import_corpus(options: ImportOptions) -> None:
     if options.recipe is not None:
         result = _import_recipe(options)
     else:
-        result = _import_rows(options) if options.mask or options.spans or options.quotes else _import_tasks(options)
+        result = _import_tasks(options) if _is_tool_export(options) else _import_rows(options)
     for note in result.notes:
         print_note(spell_arguments(note))
     counts = ", ".join(f"{split} {rows:,}" for split, rows in result.rows.items())
@@ -200,6 +204,19 @@ def _import_recipe(options: ImportOptions) -> Imported:
     return run(sources, options.name, recipe.columns, options.out, force=options.force, **cut)
 
 
+def _is_tool_export(options: ImportOptions) -> bool:
+    """Return True if the marks and labels of an annotation tool's export are wanted, not columns of its rows."""
+    from eraser_hub.conversion.download.addresses import fetch_file
+    from eraser_hub.conversion.importing.sources import READERS, find_tools
+    from eraser_hub.conversion.importing.tasks import TaskReader
+
+    if options.mask or options.spans or options.quotes or options.tokens:
+        return False
+    if options.format is not None or options.span_label:
+        return options.format is None or issubclass(READERS.find(options.format, "format"), TaskReader)
+    return not options.text or bool(find_tools(fetch_file(options.source)))
+
+
 def _import_tasks(options: ImportOptions) -> Imported:
     """Import an annotation tool's export."""
     from eraser_hub.conversion.download.addresses import fetch_file
@@ -215,7 +232,6 @@ def _import_tasks(options: ImportOptions) -> Imported:
     except DataError as error:
         if options.format is None and error.rule in ("option-missing", "file-name", "file-missing"):
             options.one_of("tokens", "text")
-            options.one_of("mask", "spans", "quotes")
         raise
     if "train" in {*shares, *dict(pairs)} and shares.get("train") != 1:
         raise _wrong_split("expected other splits than train, which is `source`")
@@ -233,7 +249,8 @@ def _import_rows(options: ImportOptions) -> Imported:
     from eraser_hub.conversion.importing.sources import find_label_column
     from eraser_hub.conversion.importing.texts import BLANKS
 
-    (texts_argument, texts), (kind, marks) = options.one_of("tokens", "text"), options.one_of("mask", "spans", "quotes")
+    texts_argument, texts = options.one_of("tokens", "text")
+    kind, marks = next(((name, marks) for name in MARKS if (marks := getattr(options, name))), ("mask", []))
     tokenized = texts_argument == "tokens"
     how = (tokenized, kind, options.offsets or ("tokens" if tokenized else "characters"))
     sources = _sources(options, texts)
@@ -288,7 +305,7 @@ def _name_tool(options: ImportOptions, path: Path) -> None:
     from eraser_hub.conversion.importing.sources import READERS, find_tools
     from eraser_hub.conversion.importing.tasks import TaskReader
 
-    argument, _ = options.one_of("mask", "spans", "quotes")
+    argument = next(name for name in (*MARKS, "tokens", "text") if getattr(options, name))
     if options.format is not None:
         if issubclass(READERS.find(options.format, "format"), TaskReader):
             message = f"{options.format} reads the marks itself: leave `{argument}` out"

@@ -24,7 +24,7 @@ from eraser_hub.schema.label_tasks import CLASSIFICATION, MULTI_LABEL
 
 from .data import Data, Labelled, Training, say_nothing
 from .folder import mark_saving, write_facts
-from .folds import compute_accuracies, make_folds
+from .folds import cluster_texts, compute_accuracies, make_folds
 from .label_heads import fit_labels, fit_number, group_texts
 from .system import CARTON, Baseline
 from .train_config import Say
@@ -54,7 +54,7 @@ def train_baseline(system: Baseline, training: Training) -> None:
         joiner = config.joiner if config.joiner is not None else "" if config.features == "characters" else " "
         options: dict[str, Any] = {"features": config.features, "joiner": joiner, "seed": config.seed, "say": say}
         if data.label_task == CLASSIFICATION:
-            model, facts = fit_baseline(system, *data.train, copies=data.copies, **options)
+            model, facts = fit_baseline(system, *data.train, copies=data.copies, clusters=data.clusters, **options)
         else:
             model, facts = fit_other_task(system, data, **options)
     out = training.out
@@ -89,6 +89,7 @@ def fit_baseline(
     seed: int = 1,
     say: Say = say_nothing,
     copies: int = 1,
+    clusters: NDArray[np.int64] | None = None,
 ) -> tuple[Any, dict[str, Any]]:
     """Choose the size by the mean accuracy of five folds, then fit on all instances.
 
@@ -104,6 +105,7 @@ def fit_baseline(
         seed: Seed of the folds and the estimator.
         say: Receives lines of progress.
         copies: Number of subsets of each text among the instances; the subsets of a text stay in one fold.
+        clusters: int64 (texts,), clusters of texts, each in one fold; None if each text is one of its own.
 
     Returns:
         The fitted pipeline and the facts for ``model.json``.
@@ -122,7 +124,7 @@ def fit_baseline(
         texts = len(gold) // copies
         folds = [
             (_find_copies(train, texts, copies), _find_copies(test, texts, copies))
-            for train, test in make_folds(gold[:texts], seed)
+            for train, test in make_folds(gold[:texts], seed, clusters)
         ]
         size, accuracies = grid[len(grid) // 2], [Fraction(0)] * len(grid)
         if folds:
@@ -158,10 +160,11 @@ def fit_other_task(
         counts = pipeline[0].fit_transform([join_text(one, joiner) for one in texts])
         vars(pipeline[0]).pop("_stop_words_id", None)  # as in `fit_baseline`
         if data.label_task == MULTI_LABEL:
-            estimator, size = fit_labels(system, counts, gold, data.outputs, seed, say)
+            clusters = None if data.clusters is None else cluster_texts(texts, by_name=True)
+            estimator, size = fit_labels(system, counts, gold, data.outputs, seed, say, clusters)
         else:
             numbers = np.asarray(list(map(float, data.train[1])))
-            estimator, size = fit_number(system, counts, numbers, seed, say)
+            estimator, size = fit_number(system, counts, numbers, seed, say, data.clusters)
     pipeline.steps[-1] = (type(estimator).__name__.lower(), estimator)
     return pipeline, {"size": size, **facts}
 

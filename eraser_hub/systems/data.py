@@ -44,6 +44,7 @@ class Data:
         answers: True if the labels are answers, words of the texts.
         copies: Number of random subsets of each text among the instances (:func:`draw_subsets`).
         label_task: The task of the data, see `schema.label_tasks`.
+        clusters: int64 (texts,), the number of each text's cluster of texts that share documents; None if none do.
     """
 
     train: Labelled
@@ -54,6 +55,7 @@ class Data:
     answers: bool = False
     copies: int = 1
     label_task: LabelTask = CLASSIFICATION
+    clusters: NDArray[np.int64] | None = None
 
     @property
     def outputs(self) -> Sequence[str]:

@@ -11,26 +11,48 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eraser_hub.attribution.instances import Instance
+from eraser_hub.metrics.clusters import cluster_by_items
+
 from .system import Baseline
 
 FOLDS = 5
 
 
-def make_folds(labels: NDArray[np.str_], seed: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def make_folds(
+    labels: NDArray[np.str_], seed: int, clusters: NDArray[np.int64] | None = None
+) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Split positions into up to five stratified folds, each a pair (train, test).
 
-    There are fewer folds if there are few instances, and none if only one label has two instances: a fold could then
-        lack
-    all labels but one.
+    There are fewer folds if there are few instances or clusters, and none if only one label has two instances: a fold
+    could then lack all labels but one. Folds of clusters that train on one label alone are left out.
+
+    Args:
+        labels: The label of each position.
+        seed: Seed of the draw.
+        clusters: The cluster of each position, which lies in one fold; None if each position is one of its own.
     """
-    from sklearn.model_selection import StratifiedKFold
+    from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
     number = min(FOLDS, *sorted(Counter(labels.tolist()).values())[-2:])
+    number = number if clusters is None else min(number, len(set(clusters.tolist())))
     if number < 2:
         return []
+    kind = StratifiedKFold if clusters is None else StratifiedGroupKFold
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of labels with fewer instances than folds: they are in some
-        return list(StratifiedKFold(number, shuffle=True, random_state=seed).split(labels, labels))
+        folds = list(kind(number, shuffle=True, random_state=seed).split(labels, labels, clusters))
+    return [(train, test) for train, test in folds if len(test) and len(set(labels[train].tolist())) > 1]
+
+
+def cluster_texts(instances: Sequence[Instance], by_name: bool) -> NDArray[np.int64] | None:
+    """Return the number of each instance's cluster, int64 (instances,); None if no two share a document.
+
+    Args:
+        instances: The instances.
+        by_name: Documents are equal if their ids are; otherwise if their tokens are.
+    """
+    return cluster_by_items("documents", [one.names if by_name else one.documents for one in instances]).numbers
 
 
 def compute_accuracies(

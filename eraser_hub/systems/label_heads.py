@@ -54,7 +54,13 @@ def group_texts(
 
 
 def fit_labels(
-    system: Baseline, counts: Any, gold: NDArray[np.int64], names: Sequence[str], seed: int, say: Say
+    system: Baseline,
+    counts: Any,
+    gold: NDArray[np.int64],
+    names: Sequence[str],
+    seed: int,
+    say: Say,
+    clusters: NDArray[np.int64] | None = None,
 ) -> tuple[Any, float]:
     """Fit an estimator for each label, all of one size, chosen by the mean accuracy of five folds and all labels.
 
@@ -65,6 +71,7 @@ def fit_labels(
         names: The labels.
         seed: Seed of the folds and the estimators.
         say: Receives lines of progress.
+        clusters: Clusters of texts, each in one fold; None if each text is one of its own.
 
     Returns:
         A fitted OneVsRestClassifier, and the size.
@@ -83,7 +90,7 @@ def fit_labels(
     grid, sums, folded = system.sizes, [Fraction(0)] * len(system.sizes), 0
     for column in gold.T:
         known = np.flatnonzero(column != UNKNOWN)
-        if folds := make_folds(column[known].astype(str), seed):
+        if folds := make_folds(column[known].astype(str), seed, None if clusters is None else clusters[known]):
             folded += 1
             each = compute_accuracies(system, counts[known], column[known], folds, seed)
             sums = [one + other for one, other in zip(sums, each, strict=True)]
@@ -100,19 +107,28 @@ def fit_labels(
     return whole, size
 
 
-def fit_number(system: Baseline, counts: Any, gold: NDArray[np.float64], seed: int, say: Say) -> tuple[Any, float]:
-    """Fit an estimator of a number, its size chosen by the mean squared error of five folds.
+def fit_number(
+    system: Baseline,
+    counts: Any,
+    gold: NDArray[np.float64],
+    seed: int,
+    say: Say,
+    clusters: NDArray[np.int64] | None = None,
+) -> tuple[Any, float]:
+    """Fit an estimator of a number, its size chosen by the mean squared error of five folds; see `fit_labels`.
 
     Among equally good values the one of stronger regularisation wins.
 
     Returns:
         The fitted estimator, and the size.
     """
-    from sklearn.model_selection import KFold
+    from sklearn.model_selection import GroupKFold, KFold
 
     grid, errors = system.sizes, np.zeros(len(system.sizes))
-    number = min(FOLDS, len(gold))
-    for train, test in KFold(number, shuffle=True, random_state=seed).split(gold) if number > 1 else ():
+    number = min(FOLDS, len(gold) if clusters is None else len(set(clusters.tolist())))
+    kind = KFold if clusters is None else GroupKFold
+    folds = kind(number, shuffle=True, random_state=seed).split(gold, groups=clusters) if number > 1 else ()
+    for train, test in folds:
         for place, size in enumerate(grid):
             guesses = system.estimator(size, seed).fit(counts[train], gold[train]).predict(counts[test])
             errors[place] += float(np.square(guesses - gold[test]).sum()) / len(gold)

@@ -32,6 +32,7 @@ class TrainConfig(Options):
     Text:
         query: Show the query to the model; default: if queries differ.
         features: Features of baselines: words, or characters (1- and 2-grams).
+        folds: Folds by which baselines choose: documents (rows that share one are in one fold), or instances.
         joiner: String between two tokens; default: a blank, or nothing for characters.
         train_on: Text to train on: full, rationale (human rationales alone) or subsets (random tokens, EVAL-X).
         regimes: Train on full texts and on rationales, and print the three regimes of Carton et al. (2020).
@@ -66,6 +67,7 @@ class TrainConfig(Options):
     model: str
     query: bool | None = None
     features: str = "words"
+    folds: Literal["documents", "instances"] = "documents"
     joiner: str | None = None
     seed: Seed = 1
     limit: AtLeastOne | None = None

@@ -31,13 +31,15 @@ from .data import (
     draw_subsets,
     find_answer_span,
     has_labels,
+    has_rationale,
     read_examples,
     rotate_copies,
     say_nothing,
 )
 from .evaluation import Evaluation, RegressionEvaluation, evaluate_on
 from .folder import checkpoint_dir
-from .system import TrainedSystem, find_system, list_answering_systems
+from .folds import cluster_texts
+from .system import Baseline, TrainedSystem, find_system, list_answering_systems
 from .train_config import ANSWERS, LARGEST_SEED, SUBSETS, Say, TrainConfig
 
 # Carton et al. (2020), Table 3
@@ -263,12 +265,17 @@ def _describe_figures(
     """Yield a line per regime; ``known`` are figures that the training already computed."""
     adapter = open_model(model, trust_remote_code=config.trust_remote_code)
     options: dict[str, Any] = {"limit": config.limit, "seed": config.seed, "say": say}
-    first = next(split.instances(), None)
-    marked = first is not None and first.rationale is not None
+    known_rationales = [has_rationale(one) for one in split.instances() if one.rationale is not None]
     for seen in ("full", "rationale"):
         name = REGIMES.get((config.train_on, seen))
-        if name is None or (seen == "rationale" and not marked):
+        if name is None or (seen == "rationale" and not known_rationales):
             continue
+        if seen == "rationale" and not all(known_rationales):
+            marked = f"{sum(known_rationales)} of {len(known_rationales)} instances of {split.rows.split} are marked"
+            if not any(known_rationales):
+                say(f"{name}: left out, for {marked}")
+                continue
+            say(f"{name}: {marked}; of the others nothing remains")
         rationale_only = seen == "rationale"
         figures: Evaluation | RegressionEvaluation | None
         figures = known if rationale_only == (config.train_on == "rationale") else None
@@ -295,6 +302,14 @@ def _read_data(system: TrainedSystem, config: TrainConfig, split: Split, evaluat
         words = f"expected at least two {kind}, found {', '.join(label_counts)}"
         raise DataError(words, rule="label-missing", file=split.name)
     names = list(split.label_names) or sorted(label_counts)
+    missing = [] if split.label_task == REGRESSION else [name for name in names if name not in label_counts]
+    if missing:
+        words = f"labels that no instance of {config.split} has, and the model does not learn"
+        say(f"{words}: {', '.join(missing)} ({len(missing)} of {len(names)})")
+    clusters = None if config.folds == "instances" else cluster_texts(instances, split.kind == "eraser")
+    if clusters is not None and isinstance(system, Baseline) and not config.paper:
+        words = f"{len(instances)} instances in {len(set(clusters.tolist()))} clusters that share documents"
+        say(f"folds: {words}; no cluster is in two folds")
     if config.limit is not None and split.label_task != REGRESSION:
         counts = ", ".join(f"{number} {label}" for label, number in sorted(label_counts.items()))
         say(f"`limit`: {len(labels)} labelled instances, drawn by seed {config.seed} with each label's share: {counts}")
@@ -316,4 +331,5 @@ def _read_data(system: TrainedSystem, config: TrainConfig, split: Split, evaluat
         rotate_copies(texts, copies),
         copies=copies,
         label_task=split.label_task,
+        clusters=clusters,
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,9 +17,9 @@ from eraser_hub.conversion.importing.tasks import (
     list_files,
     list_project_files,
     look_at_start,
-    read_text_file,
+    read_xml_file,
 )
-from eraser_hub.records.errors import DataError, get_first_line
+from eraser_hub.records.errors import DataError
 from eraser_hub.records.json_lines import read_json_object
 
 TOKEN, SENTENCE = "Token", "Sentence"
@@ -140,15 +139,7 @@ def _group_tokens(tokens: Iterable[tuple[int, int]], sentences: list[tuple[int, 
 
 
 def _read_xmi(path: Path) -> Iterator[Structure]:
-    text = read_text_file(path)
-    if "<!DOCTYPE" in text or "<!ENTITY" in text:
-        raise DataError("expected XMI without a document type", rule="unsupported", file=path)
-    try:
-        root = ElementTree.fromstring(text)
-    except ElementTree.ParseError as error:
-        message = f"cannot be read as XML: {get_first_line(error)}"
-        raise DataError(message, rule="syntax", file=path, line=error.position[0]) from None
-    for element in root:
+    for element in read_xml_file(path):
         package, _, name = element.tag.removeprefix("{http:///").rpartition("}")
         kind = f"{package.removesuffix('.ecore').replace('/', '.')}.{name}"
         features: dict[str, Any] = {key.rpartition("}")[2]: value for key, value in element.attrib.items()}

@@ -13,9 +13,9 @@ from eraser_hub.conversion.importing.tasks import (
     TaskReader,
     list_files,
     look_at_start,
-    read_text_file,
+    read_xml_file,
 )
-from eraser_hub.records.errors import DataError, get_first_line, show
+from eraser_hub.records.errors import DataError, show
 
 _OWN_FEATURES = {"MimeType", "gate.SourceURL", "docNewLineType"}
 ORIGINAL = "Original markups"  # the set of what the text's own file marked
@@ -39,14 +39,7 @@ class Gate(TaskReader):
 
 
 def _read_task(path: Path) -> Task:
-    source = read_text_file(path)
-    if "<!DOCTYPE" in source or "<!ENTITY" in source:
-        raise DataError("expected XML without a document type", rule="unsupported", file=path)
-    try:
-        root = ElementTree.fromstring(source)
-    except ElementTree.ParseError as error:
-        message = f"cannot be read as XML: {get_first_line(error)}"
-        raise DataError(message, rule="syntax", file=path, line=error.position[0]) from None
+    root = read_xml_file(path)
     parts, places = [], {}
     length = 0
     body = root.find("TextWithNodes")

@@ -125,7 +125,7 @@ def test_beside_the_nine(source: Path, tmp_path: Path) -> None:
     assert "<!--" not in prose and "ERASER: Evaluating" in card["pretty_name"]
     assert not ERASER.check(result.folder).violations
     tables = {table.name: table for table in ERASER.stats(result.folder, ["reviews"]).tables}
-    assert {left for left, _ in tables["table_5"].rows} == {("reviews", s) for s in ("train", "validation", "test")}
+    assert {left for left, _ in tables["evidence"].rows} == {("reviews", s) for s in ("train", "validation", "test")}
     assert datasets.load_dataset(str(result.folder), "reviews", split="train").num_rows == 27
 
 

@@ -116,7 +116,7 @@ def test_what_the_paper_prints_of_a_split_that_is_not_there_stands_in_brackets()
 
 def test_a_mark_that_is_missing_is_an_error():
     with refused("code", "<!-- licences -->"):
-        fill_prose("<!-- splits --> <!-- own corpora --> <!-- table 5 -->", {}, {})
+        fill_prose("<!-- splits --> <!-- own corpora --> <!-- gold --> <!-- table 5 -->", {}, {})
 
 
 def test_the_card_says_where_the_texts_are_from_and_what_the_tasks_are(card_file):

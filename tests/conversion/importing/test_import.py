@@ -548,7 +548,6 @@ def test_splits_that_no_dataset_can_have(splits: tuple[str, ...], tmp_path: Path
     [
         ("", ("--tokens, --text",)),
         ("--tokens t --text t --mask m", ("found --tokens and --text",)),
-        ("--tokens t", ("--mask, --spans, --quotes",)),
         ("--tokens t --tokens u --mask m", ("--mask:", "--tokens (2)", "1 times")),
         ("--tokens t --mask m --offsets tokens", ("--offsets:", "--spans")),
         ("--text t --spans m --offsets words", ("--offsets:", "tokens, characters, sentences", "'words'")),

@@ -1,0 +1,120 @@
+"""A corpus of task labels alone through the verbs: faithfulness is scored, agreement is left out, and that is said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from eraser_hub.__main__ import _register, app
+from eraser_hub.records.built import read_card
+
+pytest.importorskip("sklearn")
+
+WORDS = {"good": ("fine", "warm"), "bad": ("dull", "poor")}
+FILLER = ["the", "film", "has", "a", "long", "scene", "by", "the", "sea", "and", "a", "song"]
+
+
+def run(verb: str, *words: object) -> Any:
+    _register((verb,))
+    return CliRunner().invoke(app, [verb, *map(str, words)])
+
+
+def text(number: int, label: str) -> str:
+    words = [FILLER[(number + at) % len(FILLER)] for at in range(8)]
+    words[number % 8] = WORDS[label][number // 8 % 2]
+    return " ".join(words)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("labels")
+    rows = [{"text": text(number, label), "label": label} for number in range(40) for label in WORDS]
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    words = ("--source", folder / "rows.jsonl", "--split", "test=25%", "--text", "text", "--out", folder / "corpora")
+    done = run("import", *words, "--name", "plain")
+    assert done.exit_code == 0, done.output
+    said = " ".join(done.stderr.split())
+    assert said.count("no column of rationales is named") == 1 and "nobody marked" not in said
+    assert "split test: 20 of 80 different texts (20 of 80 rows), 25 % by digests of the texts" in said
+    assert "split train: 60 of 80 different texts (60 of 80 rows), the rest" in said
+    assert run("build", "eraser", "--source", folder / "corpora", "--out", folder / "hub").exit_code == 0
+    done = run("train", "--dataset", folder / "hub" / "eraser", "--config", "plain", "--model", "logistic-regression",
+               "--eval-split", "test", "--out", folder / "model")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "no-rationale: accuracy" in done.stdout and "eval-rationale" not in done.stdout
+    assert "eval-rationale: left out, for 0 of 20 instances of test are marked" in " ".join(done.stderr.split())
+    return folder
+
+
+def test_the_built_folder_says_that_nothing_is_marked(place: Path) -> None:
+    done = run("check", "--dataset", place / "hub" / "eraser", "--format", "json")
+    assert done.exit_code == 0 and "the annotation marks nothing" in done.stdout
+    tables = json.loads(run("stats", "--dataset", place / "hub" / "eraser", "--format", "json").stdout)["tables"]
+    (sizes,), gold = tables["sizes"]["rows"], {row["split"]: row for row in tables["gold"]["rows"]}
+    assert [sizes[key]["value"] for key in ("labels", "instances", "documents", "tokens")] == [2, 80, 80, 8.0]
+    assert gold["test"]["marked_rows"]["value"] == 0 and gold["test"]["unmarked_rows"]["value"] == 20
+    assert gold["train"]["density_percent"]["value"] is None
+    assert [row["documents"]["value"] for row in tables["evidence"]["rows"]] == [60, 20]
+    assert "ERASER" not in json.dumps([table["title"] for table in tables.values()])
+    _, prose = read_card(place / "hub" / "eraser" / "README.md")
+    assert "| `plain` | train | 0 | 60 | – | comprehensive or not: unknown | – |" in prose
+    assert "| `plain` | test | 20 | 20 | – | 0 | – |" in prose
+
+
+def test_explained_and_scored_by_faithfulness_alone(place: Path, tmp_path: Path) -> None:
+    data = ("--dataset", place / "hub" / "eraser", "--config", "plain", "--split", "test")
+    out = tmp_path / "predictions.jsonl"
+    done = run("explain", *data, "--model", place / "model", "--out", out, "--quiet")
+    assert done.exit_code == 2 and "none of its 60 training rows has a rationale" in " ".join(done.output.split())
+    assert run("explain", *data, "--model", place / "model", "--out", out, "--quiet", "--kd", ".15").exit_code == 0
+    done = run("score", *data, "--predictions", out)
+    assert done.exit_code == 0 and "comprehensiveness_aopc" in done.stdout
+    assert "token_" not in done.stdout and "auprc" not in done.stdout
+    assert "agreement (no gold rationales in any annotation)" in done.stderr
+    raw = run("score", "--source", place / "corpora" / "plain", "--split", "test", "--predictions", out)
+    assert raw.exit_code == 0 and raw.stdout.splitlines()[1:] == done.stdout.splitlines()[1:]
+    done = run("report", *data, "--predictions", out, "--out", tmp_path / "report")
+    assert done.exit_code == 0, done.output
+    scores = json.loads((tmp_path / "report" / "predictions.scores.json").read_text(encoding="utf-8"))
+    assert "comprehensiveness_aopc" in scores and "token_macro_f1" not in scores
+
+
+def test_names_of_people_without_marks_are_kept_with_their_labels(tmp_path: Path) -> None:
+    rows = [
+        {"post": post, "tokens": ["a", post], "who": who, "label": label}
+        for post, labels in (("x", "pnn"), ("y", "ppn"))
+        for who, label in zip("abc", labels, strict=True)
+    ]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    words = ("--tokens", "tokens", "--label", "label", "--annotator", "who", "--id", "post", "--out", tmp_path)
+    done = run("import", "--source", path, "--name", "mine", *words)
+    assert done.exit_code == 0, done.output
+    import pyarrow.parquet as pq
+
+    kept = pq.read_table(tmp_path / "mine" / "annotators" / "mine.parquet").to_pylist()
+    assert [(row["annotation_id"], row["annotator"], row["label"], row["rationale_positions"]) for row in kept] == [
+        (post, who, label, None)
+        for post, labels in (("x", "pnn"), ("y", "ppn"))
+        for who, label in zip("abc", labels, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "mentions"),
+    [
+        (("--tokens", "tokens", "--offsets", "tokens"), ("--offsets", "--spans")),
+        (("--tokens", "tokens", "--span-label", "x"), ("--span-label", "annotation tool")),
+        (("--tokens", "tokens", "--text", "tokens"), ("--tokens and --text",)),
+    ],
+)
+def test_options_of_marks_without_marks(words: tuple[str, ...], mentions: tuple[str, ...], tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"tokens": ["a"], "label": "x"}\n', encoding="utf-8")
+    done = run("import", "--source", path, "--name", "mine", "--label", "label", "--out", tmp_path / "out", *words)
+    said = " ".join(done.output.replace("│", " ").split())
+    assert done.exit_code == 2 and all(each in said for each in mentions), said
