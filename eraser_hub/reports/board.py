@@ -184,7 +184,7 @@ def write_board(
     counts = dict(sorted(Counter(line.dataset for line in lines).items()))
     page = render(
         "board.html",
-        "board.js",
+        ("board.js",),
         title=title,
         note=NOTE,
         columns=data["columns"],

@@ -38,6 +38,7 @@ def make_aopc_figures(systems: Sequence[Scores], baselines: Sequence[Scores]) ->
                 caption=f"Mean {name} per threshold; AOPC is the mean of a line's points."
                 + (" Bands: confidence intervals." if any(line.low for line in series if not line.chance) else ""),
                 x_log=all(x > 0 for line in series for x in line.x),
+                key=f"{name}_aopc",
             )
         )
     return figures
@@ -173,6 +174,7 @@ def make_distribution_figures(systems: Sequence[Scores], keys: Sequence[str], bi
                 )
                 + ".",
                 kind="bars",
+                key=key,
             )
         )
     return figures

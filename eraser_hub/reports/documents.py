@@ -9,6 +9,7 @@ import base64
 import gzip
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -48,6 +49,10 @@ class DocumentIndex:
     Attributes:
         ids, gold: annotation id and the gold label's place in ``labels``, per instance; -1 where it is unknown.
         predicted: per system, per instance, the predicted label's place, -1 for none.
+        confidence: per system, per instance, the probability of the predicted label; None where it is unknown.
+        lengths: tokens of the instance's documents.
+        disagreement: how far the systems' rationales differ, see `compute_disagreement`; None where fewer than two
+            have one.
         chunks: the first instance of each chunk.
         packed: the chunks, gzip then base64.
     """
@@ -57,6 +62,9 @@ class DocumentIndex:
     ids: list[str] = field(default_factory=list)
     gold: list[int] = field(default_factory=list)
     predicted: list[list[int]] = field(default_factory=list)
+    confidence: list[list[float | None]] = field(default_factory=list)
+    lengths: list[int] = field(default_factory=list)
+    disagreement: list[float | None] = field(default_factory=list)
     chunks: list[int] = field(default_factory=list)
     packed: list[str] = field(default_factory=list)
 
@@ -66,15 +74,8 @@ class DocumentIndex:
             self.labels.append(label)
         return self.labels.index(label)
 
-    def index(self, values: Sequence[Mapping[str, Sequence[float | None]]], names: Mapping[str, str]) -> str:
-        """Return the index as JSON, with each system's per-instance scores rounded to six digits."""
-        rounded = [
-            {
-                key: [None if v is None or not math.isfinite(v) else round(v, 6) for v in column]
-                for key, column in s.items()
-            }
-            for s in values
-        ]
+    def index(self, names: Mapping[str, str]) -> str:
+        """Return the index as JSON; ``names`` are the labels of per-instance scores."""
         return to_embedded_json(
             {
                 "systems": self.systems,
@@ -82,11 +83,49 @@ class DocumentIndex:
                 "ids": self.ids,
                 "gold": self.gold,
                 "predicted": self.predicted,
-                "values": rounded,
+                "confidence": self.confidence,
+                "lengths": self.lengths,
+                "disagreement": self.disagreement,
                 "names": dict(names),
                 "chunks": self.chunks,
             }
         )
+
+    @staticmethod
+    def round_values(values: Sequence[Mapping[str, Sequence[float | None]]]) -> list[dict[str, list[float | None]]]:
+        """Return each system's per-instance scores rounded to six digits, without NaN and infinity."""
+        return [
+            {
+                key: [None if v is None or not math.isfinite(v) else round(v, 6) for v in column]
+                for key, column in s.items()
+            }
+            for s in values
+        ]
+
+
+def compute_disagreement(marked: Sequence[MarkedInstance]) -> float | None:
+    """Return how far systems select different tokens of an instance, from 0 (the same) to 1.
+
+    Over the tokens that any system selects, the mean share of the pairs of systems that disagree on the token, of the
+    most pairs that can. Of two systems it is 1 minus intersection over union. None where fewer than two systems have a
+    hard rationale, or none selects a token.
+    """
+    counts: Counter[tuple[int, int]] = Counter()
+    systems = 0
+    for one in marked:
+        if any(document.predicted is not None for document in one.documents):
+            systems += 1
+            tokens = {
+                (d, token)
+                for d, document in enumerate(one.documents)
+                for start, end in document.predicted or ()
+                for token in range(start, end)
+            }
+            counts.update(tokens)
+    most = (systems // 2) * (systems - systems // 2)
+    if not most or not counts:
+        return None
+    return round(sum(count * (systems - count) for count in counts.values()) / most / len(counts), 4)
 
 
 def pack(value: Any) -> str:
@@ -111,7 +150,9 @@ def index_documents(
         systems: their names.
         labels: the labels in the dataset's order; others are added as they come.
     """
-    browsed = DocumentIndex(list(systems), list(labels), predicted=[[] for _ in systems])
+    browsed = DocumentIndex(
+        list(systems), list(labels), predicted=[[] for _ in systems], confidence=[[] for _ in systems]
+    )
     chunk, tokens = _Chunk(), 0
     for marked in instances:
         if chunk.rows and tokens > CHUNK_TOKENS:
@@ -122,8 +163,12 @@ def index_documents(
         first = marked[0]
         browsed.ids.append(first.annotation_id)
         browsed.gold.append(browsed.place_of(first.label) if first.label_known else -1)
-        for column, seen in zip(browsed.predicted, marked, strict=False):
+        browsed.lengths.append(sum(document.num_tokens for document in first.documents))
+        browsed.disagreement.append(compute_disagreement(marked))
+        for column, sure, seen in zip(browsed.predicted, browsed.confidence, marked, strict=False):
             column.append(-1 if seen.predicted_label is None else browsed.place_of(seen.predicted_label))
+            p = seen.probabilities.get(seen.predicted_label or "")
+            sure.append(None if p is None else round(p, 4))
         tokens += chunk.add(marked if systems else marked[:1], with_systems=bool(systems))
     if chunk.rows:
         browsed.packed.append(pack(chunk.as_json()))

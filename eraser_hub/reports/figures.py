@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from .markup import fill_template
 
@@ -45,7 +47,10 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One plot: lines over a numeric axis, or step outlines of histograms (``kind="bars"``)."""
+    """One plot: lines over a numeric axis, or step outlines of histograms (``kind="bars"``).
+
+    ``key`` is the per-instance score behind it: bins and points link to their documents.
+    """
 
     name: str
     title: str
@@ -55,6 +60,7 @@ class Figure:
     caption: str = ""
     kind: str = "line"
     x_log: bool = False
+    key: str = ""
 
 
 def compute_ticks(low: float, high: float, wanted: int = 5) -> list[float]:
@@ -83,6 +89,17 @@ def _range(values: Sequence[float]) -> tuple[float, float]:
     return low - margin, high + margin
 
 
+def find_system_style(place: int) -> tuple[str, str, str]:
+    """Return (colour on the page, dash, marker) of a system by its place among all: distinct up to 49 systems."""
+    colour, dash, marker = _find_style(place)
+    return _ON_PAGE.get(colour, colour), dash, marker
+
+
+def _find_style(place: int) -> tuple[str, str, str]:
+    turn = (place + place // len(COLOURS)) % len(DASHES)
+    return COLOURS[place % len(COLOURS)], DASHES[turn], MARKERS[turn]
+
+
 def get_series_style(figure: Figure) -> list[tuple[str, str, str]]:
     """Return (colour, dash, marker) of each series, by the system's place or by order without baselines."""
     styles, system = [], 0
@@ -90,8 +107,7 @@ def get_series_style(figure: Figure) -> list[tuple[str, str, str]]:
         if series.chance:
             styles.append((CHANCE, "3 3", ""))
         else:
-            k = (system if series.place is None else series.place) % len(COLOURS)
-            styles.append((COLOURS[k], DASHES[k], MARKERS[k]))
+            styles.append(_find_style(system if series.place is None else series.place))
             system += 1
     return styles
 
@@ -130,13 +146,16 @@ def render_svg(figure: Figure) -> str:
     lines = []
     for series, (colour, dash, marker) in zip(figure.series, get_series_style(figure), strict=True):
         # black lines, grid and text have the page's own colour: white in a dark theme
+        link = f"#systems={quote(series.name, safe='')}&score={quote(figure.key, safe='')}&order=down"
         style = {"name": series.name, "colour": _ON_PAGE.get(colour, colour), "dash": dash, "marker": marker}
+        style["link"] = link if figure.key and not series.chance else ""
         lines.append(style | (_bars(series, frame) if figure.kind == "bars" else _line(series, frame)))
     return fill_template(
         "figure.svg",
         figure=figure,
         frame=frame,
         lines=lines,
+        links=_link_bins(figure, frame) if figure.key else [],
         label=lambda value: f"{value:.6g}".replace("-", "−"),
         x_ticks=sorted(set(xs)) if figure.x_log else compute_ticks(frame.x_low, frame.x_high),
         y_ticks=compute_ticks(frame.y_low, frame.y_high),
@@ -147,6 +166,20 @@ def render_svg(figure: Figure) -> str:
         top=TOP,
         bottom=HEIGHT - BOTTOM,
     )
+
+
+def _link_bins(figure: Figure, frame: _Frame) -> list[dict[str, Any]]:
+    """Return the areas of a histogram's bins, each with the address of its documents; a bin holds its lower end."""
+    edges = figure.series[0].x if figure.kind == "bars" and figure.series else ()
+    links: list[dict[str, Any]] = [{"width": 0}] if figure.kind != "bars" else []
+    for low, high in pairwise(edges):
+        last = high == edges[-1]
+        href = (
+            f"#score={quote(figure.key, safe='')}&low={low:.12g}&high={high:.12g}{'' if last else '&below=1'}&order=up"
+        )
+        label = f"{low:.4g} to {high:.4g}: the documents"
+        links.append({"x": frame.px(low), "width": frame.px(high) - frame.px(low), "href": href, "label": label})
+    return links
 
 
 def _bars(series: Series, frame: _Frame) -> dict[str, Any]:

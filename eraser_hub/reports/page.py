@@ -10,32 +10,38 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from eraser_hub.records.outputs import GENERATOR, OutputWriter
 
 from .catalogue import metric
-from .documents import DocumentIndex, render_chunks
-from .figures import render_svg
+from .documents import DocumentIndex, pack, render_chunks
+from .explorer.definitions import Definition
+from .explorer.forest import render_panel
+from .explorer.overview import Overview
+from .figures import find_system_style, render_svg
 from .markup import fill_template, read_template
 from .report_tables import Section
 
+SCRIPTS = tuple(
+    f"report/{name}.js" for name in ("text", "state", "documents", "marks", "comparison", "saving", "start")
+)
 _CHUNKS = "\x00chunks\x00"
 
 
-def render(template: str, script: str, **values: Any) -> str:
+def render(template: str, scripts: Sequence[str], **values: Any) -> str:
     """Render a page; every value is escaped unless it is Markup.
 
     Args:
         template: name of the page's template, drawn with page.css.
-        script: name of the script's template; the Content-Security-Policy has its SHA-256.
+        scripts: names of the script's parts, which become one; the Content-Security-Policy has its SHA-256.
         **values: values for the template; ``title`` is the page's.
     """
     from markupsafe import Markup
 
-    code = read_template(script).strip()
+    code = "".join(read_template(name) for name in scripts).strip()
     digest = base64.b64encode(hashlib.sha256(code.encode("utf-8")).digest()).decode("ascii")
     marked = {"css": Markup(read_template("page.css").strip()), "script": Markup(code)}
     return fill_template(template, script_hash=f"sha256-{digest}", generator=GENERATOR, **marked, **values)
@@ -82,6 +88,9 @@ class ReportContent:
         browsed: the documents.
         values: per system the per-instance scores that the documents' list shows and filters by.
         documents_title, documents_missing: the heading over the documents, and what is not marked in them, and why.
+        overview: the first screen.
+        comparison: every pair of systems, as `explorer.matrix.pack_comparison`; "" for none.
+        definitions: of the scores in the tables.
     """
 
     title: str
@@ -91,6 +100,14 @@ class ReportContent:
     values: Sequence[Mapping[str, Sequence[float | None]]]
     documents_title: str = "Documents"
     documents_missing: Sequence[str] = ()
+    overview: Overview = field(default_factory=Overview)
+    comparison: str = ""
+    definitions: Sequence[Definition] = ()
+
+    @property
+    def defined(self) -> set[str]:
+        """The scores with a definition in the page."""
+        return {one.key for one in self.definitions}
 
 
 def write_report(
@@ -103,14 +120,21 @@ def write_report(
     from markupsafe import Markup
 
     names = {key: metric(key).label for columns in content.values for key in columns}
+    swatches = {
+        name: Markup(fill_template("swatch.svg", **dict(zip(("colour", "dash", "marker"), style, strict=True))))
+        for name, style in ((name, find_system_style(k)) for k, name in enumerate(content.browsed.systems))
+    }
     page = render(
         "report.html",
-        "report.js",
+        SCRIPTS,
         title=content.title,
         content=content,
         svg=lambda figure: Markup(render_svg(figure)),
+        panel=lambda one: Markup(render_panel(one)),
+        swatches=swatches,
         footer=GENERATOR,
-        index=Markup(content.browsed.index(content.values, names)),
+        index=Markup(content.browsed.index(names)),
+        values=Markup(pack(content.browsed.round_values(content.values))),
         chunks_here=_CHUNKS,
     )
     # split from the right: the marker's NUL cannot come from the data, whose control characters are removed by then

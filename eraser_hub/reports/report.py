@@ -20,11 +20,17 @@ from eraser_hub.scoring.scores import Scores
 from eraser_hub.scoring.settings import ScoreSettings
 
 from .documents import index_documents
+from .explorer.definitions import Definition, define_score
+from .explorer.example import choose_example
+from .explorer.matrix import pack_comparison
+from .explorer.notes import merge_notes
+from .explorer.overview import Compared, find_chance_systems, find_models, list_headline, make_overview
 from .marked_instances import MarkedInstance, mark_for_systems, mark_instance
 from .marked_pairs import find_lost_partners, mark_pair, pair_rows
 from .page import ReportContent, to_json_text, write_report
-from .report_tables import Section, collect_instance_values
+from .report_tables import Section, collect_instance_values, collect_scalar_keys
 from .sections import (
+    compare_all_pairs,
     make_agreement_section,
     make_aopc_section,
     make_class_section,
@@ -32,6 +38,7 @@ from .sections import (
     make_distribution_section,
     make_fidelity_section,
     make_operator_section,
+    make_provenance_section,
     make_scores_section,
 )
 
@@ -87,6 +94,7 @@ def make_report(
     settings: ScoreSettings | None = None,
     figures: Path | None = None,
     evaluators: Sequence[System] = (),
+    compared: Compared | None = None,
     writer: OutputWriter | None = None,
 ) -> ReportFiles:
     """Write ``out/index.html``, and a score file beside it for each system.
@@ -102,6 +110,7 @@ def make_report(
         settings: confidence level, resamples and seed.
         figures: also write each figure there as PNG, SVG and PDF.
         evaluators: predictions of an evaluator on a system's rationales, named like the system.
+        compared: a comparison of the systems; None: they are compared here.
         writer: the run's writer; None: of a run without inputs.
 
     Raises:
@@ -116,9 +125,9 @@ def make_report(
     if not rows.rows:
         raise DataError(f"expected rows in {rows.config}, {rows.split}, found none", rule="empty", file=dataset)
     if rows.holds_pairs:
-        scored, content = _of_pairs(rows, systems, settings, title)
+        scored, content = _of_pairs(rows, systems, settings, title, compared)
     else:
-        scored, content = _of_annotations(rows, systems, baselines, settings, title, evaluators)
+        scored, content = _of_annotations(rows, systems, baselines, settings, title, evaluators, compared)
     if len(systems_by_operator) > 1:
         before, after = content.sections[:2], content.sections[2:]
         section = _make_operator_section(rows, systems_by_operator, scored, settings)
@@ -158,7 +167,8 @@ def _of_annotations(
     baselines: Sequence[System],
     settings: ScoreSettings,
     title: str,
-    evaluators: Sequence[System] = (),
+    evaluators: Sequence[System],
+    compared: Compared | None,
 ) -> tuple[list[Scores], ReportContent]:
     answers = [read_predictions(split, system.path) for system in systems]
     scored = [
@@ -185,22 +195,48 @@ def _of_annotations(
         for system, first in zip(systems, answers, strict=True)
     ]
     rows = mark_for_systems(systems, answers, [split.rows[place] for place in places], marked)
+    compared = compared or compare_systems(scored, settings)
+    values, names = collect_instance_values(scored, places), [system.name for system in systems]
+    headline = list_headline(scored, compared.result)
+    example = choose_example(rows, names, values, list(compared.result["scores"]) if compared.result else ())
+    sections = [
+        make_scores_section(scored, headline),
+        make_comparison_section(scored, compared.result, choose_baseline(compared)),
+        make_aopc_section(scored, chance),
+        make_fidelity_section(scored),
+        make_agreement_section(names, runs, settings),
+        make_distribution_section(scored, DISTRIBUTIONS),
+        make_class_section(scored, BY_CLASS, "There are no scores by class."),
+        make_provenance_section(scored, compared.result),
+    ]
     return scored, ReportContent(
         title=title or f"Rationales on {split.names['dataset']} {split.config}, {split.split}",
         subtitle=f"{_of_all(len(rows), len(split.rows))} instances · {describe_systems(systems)}",
-        sections=[
-            make_scores_section(scored),
-            make_comparison_section(scored, settings),
-            make_aopc_section(scored, chance),
-            make_fidelity_section(scored),
-            make_agreement_section([system.name for system in systems], runs, settings),
-            make_distribution_section(scored, DISTRIBUTIONS),
-            make_class_section(scored, BY_CLASS, "There are no scores by class."),
-        ],
-        browsed=index_documents(rows, [system.name for system in systems], split.labels.names or ()),
-        values=collect_instance_values(scored, places),
+        sections=sections,
+        browsed=index_documents(rows, names, split.labels.names or ()),
+        values=values,
         documents_missing=_unmarked(systems, answers),
+        overview=make_overview(scored, compared, chance, example),
+        comparison=pack_comparison(compared.result) if compared.result else "",
+        definitions=_define_scores(scored),
     )
+
+
+def compare_systems(scored: Sequence[Scores], settings: ScoreSettings) -> Compared:
+    """Return the comparison of all pairs of systems, as `eraser-hub compare` makes it."""
+    result = compare_all_pairs(scored, settings) if len(scored) > 1 else None
+    return Compared(result, find_chance_systems(scored), find_models(scored) if result else {})
+
+
+def choose_baseline(compared: Compared) -> str:
+    """Return the system that others are compared with at first: chance, or the last one."""
+    names = list(compared.result["scores"]) if compared.result else []
+    return next((name for name in compared.chance if name in names), names[-1] if names else "")
+
+
+def _define_scores(scored: Sequence[Scores]) -> list[Definition]:
+    """Return the definitions of all scores that the tables show."""
+    return [define_score(key, scored) for key in collect_scalar_keys(scored)]
 
 
 def _add_evaluators(
@@ -236,7 +272,7 @@ def _of_all(count: int, total: int) -> str:
 
 
 def _unmarked(systems: Sequence[System], answers: Sequence[Answers]) -> list[str]:
-    out = []
+    out: list[tuple[str, str]] = []
     for system, system_answers in zip(systems, answers, strict=True):
         rationales = [
             rationale for instance in system_answers.values() for rationale in instance.get("rationales") or ()
@@ -246,14 +282,14 @@ def _unmarked(systems: Sequence[System], answers: Sequence[Answers]) -> list[str
             ("soft_rationale_predictions", "no shades are drawn: the predictions have no soft scores"),
         ):
             if not any(rationale.get(field) is not None for rationale in rationales):
-                out.append(f"{system.name}: {words} ({field}).")
+                out.append((system.name, f"{words} ({field})."))
         if all(instance.get("classification") is None for instance in system_answers.values()):
-            out.append(f"{system.name}: right and wrong are unknown: the predictions have no classification.")
-    return out
+            out.append((system.name, "right and wrong are unknown: the predictions have no classification."))
+    return merge_notes(out, [system.name for system in systems])
 
 
 def _of_pairs(
-    split: ScoredSplit, systems: Sequence[System], settings: ScoreSettings, title: str
+    split: ScoredSplit, systems: Sequence[System], settings: ScoreSettings, title: str, compared: Compared | None
 ) -> tuple[list[Scores], ReportContent]:
     pairs = pair_rows(split.rows)
     if not pairs:
@@ -279,23 +315,30 @@ def _of_pairs(
     marked = mark_for_systems(systems, answers, pairs, marked_of)
     # a record's own scores stand beside each of its pairs
     place = {identity: k for k, identity in enumerate(split.ids)}
+    compared = compared or compare_systems(scored, settings)
+    headline, names = list_headline(scored, compared.result), [system.name for system in systems]
+    values = collect_instance_values(scored, [place[str(original["id"])] for original, _ in pairs])
     return scored, ReportContent(
         title=title or f"Perturbation pairs of {split.config}, {split.split}",
         subtitle=f"{_of_all(len(pairs), count)} pairs of {len(split.rows)} records · {describe_systems(systems)}",
         sections=[
-            make_scores_section(scored),
-            make_comparison_section(scored, settings),
+            make_scores_section(scored, headline),
+            make_comparison_section(scored, compared.result, choose_baseline(compared)),
             make_distribution_section(scored, PAIR_DISTRIBUTIONS),
             make_class_section(
                 scored,
                 PAIRS_BY_CLASS,
                 "There are no scores by class: the records have no gold label, or nothing was predicted.",
             ),
+            make_provenance_section(scored, compared.result),
         ],
-        browsed=index_documents(marked, [system.name for system in systems]),
-        values=collect_instance_values(scored, [place[str(original["id"])] for original, _ in pairs]),
+        browsed=index_documents(marked, names),
+        values=values,
         documents_title="Pairs",
         documents_missing=_unmarked_pairs(split, systems, answers),
+        overview=make_overview(scored, compared, (), choose_example(marked, names, values)),
+        comparison=pack_comparison(compared.result) if compared.result else "",
+        definitions=_define_scores(scored),
     )
 
 
@@ -304,11 +347,13 @@ def _answers_both(system_answers: Answers, pair: Pair) -> bool:
 
 
 def _unmarked_pairs(split: ScoredSplit, systems: Sequence[System], answers: Sequence[Answers]) -> list[str]:
-    missing = [
-        f"{system.name}: no predicted rationale is marked: the predictions have no rationale (lists of token indices)."
+    words = "no predicted rationale is marked: the predictions have no rationale (lists of token indices)."
+    without = [
+        (system.name, words)
         for system, system_answers in zip(systems, answers, strict=True)
         if all(row.get("rationale") is None for row in system_answers.values())
     ]
+    missing = merge_notes(without, [system.name for system in systems])
     if lost := find_lost_partners(split.rows):
         words = f"{len(lost)} perturbed records are named and not among the rows"
         missing.append(f"{words} ({show(lost[0])} first): no pairs of them.")

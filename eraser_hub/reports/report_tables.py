@@ -9,7 +9,6 @@ from typing import Any
 
 from eraser_hub.scoring.operators import describe_better_system
 from eraser_hub.scoring.scores import Scores
-from eraser_hub.scoring.uncertainty.verdicts import BETTER, WORSE
 
 from .catalogue import (
     AGREEMENT,
@@ -17,7 +16,6 @@ from .catalogue import (
     FAMILIES,
     PERFORMANCE,
     QUOTES,
-    format_interval,
     format_number,
     format_small_print,
     is_precision_or_recall,
@@ -26,6 +24,8 @@ from .catalogue import (
 from .figures import Figure
 
 STAR = "★ "
+# systems that a table has as columns; more are lines
+MOST_COLUMNS = 4
 _TITLES = {
     AGREEMENT: "Agreement with the human rationales",
     FAITHFULNESS: "Faithfulness to the model",
@@ -47,22 +47,27 @@ class ShownCell:
 
 @dataclass(frozen=True, slots=True)
 class ShownRow:
-    """A line of a table; with ``family`` a heading over the lines that follow."""
+    """A line of a table; with ``family`` a heading over the lines that follow; ``key``: the score that it is about."""
 
     name: str = ""
     cells: tuple[ShownCell, ...] = ()
     family: str = ""
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A table: caption, column heads, lines; ``summary`` folds it below these words."""
+    """A table: caption, column heads, lines; ``summary`` folds it below these words.
+
+    ``head_keys`` are the scores that columns are about, "" for none.
+    """
 
     head: tuple[str, ...]
     rows: tuple[ShownRow, ...]
     caption: str = ""
     name: str = ""
     summary: str = ""
+    head_keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,31 +109,37 @@ def get_sort_key(key: str) -> tuple[int, str]:
     return (FAMILIES.index(family) if family in FAMILIES else len(FAMILIES), metric(key).label.lower())
 
 
-def make_score_blocks(systems: Sequence[Scores]) -> list[Block]:
-    """Return the score table (F1 and everything else), and folded below it precision and recall."""
-    keys = collect_scalar_keys(systems)
-    parts = [key for key in keys if is_precision_or_recall(key)]
-    whole = [key for key in keys if key not in parts]
-    head = ("score", *(system.name for system in systems))
+def make_score_blocks(systems: Sequence[Scores], headline: Sequence[str]) -> list[Block]:
+    """Return the table of headline scores; folded below it the others, a table a family, and precision and recall."""
+    keys = [key for key in collect_scalar_keys(systems) if key not in headline]
+    whole = [key for key in keys if not is_precision_or_recall(key)]
     blocks = []
-    if whole:
+    if headline:
         caption = "Small print: confidence interval, chance and ceiling. ↑ higher is better, ↓ lower is better."
-        blocks.append(Block(head, _score_rows(systems, whole), caption, "scores"))
+        blocks.append(_make_score_block(systems, headline, caption=caption, name="scores"))
+    for family, title in _TITLES.items():
+        own = [key for key in whole if metric(key).family == family]
+        if own:
+            words = f"{title}: {len(own)} {'more scores' if len(own) > 1 else 'more score'}"
+            blocks.append(_make_score_block(systems, own, name=f"scores-{family}", summary=words))
+    parts = [key for key in keys if is_precision_or_recall(key)]
     if parts:
-        rows = _score_rows(systems, parts)
-        blocks.append(Block(head, rows, "", "parts", "Precision and recall behind the F1 scores"))
+        words = f"Precision and recall behind the F1 scores: {len(parts)} scores"
+        blocks.append(_make_score_block(systems, parts, name="parts", summary=words))
     return blocks
 
 
-def _score_rows(systems: Sequence[Scores], keys: Sequence[str]) -> tuple[ShownRow, ...]:
-    rows: list[ShownRow] = []
-    family = None
-    for key in keys:
-        if metric(key).family != family:
-            family = metric(key).family
-            rows.append(ShownRow(family=_TITLES[family]))
-        rows.append(ShownRow(label_with_arrow(key), tuple(make_score_cell(system, key) for system in systems)))
-    return tuple(rows)
+def _make_score_block(
+    systems: Sequence[Scores], keys: Sequence[str], *, name: str, caption: str = "", summary: str = ""
+) -> Block:
+    """Return a table of scores: a line a score, or a line a system where they are many."""
+    if len(systems) > MOST_COLUMNS:
+        rows = [ShownRow(one.name, tuple(make_score_cell(one, key) for key in keys)) for one in systems]
+        return Block(("system", *map(label_with_arrow, keys)), tuple(rows), caption, name, summary, ("", *keys))
+    rows = [
+        ShownRow(label_with_arrow(key), tuple(make_score_cell(one, key) for one in systems), key=key) for key in keys
+    ]
+    return Block(("score", *(one.name for one in systems)), tuple(rows), caption, name, summary)
 
 
 def make_score_cell(system: Scores, key: str) -> ShownCell:
@@ -190,40 +201,6 @@ def format_p_value(p: float | None) -> str:
     if p is None or math.isnan(p):
         return "–"
     return "<0.001" if p < 0.001 else f"{p:.3f}"
-
-
-def make_comparison_blocks(result: Mapping[str, Any]) -> list[Block]:
-    """Return both scores, their difference with interval, p, Holm's p and verdict, for each pair of systems.
-
-    The score of the system that is better has a star.
-
-    Args:
-        result: what ``eraser_hub.scoring.comparison.compare_blocks`` gave.
-    """
-    blocks = []
-    for pair in result["comparisons"]:
-        first, second = pair["first"], pair["second"]
-        rows = [
-            ShownRow(
-                label_with_arrow(key),
-                (
-                    ShownCell(STAR * (test["verdict"] == BETTER) + format_number(result["scores"][first][key])),
-                    ShownCell(STAR * (test["verdict"] == WORSE) + format_number(result["scores"][second][key])),
-                    ShownCell(
-                        format_number(test["difference"]),
-                        "" if math.isnan(test["ci"][0]) else format_interval(test["ci"]),
-                    ),
-                    ShownCell(format_p_value(test["p"])),
-                    ShownCell(format_p_value(test["p_holm"])),
-                    ShownCell(test["verdict"]),
-                ),
-            )
-            for key, test in sorted(pair["keys"].items(), key=lambda item: get_sort_key(item[0]))
-            if not math.isnan(test["difference"]) and not is_precision_or_recall(key)
-        ]
-        head = ("score", first, second, "difference", "p", "p (Holm)", "verdict")
-        blocks.append(Block(head, tuple(rows), f"{first} minus {second}"))
-    return blocks
 
 
 def make_operator_blocks(

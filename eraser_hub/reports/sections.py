@@ -24,6 +24,8 @@ from eraser_hub.scoring.settings import ScoreSettings
 
 from .catalogue import format_interval, format_number
 from .curves import make_aopc_figures, make_distribution_figures, make_fidelity_figures, make_power_figures
+from .explorer.matrix import make_matrix_block
+from .explorer.notes import count_systems, merge_notes
 from .report_tables import (
     Block,
     Note,
@@ -32,7 +34,6 @@ from .report_tables import (
     ShownRow,
     make_chance_block,
     make_class_blocks,
-    make_comparison_blocks,
     make_operator_blocks,
     make_score_blocks,
     make_score_cell,
@@ -52,13 +53,13 @@ _TABLE_4 = (
 )
 
 
-def make_scores_section(scored: Sequence[Scores]) -> Section:
-    """Make the tables of scores, the test against chance, and the signatures."""
+def make_scores_section(scored: Sequence[Scores], headline: Sequence[str]) -> Section:
+    """Make the tables of scores, and the test against chance."""
     people = scored[0].people if scored else None
     shown = list(scored)
     if people is not None and people.scores:
         shown.append(Scores(name="people", scores=dict(people.scores), spread=dict(people.spread)))
-    section = Section("scores-section", "Scores", blocks=make_score_blocks(shown))
+    section = Section("scores-section", "Scores", blocks=make_score_blocks(shown, headline))
     chance = make_chance_block(scored)
     if chance is not None:
         section.blocks.append(chance)
@@ -66,11 +67,22 @@ def make_scores_section(scored: Sequence[Scores]) -> Section:
         section.missing.append("No predictions were given, so there is nothing to score.")
     section.notes += [Note(people.describe())] if people is not None else []
     section.notes.extend(map(Note, [*describe_leaks(scored), *describe_distances(scored)]))
+    return section
+
+
+def make_provenance_section(scored: Sequence[Scores], compared: Mapping[str, Any] | None) -> Section:
+    """Make the section of notes, signatures and digests, with one line for what is true of several systems."""
+    section, names = Section("provenance-section", "Provenance and notes"), [system.name for system in scored]
+    section.notes += map(Note, merge_notes(((one.name, why) for one in scored for why in one.all_notes), names))
+    if compared is not None:
+        section.notes += map(Note, compared["notes"])
+        section.notes.append(Note(f"comparison: {compared['signature']}", "signature"))
+    lines = []
     for system in scored:
-        section.missing.extend(f"{system.name}: {why}" for why in system.all_notes)
         predictions = map(shorten_digest, system.digests().get("predictions_digest", ()))
-        lines = [*system.signatures, *(f"predictions:{digest}" for digest in predictions)]
-        section.notes.extend(Note(f"{system.name}: {line}", "signature") for line in lines)
+        lines += [(system.name, line) for line in system.signatures]
+        lines += [(system.name, f"predictions:{digest}") for digest in predictions]
+    section.notes += [Note(line, "signature") for line in merge_notes(lines, names)]
     return section
 
 
@@ -121,29 +133,40 @@ def compare_all_pairs(systems: Sequence[Scores], settings: ScoreSettings) -> dic
     return compare_scores(by_name, inference, part, same_fields=True)
 
 
-def make_comparison_section(systems: Sequence[Scores], settings: ScoreSettings) -> Section:
-    """Make the paired comparison: difference, interval, p, Holm's p and verdict of each score and pair of systems."""
+def make_comparison_section(systems: Sequence[Scores], result: Mapping[str, Any] | None, baseline: str) -> Section:
+    """Make the paired comparison: difference, interval, Holm's p and verdict of each system against a baseline.
+
+    Args:
+        systems: all systems.
+        result: their comparison; None where they have no scores in common.
+        baseline: the system that is subtracted at first.
+    """
     section = Section("comparison-section", "Paired comparison")
     if len(systems) < 2:
         section.missing.append("A comparison needs the predictions of two systems on the same instances.")
         return section
-    result = compare_all_pairs(systems, settings)
     if result is None:
         section.missing.append(
             "The systems have no block of scores in common: their predictions have different fields."
         )
         return section
-    section.blocks, section.figures = make_comparison_blocks(result), make_power_figures(result)
+    section.blocks = [make_matrix_block(result, baseline)]
     section.notes.append(
         Note(
-            "★ and the verdict: the first system is better where p (Holm) is at most .05 and the difference is the "
-            "minimum effect or more. Interval by the model of documents and runs; p by exchange of documents with one "
-            "run each, else by the model; Holm's correction over the headline scores times the pairs of systems, all "
-            f"other scores are exploratory. {result['signature']}",
-            "signature",
+            "★ and the verdict: the system is better than the baseline where p (Holm) is at most .05 and the "
+            "difference is the minimum effect or more. Interval by the model of documents and runs; p by exchange of "
+            "documents with one run each, else by the model; Holm's correction over the headline scores times the pairs of "
+            "systems, all other scores are exploratory."
         )
     )
-    section.notes.extend(Note(line) for line in result["notes"])
+    return section
+
+
+def make_power_section(result: Mapping[str, Any] | None) -> Section:
+    """Make the curves of a comparison's power; ``result`` is None where there is no comparison."""
+    section = Section("power-section", "Power", figures=[] if result is None else make_power_figures(result))
+    if not section.figures:
+        section.missing.append("Power needs a comparison of two systems in scores with a known minimum effect.")
     return section
 
 
@@ -187,8 +210,8 @@ def make_aopc_section(scored: Sequence[Scores], chance: Sequence[Scores]) -> Sec
     without = [system.name for system in scored if not system.scores.get("comprehensiveness_aopc_points")]
     if without:
         section.missing.append(
-            f"No curve for {', '.join(without)}: the predictions have no thresholded_scores (probabilities on inputs "
-            "erased at several shares of tokens; `eraser-hub explain` writes them)."
+            f"No curve for {count_systems(without, len(scored))}: the predictions have no thresholded_scores "
+            "(probabilities on inputs erased at several shares of tokens; `eraser-hub explain` writes them)."
         )
     if not scored:
         section.missing.append("No predictions were given.")
@@ -203,18 +226,20 @@ def make_aopc_section(scored: Sequence[Scores], chance: Sequence[Scores]) -> Sec
 def make_fidelity_section(systems: Sequence[Scores]) -> Section:
     """Make the fidelity curves of every system that has them, with slopes and the reading of Table 4."""
     section = Section("fidelity-section", "Fidelity curves", figures=make_fidelity_figures(systems))
-    rows = []
+    rows, without = [], []
     for system in systems:
         reading = system.scores.get("reading")
         if isinstance(reading, str):
             cells = [make_score_cell(system, key) for key in ("sufficiency_slope", "comprehensiveness_slope")]
             rows.append(ShownRow(system.name, (*cells, ShownCell(f"{reading}: {_MEANING.get(reading, '')}"))))
         else:
-            section.missing.append(
-                f"No curve for {system.name}: the predictions have no occluded_scores or no null_classification_scores "
-                "(probabilities on the rationale with tokens occluded, and on the empty input; "
-                "`eraser-hub explain --fidelity-trials 5` writes them)."
-            )
+            without.append(system.name)
+    if without:
+        section.missing.append(
+            f"No curve for {count_systems(without, len(systems))}: the predictions have no occluded_scores or no "
+            "null_classification_scores (probabilities on the rationale with tokens occluded, and on the empty input; "
+            "`eraser-hub explain --fidelity-trials 5` writes them)."
+        )
     if rows:
         head = ("system", "slope, sufficiency", "slope, comprehensiveness", "reading")
         section.blocks.append(Block(head, tuple(rows), "", "fidelity"))
@@ -237,11 +262,8 @@ def make_agreement_section(
     section = Section("agreement-section", "Agreement of methods")
     scores = [[collect_soft_scores(answers) for answers in several] for several in runs]
     ranked = [place for place, several in enumerate(scores) if all(several)]
-    section.missing += [
-        f"{names[place]}: the predictions have no soft_rationale_predictions to rank tokens by."
-        for place in range(len(names))
-        if place not in ranked
-    ]
+    words = "the predictions have no soft_rationale_predictions to rank tokens by."
+    section.missing += merge_notes(((names[at], words) for at in range(len(names)) if at not in ranked), names)
     if len(ranked) < 2 and not any(len(scores[place]) > 1 for place in ranked):
         section.missing.append("A matrix needs two methods, or several runs of one, with scores of every token.")
         return section

@@ -78,7 +78,7 @@ def listed(browser):
 def test_scores_are_those_of_the_score_files(opened, written):
     files = {content["system"]: content for content in (json.loads(path.read_text()) for path in written.score_files)}
     cells = opened.execute_script(
-        "return [...document.querySelectorAll('#scores td[data-key], #parts td[data-key]')]"
+        "return [...document.querySelectorAll('#scores-section td[data-key]')]"
         ".map(td => [td.dataset.system, td.dataset.key, td.firstChild.textContent.trim(),"
         " td.querySelector('small')?.textContent])"
     )
@@ -97,6 +97,7 @@ def test_scores_are_those_of_the_score_files(opened, written):
 def test_sections_are_there_and_missing_ones_say_why(opened):
     titles = [h.text for h in opened.find_elements("css selector", "h2")]
     assert titles == [
+        "Documents",
         "Scores",
         "Paired comparison",
         "Erasure curves (AOPC)",
@@ -104,11 +105,12 @@ def test_sections_are_there_and_missing_ones_say_why(opened):
         "Agreement of methods",
         "Per-instance scores",
         "By class",
-        "Documents",
+        "Provenance and notes",
     ]
     assert opened.find_elements("css selector", "#aopc_comprehensiveness svg")
-    assert "random" in opened.find_element("css selector", "#aopc_sufficiency svg").text
-    assert any("occluded_scores" in why.text for why in opened.find_elements("css selector", ".why"))
+    said = "return [...document.querySelectorAll(arguments[0])].map(node => node.textContent)"
+    assert any("random" in words for words in opened.execute_script(said, "#aopc_sufficiency svg text"))
+    assert any("occluded_scores" in words for words in opened.execute_script(said, ".why"))
 
 
 def test_step_through_documents(opened, hub):
@@ -136,13 +138,15 @@ def test_marks_are_those_of_the_row(opened, hub, samples):
     wait(opened, "return document.querySelector('#documents .fold') === null")
     tokens = [token for sentence in marked.sentences for token in sentence]
     words = opened.execute_script(
-        "return [...document.querySelectorAll('#documents .text p')].flatMap(p => { const c = p.cloneNode(true);"
+        "return [...document.querySelectorAll('#view .column:first-child .text p')].flatMap(p => {"
+        "const c = p.cloneNode(true);"
         "c.querySelectorAll('.m').forEach(m => m.remove()); return c.textContent.split(' ') })"
     )
     assert words == tokens
     for css, mask in ((".g", [bool(g) for g in marked.groups_at()]), (".h", marked.predicted_at())):
         shown = opened.execute_script(
-            "return [...document.querySelectorAll('#documents .text span')].filter(s => s.matches(arguments[0]))"
+            "return [...document.querySelectorAll('#documents .column:first-child .text span')]"
+            ".filter(s => s.matches(arguments[0]))"
             ".map(s => s.textContent.trim()).join(' ').split(/\\s+/)",
             css,
         )
@@ -152,7 +156,7 @@ def test_marks_are_those_of_the_row(opened, hub, samples):
 
 def test_filters_and_order(opened, hub, written):
     table = read_split(hub / "eraser", "movies", "validation")
-    choose(opened, "system", "1")
+    press(opened, "2")
     choose(opened, "verdict", "wrong")
     assert {sign for _, sign, _ in listed(opened)} == {"✗"}
     choose(opened, "verdict", "")
@@ -185,9 +189,23 @@ def test_keys_do_not_fire_while_typing(opened):
     assert shown_id(opened) == before
 
 
+def heads(browser):
+    """The systems side by side over the first document."""
+    return browser.execute_script(
+        "return [...document.querySelectorAll('#documents .document:first-child .column > .facts > b:first-of-type')]"
+        ".map(b => b.textContent)"
+    )
+
+
 def test_systems_by_number_and_marks_by_letter(opened):
+    assert heads(opened) == ["ours", "base"]
     press(opened, "2")
-    assert opened.find_element("id", "system").get_attribute("value") == "1"
+    wait(opened, "return document.querySelectorAll('#documents .column').length === 1")
+    assert heads(opened) == ["base"]
+    shifted = "document.dispatchEvent(new KeyboardEvent('keydown', {key: '!', code: 'Digit1', shiftKey: true}))"
+    opened.execute_script(shifted)
+    wait(opened, "return document.querySelectorAll('#documents .column').length === 2")
+    assert heads(opened) == ["base", "ours"]
     press(opened, "g")
     assert "nogold" in opened.find_element("id", "view").get_attribute("class")
     press(opened, "g")
@@ -263,7 +281,8 @@ def test_gold_alone_offers_nothing_of_a_prediction(browser, hub, tmp_path):
     written = make_report(hub / "eraser", config="movies", split="val", systems=[], out=tmp_path)
     browser.get(written.page.as_uri())
     wait(browser, "return document.querySelector('#documents .text') !== null")
-    for name in ("system", "verdict", "score", "order", "show-pred", "show-soft"):
+    browser.find_element("css selector", ".filters summary").click()
+    for name in ("systems", "verdict", "score", "order", "show-pred", "show-soft"):
         assert not browser.find_element("id", name).is_displayed(), name
     assert browser.find_element("id", "show-gold").is_displayed() and browser.find_element("id", "label").is_displayed()
     assert "predicted rationale" not in browser.find_element("css selector", ".legend").text
@@ -313,7 +332,7 @@ def test_a_narrow_page_shows_all_without_sideways_scrolling(opened, scheme):
 
 def test_documents_are_one_key_away(opened):
     opened.execute_script("window.scrollTo(0, 0)")
-    assert opened.find_element("css selector", "nav a").text == "Documents"
+    assert [link.text for link in opened.find_elements("css selector", "nav a")][:2] == ["Findings", "Documents"]
     press(opened, "d")
     wait(opened, "return document.getElementById('documents-section').getBoundingClientRect().top < innerHeight")
     assert opened.switch_to.active_element.get_attribute("id") == "list"

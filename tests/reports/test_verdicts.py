@@ -9,8 +9,9 @@ import re
 import pytest
 
 import eraser_hub
+from eraser_hub.reports.bench.findings import describe_findings
 from eraser_hub.reports.catalogue import is_precision_or_recall
-from eraser_hub.reports.report_tables import label_with_arrow
+from eraser_hub.reports.documents import unpack
 from eraser_hub.scoring.uncertainty.verdicts import VERDICTS
 
 SETTINGS = {"config": "movies", "split": "val", "minimum_effect": 0.36}
@@ -71,25 +72,27 @@ def test_latex_text_and_markdown_star_the_score_of_the_better_system(compared):
 
 
 def test_the_report_has_the_same_words_and_stars(compared, hub, systems, tmp_path):
+    """Its matrix of differences, for every baseline, and its findings."""
     page = eraser_hub.report(hub / "eraser", tmp_path / "report", systems, resamples=10_000, **SETTINGS).page
     text = page.read_text(encoding="utf-8")
-    section = text[text.index('id="comparison-section"') :]
-    tables = re.findall(r"<table.*?</table>", section, re.DOTALL)
-    for pair, table in zip(compared["comparisons"], tables, strict=False):
-        rows = {}
-        for row in re.findall(r"<tr>.*?</tr>", table, re.DOTALL):
-            cells = [html.unescape(re.sub(r"<[^>]*>", " ", cell)).strip() for cell in re.split(r"</t[hd]>", row)]
-            rows[cells[0]] = cells[1:]
-        for key, test in pair["keys"].items():
-            if is_precision_or_recall(key):
-                continue
-            cells = rows[label_with_arrow(key)]
-            assert cells[5] == test["verdict"], key
-            assert [cell.startswith("★") for cell in cells[:2]] == [
-                test["verdict"] == "better",
-                test["verdict"] == "worse",
-            ]
-            assert not any("★" in cell for cell in cells[2:])
+    packed = unpack(re.search(r'id="comparison">([^<]*)<', text)[1])
+    assert packed["names"] == list(compared["scores"]) and packed["verdicts"] == list(VERDICTS)
+    assert packed["keys"][: packed["headline"]] == compared["family"]
+    assert set(packed["keys"]) == {key for key in compared["comparisons"][0]["keys"] if not is_precision_or_recall(key)}
+    for pair, tests in zip(compared["comparisons"], packed["tests"], strict=True):
+        for key, test in zip(packed["keys"], tests, strict=True):
+            own = pair["keys"][key]
+            assert VERDICTS[test[5]] == own["verdict"], key
+            assert test[0] == pytest.approx(own["difference"], abs=1e-6)
+    table = re.search(r'<table id="differences".*?</table>', text, re.DOTALL)[0]
+    for name in ("ours", "theirs"):
+        (pair,) = [one for one in compared["comparisons"] if (one["first"], one["second"]) == (name, "near")]
+        for key in compared["family"]:
+            cell = re.search(rf'data-system="{name}" data-key="{key}">(.*?)</td>', table)[1]
+            assert cell.startswith("★") == (pair["keys"][key]["verdict"] == "better")
+            assert cell.endswith(f"{pair['keys'][key]['verdict']}</small>")
+    first = re.search(r'<ul class="findings">\s*<li>(.*?)</li>', text)[1]
+    assert html.unescape(first) == describe_findings(compared)[0]
 
 
 def test_the_board_stars_who_is_better_than_all_others(compared, hub, systems, tmp_path):

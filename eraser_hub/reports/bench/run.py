@@ -52,6 +52,7 @@ from eraser_hub.version import __version__
 
 from ..board_lines import find_winners
 from ..catalogue import metric
+from ..explorer.overview import Compared
 from ..options import BenchArguments
 from ..report import make_report
 from .findings import describe_findings
@@ -387,6 +388,7 @@ def _conclude(
         out=out / "report",
         title=title,
         settings=settings,
+        compared=Compared(comparison, chance, {one.name: one.model for one in systems}),
     )
     flat = {
         one.name: json.loads(path.read_text("utf-8")) for one, path in zip(systems, report.score_files, strict=True)

@@ -1,0 +1,108 @@
+"""Definitions of scores for a report's reader: meaning, formula, range, direction, and this data's numbers."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+from eraser_hub.scoring.scores import Scores
+
+from ..catalogue import format_number, format_small_print, metric
+from ..score_ranges import find_range
+
+_PRF = re.compile(r"^(token|sentence|exact|iou)_(micro|macro|matched)_(p|r|f1)$")
+_UNITS = {
+    "token": "Overlap of selected and marked tokens",
+    "sentence": "Overlap of selected and marked sentences",
+    "exact": "Spans that are exactly those that people marked",
+    "iou": "Spans that overlap a marked span by at least half (intersection over union)",
+}
+_PARTS = {"p": "right / selected", "r": "found / marked", "f1": "2PR / (P + R)"}
+_MEANS = {
+    "micro": "over all texts together",
+    "macro": "P and R of each text, their means over texts",
+    "matched": "each span matched once, over all texts together",
+}
+_DIRECTIONS = {"higher": "higher is better", "lower": "lower is better", "": "neither direction is better as such"}
+SHOWN = 4  # systems whose numbers a definition repeats
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A score's definition.
+
+    Attributes:
+        key: the key in score files.
+        label: its name.
+        meaning, formula: in words; "" where only the documentation has them.
+        facts: direction and range.
+        numbers: a line for each system with this data's numbers.
+    """
+
+    key: str
+    label: str
+    meaning: str
+    formula: str
+    facts: str
+    numbers: tuple[str, ...]
+
+
+@cache
+def _read() -> dict[str, list[str]]:
+    text = (resources.files("eraser_hub.reports.explorer") / "definitions.json").read_text(encoding="utf-8")
+    found: dict[str, list[str]] = json.loads(text)
+    return found
+
+
+def describe_score(key: str) -> tuple[str, str]:
+    """Return meaning and formula of a score; a threshold and a baseline are added in words.
+
+    >>> describe_score("token_macro_p")
+    ('Overlap of selected and marked tokens.', 'right / selected; P and R of each text, their means over texts')
+    """
+    base, _, threshold = key.partition("@")
+    shuffled = base.endswith("_random")
+    base = base.removesuffix("_random")
+    match = _PRF.match(base)
+    if match:
+        unit, mean, part = match.groups()
+        meaning, formula = f"{_UNITS[unit]}.", f"{_PARTS[part]}; {_MEANS[mean]}"
+    elif base in _read():
+        meaning, formula = _read()[base]
+    elif base.startswith("sentence_") and base.removeprefix("sentence_") in _read():
+        meaning, formula = _read()[base.removeprefix("sentence_")]
+        meaning = f"Of sentences instead of tokens. {meaning}"
+    else:
+        meaning, formula = "", ""
+    if meaning and threshold:
+        meaning += f" At {threshold}."
+    if meaning and shuffled:
+        meaning += " Here the scores of tokens are shuffled, as a baseline."
+    return meaning, formula
+
+
+def define_score(key: str, systems: Sequence[Scores]) -> Definition:
+    """Return a score's definition with the numbers of the first systems that have it."""
+    low, high = find_range(key)
+    ends = [
+        f"{'−' * (end < 0)}∞" if math.isinf(end) else format_number(end, 0).replace("-", "−") for end in (low, high)
+    ]
+    meaning, formula = describe_score(key)
+    having = [system for system in systems if system.number(key) is not None]
+    numbers = []
+    for system in having[:SHOWN]:
+        levels = system.chance_levels.get(key), system.ceilings.get(key)
+        small = format_small_print(system.intervals.get(key), system.spread.get(key), *levels)
+        counted = [value for value in system.per_instance.get(key, ()) if value is not None and math.isfinite(value)]
+        count = f" over {len(counted)} texts" if counted else ""
+        line = f"{system.name}: {format_number(system.number(key))}{count}{f' · {small}' if small else ''}"
+        numbers.append(line)
+    if len(having) > SHOWN:
+        numbers.append(f"and {len(having) - SHOWN} more systems")
+    facts = f"{_DIRECTIONS[metric(key).better]}; from {ends[0]} to {ends[1]}"
+    return Definition(key, metric(key).label, meaning, formula, facts, tuple(numbers))

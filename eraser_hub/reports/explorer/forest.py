@@ -1,0 +1,136 @@
+"""A forest plot: each headline score of every system with its interval, chance and ceiling; a panel for each score."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from eraser_hub.scoring.scores import Scores
+
+from ..catalogue import format_number, metric
+from ..figures import compute_ticks, find_system_style
+from ..markup import fill_template
+
+WIDTH, LEFT, RIGHT, TOP, ROW, BOTTOM = 440, 132, 62, 26, 19, 26
+NAME_LENGTH = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ForestRow:
+    """A system's score in a panel.
+
+    Attributes:
+        system: its name.
+        place: its place among all systems, which decides its colour and marker.
+        value: the score.
+        interval: (low, high); None where there is none.
+        chance, ceiling: the scores of random and of best rationales; None where unknown.
+    """
+
+    system: str
+    place: int
+    value: float
+    interval: tuple[float, float] | None = None
+    chance: float | None = None
+    ceiling: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ForestPanel:
+    """A score's panel."""
+
+    key: str
+    rows: tuple[ForestRow, ...]
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The lowest and the highest number drawn, and 0."""
+        numbers = [0.0]
+        for row in self.rows:
+            numbers += [row.value, *(row.interval or ())]
+            numbers += [level for level in (row.chance, row.ceiling) if level is not None]
+        finite = [number for number in numbers if math.isfinite(number)]
+        low, high = min(finite), max(finite)
+        return low, high if high > low else low + 1.0
+
+
+def make_panels(systems: Sequence[Scores], keys: Sequence[str], chance: Mapping[str, float]) -> list[ForestPanel]:
+    """Return a panel for each score that any system has.
+
+    Args:
+        systems: in the report's order.
+        keys: the scores.
+        chance: scores of random rationales, for scores without a chance level of their own.
+    """
+    panels = []
+    for key in keys:
+        rows = tuple(
+            ForestRow(
+                system.name,
+                place,
+                value,
+                system.intervals.get(key),
+                system.chance_levels.get(key, chance.get(key)),
+                system.ceilings.get(key),
+            )
+            for place, system in enumerate(systems)
+            if (value := system.number(key)) is not None and math.isfinite(value)
+        )
+        if rows:
+            panels.append(ForestPanel(key, rows))
+    return panels
+
+
+def render_panel(panel: ForestPanel) -> str:
+    """Return a panel as SVG; each marker links to the documents in the order of its score."""
+    low, high = panel.range
+    known = metric(panel.key)
+
+    def px(value: float) -> float:
+        return LEFT + (value - low) / (high - low) * (WIDTH - LEFT - RIGHT)
+
+    lines = []
+    for number, row in enumerate(panel.rows):
+        colour, dash, marker = find_system_style(row.place)
+        lines.append(
+            {
+                "name": row.system if len(row.system) <= NAME_LENGTH else row.system[: NAME_LENGTH - 1] + "…",
+                "title": describe_row(row),
+                "y": TOP + ROW * (number + 0.5),
+                "x": px(row.value),
+                "interval": None if row.interval is None else tuple(map(px, row.interval)),
+                "chance": None if row.chance is None else px(row.chance),
+                "ceiling": None if row.ceiling is None else px(row.ceiling),
+                "value": format_number(row.value),
+                "colour": colour,
+                "dash": dash,
+                "marker": marker,
+                "link": f"#systems={quote(row.system, safe='')}&score={quote(panel.key, safe='')}&order=down",
+            }
+        )
+    return fill_template(
+        "forest.svg",
+        title=known.label,
+        arrow={"higher": "↑", "lower": "↓", "": ""}[known.better],
+        lines=lines,
+        ticks=[(px(tick), f"{tick:.6g}".replace("-", "−")) for tick in compute_ticks(low, high, 4)],
+        width=WIDTH,
+        left=LEFT,
+        right=WIDTH - RIGHT,
+        bottom=TOP + ROW * len(lines),
+        top=TOP,
+        row=ROW,
+        height=TOP + ROW * len(lines) + BOTTOM,
+    )
+
+
+def describe_row(row: ForestRow) -> str:
+    """Return a row in words."""
+    words = f"{row.system}: {format_number(row.value)}"
+    if row.interval is not None:
+        words += f" [{format_number(row.interval[0])}, {format_number(row.interval[1])}]"
+    for name, level in (("chance", row.chance), ("ceiling", row.ceiling)):
+        words += "" if level is None else f", {name} {format_number(level)}"
+    return words

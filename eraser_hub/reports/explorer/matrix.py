@@ -1,0 +1,100 @@
+"""The paired comparison of any number of systems as one matrix: differences from a baseline that the reader chooses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from eraser_hub.scoring.uncertainty.verdicts import BETTER, VERDICTS, WORSE
+
+from ..catalogue import format_interval, format_number, is_precision_or_recall, metric
+from ..documents import pack
+from ..report_tables import STAR, Block, ShownCell, ShownRow, format_p_value, get_sort_key, label_with_arrow
+
+TURNED = {BETTER: WORSE, WORSE: BETTER}
+
+
+def collect_keys(result: Mapping[str, Any]) -> list[str]:
+    """Return the scores of a comparison: headline first, then by family; precision and recall are left out."""
+    family = list(result["family"])
+    tested = {key for pair in result["comparisons"] for key in pair["keys"]}
+    others = sorted(tested - set(family), key=get_sort_key)
+    return family + [key for key in others if not is_precision_or_recall(key)]
+
+
+def pack_comparison(result: Mapping[str, Any]) -> str:
+    """Return a comparison for the page, gzip in base64.
+
+    Its JSON has ``names``, ``keys``, ``headline`` (number of the keys in the family), ``verdicts`` (the words),
+    ``groups`` (family of each key), and ``tests``: for each pair of names (first before second, row by row) a list of
+    [difference, low, high, p, corrected p, verdict's place] or null for each key.
+    """
+    keys, names = collect_keys(result), list(result["scores"])
+    return pack(
+        {
+            "names": names,
+            "keys": keys,
+            "labels": [label_with_arrow(key) for key in keys],
+            "groups": [metric(key).family for key in keys],
+            "headline": len(result["family"]),
+            "verdicts": list(VERDICTS),
+            "tests": [[_pack_test(pair["keys"].get(key)) for key in keys] for pair in result["comparisons"]],
+        }
+    )
+
+
+def _pack_test(test: Mapping[str, Any] | None) -> list[float | int | None] | None:
+    if test is None or _is_missing(test["difference"]):
+        return None
+    numbers = (test["difference"], *test["ci"], test["p"], test["p_holm"])
+    return [*(None if _is_missing(one) else round(one, 6) for one in numbers), VERDICTS.index(test["verdict"])]
+
+
+def _is_missing(number: float | None) -> bool:
+    return number is None or math.isnan(number)
+
+
+def make_matrix_block(result: Mapping[str, Any], baseline: str) -> Block:
+    """Return the differences of all systems from a baseline in the headline scores.
+
+    Args:
+        result: of a comparison.
+        baseline: the system that is subtracted.
+    """
+    keys = list(result["family"])
+    rows = []
+    for name in result["scores"]:
+        if name != baseline:
+            cells = tuple(_make_cell(_find_test(result, name, baseline, key), name, key) for key in keys)
+            rows.append(ShownRow(name, cells))
+    head = ("system", *map(label_with_arrow, keys))
+    return Block(head, tuple(rows), f"Each system minus {baseline}", "differences", head_keys=("", *keys))
+
+
+def _find_test(
+    result: Mapping[str, Any], name: str, baseline: str, key: str
+) -> tuple[float, Sequence[float], float | None, str] | None:
+    """Return (difference, interval, corrected p, verdict) of a system against a baseline."""
+    for pair in result["comparisons"]:
+        if {pair["first"], pair["second"]} != {name, baseline}:
+            continue
+        test = pair["keys"].get(key)
+        if test is None or _is_missing(test["difference"]):
+            return None
+        low, high = (math.nan if _is_missing(end) else end for end in test["ci"])
+        if pair["first"] == name:
+            return test["difference"], (low, high), test["p_holm"], test["verdict"]
+        verdict = test["verdict"]
+        return -test["difference"], (-high, -low), test["p_holm"], TURNED.get(verdict, verdict)
+    return None
+
+
+def _make_cell(test: tuple[float, Sequence[float], float | None, str] | None, system: str, key: str) -> ShownCell:
+    if test is None:
+        return ShownCell("")
+    difference, interval, p, verdict = test
+    sign = "+" if difference > 0 and float(format_number(difference)) else ""
+    ends = "" if math.isnan(interval[0]) else format_interval(interval)
+    words = " · ".join(filter(None, (ends, f"p {format_p_value(p)}", verdict)))
+    return ShownCell(f"{STAR * (verdict == BETTER)}{sign}{format_number(difference)}", words, system, key)
