@@ -170,7 +170,7 @@ def render_svg(figure: Figure) -> str:
 
 def _link_bins(figure: Figure, frame: _Frame) -> list[dict[str, Any]]:
     """Return the areas of a histogram's bins, each with the address of its documents; a bin holds its lower end."""
-    edges = figure.series[0].x if figure.kind == "bars" and figure.series else ()
+    edges: tuple[float, ...] = figure.series[0].x if figure.kind == "bars" and figure.series else ()
     links: list[dict[str, Any]] = [{"width": 0}] if figure.kind != "bars" else []
     for low, high in pairwise(edges):
         last = high == edges[-1]

@@ -12,7 +12,7 @@ from ..catalogue import format_interval, format_number, is_precision_or_recall, 
 from ..documents import pack
 from ..report_tables import STAR, Block, ShownCell, ShownRow, format_p_value, get_sort_key, label_with_arrow
 
-TURNED = {BETTER: WORSE, WORSE: BETTER}
+TURNED: dict[str, str] = {BETTER: WORSE, WORSE: BETTER}
 
 
 def collect_keys(result: Mapping[str, Any]) -> list[str]:
@@ -85,7 +85,7 @@ def _find_test(
         low, high = (math.nan if _is_missing(end) else end for end in test["ci"])
         if pair["first"] == name:
             return test["difference"], (low, high), test["p_holm"], test["verdict"]
-        verdict = test["verdict"]
+        verdict = str(test["verdict"])
         return -test["difference"], (-high, -low), test["p_holm"], TURNED.get(verdict, verdict)
     return None
 
