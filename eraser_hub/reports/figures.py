@@ -173,7 +173,7 @@ def _link_bins(figure: Figure, frame: _Frame) -> list[dict[str, Any]]:
     edges: tuple[float, ...] = figure.series[0].x if figure.kind == "bars" and figure.series else ()
     links: list[dict[str, Any]] = [{"width": 0}] if figure.kind != "bars" else []
     for low, high in pairwise(edges):
-        last = high == edges[-1]
+        last = high == figure.series[0].x[-1]
         href = (
             f"#score={quote(figure.key, safe='')}&low={low:.12g}&high={high:.12g}{'' if last else '&below=1'}&order=up"
         )

@@ -155,8 +155,8 @@ def make_comparison_section(systems: Sequence[Scores], result: Mapping[str, Any]
         Note(
             "★ and the verdict: the system is better than the baseline where p (Holm) is at most .05 and the "
             "difference is the minimum effect or more. Interval by the model of documents and runs; p by exchange of "
-            "documents with one run each, else by the model; Holm's correction over the headline scores times the pairs "
-            "of systems, all other scores are exploratory."
+            "documents with one run each, else by the model; Holm's correction over the headline scores times the "
+            "pairs of systems, all other scores are exploratory."
         )
     )
     return section
