@@ -38,6 +38,7 @@ from .sections import (
     make_distribution_section,
     make_fidelity_section,
     make_operator_section,
+    make_power_section,
     make_provenance_section,
     make_scores_section,
 )
@@ -207,6 +208,7 @@ def _of_annotations(
         make_agreement_section(names, runs, settings),
         make_distribution_section(scored, DISTRIBUTIONS),
         make_class_section(scored, BY_CLASS, "There are no scores by class."),
+        make_power_section(compared.result),
         make_provenance_section(scored, compared.result),
     ]
     return scored, ReportContent(
@@ -330,6 +332,7 @@ def _of_pairs(
                 PAIRS_BY_CLASS,
                 "There are no scores by class: the records have no gold label, or nothing was predicted.",
             ),
+            make_power_section(compared.result),
             make_provenance_section(scored, compared.result),
         ],
         browsed=index_documents(marked, names),
