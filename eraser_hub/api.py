@@ -590,22 +590,24 @@ def board(arguments: BoardArguments) -> BoardResult:
         ['index.html', 'board.json']
     """
     from eraser_hub.reports.board import check_board, collect_board_lines, write_board
-    from eraser_hub.reports.board_lines import check_data, parse_score_argument, score_submissions
+    from eraser_hub.reports.board_lines import describe_data, parse_score_argument
+    from eraser_hub.reports.boards.verification import score_and_verify
     from eraser_hub.scoring.settings import ScoreSettings
 
     writer = arguments.writer
     if arguments.out is not None:
         check_board(arguments.out, writer)
     lines = [parse_score_argument(argument) for argument in as_list(arguments.scores) or ()]
-    if arguments.submission:
+    submissions, verify = as_list(arguments.submission) or [], as_list(arguments.verify) or []
+    if submissions or verify:
         names = ("only_predicted", "allow_mismatch", "minimum_effect", "gold")
         settings = ScoreSettings(confidence_level=0.95, **{name: getattr(arguments, name) for name in names})
         place = Path(at_revision(str(arguments.dataset), arguments.revision))
         split = arguments.split or "test"
-        submissions = as_list(arguments.submission) or []
-        lines += score_submissions(submissions, dataset=place, config=arguments.config, split=split, settings=settings)
+        of: dict[str, Any] = {"dataset": place, "config": arguments.config, "split": split, "settings": settings}
+        lines = score_and_verify(lines, submissions, verify, **of)
     notes = [f"{line.system}: {note}" for line in lines for note in line.notes]
-    notes += check_data(lines, arguments.allow_mismatch)
+    notes += describe_data(lines)
     lines = collect_board_lines(lines, published=arguments.published)
     if not lines:
         message = "nothing to show: give `scores` or `submission`"

@@ -71,7 +71,7 @@ class CorpusYaml(msgspec.Struct):
 
 def parse_corpus_yaml(text: str, path: Path) -> EraserConfig:
     """Parse the text of a corpus.yaml into a config; ``path`` is for errors."""
-    values, lines = _load_values(text, path)
+    values, lines = load_yaml_values(text, path)
     corpus = _validate_values(values, lines, path)
     languages = [corpus.language] if isinstance(corpus.language, str) else corpus.language or ()
     rules: tuple[tuple[str, object, str, Rule], ...] = (
@@ -162,7 +162,7 @@ class _Loader(yaml.SafeLoader):
         return super().compose_node(parent, index)
 
 
-def _load_values(text: str, path: Path) -> tuple[dict[str, Any], dict[str, int]]:
+def load_yaml_values(text: str, path: Path) -> tuple[dict[str, Any], dict[str, int]]:
     """Return key -> value and key -> line of a YAML mapping without repeated keys."""
     values: dict[str, Any] = {}
     lines: dict[str, int] = {}

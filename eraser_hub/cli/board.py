@@ -33,8 +33,8 @@ class BoardOptions(BoardArguments):
 def board(options: BoardOptions) -> None:
     """Write the results board: every system, metric and dataset, in a neutral order.
 
-    Lines come from score files with a signature (`eraser-hub score`, `eraser-hub report`), from predictions that this
-    command scores, and from the papers' tables. Numbers without a signature are refused.
+    Lines come from predictions that this command scores (verified), from score files with a signature (self-reported),
+    and from the papers' tables (printed). Lines of one group are scores of the same split of the same data.
 
     **Examples**
 
@@ -46,10 +46,12 @@ def board(options: BoardOptions) -> None:
 --format latex
 
         eraser-hub board --submission ours=P.jsonl --dataset hub/eraser --config movies --split test --out board
+
+        eraser-hub board --scores ours.json --verify ours=P.jsonl --dataset hub/eraser --config movies --out board
     """
     from eraser_hub import api
 
-    if options.submission and options.split is None:
+    if (options.submission or options.verify) and options.split is None:
         print_note("split: test (`split` names another)")
     made = call_with_options(api.board, options)
     for note in made.notes:

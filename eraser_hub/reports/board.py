@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from eraser_hub.metrics.data_digest import shorten_digest
-from eraser_hub.papers import PAPERS, describe_comprehensive, find_comprehensive, load_paper
+from eraser_hub.papers import PAPERS, load_paper
 from eraser_hub.records.outputs import GENERATOR, OutputWriter
 from eraser_hub.records.tables import Cell, Table, Tables
 from eraser_hub.scoring.scores import describe_gold
 
 from .board_lines import BoardLine, average_draws, make_people_lines
+from .boards.groups import group_lines
 from .catalogue import FAMILIES, format_number, format_small_print, is_precision_or_recall, metric
 from .page import render, to_json_text, write_files
 from .report_tables import get_sort_key
@@ -22,7 +23,7 @@ from .report_tables import get_sort_key
 NOTE = (
     "The papers call theirs a results board, not a leaderboard: no single number says which system explains best, and "
     "no metric is privileged here. Lines stand in the order of their names until you sort by a column. "
-    "A print stands apart where its split, and so its gold, is not that of the lines scored here."
+    "Lines of one group are scores of the same split of the same data; printed figures are a group of their own."
 )
 
 
@@ -52,31 +53,8 @@ def collect_board_lines(scored: Sequence[BoardLine] = (), *, published: bool = T
         published: also the papers' printed results.
     """
     ours = [*average_draws(scored), *make_people_lines(scored)]
-    lines = _separate_prints([*ours, *(read_published_lines() if published else ())])
-    return sorted(lines, key=lambda e: (e.dataset.lower(), e.system.lower(), e.kind, e.source, e.split))
-
-
-def _separate_prints(lines: Sequence[BoardLine]) -> list[BoardLine]:
-    """Return lines; printed ones have a dataset's name of their own where a line scored here is of another split."""
-    splits: dict[str, set[str]] = {}
-    for line in lines:
-        if line.kind == "scored":
-            splits.setdefault(line.dataset, set()).add(line.split)
-    apart = [line.kind == "published" and bool(splits.get(line.dataset, set()) - {line.split}) for line in lines]
-    return [_set_apart(line, splits[line.dataset]) if own else line for line, own in zip(lines, apart, strict=True)]
-
-
-def _set_apart(line: BoardLine, splits: Collection[str]) -> BoardLine:
-    gold = {
-        split: describe_comprehensive(find_comprehensive(line.dataset, split))
-        for split in sorted({*splits, line.split})
-    }
-    others = "; ".join(
-        f"{split or 'an unknown split'}, {words}" for split, words in gold.items() if split != line.split
-    )
-    own = f"{line.split or 'an unknown split'}, {gold[line.split]}"
-    reason = f"gold of {own}: not beside lines of {line.dataset} scored on other gold ({others})"
-    return replace(line, dataset=f"{line.dataset}, {line.split or 'split unknown'}", apart=reason)
+    lines = group_lines([*ours, *(read_published_lines() if published else ())])
+    return sorted(lines, key=lambda e: (e.group.lower(), e.system.lower(), e.kind, e.source, e.split))
 
 
 def select_metric_columns(lines: Sequence[BoardLine]) -> list[str]:
@@ -88,7 +66,7 @@ def select_metric_columns(lines: Sequence[BoardLine]) -> list[str]:
 
 def to_board_json(lines: Sequence[BoardLine]) -> dict[str, Any]:
     """Return the board's data, from which the page and the Space are drawn."""
-    names = ("system", "dataset", "split", "kind", "source", "data", "predictions")
+    names = ("system", "dataset", "split", "kind", "status", "source", "data", "instances", "sample", "predictions")
     return {
         "generator": GENERATOR,
         "note": NOTE,
@@ -98,12 +76,13 @@ def to_board_json(lines: Sequence[BoardLine]) -> dict[str, Any]:
         "rows": [
             {
                 **{name: getattr(line, name) for name in names},
+                "group": line.group or line.dataset,
                 "detail": " · ".join(
                     [
                         line.detail,
                         *(f"predictions:{shorten_digest(one)}" for one in line.predictions),
                         *([describe_gold(line.gold)] if line.gold else ()),
-                        *filter(None, [line.apart]),
+                        *filter(None, [line.apart, line.sample]),
                     ]
                 ),
                 "scores": {key: value for key, value in line.scores.items() if value is not None},
@@ -126,14 +105,25 @@ def make_board_tables(lines: Sequence[BoardLine], whole: bool = False) -> Tables
     """
     printed = {key for line in read_published_lines() for key in line.scores}
     tables = Tables("board")
-    for dataset in dict.fromkeys(line.dataset for line in lines):
-        dataset_lines = [line for line in lines if line.dataset == dataset]
+    for dataset in dict.fromkeys(line.group or line.dataset for line in lines):
+        dataset_lines = [line for line in lines if (line.group or line.dataset) == dataset]
         keys = select_metric_columns(dataset_lines)
         shown = keys if whole else [key for key in keys if key in printed] or keys
         names = {key: key if whole else metric(key).label for key in shown}
-        left = {"split": [line.split for line in dataset_lines], "source": [line.source for line in dataset_lines]}
+        left = {
+            "split": [line.split for line in dataset_lines],
+            "n": [str(line.instances or "") for line in dataset_lines],
+            "data": [shorten_digest(line.data) if line.data else "" for line in dataset_lines],
+            "source": [line.source for line in dataset_lines],
+            "status": [line.status for line in dataset_lines],
+        }
         # what is the same in all lines stands in the title
-        common = [values[0] for name, values in left.items() if values[0] and len(set(values)) == 1 and not whole]
+        words = {"n": "n {}".format, "data": "data {}".format}
+        common = [
+            words.get(name, str)(values[0])
+            for name, values in left.items()
+            if values[0] and len(set(values)) == 1 and not whole
+        ]
         varying = {name: values for name, values in left.items() if len(set(values)) > 1 or whole}
         title = ", ".join([dataset, *common])
         table = Table(dataset, title, ("system", *varying), tuple(names.values()))
@@ -149,7 +139,7 @@ def make_board_tables(lines: Sequence[BoardLine], whole: bool = False) -> Tables
                 if own and not whole:
                     table.add(f"{line.system}, {level}", *("" for _ in varying), **own)
         table.notes += dict.fromkeys(
-            words for line in dataset_lines for words in (_describe_line_gold(line), line.apart) if words
+            words for line in dataset_lines for words in (_describe_line_gold(line), line.apart, line.sample) if words
         )
         tables.tables.append(table)
     return tables
@@ -175,13 +165,15 @@ def write_board(
 ) -> tuple[Path, Path]:
     """Write ``out/index.html``, self-contained, and ``out/board.json``, the same data: both new, or both as they were.
 
-    The page opens on the dataset of most lines, its scores in the order of how many lines have them.
+    The page opens on the group with most of the lines scored here, or else with most lines. Its scores stand in the
+    order of how many lines have them.
 
     Returns:
         The two files.
     """
     data = to_board_json(lines)
-    counts = dict(sorted(Counter(line.dataset for line in lines).items()))
+    counts = dict(sorted(Counter(line.group or line.dataset for line in lines).items()))
+    own = Counter(line.group or line.dataset for line in lines if line.kind == "scored")
     page = render(
         "board.html",
         ("board.js",),
@@ -189,8 +181,8 @@ def write_board(
         note=NOTE,
         columns=data["columns"],
         families=[family for family in FAMILIES if any(c["family"] == family for c in data["columns"])],
-        datasets=counts,
-        first=max(counts, key=counts.__getitem__, default=""),
+        groups=counts,
+        first=max(counts, key=lambda name: (own[name], counts[name]), default=""),
         rows=data["rows"],
         number=format_number,
         small_print=format_small_print,

@@ -35,6 +35,7 @@ from .catalogue import metric
 from .score_ranges import check_scores
 
 _SEED = re.compile(r"\bseed:[^|]*")
+_INSTANCES = re.compile(r"\|n:(\d{1,12})\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,9 @@ class BoardLine:
         gold: the gold rationales of the split, see `Scores.gold`; empty where unknown.
         levels: ``chance`` and ``ceiling`` -> key -> number, where known.
         apart: why the line stands in another table than other lines of the dataset; "" where it does not.
+        verified: True if the board scored the predictions itself.
+        group: the name of the lines that it may be compared with, see `boards.groups`; "" for those of the dataset.
+        sample: how the data differ from the release's split; "" if they do not, or if that is not known.
     """
 
     system: str
@@ -78,6 +82,20 @@ class BoardLine:
     gold: Mapping[str, Any] = field(default_factory=dict)
     levels: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     apart: str = ""
+    verified: bool = False
+    group: str = ""
+    sample: str = ""
+
+    @property
+    def status(self) -> str:
+        """``verified`` (scored by the board), ``self-reported`` (a score file's) or ``printed`` (in a paper)."""
+        return "printed" if self.kind == "published" else "verified" if self.verified else "self-reported"
+
+    @property
+    def instances(self) -> int | None:
+        """The number of annotations that were scored, as the signature states it; None if it does not."""
+        stated = _INSTANCES.search(self.detail)
+        return int(stated[1]) if stated else None
 
 
 PEOPLE = "people"
@@ -175,7 +193,7 @@ def make_board_line(content: Mapping[str, Any], *, file: Path, system: str = "",
         dataset=dataset,
         split=dataset_split(names["split"]),
         kind="scored",
-        source="scored here",
+        source="a score file",
         detail=" · ".join(signatures),
         scores=scores,
         intervals=intervals,
@@ -235,21 +253,18 @@ def _read_people(content: Mapping[str, Any], file: Path) -> HumanPerformance | N
 
 def make_people_lines(lines: Sequence[BoardLine]) -> list[BoardLine]:
     """Return a line with human performance for each dataset and split of which score files have it."""
-    made: dict[tuple[str, str], BoardLine] = {}
+    made: dict[tuple[str, str, str], BoardLine] = {}
     for line in lines:
         if line.people is not None and line.people.scores:
             people = replace(line, system=PEOPLE, detail=line.people.describe(), people=None)
             people = replace(people, scores=line.people.scores, spread=line.people.spread, intervals={}, better=())
-            made.setdefault((line.dataset, line.split), replace(people, settings="", notes=(), predictions=()))
+            people = replace(people, settings="", notes=(), predictions=())
+            made.setdefault((line.dataset, line.split, line.data), people)
     return list(made.values())
 
 
-def check_data(lines: Sequence[BoardLine], allow_mismatch: bool = False) -> list[str]:
-    """Return notes on scored lines of which the data are not known, or differ where that is allowed.
-
-    Raises:
-        DataError: lines of one dataset and split that are scores of different data.
-    """
+def describe_data(lines: Sequence[BoardLine]) -> list[str]:
+    """Return notes on scored lines of which the data are not known, or differ within a dataset and split."""
     known: dict[tuple[str, str], dict[str, str]] = {}
     for line in lines:
         if line.kind == "scored" and line.data:
@@ -258,11 +273,7 @@ def check_data(lines: Sequence[BoardLine], allow_mismatch: bool = False) -> list
     for (dataset, split), systems in known.items():
         if len(systems) > 1:
             found = ", ".join(f"{shorten_digest(data)} ({system})" for data, system in systems.items())
-            message = f"{dataset} {split}: expected score files of the same data, found {found}"
-            if not allow_mismatch:
-                hint = "name one of them another dataset (SYSTEM@DATASET=FILE), or give `allow_mismatch`"
-                raise DataError(f"{message}; {hint}", rule="data-mismatch")
-            notes.append(message)
+            notes.append(f"{dataset} {split}: scores of different data stand in groups of their own: {found}")
     without = [line.system for line in lines if line.kind == "scored" and not line.data]
     if without:
         notes.append(f"{len(without)} score files have no digest of their data: {', '.join(map(show, without[:5]))}")
@@ -353,7 +364,8 @@ def score_submissions(
         read_predictions(source, system.path)  # reports errors before anything is scored
         scores = score_system(source, system, settings.everything(source.holds_pairs, source.label_task))
         scores.people = people
-        lines.append(replace(make_board_line(scores.as_flat_json(), file=system.path), notes=tuple(scores.all_notes)))
+        line = make_board_line(scores.as_flat_json(), file=system.path)
+        lines.append(replace(line, notes=tuple(scores.all_notes), source="scored here", verified=True))
         runs.setdefault(system.name, []).append(scores)
     better, notes = find_better(runs, settings)
     lines = [replace(line, better=tuple(better.get(line.system, ()))) for line in lines]
@@ -399,11 +411,11 @@ def average_draws(lines: Sequence[BoardLine]) -> list[BoardLine]:
     Raises:
         DataError: two files of one system whose settings differ in more than the seed.
     """
-    groups: dict[tuple[str, str, str], list[BoardLine]] = {}
+    groups: dict[tuple[str, str, str, str], list[BoardLine]] = {}
     for line in lines:
-        groups.setdefault((line.system, line.dataset, line.split), []).append(line)
+        groups.setdefault((line.system, line.dataset, line.split, line.data), []).append(line)
     out = []
-    for (system, dataset, split), group in groups.items():
+    for (system, dataset, split, _), group in groups.items():
         if len(group) == 1:
             out.append(group[0])
             continue
@@ -423,7 +435,8 @@ def average_draws(lines: Sequence[BoardLine]) -> list[BoardLine]:
         out.append(
             replace(
                 group[0],
-                source=f"scored here, mean of {len(group)} draws",
+                source=f"{group[0].source}, mean of {len(group)} draws",
+                verified=all(line.verified for line in group),
                 detail=f"mean of {len(group)} score files. {_SEED.sub('seed:*', group[0].detail)}",
                 predictions=tuple(digest for line in group for digest in line.predictions),
                 scores=means,

@@ -136,6 +136,8 @@ class BoardArguments(Options):
         scores: Score file with a signature, FILE or SYSTEM@DATASET=FILE; repeat it for several. Draws are averaged.
         submission: Predictions to score against `dataset`, SYSTEM=FILE (a file, https:// or hf://); repeat it for
             several. Draws are averaged.
+        verify: Score the predictions of a score file again, SYSTEM=FILE: its line is verified, and a note says what
+            differs. Repeat it for several.
 
     Submissions:
         dataset: Built dataset of the submissions: a folder, or an id on the Hub.
@@ -143,7 +145,7 @@ class BoardArguments(Options):
         split: Split of the submissions; test by default.
 
     Page:
-        published: Papers' printed results stand beside yours; the option leaves them out.
+        published: Show the papers' printed results, too; the option leaves them out.
         space: Also write the board as a gradio Space to this folder.
         title: Title of the board.
     """
@@ -151,6 +153,7 @@ class BoardArguments(Options):
     out: Path | None = None
     scores: Several = None
     submission: NamedFiles = None
+    verify: NamedFiles = None
     dataset: Path | None = None
     config: str | None = None
     split: str | None = None
@@ -167,13 +170,16 @@ class BoardArguments(Options):
     @property
     def writer(self) -> OutputWriter:
         """The writer of the board's files."""
-        return OutputWriter(find_inputs(self.dataset, self.scores, as_list(self.submission)), self.force)
+        return OutputWriter(
+            find_inputs(self.dataset, self.scores, as_list(self.submission), as_list(self.verify)), self.force
+        )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.submission and self.dataset is None:
-            message = "submissions are scored against a dataset: give `dataset`"
-            raise UsageError(message, rule="option-missing", argument="submission")
+        for name in ("submission", "verify"):
+            if getattr(self, name) and self.dataset is None:
+                message = "predictions are scored against a dataset: give `dataset`"
+                raise UsageError(message, rule="option-missing", argument=name)
 
 
 @dataclass(frozen=True)

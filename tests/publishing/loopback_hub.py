@@ -44,6 +44,10 @@ class Repo:
         self.messages.append(message)
         return commit
 
+    def merge(self, request: str) -> None:
+        """Merge a pull request (``refs/pr/1``), as its owner does."""
+        self.record("main", dict(self.commits[self.branches["main"]] | self.commits[self.branches[request]]), "merge")
+
     def commit(self, revision: str) -> str | None:
         found = self.branches.get(revision) or self.tags.get(revision)
         return found or (revision if revision in self.commits else None)
@@ -297,6 +301,11 @@ class WritingHandler(HubHandler):
         if revision not in repo.branches:
             self.refuse(404, "RevisionNotFound", "Invalid rev id")
             return
+        request = "create_pr=1" in urlsplit(self.path).query.split("&")
+        if request:
+            number = 1 + sum(name.startswith("refs/pr/") for name in repo.branches)
+            repo.branches[f"refs/pr/{number}"] = repo.branches[revision]
+            revision = f"refs/pr/{number}"
         tree = dict(repo.commits[repo.branches[revision]])
         for row in rows[1:]:
             value = row["value"]
@@ -313,7 +322,8 @@ class WritingHandler(HubHandler):
                 tree = {path: file for path, file in tree.items() if not path.startswith(value["path"])}
         commit = repo.record(revision, tree, rows[0]["value"]["summary"])
         url = f"{self.hub.url}/{address}/commit/{commit}"
-        self.answer(200, {"success": True, "commitUrl": url, "commitOid": commit, "hookOutput": ""})
+        more = {"pullRequestUrl": f"{self.hub.url}/{address}/discussions/{number}"} if request else {}
+        self.answer(200, {"success": True, "commitUrl": url, "commitOid": commit, "hookOutput": "", **more})
 
     def _tag(self, repo: Repo, revision: str, body: bytes, address: str) -> None:
         tag, commit = json.loads(body)["tag"], repo.commit(revision)

@@ -203,7 +203,7 @@ def test_draws_are_averaged_and_other_settings_refused():
 # ------------------------------------------------------------------------------------------------------ the board
 def test_no_system_is_first_by_merit():
     lines = collect_board_lines([entry("zzz", auprc=1.0), entry("AAA", auprc=0.0)])
-    order = [(line.dataset.lower(), line.system.lower()) for line in lines]
+    order = [(line.group.lower(), line.system.lower()) for line in lines]
     assert order == sorted(order)
     data = to_board_json(lines)
     families = [column["family"] for column in data["columns"]]
@@ -227,8 +227,8 @@ def test_a_print_of_another_split_stands_apart_and_says_why(tmp_path):
     )
     ours = read_score_file(path)
     tables = {table.name: table for table in make_board_tables(collect_board_lines([ours])).tables}
-    assert {name for name in tables if name.startswith("movies")} == {"movies", "movies, test"}
-    own, prints = tables["movies"], tables["movies, test"]
+    assert {name for name in tables if name.startswith("movies")} == {"movies", "movies, printed"}
+    own, prints = tables["movies"], tables["movies, printed"]
     assert [left[0] for left, _ in own.rows] == ["ours", "ours, chance", "ours, ceiling"]
     assert [cells["AUPRC"].value for _, cells in own.rows] == [0.5, 0.125, 1.0]
     assert "7.2% of the tokens are gold where there is any; not comprehensive" in own.notes[0]
@@ -241,8 +241,34 @@ def test_a_print_of_another_split_stands_apart_and_says_why(tmp_path):
     beside = collect_board_lines(
         [read_score_file(write(path, config="movies", split="test", signature="a|b", auprc=1))]
     )
-    assert {line.dataset for line in beside if line.dataset.startswith("movies")} == {"movies"}
-    assert len({line.kind for line in beside if line.dataset == "movies"}) == 2
+    groups = {(line.group, line.status) for line in beside if line.dataset == "movies"}
+    assert groups == {("movies", "self-reported"), ("movies, printed", "printed")}
+    assert {line.apart for line in beside if line.group == "movies, printed"} == {
+        "printed figures of test, comprehensive: their data have no digest"
+    }
+
+
+def test_lines_are_grouped_by_split_and_data_and_samples_are_flagged(tmp_path):
+    def line(system, split, data, n=24):
+        signature = f"eraser_agreement|data:{data[:12]}|split:{split}|n:{n}|version:3.0.0"
+        path = write(
+            tmp_path / f"{system}.json", config="movies", split=split, signature=signature, auprc=0.5, data_digest=data
+        )
+        return read_score_file(path)
+
+    lines = [line("a", "val", 64 * "1"), line("b", "val", 64 * "2", 200), line("c", "test", 64 * "1")]
+    found = {each.system: each for each in collect_board_lines(lines, published=False)}
+    assert {name: each.group for name, each in found.items()} == {
+        "a": "movies, validation, data:111111111111",
+        "b": "movies, validation, data:222222222222",
+        "c": "movies, test",
+    }
+    assert found["a"].sample == "a sample: 24 annotations, the release has 200"
+    assert found["b"].sample == "other data than the release's"
+    assert (found["a"].instances, found["a"].status) == (24, "self-reported")
+    rows = to_board_json(list(found.values()))["rows"]
+    assert {(row["group"], row["instances"], row["data"][:2]) for row in rows} >= {("movies, test", 24, "11")}
+    assert not any(row["better"] for row in rows)
 
 
 @pytest.mark.parametrize(

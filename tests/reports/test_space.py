@@ -33,19 +33,19 @@ def app(tmp_path_factory):
 
 
 def test_lines_of_one_system_on_two_splits_are_told_apart(app):
-    shown = app.table("movies", "agreement")
+    shown = app.table("all", "agreement")
     split, auprc = shown["headers"].index("Split"), shown["headers"].index("AUPRC ↑")
     assert {line[split]: line[auprc] for line in shown["data"] if line[0] == "ours"} == {
         "validation": 0.25,
         "test": 0.75,
     }
-    assert app.details("movies")["headers"][2] == "Split"
+    assert app.details("all")["headers"][2] == "Split"
     assert {len(line) for line in shown["data"]} == {len(shown["headers"])}
 
 
 def test_precision_and_recall_are_folded_and_the_fullest_columns_stand_first(app):
     scores = {"auprc": 0.5, "iou_macro_f1": 0.5, "token_macro_p": 0.5}
-    rows = [{"system": "a", "dataset": "d", "split": "", "source": "s", "scores": scores}]
+    rows = [{"system": "a", "dataset": "d", "group": "d", "split": "", "source": "s", "scores": scores}]
     rows.append({**rows[0], "system": "b", "scores": {"iou_macro_f1": 0.5}})
     app.BOARD, board = {**app.BOARD, "rows": rows}, app.BOARD
     try:

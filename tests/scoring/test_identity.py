@@ -20,7 +20,8 @@ from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.records.built import open_built
 from eraser_hub.records.predictions import compute_predictions_digest
 from eraser_hub.records.run_record import read_predictions_digest, run_path, write_run
-from eraser_hub.reports.board_lines import check_data, read_score_file
+from eraser_hub.reports.board import collect_board_lines
+from eraser_hub.reports.board_lines import describe_data, read_score_file
 from eraser_hub.scoring.references import read_gold
 from eraser_hub.scoring.score import score
 from eraser_hub.scoring.scored_split import ScoredSplit
@@ -222,15 +223,17 @@ def board_file(path: Path, **facts: Any) -> Path:
     return path
 
 
-def test_score_files_of_different_data_are_refused_side_by_side(tmp_path):
-    lines = [read_score_file(board_file(tmp_path / f"{at}.json", data_digest=2 * at * "0")) for at in (1, 2)]
-    with refused("data-mismatch", "expected score files of the same data", "SYSTEM@DATASET=FILE"):
-        check_data(lines)
-    assert "expected score files of the same data" in check_data(lines, allow_mismatch=True)[0]
+def test_score_files_of_different_data_are_groups_of_their_own(tmp_path):
+    lines = [read_score_file(board_file(tmp_path / f"{at}.json", data_digest=64 * str(at))) for at in (1, 2)]
+    assert describe_data(lines) == [
+        "movies validation: scores of different data stand in groups of their own: 111111111111 (1), 222222222222 (2)"
+    ]
+    groups = {line.system: line.group for line in collect_board_lines(lines, published=False)}
+    assert groups == {name: f"movies, data:{12 * name}" for name in ("1", "2")}
     lines[1] = read_score_file(tmp_path / "2.json", dataset="others")
-    assert check_data(lines) == []
+    assert describe_data(lines) == []
     lines[0] = read_score_file(board_file(tmp_path / "none.json"))
-    assert check_data(lines) == ["1 score files have no digest of their data: 'none'"]
+    assert describe_data(lines) == ["1 score files have no digest of their data: 'none'"]
 
 
 # ---------------------------------------------------------------------------------------------- the predictions digest

@@ -11,7 +11,7 @@
   let sorted = { key: "", direction: "" };
 
   function sort(head, direction) {
-    const key = head.dataset.key, numeric = head.dataset.family !== undefined;
+    const key = head.dataset.key, numeric = head.classList.contains("n");
     const order = [...rows]; // as they came: the neutral order
     if (direction) {
       const sign = direction === "ascending" ? 1 : -1;
@@ -28,7 +28,7 @@
     body.replaceChildren(...order);
   }
   function next(head) { // the best first, then the other way round, then the neutral order
-    const first = head.dataset.family !== undefined && head.dataset.better !== "lower" ? "descending" : "ascending";
+    const first = head.classList.contains("n") && head.dataset.better !== "lower" ? "descending" : "ascending";
     const second = first === "descending" ? "ascending" : "descending";
     if (sorted.key !== head.dataset.key || !sorted.direction) return first;
     return sorted.direction === first ? second : "";
@@ -39,28 +39,37 @@
     const filled = new Map(heads.map((head) => [head, shown.filter((row) => text(row, head.dataset.key) !== "").length]));
     const scores = heads.filter((head) => head.dataset.family !== undefined);
     const held = scores.filter((head) => filled.get(head));
-    const columns = held.filter((head) => families.has(head.dataset.family) && (byId("parts").checked || !head.dataset.part));
+    const least = byId("dataset").value && !byId("sparse").checked ? shown.length / 3 : 0;
+    const columns = held.filter((head) => families.has(head.dataset.family) && (byId("parts").checked || !head.dataset.part)
+      && filled.get(head) >= least);
     scores.sort((a, b) => compare(a.dataset.family, b.dataset.family) || filled.get(b) - filled.get(a)); // stable: then by label
-    const visible = new Set([heads[0], ...(byId("dataset").value ? [] : [heads[1]]), ...columns]);
-    const order = [...heads.slice(0, 2), ...scores];
+    const places = heads.filter((head) => head.dataset.family === undefined);
+    // within a group the split, n and data of most lines are the same: those that are not stand in a column
+    const told = places.slice(1).filter((head) => new Set(shown.map((row) => text(row, head.dataset.key))).size > 1);
+    const visible = new Set([heads[0], ...told, ...columns]);
+    const order = [...places, ...scores];
     line.replaceChildren(...order);
     for (const head of heads) head.hidden = !visible.has(head);
     for (const row of rows) {
       row.replaceChildren(...order.map((head) => at(row, head.dataset.key)));
       for (const head of heads) at(row, head.dataset.key).hidden = head.hidden;
     }
-    byId("found").textContent = shown.length + " of " + rows.length + " lines, " + columns.length + " of " + held.length + " scores";
+    byId("found").textContent = shown.length + " of " + rows.length + " lines, " + columns.length + " of " + held.length + " scores" + common(shown, places.slice(2));
+  }
+  function common(shown, places) { // what all lines have alike
+    const values = places.map((head) => [head, [...new Set(shown.map((row) => text(row, head.dataset.key)))]]);
+    return values.filter(([, own]) => own.length === 1 && own[0]).map(([head, own]) => " · " + head.textContent.trim() + " " + own[0]).join("");
   }
   function filter() {
     const dataset = byId("dataset").value, kind = byId("kind").value, words = byId("find").value.toLowerCase();
     for (const row of rows) {
-      row.hidden = !((!dataset || row.dataset.dataset === dataset) && (!kind || row.dataset.kind === kind)
+      row.hidden = !((!dataset || row.dataset.group === dataset) && (!kind || row.dataset.status === kind)
         && (!words || (text(row, "system") + " " + at(row, "system").querySelector("summary").textContent).toLowerCase().includes(words)));
     }
     arrange(rows.filter((row) => !row.hidden));
   }
   for (const head of heads) head.querySelector("button").addEventListener("click", () => sort(head, next(head)));
-  for (const id of ["dataset", "kind", "parts"]) byId(id).addEventListener("change", filter);
+  for (const id of ["dataset", "kind", "parts", "sparse"]) byId(id).addEventListener("change", filter);
   byId("find").addEventListener("input", filter);
   for (const box of document.querySelectorAll(".family")) box.addEventListener("change", filter);
   byId("reset").addEventListener("click", () => sort(heads[0], ""));

@@ -34,7 +34,7 @@ Table = dict[str, list[Any]]
 
 def table(dataset: str, family: str, parts: bool = False) -> Table:
     """Return the board's lines on a dataset (or "all") with one family's metrics, the most frequent first."""
-    rows = [row for row in BOARD["rows"] if dataset in ("all", row["dataset"])]
+    rows = [row for row in BOARD["rows"] if dataset in ("all", row["group"])]
     filled = Counter(key for row in rows for key in row["scores"])
     columns = [
         column
@@ -44,7 +44,7 @@ def table(dataset: str, family: str, parts: bool = False) -> Table:
     columns.sort(key=lambda column: (column["family"], -filled[column["key"]]))  # equal ones stay by label
     heads = [
         "System",
-        "Dataset",
+        "Group",
         "Split",
         "Source",
         *(column["label"] + ARROWS[column["better"]] for column in columns),
@@ -54,7 +54,7 @@ def table(dataset: str, family: str, parts: bool = False) -> Table:
 
 
 def _names(row: dict[str, Any]) -> list[str]:
-    return [row["system"], row["dataset"], row["split"] or "–", row["source"]]
+    return [row["system"], row["group"], row["split"] or "–", row["source"]]
 
 
 def _shown(cell: Any) -> Any:
@@ -74,9 +74,9 @@ def drawn(dataset: str, family: str, parts: bool = False) -> gr.Dataframe:
 
 def details(dataset: str) -> Table:
     """Return the origin of each line of a dataset: the paper's table and settings, or the scorer's signature."""
-    rows = [row for row in BOARD["rows"] if dataset in ("all", row["dataset"])]
+    rows = [row for row in BOARD["rows"] if dataset in ("all", row["group"])]
     return {
-        "headers": ["System", "Dataset", "Split", "Source", "Settings"],
+        "headers": ["System", "Group", "Split", "Source", "Settings"],
         "data": [[*_names(row), row["detail"]] for row in rows],
     }
 
@@ -155,7 +155,7 @@ def _read(path: Path) -> list[dict[str, Any]]:
 
 def build() -> gr.Blocks:
     """The page."""
-    counts = Counter(row["dataset"] for row in BOARD["rows"])
+    counts = Counter(row["group"] for row in BOARD["rows"])
     names = sorted(counts)
     first = max(names, key=counts.__getitem__, default="all")  # the dataset of most lines
     families = ["all", *sorted({column["family"] for column in BOARD["columns"]})]

@@ -1,0 +1,1 @@
+"""Groups, verification and submissions of the results board."""

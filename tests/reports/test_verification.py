@@ -1,0 +1,69 @@
+"""Score files whose predictions are scored again."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+
+import pytest
+
+import eraser_hub
+from eraser_hub.reports.board_lines import read_score_file
+from eraser_hub.reports.boards.verification import describe_differences
+
+from ..refusals import refused
+
+OF = {"config": "movies", "split": "validation"}
+
+
+@pytest.fixture(scope="module")
+def claimed(hub, samples, tmp_path_factory):
+    """A folder with a dataset, predictions and their score file."""
+    folder = tmp_path_factory.mktemp("claimed")
+    predictions = folder / "p.jsonl"
+    shutil.copy(samples / "predictions" / "eraser" / "movies.val.jsonl", predictions)
+    eraser_hub.score(dataset=hub / "eraser", predictions=predictions, **OF).save(folder / "ours.json")
+    return folder
+
+
+def board(hub, folder, **more):
+    options = {"dataset": hub / "eraser", "published": False, "scores": str(folder / "ours.json"), **OF}
+    return eraser_hub.board(**(options | more))
+
+
+def test_a_verified_line_takes_the_place_of_its_score_file(hub, claimed):
+    (line,) = board(hub, claimed).lines
+    assert line.status == "self-reported"
+    result = board(hub, claimed, verify=f"{line.system}={claimed / 'p.jsonl'}")
+    (verified,) = result.lines
+    assert verified.status == "verified" and verified.system == line.system
+    assert any("scores of the score file come out again" in note for note in result.notes)
+
+
+def test_a_forged_score_file_is_contradicted_and_not_shown(hub, claimed, tmp_path):
+    content = json.loads((claimed / "ours.json").read_text())
+    content["agreement"]["token_macro_f1"] = 0.9999
+    content["token_prf"]["instance_macro"]["f1"] = 0.9999
+    (tmp_path / "ours.json").write_text(json.dumps(content))
+    (line,) = board(hub, tmp_path).lines
+    assert line.scores["token_macro_f1"] == 0.9999
+    result = board(hub, tmp_path, verify=f"{line.system}={claimed / 'p.jsonl'}")
+    assert result.lines[0].scores["token_macro_f1"] < 0.9
+    assert any("does not hold: token_macro_f1 0.9999 in the score file, 0." in note for note in result.notes)
+
+
+def test_other_data_and_predictions_are_named(claimed):
+    line = read_score_file(claimed / "ours.json")
+    other = replace(line, data=64 * "0", predictions=("1",), split="test", scores={"auprc": None})
+    words = describe_differences(line, other)
+    assert f"data {line.data[:12]} in the score file, 000000000000 here" in words
+    assert "split validation in the score file, test here" in words and "other predictions" in words
+    assert "scores of the file do not come out" in words
+
+
+def test_a_system_without_score_file_is_bad_usage(hub, claimed):
+    with refused("option-value", "the system of a score file", "'theirs'"):
+        board(hub, claimed, verify=f"theirs={claimed / 'p.jsonl'}")
+    with refused("option-missing", "give `dataset`"):
+        eraser_hub.board(verify="a=b", published=False)
