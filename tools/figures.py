@@ -18,14 +18,14 @@ COLUMNS = 2
 WIDTH, MARGIN, GAP = 760, 12, 24
 LINE, HEAD = 17, 34
 STYLE = """
-svg { --ground: #fff; --ink: #1c1c1c; --quiet: #5c5c5c; --grid: #e2e2e2; --mark: #8a3b12; --other: #0b6aa2;
+svg { --ground: #fff; --ink: #1c1c1c; --quiet: #5c5c5c; --grid: #e2e2e2; --mark: #8a3b12;
   font-family: system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; font-size: 11px; }
 @media (prefers-color-scheme: dark) {
-  svg { --ground: #211e1c; --ink: #ececec; --quiet: #b0b0b0; --grid: #43403d; --mark: #ffb088; --other: #8ecbf0; } }
+  svg { --ground: #211e1c; --ink: #ececec; --quiet: #b0b0b0; --grid: #43403d; --mark: #ffb088; } }
 .ground { fill: var(--ground); } text { fill: var(--ink); } .quiet { fill: var(--quiet); }
 .title { font-size: 12px; font-weight: 600; } .grid { stroke: var(--grid); }
 .interval { stroke: var(--mark); stroke-width: 2; } .dot { fill: var(--mark); }
-.other { fill: var(--ground); stroke: var(--other); stroke-width: 2; } .number { text-anchor: end; }
+.number { text-anchor: end; }
 """
 
 
@@ -60,7 +60,7 @@ FIGURES = {
     "movies-minilm": Figure("Scores of MiniLM's explanations on movies, by method", "score", "method"),
     "every-score-linear": Figure("Every score of a logistic regression's explanations, by method", "score", "method"),
     "every-score-minilm": Figure("Every score of MiniLM's explanations, by method", "score", "method"),
-    "eraser-4": Figure("ERASER, Table 4 on movies: here (dots) and as printed (rings)", "score", "system", 226),
+    "eraser-4": Figure("ERASER, Table 4 on movies, here, in small", "score", "system", 226),
     "benchmark-closed-form": Figure(f"{_JUDGED}, by explanation", "explanation", "score", 182, 0.5, False, True),
     "benchmark-closed-form-kinds": Figure(f"{_JUDGED}, by kind of planting", "kind", "score", 182, 0.5, False, True),
     "benchmark-trained": Figure(f"{_JUDGED}, by explanation", "explanation", "score", 182, 0.5, False, True),
@@ -138,8 +138,7 @@ def _panel(
         if row.get("low"):
             x1, x2 = at(float(row["low"])), at(float(row["high"]))
             parts.append(f'<line class="interval" x1="{x1:.1f}" x2="{x2:.1f}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        kind = "other" if row.get("source") == "printed" else "dot"
-        parts.append(f'<circle class="{kind}" cx="{at(float(row["value"])):.1f}" cy="{y:.1f}" r="3.5"/>')
+        parts.append(f'<circle class="dot" cx="{at(float(row["value"])):.1f}" cy="{y:.1f}" r="3.5"/>')
         words = escape(row["value"] + row.get("mark", ""))
         parts.append(f'<text class="number" x="{left + width:.1f}" y="{y + 4:.1f}">{words}</text>')
     return "\n".join(parts)

@@ -78,6 +78,9 @@ def to_json_text(content: Any, indent: int) -> Iterator[str]:
     yield "\n"
 
 
+GOLD_GROUPS = ("gold evidence, group 1", "group 2", "group 3")
+
+
 @dataclass(frozen=True, slots=True)
 class ReportContent:
     """Content of a report's page.
@@ -88,6 +91,7 @@ class ReportContent:
         browsed: the documents.
         values: per system the per-instance scores that the documents' list shows and filters by.
         documents_title, documents_missing: the heading over the documents, and what is not marked in them, and why.
+        gold_words: legend of the first groups of gold marks.
         overview: the first screen.
         comparison: every pair of systems, as `explorer.matrix.pack_comparison`; "" for none.
         definitions: of the scores in the tables.
@@ -100,6 +104,7 @@ class ReportContent:
     values: Sequence[Mapping[str, Sequence[float | None]]]
     documents_title: str = "Documents"
     documents_missing: Sequence[str] = ()
+    gold_words: Sequence[str] = GOLD_GROUPS
     overview: Overview = field(default_factory=Overview)
     comparison: str = ""
     definitions: Sequence[Definition] = ()

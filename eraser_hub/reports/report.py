@@ -11,6 +11,7 @@ from eraser_hub.metrics.resampling import DEFAULT_LEVEL
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.outputs import OutputWriter
 from eraser_hub.scoring.evaluators import add_evaluator
+from eraser_hub.scoring.gold.forms import choose_evidences
 from eraser_hub.scoring.gold.people import score_people
 from eraser_hub.scoring.modules import read_predictions
 from eraser_hub.scoring.runs import System, group_by_operator
@@ -27,7 +28,7 @@ from .explorer.notes import merge_notes
 from .explorer.overview import Compared, find_chance_systems, find_models, list_headline, make_overview
 from .marked_instances import MarkedInstance, mark_for_systems, mark_instance
 from .marked_pairs import find_lost_partners, mark_pair, pair_rows
-from .page import ReportContent, to_json_text, write_report
+from .page import GOLD_GROUPS, ReportContent, to_json_text, write_report
 from .report_tables import Section, collect_instance_values, collect_scalar_keys
 from .sections import (
     compare_all_pairs,
@@ -66,6 +67,12 @@ BY_CLASS = (
     "sufficiency_aopc",
     "token_macro_f1",
 )
+GOLD_WORDS = {
+    "majority": ("gold: more than half of the annotators",),
+    "union": ("gold: any annotator",),
+    "intersection": ("gold: all annotators",),
+    "soft": ("gold: one annotator", "two annotators", "three annotators"),
+}
 PAIR_DISTRIBUTIONS = ("map", "token_f1", "sufficiency", "comprehensiveness")
 PAIRS_BY_CLASS = ("iou_f1", "map", "token_f1")
 
@@ -180,10 +187,13 @@ def _of_annotations(
         one.people = people
     _add_evaluators(scored, systems, evaluators, split, settings)
     chance = [replace(score(split, one.path, settings.plain()), name=one.name) for one in baselines]
+    evidences, note = choose_evidences(split, settings.gold)
 
     def marked(row: Mapping[str, Any], system_answers: Answers | None) -> MarkedInstance:
-        instance = None if system_answers is None else system_answers.get(str(row["annotation_id"]))
-        return mark_instance(row, instance, label_names=split.labels.names)
+        identity = str(row["annotation_id"])
+        instance = None if system_answers is None else system_answers.get(identity)
+        chosen = {**row, "evidences": evidences[identity]} if identity in evidences else row
+        return mark_instance(chosen, instance, label_names=split.labels.names)
 
     # annotations without an answer exist only if a part of the split may be scored
     places = [
@@ -217,7 +227,8 @@ def _of_annotations(
         sections=sections,
         browsed=index_documents(rows, names, split.labels.names or ()),
         values=values,
-        documents_missing=_unmarked(systems, answers),
+        documents_missing=[*filter(None, (note,)), *_unmarked(systems, answers)],
+        gold_words=GOLD_WORDS.get(settings.gold, GOLD_GROUPS),
         overview=make_overview(scored, compared, chance, example),
         comparison=pack_comparison(compared.result) if compared.result else "",
         definitions=_define_scores(scored),

@@ -65,7 +65,7 @@ def make_scores_section(scored: Sequence[Scores], headline: Sequence[str]) -> Se
         section.blocks.append(chance)
     if not scored:
         section.missing.append("No predictions were given, so there is nothing to score.")
-    section.notes += [Note(people.describe())] if people is not None else []
+    section.notes += map(Note, dict.fromkeys(line for one in scored for line in one.describe_gold()))
     section.notes.extend(map(Note, [*describe_leaks(scored), *describe_distances(scored)]))
     return section
 

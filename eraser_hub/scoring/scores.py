@@ -331,10 +331,10 @@ class Scores:
         return table
 
     def describe_gold(self) -> list[str]:
-        """Return a line on the gold rationales and on how chance and ceiling are to be read; none without them."""
-        if not self.gold:
-            return []
+        """Return a line on the gold rationales and on how chance, ceiling and people are to be read."""
         people = [] if self.people is None else [self.people.describe()]
+        if not self.gold:
+            return people
         if not self.chance_levels:
             return [describe_gold(self.gold), *people]
         levels = f"chance: random rationales of the same size; ceiling: the best {self.rationale_form or 'ranking'}"

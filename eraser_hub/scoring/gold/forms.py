@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,8 @@ from eraser_hub.records.errors import DataError
 from ..references import Gold
 from ..scored_split import ScoredSplit
 
+Evidence = Mapping[str, Any]
+"""A span with its docid, start_token and end_token."""
 EVIDENCE: GoldForm = "evidence"
 MAJORITY: GoldForm = "majority"
 INTERSECTION: GoldForm = "intersection"
@@ -117,9 +120,44 @@ def choose_gold(
     changed = _replace_evidence(gold, np.array(kept, dtype=np.int64), table)
     if form == SOFT_FORM:
         shares |= _get_evidence_shares(gold, kept)
-    total = len(kept) + others
-    note = f"gold {form}: {len(kept):,} of {total:,} annotations have no annotators' marks; their evidence counts"
-    return ChosenGold(changed, shares, note if kept and without is None else "")
+    note = _describe_kept(form, len(kept), len(kept) + others)
+    return ChosenGold(changed, shares, note if without is None else "")
+
+
+def choose_evidences(source: ScoredSplit, form: GoldForm) -> tuple[dict[str, list[list[Evidence]]], str]:
+    """Return annotation id -> the evidences of a form, for display; and the note of `ChosenGold`.
+
+    Those of majority, union and intersection are one group. Soft gold has a group for each number of annotators: the
+    first has the tokens that one annotator marks, the second those of two. Annotations without marks are left out.
+    """
+    evidences: dict[str, list[list[Evidence]]] = {}
+    if form == EVIDENCE:
+        return evidences, ""
+    rows = {str(row["annotation_id"]): row for row in source.rows}
+    for name, text in read_people(source).items():
+        if name not in rows or not len(text.names):
+            continue
+        docids = text.row.get("docids") or [document["docid"] for document in rows[name]["documents"]]
+        counts = [part.sum(axis=0) for part in text.documents()]
+        masks = (
+            [[part == number for part in counts] for number in range(1, len(text.names) + 1)]
+            if form == SOFT_FORM
+            else [[_choose_tokens(part, form) for part in text.documents()]]
+        )
+        evidences[name] = [
+            [
+                {"docid": docid, "start_token": start, "end_token": end}
+                for docid, mask in zip(docids, group, strict=True)
+                for start, end in find_mask_runs(mask.tolist())
+            ]
+            for group in masks
+        ]
+    return evidences, _describe_kept(form, len(rows) - len(evidences), len(rows))
+
+
+def _describe_kept(form: GoldForm, kept: int, total: int) -> str:
+    words = f"gold {form}: {kept:,} of {total:,} annotations have no annotators' marks; their evidence counts"
+    return words if kept else ""
 
 
 def _select_marks(text: AnnotatedText, random: np.random.Generator | None, without: str | None) -> np.ndarray:
