@@ -124,22 +124,26 @@ def get_namespace() -> str:
     return os.environ.get("SPACE_ID", "").partition("/")[0]
 
 
-def find_dataset(name: str) -> str:
-    """Return the place of a dataset: the folder of that name beside the Space's, else its id on the Hub."""
-    beside = Path(__file__).resolve().parent.parent / name
+def find_dataset(name: str, hub: Path | None = None) -> str:
+    """Return the place of a dataset: the folder of that name in ``hub``, else its id on the Hub.
+
+    Without ``hub``, the folder beside the Space's counts.
+    """
+    beside = (hub or Path(__file__).resolve().parent.parent) / name
     if "/" not in name and (beside / "README.md").is_file():
         return str(beside)
     namespace = get_namespace()
     return f"{namespace}/{name}" if namespace and "/" not in name else name
 
 
-def load_gold(name: str, config: str, split: str) -> Any:
+def load_gold(name: str, config: str, split: str, hub: Path | None = None) -> Any:
     """Load the references of a dataset by name.
 
     Args:
         name: Id on the Hub (``ORG/eraser``), or the name of a folder beside the Space's.
         config: The configuration, e.g. ``movies``; empty for the default one.
         split: The split; ``val``, the releases' name, is ``validation``.
+        hub: See `find_dataset`.
 
     Raises:
         Malformed: There is no such dataset, configuration or split, or the Hub does not answer.
@@ -149,7 +153,7 @@ def load_gold(name: str, config: str, split: str) -> Any:
     name, config, split = name.strip(), config.strip(), split.strip()
     if not name or not split:
         raise Malformed("gold: expected the name of a dataset and a split, e.g. ORG/eraser, movies, validation")
-    place = find_dataset(name)
+    place = find_dataset(name, hub)
     try:
         return datasets.load_dataset(place, config or None, split="validation" if split == "val" else split)
     except Exception as error:  # an unknown name, or no network: its message says which

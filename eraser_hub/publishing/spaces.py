@@ -303,6 +303,7 @@ def write_space(
     """
     with rebuild_folder(folder) as building:
         for name, content in contents.items():
+            (building / name).parent.mkdir(parents=True, exist_ok=True)
             (building / name).write_bytes(content)
         carry_over(folder, building, lambda path: path.as_posix() in ours)
         beside()
