@@ -164,7 +164,9 @@ def submit(
     predictions_file: str | None = None,
     references_file: str | None = None,
     source: str = BOX,
-    *gold: str,
+    dataset: str = "",
+    config: str = "",
+    split: str = "",
 ) -> tuple[Any, ...]:
     """Compute message, headline, tokens, table and the whole result from the boxes, files or a dataset's name."""
     try:
@@ -173,7 +175,9 @@ def submit(
         if clash := sorted({"predictions", "references"} & keywords.keys()):
             raise Malformed(f"options: {', '.join(clash)} belongs into its own box")
         rows["references"] = (
-            load_gold(*gold) if source == DATASET else collect_rows("references", references_text, references_file)
+            load_gold(dataset, config, split)
+            if source == DATASET
+            else collect_rows("references", references_text, references_file)
         )
         scores = dict(compute_scores(module, rows, keywords) or {})
     except Exception as error:  # any error of pasted input: show its message, not its trace

@@ -64,7 +64,7 @@ def read_row(dataset: str, config: str, split: str, identity: str) -> dict[str, 
         raise Malformed(f"{dataset}, {config}, {split}: no instance {identity!r}")
     row = dict(row)
     label = row["classification"]
-    if isinstance(label, int):
+    if isinstance(label, int) and not isinstance(rows, list):  # a ClassLabel of a Dataset
         names = rows.features["classification"].names
         row["classification"] = names[label] if label >= 0 else None
     total = sum(len(split_tokens(document["text"])) for document in row["documents"])
