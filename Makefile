@@ -11,7 +11,7 @@ SCHEMA := $(BIN)/check-jsonschema --quiet --builtin-schema
 PYTEST := $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile
 
 .PHONY: help quickstart test unit quick slow test-fast test-changed lint types bench bench-inference matrix explain-table \
-        reference docs browser screenshots pictures figures attack mutation clean
+        reference docs browser latex screenshots pictures figures attack mutation clean
 .DEFAULT_GOAL := help
 
 help:
@@ -51,6 +51,14 @@ $(VENV)/.installed-test: $(VENV)/.installed
 quickstart: $(VENV)/.installed
 	$(BIN)/eraser-hub quickstart --out hub
 
+# The tests that compile LaTeX need pdflatex; where it cannot be installed they are skipped and say so.
+latex:
+	@command -v pdflatex >/dev/null || \
+	{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+	  texlive-latex-base texlive-latex-recommended >/dev/null; } || \
+	echo "no pdflatex: LaTeX will not be compiled (Debian: apt-get install texlive-latex-base texlive-latex-recommended)"
+
 # The browser tests need Debian's packages, the accessibility tests axe-core from npm; where they cannot be installed those tests
 # are skipped and say so.
 browser:
@@ -82,7 +90,7 @@ unit: $(VENV)/.installed-test
 quick: $(VENV)/.installed-test browser
 	$(PYTEST) -m "not slow"
 
-slow: $(VENV)/.installed-test browser
+slow: $(VENV)/.installed-test browser latex
 	$(PYTEST) -m slow
 
 # the name of 2.0

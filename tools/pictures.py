@@ -103,6 +103,11 @@ def page_pictures(browser: Any, hub: Path, views: Path) -> list[Path]:
         DataError: a page does not show its content.
     """
     report = sample_report(hub)
+
+    def unfold() -> None:
+        open_file(browser, report.page, "html[data-ready] #documents .text")
+        browser.execute_script("document.querySelectorAll('main details').forEach(one => { one.open = true; })")
+
     board, _ = write_board(hub / "board", collect_board_lines(map(read_score_file, report.score_files)))
     taken = []
     for name, page, content in (
@@ -110,6 +115,7 @@ def page_pictures(browser: Any, hub: Path, views: Path) -> list[Path]:
         ("board", board, "html[data-ready] #board"),
     ):
         taken += take_views(browser, name, views, partial(open_file, browser, page, content))
+    taken += take_views(browser, "report-unfolded", views, unfold)
     return taken
 
 

@@ -568,6 +568,7 @@ def explain_runs(
     resume: bool = False,
     force: bool = False,
     engine: str = "local",
+    model: Adapter | None = None,
     **how: Any,
 ) -> list[RunReport]:
     """Explain by several settings, into a file each; the model is opened, and bounds of AOPC are searched, once.
@@ -578,6 +579,7 @@ def explain_runs(
         resume: as of :func:`explain`.
         force: as of :func:`explain`.
         engine: as of :func:`explain`.
+        model: the model, where it is open already; workers of an engine open their own.
         **how: as of :func:`explain`.
 
     Raises:
@@ -587,8 +589,9 @@ def explain_runs(
         find_result_paths(settings, out, make_writer(config, force))
         if not resume:
             refuse_stopped(out)
-    model: Adapter | None = None
-    if len(runs) > 1 and engine == "local":
+    if engine != "local":
+        model = None
+    elif model is None and len(runs) > 1:
         split = open_split(config.dataset, config.config, config.split)
         config = resolve_query(config, split)
         model = load_model(config, split.label_names, split.label_task)

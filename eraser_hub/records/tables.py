@@ -14,7 +14,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -135,6 +135,7 @@ class Table:
         source: where printed figures are from.
         rows: see `add`.
         notes: sentences below it.
+        labels: columns as papers print them, for LaTeX and Markdown.
     """
 
     name: str
@@ -144,6 +145,7 @@ class Table:
     source: str = ""
     rows: list[tuple[tuple[str, ...], dict[str, Cell]]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return Tables("", [self]).written("text")
@@ -156,6 +158,12 @@ class Table:
     def headings(self) -> list[str]:
         """The columns in words."""
         return [name.replace("_percent", " %").replace("_", " ") for name in (*self.left, *self.columns)]
+
+    @property
+    def printed_headings(self) -> list[str]:
+        """The columns as papers print them."""
+        names = zip((*self.left, *self.columns), self.headings, strict=True)
+        return [self.labels.get(name, heading) for name, heading in names]
 
     @property
     def footer(self) -> list[str]:
@@ -216,7 +224,7 @@ def _markdown(table: Table) -> str:
         return f"**{words}**" if cell.better else words
 
     rules = ["---"] * len(table.left) + ["---:"] * len(table.columns)
-    lines = [f"**{table.title}**", "", _bar(table.headings), _bar(rules)]
+    lines = [f"**{table.title}**", "", _bar(table.printed_headings), _bar(rules)]
     lines += map(_bar, table.lines(str, figure))
     return "\n".join([*lines, *(f"\n{line}" for line in table.footer)])
 
@@ -240,13 +248,14 @@ def _text(table: Table) -> str:
 
 
 _TEXT_SIGNS = {"\\": "backslash", "~": "asciitilde", "^": "asciicircum", "<": "less", ">": "greater", "|": "bar"}
-_MATHS_SIGNS = {"±": "pm", "→": "rightarrow", "≥": "geq", "≤": "leq", "κ": "kappa"}
+_MATHS_SIGNS = {"±": "pm", "→": "rightarrow", "≥": "geq", "≤": "leq", "κ": "kappa", "↑": "uparrow", "↓": "downarrow"}
 _LATEX = {
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
     **{sign: rf"\text{name}{{}}" for sign, name in _TEXT_SIGNS.items()},
     **{sign: rf"$\{name}$" for sign, name in _MATHS_SIGNS.items()},
     "–": "--",
     "…": r"\dots{}",
+    "\u00a0": "~",
     "\n": " ",
 }
 
@@ -273,7 +282,7 @@ def _latex(table: Table) -> str:
         [
             "\\begin{table}[t]\n\\centering",
             rf"\begin{{tabular}}{{{'l' * len(table.left)}{'r' * len(table.columns)}}}",
-            f"\\toprule\n{' & '.join(map(escape_latex, table.headings))} \\\\\n\\midrule",
+            f"\\toprule\n{' & '.join(map(escape_latex, table.printed_headings))} \\\\\n\\midrule",
             *rows,
             "\\bottomrule\n\\end{tabular}",
             rf"\caption{{{escape_latex(' '.join([table.title.rstrip('.') + '.', *table.footer]))}}}",

@@ -42,6 +42,9 @@ def test_a_page_has_no_serious_finding(browser, pages, serious_findings, name, w
     if name == "board":
         browser.find_element("css selector", "#board tr:not([hidden]) summary").click()
         browser.execute_script("document.querySelector('#board td:not([hidden]) button').focus()")
+    else:
+        browser.execute_script("document.querySelectorAll('main details').forEach(one => { one.open = true; })")
+        browser.find_element("css selector", "#scores button.about").click()
     assert serious_findings(browser) == []
 
 

@@ -35,6 +35,7 @@ from eraser_hub.attribution.run import compute_model_digest, explain_runs, find_
 from eraser_hub.attribution.settings import HUMAN, ExplainSettings
 from eraser_hub.attribution.work import load_model
 from eraser_hub.experiments.folder import lock_run_folder, train_or_resume
+from eraser_hub.metrics.score_levels import LEVELS
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.hub import at_revision
@@ -52,9 +53,11 @@ from eraser_hub.version import __version__
 
 from ..board_lines import find_winners
 from ..catalogue import metric
+from ..explorer.notes import count_systems
 from ..explorer.overview import Compared
 from ..options import BenchArguments
 from ..report import make_report
+from ..report_tables import label_with_arrow
 from .findings import describe_findings
 
 QUICK = 50  # texts of `quick`
@@ -328,7 +331,7 @@ def _explain(
                 path = folder / f"{_file_name(model.name)}.{method}{suffix}{drawn}.jsonl"
                 runs.append((replace(settings, seed=settings.seed + draw), path))
                 system.runs.append((place, *runs[-1]))
-        for report in explain_runs(config, runs, **how):
+        for report in explain_runs(config, runs, model=adapter, **how):
             say(report.lines()[0])
         if marked:
             name = f"{model.name}, {PEOPLE}" if several else PEOPLE
@@ -336,7 +339,7 @@ def _explain(
             human = replace(config, rationales=HUMAN)
             settings, _ = find_run_settings(human, plan.paper, seed=seed)
             path = folder / f"{_file_name(model.name)}.{PEOPLE}{suffix}.jsonl"
-            for report in explain_runs(human, [(settings, path)], **how):
+            for report in explain_runs(human, [(settings, path)], model=adapter, **how):
                 say(report.lines()[0])
             system.runs.append((place, settings, path))
     return list(systems.values())
@@ -366,7 +369,8 @@ def _conclude(
     named = {one.name: system for one, system in zip(systems, scored, strict=True) if one.method != PEOPLE}
     chance = [one.name for one in systems if one.method == RANDOM]
     level: dict[str, Any] = {"confidence_level": LEVEL, "n_resamples": plan.resamples, "seed": 0}
-    settings = ScoreSettings(only_predicted=True, minimum_effect=plan.minimum_effect, **level)
+    # the predictions' own thresholds: a paper may have others
+    settings = ScoreSettings(only_predicted=True, minimum_effect=plan.minimum_effect, aopc_thresholds=None, **level)
     comparison, notes = None, list[str]()
     if len(named) > 1:
         say(f"comparing {len(named)} systems")
@@ -411,7 +415,7 @@ def make_table(
     """Return the headline scores of each system; bold is better than every other system by the verdicts."""
     columns = tuple(key for key in COLUMNS if any(isinstance(one.get(key), int | float) for one in flat.values()))
     winners = find_winners(comparison) if comparison is not None else {}
-    table = Table("bench", title, ("system",), columns)
+    table = Table("bench", title, ("system",), columns, labels={key: label_with_arrow(key) for key in columns})
     for one in systems:
         own = flat[one.name]
         cells = {}
@@ -422,10 +426,28 @@ def make_table(
             better = key in winners.get(one.name, ())
             cells[key] = Cell(own.get(key), digits=3, low=low, high=high, better=better)
         table.add(one.name, **cells)
+    _add_levels(table, [one for one in systems if one.method != PEOPLE], flat, columns)
     if any(one.method == PEOPLE for one in systems):
         table.notes.append(f"{PEOPLE}: the texts are erased by what people marked, so it has no agreement with them.")
     table.notes.append(f"{RANDOM}: tokens ranked by chance. Bold and star: better than every other system by verdict.")
     return table
+
+
+def _add_levels(
+    table: Table, systems: Sequence[PlannedSystem], flat: Mapping[str, Mapping[str, Any]], columns: Sequence[str]
+) -> None:
+    """Add lines of chance and ceiling; systems with equal levels share a line."""
+    for level in LEVELS:
+        shared: dict[tuple[float | None, ...], list[str]] = {}
+        for one in systems:
+            known = flat[one.name].get("levels", {}).get(level, {})
+            numbers = tuple(None if known.get(key) is None else round(known[key], 3) for key in columns)
+            if any(number is not None for number in numbers):
+                shared.setdefault(numbers, []).append(one.name)
+        for numbers, names in shared.items():
+            whose = "" if len(shared) == 1 else f" of {count_systems(names, len(systems))}"
+            cells = {key: Cell(number, digits=3) for key, number in zip(columns, numbers, strict=True)}
+            table.add(f"{level}{whose}", **cells)
 
 
 def _describe(plan: BenchArguments, systems: Sequence[PlannedSystem]) -> dict[str, Any]:

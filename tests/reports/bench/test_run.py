@@ -44,8 +44,10 @@ def test_all_files_are_there(benched):
 def test_the_table_has_the_scores_of_the_score_files(benched):
     _, out, _ = benched
     rows = list(csv.DictReader((out / "table.csv").read_text("utf-8").splitlines()))
-    assert [row["system"] for row in rows] == ["random", "occlusion", "people"]
-    for row in rows:
+    systems = [row["system"] for row in rows]
+    assert systems[:3] == ["random", "occlusion", "people"]
+    assert all(name.startswith(("chance", "ceiling")) for name in systems[3:])
+    for row in rows[:3]:
         scores = json.loads((out / "report" / f"{row['system']}.scores.json").read_text("utf-8"))
         assert float(row["comprehensiveness"]) == pytest.approx(scores["comprehensiveness"], abs=1e-12)
     people = rows[2]
@@ -157,3 +159,50 @@ def test_each_training_explains_the_same_texts_by_its_own_seed(benched):
     ids, rationales = ([[row[name] for row in one] for one in rows] for name in ("annotation_id", "rationales"))
     assert len(ids[0]) == 12 and ids[0] == ids[1]
     assert rationales[0] != rationales[1]
+
+
+def test_the_table_has_chance_and_ceiling(benched):
+    """Of all systems in a line where they are equal, else in a line of their own."""
+    result, out, _ = benched
+    rows = list(csv.DictReader((out / "table.csv").read_text("utf-8").splitlines()))
+    scores = {
+        name: json.loads((out / "report" / f"{name}.scores.json").read_text("utf-8"))
+        for name in ("random", "occlusion")
+    }
+    for level in ("chance", "ceiling"):
+        lines = [row for row in rows if row["system"].startswith(level)]
+        assert lines and len(lines) <= 2
+        for name, own in scores.items():
+            line = lines[0] if len(lines) == 1 else next(row for row in lines if row["system"] == f"{level} of {name}")
+            assert float(line["token_macro_f1"]) == pytest.approx(own["levels"][level]["token_macro_f1"], abs=5e-4)
+            assert line["comprehensiveness"] == "", "faithfulness has no level"
+    assert "chance" in result.table().written("text") and "ceiling" in (out / "table.tex").read_text("utf-8")
+
+
+def test_each_model_is_opened_once(hub, benched, tmp_path, monkeypatch):
+    import eraser_hub.attribution.run as of_runs
+    import eraser_hub.attribution.work as of_work
+    from eraser_hub.reports.bench import run as of_bench
+
+    opened: list[str] = []
+
+    def load(config, *more):
+        opened.append(config.model)
+        return of_work.load_model(config, *more)
+
+    for module in (of_bench, of_runs):
+        monkeypatch.setattr(module, "load_model", load)
+    place = str(benched[1] / "models" / "logistic-regression.seed-1")
+    run(hub, tmp_path / "out", model=place, sample=3)
+    assert opened == [place]
+
+
+@pytest.mark.parametrize("paper", ["eraser", "wang2022", "carton2020"])
+def test_the_settings_of_a_paper(hub, benched, tmp_path, paper):
+    """A given model is explained as the paper does; each file says so."""
+    place = str(benched[1] / "models" / "logistic-regression.seed-1")
+    run(hub, tmp_path / "out", model=place, sample=4, paper=paper)
+    plan = yaml.safe_load((tmp_path / "out" / "bench.yaml").read_text("utf-8"))
+    assert plan["paper"] == paper
+    signatures = [one["signature"] for runs in plan["record"]["systems"].values() for one in runs]
+    assert len(signatures) == 3 and all(f"paper:{paper}|" in line for line in signatures), signatures

@@ -25,8 +25,8 @@ const FORMATS = {
     }).join(",")).join("\r\n") + "\r\n";
   }],
   LaTeX: ["tex", "application/x-tex", (lines) => {
-    const signs = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "↑": "$\\uparrow$", "↓": "$\\downarrow$", "–": "--", "∞": "$\\infty$", "·": "$\\cdot$", "±": "$\\pm$", "<": "$<$", ">": "$>$", "−": "$-$", "\u00a0": "~" };
-    const escaped = (text) => text.replace(/[\\~^↑↓–∞·±<>−\u00a0]|[&%$#_{}]/g, (c) => signs[c] || "\\" + c);
+    const signs = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "↑": "$\\uparrow$", "↓": "$\\downarrow$", "–": "--", "∞": "$\\infty$", "·": "$\\cdot$", "±": "$\\pm$", "<": "$<$", ">": "$>$", "−": "$-$", "\u00a0": "~", "τ": "$\\tau$", "κ": "$\\kappa$", "α": "$\\alpha$" };
+    const escaped = (text) => text.replace(/[\\~^↑↓–∞·±<>−τκα\u00a0]|[&%$#_{}]/g, (c) => signs[c] || "\\" + c);
     const cell = ([text, small, better]) => (better ? "\\textbf{" + escaped(text) + "}$^{*}$" : escaped(text)) + (small ? " {\\scriptsize " + escaped(small) + "}" : "");
     const body = lines.map((line) => line.map(cell).join(" & ") + " \\\\");
     body.splice(1, 0, "\\midrule");

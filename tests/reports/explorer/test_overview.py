@@ -1,0 +1,149 @@
+"""The first screen's parts: findings of one system, how tests were made, the example, definitions, merged notes."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import pytest
+
+from eraser_hub.metrics.results import HEADLINE
+from eraser_hub.reports.catalogue import METRICS
+from eraser_hub.reports.documents import compute_disagreement
+from eraser_hub.reports.explorer.definitions import define_score, describe_score
+from eraser_hub.reports.explorer.example import LINES, TOKENS, choose_example
+from eraser_hub.reports.explorer.forest import make_panels, render_panel
+from eraser_hub.reports.explorer.notes import merge_notes
+from eraser_hub.reports.explorer.overview import Compared, describe_alone, describe_tests, make_overview
+from eraser_hub.reports.figures import COLOURS, find_system_style
+from eraser_hub.reports.marked_instances import MarkedDocument, MarkedInstance
+from eraser_hub.scoring.scores import Scores
+
+pytestmark = pytest.mark.unit
+
+
+def make_marked(identity, spans, label="POS", size=20):
+    words = tuple(f"w{k}" for k in range(size))
+    document = MarkedDocument("d", (words, words), ((1, 3, 0),), spans)
+    return MarkedInstance(identity, "", "POS", (document,), label)
+
+
+def make_system(name="ours", low=0.4, **more):
+    scores = {"token_macro_f1": 0.5, "comprehensiveness_aopc": 0.2, "macro_f1": 0.9, **more}
+    intervals = {"token_macro_f1": (low, 0.6)}
+    return Scores(name, scores=scores, intervals=intervals, chance_levels={"token_macro_f1": 0.3})
+
+
+@pytest.mark.parametrize(("low", "words"), [(0.4, "better than"), (0.2, "no better than")])
+def test_one_system_beside_chance(low, words):
+    first, second, third = describe_alone(make_system(low=low))
+    assert first == (
+        f"ours agrees with people's rationales {words} chance: Token F1 (macro) 0.500 [{low:.3f}, 0.600], "
+        "by chance 0.300."
+    )
+    assert second == "ours: Comprehensiveness (AOPC) 0.200." and third == "ours: Macro F1 0.900."
+
+
+def test_a_screen_of_nothing_says_so():
+    overview = make_overview([], Compared(None), [], None)
+    assert overview.shown == ["No predictions were given: this page shows the gold rationales alone."]
+    assert not overview.panels and not overview.folded
+
+
+def test_findings_after_the_third_are_folded():
+    overview = make_overview([make_system("a"), make_system("b")], Compared(None), [], None)
+    assert len(overview.shown) == 3 and len(overview.folded) == 3
+
+
+def test_how_findings_were_tested():
+    result = {"comparisons": [1, 2, 3], "family": ["a"], "runs": {"x": 1, "y": 2}, "instances": 24, "clusters": 20}
+    assert describe_tests(result) == (
+        "Tested on 24 texts in 20 documents, one run of a system, with Holm's correction over 1 headline score of 3 "
+        "pairs. A system trained anew may differ more than its interval says."
+    )
+    assert "trained anew" not in describe_tests({**result, "runs": {"x": 3, "y": 2}})
+
+
+def test_the_example_is_where_two_systems_differ_most():
+    rows = [[make_marked("same", ((1, 3),)), make_marked("same", ((1, 3),))]]
+    rows.append([make_marked("other", ((30, 32),), "NEG"), make_marked("other", ((1, 3),))])
+    values = [{"token_macro_f1": [1.0, 0.0]}, {"token_macro_f1": [1.0, 1.0]}]
+    example = choose_example(rows, ["a", "b, c"], values)
+    assert example is not None and example.identity == "other" and example.gold == "POS"
+    assert [column.system for column in example.columns] == ["b, c", "a"], "the better one first"
+    assert example.columns[1].facts == "Token F1 (macro) 0.000 · NEG ✗"
+    assert example.link == "#doc=other&systems=b%2C%20c,a"
+    assert choose_example(rows[:1], ["a", "b"], [{"token_macro_f1": [1.0]}] * 2) is None, "no difference, no example"
+    assert choose_example(rows, ["a", "b"], [{}, {}]) is None and choose_example([], [], []) is None
+
+
+def test_the_example_of_one_system_is_a_right_label_with_a_bad_rationale():
+    rows = [[make_marked("wrong", (), "NEG")], [make_marked("bad", ((9, 10),))], [make_marked("good", ((1, 3),))]]
+    example = choose_example(rows, ["a"], [{"token_macro_f1": [0.0, 0.1, 1.0]}])
+    assert example is not None and example.identity == "bad" and example.words.startswith("Of the right labels")
+
+
+def test_a_long_text_is_cut_to_its_marks():
+    rows = [[make_marked("long", ((900, 905),), size=1000), make_marked("long", ((1900, 1905),), size=1000)]]
+    example = choose_example(rows, ["a", "b"], [{"auprc": [1.0]}, {"auprc": [0.0]}])
+    assert example is not None
+    assert all(len(column.lines) <= LINES for column in example.columns)
+    assert all(len(line) == TOKENS for column in example.columns for line in column.lines)
+    assert any(piece.predicted for line in example.columns[1].lines for piece in line)
+
+
+@pytest.mark.parametrize(
+    ("spans", "wanted"),
+    [
+        ([((0, 2),), ((0, 2),)], 0.0),
+        ([((0, 2),), ((2, 4),)], 1.0),
+        ([((0, 2),), ((1, 3),)], 0.6667),
+        ([((0, 1),), ((0, 1),), ((1, 2),)], 1.0),
+        ([((0, 1),), None], None),
+        ([(), ()], None),
+    ],
+)
+def test_disagreement(spans, wanted):
+    """Of two systems 1 minus intersection over union; of three the most pairs that can disagree on a token are two."""
+    assert compute_disagreement([make_marked("i", own) for own in spans]) == wanted
+
+
+def test_every_headline_score_has_a_definition():
+    keys = {key for own in HEADLINE.values() for key in own}
+    assert not [key for key in keys if not all(describe_score(key))]
+    assert not [
+        key
+        for key in METRICS
+        if re.match("(token|iou|exact|sentence)_.*_(p|r|f1)$", key) and not all(describe_score(key))
+    ]
+    assert describe_score("iou_macro_f1@0.1")[0].endswith("At 0.1.") and describe_score("no_such") == ("", "")
+
+
+def test_a_definition_has_this_datas_numbers():
+    system = make_system()
+    system.per_instance["token_macro_f1"] = [0.5, None, math.nan, 0.5]
+    one = define_score("token_macro_f1", [system] * 6)
+    assert one.facts == "higher is better; from 0 to 1"
+    assert one.numbers[0] == "ours: 0.500 over 2 texts · [0.400, 0.600] · chance 0.300"
+    assert len(one.numbers) == 5 and one.numbers[-1] == "and 2 more systems"
+
+
+def test_notes_of_many_systems_are_merged():
+    names = [f"s{k}" for k in range(8)]
+    lines = merge_notes([(name, "x") for name in names] + [(name, "y") for name in names[:7]] + [("s0", "z")], names)
+    assert lines == ["all 8 systems: x", "7 of 8 systems (s0, s1, s2, s3, s4 and 2 more): y", "s0: z"]
+
+
+def test_forty_nine_systems_look_different():
+    styles = {find_system_style(place) for place in range(49)}
+    assert len(styles) == 49 and len({style[1:] for style in map(find_system_style, range(7))}) == 7
+    assert len(COLOURS) == 7
+
+
+def test_a_panel_is_drawn_of_hostile_and_endless_numbers():
+    system = make_system("<script>&\u202e", token_macro_f1=0.0)
+    (panel,) = make_panels([system, Scores("b", scores={"token_macro_f1": math.inf})], ["token_macro_f1", "none"], {})
+    drawn = render_panel(panel)
+    assert len(panel.rows) == 1 and "<script>" not in drawn and "\u202e" not in drawn
+    assert not re.search(r"\b(nan|inf)\b", drawn)
+    assert "chance 0.300" in drawn

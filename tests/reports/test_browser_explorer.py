@@ -1,0 +1,387 @@
+"""The report as an explorer in headless Chromium: first screen, side by side, orders, links, matrix, saving, print."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from itertools import combinations
+from urllib.parse import quote
+
+import pytest
+
+from eraser_hub.reports.catalogue import format_number
+from eraser_hub.reports.documents import index_documents, unpack
+from eraser_hub.reports.marked_instances import mark_instance
+from eraser_hub.reports.page import ReportContent, write_report
+from eraser_hub.reports.report import make_report
+from eraser_hub.scoring.runs import parse_systems
+from eraser_hub.scoring.settings import ScoreSettings
+from tools.browser import view_as
+
+from .test_browser_report import choose, heads, listed, press, shown_id, wait
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+NAMES = ("ours", "LR, occlusion", "near & far", "fourth", "fifth", "sixth")
+DRAWN = "return document.querySelector('#documents .text') !== null && document.documentElement.dataset.ready === 'yes'"
+
+
+@pytest.fixture(scope="module")
+def written(hub, samples, tmp_path_factory):
+    """A report of six systems: the two samples, and copies that drop each second, third .. span."""
+    folder, out = samples / "predictions" / "eraser", tmp_path_factory.mktemp("explorer")
+    files = [folder / "movies.val.jsonl", folder / "movies.val.baseline.jsonl"]
+    lines = [json.loads(line) for line in files[1].read_text("utf-8").splitlines()]
+    for step in (2, 3, 4, 5):
+        files.append(out / f"copy{step}.jsonl")
+        rows = []
+        for line in lines:
+            rationales = [
+                one | {"hard_rationale_predictions": one["hard_rationale_predictions"][::step]}
+                for one in line["rationales"]
+            ]
+            rows.append(json.dumps(line | {"rationales": rationales}) + "\n")
+        files[-1].write_text("".join(rows), "utf-8")
+    systems = parse_systems([f"{name}={path}" for name, path in zip(NAMES, files, strict=True)])
+    settings = ScoreSettings(n_resamples=2000)
+    return make_report(
+        hub / "eraser",
+        config="movies",
+        split="val",
+        systems=systems,
+        baselines=systems[1:2],
+        out=out,
+        settings=settings,
+    )
+
+
+def open_report(browser, written, state=""):
+    browser.get("about:blank")
+    browser.get_log("browser")
+    browser.get(written.page.as_uri() + state)
+    wait(browser, DRAWN)
+
+
+@pytest.fixture
+def opened(browser, written):
+    open_report(browser, written)
+    yield browser
+    assert browser.get_log("browser") == [], "the console stays empty"
+
+
+@pytest.fixture(scope="module")
+def index(written):
+    return json.loads(re.search(r'id="index">(.*?)</script>', written.page.read_text("utf-8"))[1])
+
+
+@pytest.fixture(scope="module")
+def values(written):
+    return unpack(re.search(r'id="values">([^<]*)<', written.page.read_text("utf-8"))[1])
+
+
+def state_of(browser):
+    return browser.execute_script("return location.hash")
+
+
+def test_the_first_screen_needs_no_script_and_no_scrolling(browser, written):
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        browser.get(written.page.as_uri())
+        findings = browser.find_elements("css selector", ".findings > li")
+        assert 1 <= len([one for one in findings if one.is_displayed()]) <= 3
+        assert findings[0].location["y"] + findings[0].size["height"] < 400
+        assert len(browser.find_elements("css selector", ".panel svg.forest")) == 6
+        assert browser.find_element("css selector", ".example .text").is_displayed()
+        assert browser.find_element("css selector", "#scores").is_displayed()
+        assert not browser.find_element("id", "browser").is_displayed()
+        grey = browser.find_elements("css selector", "main .quiet, main .why, main .signature")
+        assert all(one.location["y"] > findings[0].location["y"] for one in grey if one.is_displayed())
+    finally:
+        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+def test_up_to_four_systems_stand_side_by_side(opened):
+    boxes = opened.find_elements("css selector", "#systems input")
+    assert len(boxes) == 6 and heads(opened) == list(NAMES[:2])
+    for box in boxes[2:5]:
+        box.click()
+    wait(opened, "return document.querySelectorAll('#documents .document:first-child .column').length === 4")
+    assert heads(opened) == list(NAMES[1:5]), "a fifth takes the place of the first"
+    tops = opened.execute_script(
+        "return [...document.querySelectorAll('#documents .column')].map(c => c.getBoundingClientRect().top)"
+    )
+    assert len(set(tops)) < 4
+    gold = "return [...document.querySelectorAll('#documents .column')].map(c => c.querySelectorAll('.m.gold').length)"
+    assert len(set(opened.execute_script(gold))) == 1, "the same gold in each"
+
+
+def test_folded_lines_open_in_all_columns(opened):
+    fold = opened.find_element("css selector", "#documents .fold")
+    before = len(opened.find_elements("css selector", "#documents .fold"))
+    fold.click()
+    assert len(opened.find_elements("css selector", "#documents .fold")) <= before - 2
+
+
+def test_orders(opened, index, values):
+    def order_of(numbers, reverse=True, size=lambda one: one):
+        known = [at for at in range(len(numbers)) if numbers[at] is not None]
+        return sorted(known, key=lambda at: (-size(numbers[at]) if reverse else size(numbers[at]), at))
+
+    def shown():
+        return [name for name, _, _ in listed(opened)]
+
+    ids = index["ids"]
+    choose(opened, "score", "auprc")
+    one, two = values[0]["auprc"], values[1]["auprc"]
+    differences = [a - b for a, b in zip(one, two, strict=True)]
+    confidence = index["confidence"][0]
+    for order, wanted in (
+        ("disagreement", order_of(index["disagreement"])),
+        ("difference", order_of(differences, size=abs)),
+        ("unsure", order_of(confidence, reverse=False)),
+        ("sure", order_of(confidence)),
+        ("up", order_of(one, reverse=False)),
+        ("down", order_of(one)),
+    ):
+        choose(opened, "order", order)
+        places = shown()
+        assert places == [ids[at] for at in wanted][: len(places)], order
+        assert shown_id(opened) == places[0], "a new order begins at its first"
+    choose(opened, "order", "suspect")
+    f1 = values[0]["token_macro_f1"]
+    right = [at for at in order_of(f1, reverse=False) if index["predicted"][0][at] == index["gold"][at]]
+    places = shown()
+    assert places == [ids[at] for at in right][: len(places)]
+
+
+def test_texts_by_length(opened, index):
+    longest = sorted(index["lengths"])[5]
+    choose(opened, "longest", str(longest))
+    names = [name for name, _, _ in listed(opened)]
+    assert names == [one for one, size in zip(index["ids"], index["lengths"], strict=True) if size <= longest]
+
+
+def test_a_bin_of_a_histogram_leads_to_its_documents(opened, index, values):
+    link = opened.execute_script(
+        "const section = document.getElementById('distribution-section'); section.open = true;"
+        "const links = [...section.querySelectorAll('#distribution_auprc a')];"
+        "const link = links.find(a => a.getAttribute('href').includes('low=0.4&'));"
+        "link.scrollIntoView({block: 'center'}); return link"
+    )
+    link.click()
+    wait(opened, "return document.getElementById('score').value === 'auprc'")
+    wanted = sum(0.4 <= one < 0.45 for one in values[0]["auprc"])
+    assert opened.find_element("id", "found").text == f"{wanted} of {len(index['ids'])}"
+    assert opened.switch_to.active_element.get_attribute("id") == "list"
+
+
+def test_a_point_of_a_curve_leads_to_its_systems_documents(opened):
+    opened.execute_script(
+        "const section = document.getElementById('aopc-section'); section.open = true;"
+        "const link = section.querySelector('#aopc_sufficiency a[href*=\"systems=LR\"]');"
+        "link.dispatchEvent(new MouseEvent('click', {bubbles: true, cancelable: true}))"
+    )
+    wait(opened, "return document.getElementById('score').value === 'sufficiency_aopc'")
+    wait(opened, "return document.querySelectorAll('#documents .document:first-child .column').length === 1")
+    assert heads(opened) == ["LR, occlusion"]
+    shown = [float(value) for _, _, value in listed(opened)]
+    assert shown == sorted(shown, reverse=True)
+
+
+def test_a_score_opens_its_definition(opened):
+    button = opened.find_element("css selector", "#scores button.about")
+    button.click()
+    shown = opened.find_element("css selector", "[popover]:popover-open")
+    assert "higher is better" in shown.text and "from 0 to" in shown.text and "ours: " in shown.text
+    press_escape(opened)
+    assert not shown.is_displayed()
+
+
+def press_escape(browser):
+    from selenium.webdriver.common.keys import Keys
+
+    browser.switch_to.active_element.send_keys(Keys.ESCAPE)
+
+
+def cells_of(browser):
+    return browser.execute_script(
+        "return [...document.querySelectorAll('#differences td')].map(td => [td.dataset.system, td.dataset.key,"
+        " td.firstChild?.textContent.trim() ?? '', td.querySelector('small')?.textContent ?? ''])"
+    )
+
+
+def test_the_matrix_of_differences_for_every_baseline(opened, written):
+    packed = unpack(re.search(r'id="comparison">([^<]*)<', written.page.read_text("utf-8"))[1])
+    pairs = dict(zip(combinations(packed["names"], 2), packed["tests"], strict=True))
+    turned = {"better": "worse", "worse": "better"}
+    for place, against in enumerate(packed["names"]):
+        choose(opened, "baseline", str(place))
+        cells = cells_of(opened)
+        assert len(cells) == 5 * packed["headline"]
+        for name, key, text, small in cells:
+            at, back = packed["keys"].index(key), (name, against) not in pairs
+            test = pairs[(against, name) if back else (name, against)][at]
+            word = packed["verdicts"][test[5]]
+            word = turned.get(word, word) if back else word
+            assert small.endswith(word) and text.startswith("★") == (word == "better")
+            assert float(text.strip("★ +")) == float(format_number(-test[0] if back else test[0]))
+    choose(opened, "group", "faithfulness")
+    assert {key for _, key, _, _ in cells_of(opened)} == {
+        key
+        for key, group in list(zip(packed["keys"], packed["groups"], strict=True))[packed["headline"] :]
+        if group == "faithfulness"
+    }
+    assert not any("★" in text for _, _, text, _ in cells_of(opened)), "exploratory scores have no star"
+
+
+def test_the_address_holds_the_whole_state(opened, browser, written, index):
+    press(opened, "2")
+    choose(opened, "order", "up")
+    choose(opened, "label", "1")
+    choose(opened, "score", "auprc")
+    choose(opened, "low", "0.1")
+    before = opened.find_element("id", "place").text
+    press(opened, "j")
+    wait(opened, "return document.getElementById('place').textContent !== arguments[0]", before)
+    opened.find_element("id", "share").click()
+    address = opened.find_element("id", "address").get_attribute("value")
+    name, names = shown_id(opened), [one for one, _, _ in listed(opened)]
+    state = address.partition("#")[2]
+    assert f"doc={name}" in state and f"systems={quote('LR, occlusion')}" in state
+    assert {"order=up", "label=POS", "score=auprc", "low=0.1"} <= set(state.split("&"))
+    browser.get("about:blank")
+    browser.get(address)
+    wait(browser, DRAWN)
+    wait(browser, "return document.getElementById('name').textContent === arguments[0]", name)
+    assert [one for one, _, _ in listed(browser)] == names and heads(browser) == ["LR, occlusion"]
+    browser.find_element("id", "reset").click()
+    assert browser.find_element("id", "found").text == f"{len(index['ids'])} of {len(index['ids'])}"
+    wait(browser, "return !location.hash.includes('label=')")
+
+
+@pytest.mark.parametrize(
+    "state", ["#systems=nobody&order=sideways&label=none&score=nope&low=x", "#doc=%E0%A4%A", "#scores"]
+)
+def test_an_address_of_something_else_shows_the_page(browser, written, state, index):
+    open_report(browser, written, state)
+    assert browser.find_element("id", "found").text.endswith(f"of {len(index['ids'])}")
+    assert browser.get_log("browser") == []
+
+
+def test_a_link_to_a_section_opens_it(opened):
+    opened.find_element("css selector", 'nav a[href="#class-section"]').click()
+    assert opened.find_element("id", "class-section").get_attribute("open") is not None
+
+
+def saved(browser, selector):
+    """What a button saves: [name, text], or of a picture its first bytes."""
+    return browser.execute_async_script(
+        "const done = arguments[1], make = URL.createObjectURL; let blob;"
+        "URL.createObjectURL = (one) => { blob = one; return 'about:blank#'; };"
+        "HTMLAnchorElement.prototype.click = async function () {"
+        "  const name = this.download; URL.createObjectURL = make; delete HTMLAnchorElement.prototype.click;"
+        "  const bytes = new Uint8Array(await blob.arrayBuffer());"
+        "  const picture = blob.type === 'image/png';"
+        "  done([name, picture ? [...bytes.slice(0, 8), bytes.length] : new TextDecoder().decode(bytes)]); };"
+        "document.querySelector(arguments[0]).dispatchEvent(new MouseEvent('click', {bubbles: true}))",
+        selector,
+    )
+
+
+def test_a_table_is_saved_as_csv_latex_and_markdown(opened):
+    bar = "#comparison-section .saving button"
+    name, text = saved(opened, f"{bar}:nth-child(1)")
+    rows = list(csv.reader(io.StringIO(text)))
+    assert name == "differences.csv" and len(rows) == 6 and len({len(row) for row in rows}) == 1
+    assert rows[0][0] == "system" and rows[0][2].endswith(", small print")
+    assert [row[0] for row in rows[1:]] == [name for name in NAMES if name != "sixth"]
+    stars = sum(text.startswith("★") for _, _, text, _ in cells_of(opened))
+    name, text = saved(opened, f"{bar}:nth-child(2)")
+    assert name == "differences.tex" and text.count(r"\textbf") == text.count("$^{*}$") == stars > 0
+    assert r"near \& far" in text and text.count(r"\\") == 6 and r"$\uparrow$" in text and "★" not in text
+    name, text = saved(opened, f"{bar}:nth-child(3)")
+    lines = text.splitlines()
+    assert name == "differences.md" and len(lines) == 7 and len({line.count("|") for line in lines}) == 1
+    assert text.count("**") == 2 * stars
+
+
+def test_a_figure_is_saved_as_svg_and_png(opened):
+    import xml.etree.ElementTree as ET
+
+    for figure in (".panel", "#distribution_auprc"):
+        name, text = saved(opened, f"{figure} .saving button:nth-child(1)")
+        assert name.endswith(".svg") and ET.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"
+        name, data = saved(opened, f"{figure} .saving button:nth-child(2)")
+        assert name.endswith(".png") and data[:8] == [137, 80, 78, 71, 13, 10, 26, 10] and data[8] > 3000
+
+
+def test_the_example_leads_to_its_text(opened):
+    link = opened.find_element("css selector", ".example a")
+    name = link.text
+    link.click()
+    wait(opened, "return document.getElementById('name').textContent === arguments[0]", name)
+    shown = [one.text for one in opened.find_elements("css selector", ".example .facts b:first-of-type")]
+    assert heads(opened) == shown and len(shown) == 2
+
+
+def test_print_cuts_no_column(opened):
+    opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        assert opened.execute_script("return document.documentElement.scrollWidth <= innerWidth")
+        shown = "return getComputedStyle(document.querySelector(arguments[0])).display"
+        for selector in ("nav", "#browser .controls", ".saving"):
+            assert opened.execute_script(shown, selector) == "none"
+        pages = opened.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})["data"]
+        assert len(pages) > 10_000
+        assert opened.execute_script("return document.getElementById('class-section').open"), "all is unfolded"
+    finally:
+        opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+def test_focus_is_visible(opened):
+    from selenium.webdriver.common.keys import Keys
+
+    opened.execute_script("document.getElementById('find').focus()")
+    opened.switch_to.active_element.send_keys(Keys.TAB)
+    style = "const s = getComputedStyle(document.activeElement); return [s.outlineStyle, s.outlineWidth]"
+    assert opened.execute_script(style) == ["solid", "2px"]
+
+
+def test_texts_from_right_to_left(browser, row, instance, tmp_path):
+    row["documents"][1] = {"docid": "d2", "text": "فيلم رائع جدا"}
+    row["evidences"][1][1].update(start_token=0, end_token=1)
+    instance["rationales"][1] = {"docid": "d2"}
+    marked = [mark_instance(row, instance, label_names=("NEG", "POS"))] * 2
+    content = ReportContent("t", "", [], index_documents([marked], ["a", "b"]), [{}, {}])
+    write_report(tmp_path / "index.html", content)
+    browser.get((tmp_path / "index.html").as_uri())
+    wait(browser, DRAWN)
+    directions = browser.execute_script(
+        "return [...document.querySelectorAll('#documents .document')].map(d => [...d.querySelectorAll('.text p')]"
+        ".map(p => getComputedStyle(p).direction))"
+    )
+    assert set(directions[0]) == {"ltr"} and directions[1] == ["rtl", "rtl"]
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_no_sideways_scrolling(opened, width):
+    try:
+        view_as(opened, width, "light")
+        for box in opened.find_elements("css selector", "#systems input")[2:4]:
+            opened.execute_script("arguments[0].click()", box)
+        wait(opened, "return document.querySelectorAll('#documents .document:first-child .column').length === 4")
+        opened.execute_script("document.querySelectorAll('main details').forEach(one => { one.open = true; })")
+        assert opened.execute_script("return document.documentElement.scrollWidth") == width
+    finally:
+        view_as(opened)
+
+
+def test_the_policy_allows_its_own_script_alone(written):
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', written.page.read_text("utf-8"))[1]
+    assert re.fullmatch(
+        r"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-[\w+/=]+'; "
+        r"base-uri 'none'; form-action 'none'",
+        policy,
+    )
