@@ -102,13 +102,14 @@ def _one_of_each(random: Random, families: Mapping[str, tuple[str, ...]]) -> dic
     return {name: random.choice(words) for name, words in families.items()}
 
 
-def _filler(random: Random) -> Text:
+def make_filler(random: Random) -> Text:
+    """Draw sentences of neutral words."""
     sentences = range(random.randint(*SENTENCES))
     return [[*(random.choice(FILLER) for _ in range(random.randint(*FILLERS))), "."] for _ in sentences]
 
 
-def _evidence(text: Text, places: Places, docid: str) -> list[dict[str, Any]]:
-    """The spans of a group of evidence: neighbours in one sentence are one span."""
+def make_evidence(text: Text, places: Places, docid: str) -> list[dict[str, Any]]:
+    """Return the spans of a group of evidence: neighbours in one sentence are one span."""
     spans: list[dict[str, Any]] = []
     for sentence, token in places:
         start = sum(map(len, text[:sentence])) + token
@@ -134,12 +135,12 @@ def planted(kind: str, split: str, size: int, seed: int = 1) -> Iterator[tuple[d
     """
     random, records = Random(f"{kind} {split} {seed}"), list[tuple[dict[str, Any], str]]()
     while len(records) < size:
-        planting = KINDS[kind](random, _filler(random))
+        planting = KINDS[kind](random, make_filler(random))
         for words, label in planting.choices:
             text, docid = [list(sentence) for sentence in planting.text], f"{kind}_{split}_{len(records):04d}"
             for (sentence, token), each in zip(planting.places, words, strict=True):
                 text[sentence][token] = each
-            evidence = _evidence(text, planting.places, docid)
+            evidence = make_evidence(text, planting.places, docid)
             record: dict[str, Any] = {"annotation_id": docid, "query": QUERY, "query_type": kind}
             record |= {"classification": label, "docids": [docid], "evidences": [evidence]}
             records.append((record, "\n".join(" ".join(sentence) for sentence in text)))

@@ -18,22 +18,30 @@ class BenchmarkOptions(BenchmarkConfig):
 
 @with_options(BenchmarkOptions)
 def benchmark_scores(options: BenchmarkOptions) -> None:
-    """Test every score on planted texts with known evidence.
+    """Test every score and every attribution method on planted texts with known evidence.
 
-    The models decide by that evidence alone: in closed form, or as networks trained on such texts, which count only
-    where they classify new texts well.
+    The models decide by that evidence: in closed form, or as networks trained on such texts, which count only where
+    they classify new texts well.
 
-    Of each text the true explanation is held against a random one, a shuffled one, one of the right tokens in the wrong
-    order, a longer one, and one that leaks the label by where its tokens stand. A score that knows the truth has 1, a
-    coin 0.5.
+    Of each text the true explanation is held against a random one, one of distractors, an incomplete one, one that
+    leaks the label by where its tokens stand, one in the wrong order, and a longer one. A score that knows the truth
+    has 1, a coin 0.5.
 
     **Examples**
 
         eraser-hub experiment benchmark-scores --fast
 
-        eraser-hub experiment benchmark-scores --models all --format markdown
+        eraser-hub experiment benchmark-scores --models all --paper study --format markdown
     """
-    from eraser_hub.experiments.score_benchmark import benchmark, make_benchmark_settings, make_benchmark_tables
+    from eraser_hub.experiments.benchmark_tables import make_benchmark_tables
+    from eraser_hub.experiments.score_benchmark import benchmark, make_benchmark_settings
 
-    result = benchmark(make_benchmark_settings(options), print_note)
-    print_tables(make_benchmark_tables(result), options.format, result, [result["signature"]])
+    settings = make_benchmark_settings(options)
+    result = benchmark(settings, print_note, options.paper, options.workers)
+    tables = make_benchmark_tables(result)
+    if options.paper is not None:
+        from eraser_hub.reports.study.folder import write_study
+
+        write_study(options.paper, settings, result, tables)
+        print_note(f"written: {options.paper}")
+    print_tables(tables, options.format, result, [result["signature"]])

@@ -10,6 +10,9 @@ from eraser_hub.records.arguments import Config, DatasetPlace, Progress, Revisio
 from eraser_hub.records.options import NotNegative, Option, Options, Seed
 from eraser_hub.systems.train_config import TrainConfig
 
+CLOSED, RECURRENT, TRANSFORMER = "closed-form", "recurrent", "transformer"  # families of models that judge scores
+NETWORKS = (RECURRENT, TRANSFORMER)
+
 
 @dataclass(frozen=True, kw_only=True)
 class ReproduceConfig(Options):
@@ -107,10 +110,18 @@ class BenchmarkConfig(Options):
     """The settings of `experiment benchmark-scores`.
 
     Attributes:
-        fast: Use fewer texts, masks and beams: about a minute.
+        fast: Use fewer texts, models, masks and samples: a minute in closed form, ten with all models.
         models: Models that judge the scores; trained ones need the extra explain.
+        networks: Models of each kind of planting and family; default: 10, or 3 if `fast`.
+        texts: Folder of ERASER corpora or of SST, into whose sentences shortcuts are planted; default: the samples.
+        paper: Folder of the whole study: data, models' digests, tables, figures; a stopped run resumes there.
+        workers: Workers of a Ray cluster (extra ray); 0: this process alone.
     """
 
     fast: bool = False
     models: Literal["closed-form", "trained", "all"] = "closed-form"
+    networks: Annotated[int | None, Option(min=1)] = None
+    texts: Path | None = None
+    paper: Path | None = None
+    workers: NotNegative = 0
     seed: Seed = 1

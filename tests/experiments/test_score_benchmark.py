@@ -1,294 +1,358 @@
-"""The benchmark of scores: models that provably look at planted words alone, explanations, judgements, the command."""
+"""The benchmark of scores: wins, estimates over texts and models, units that resume, tables, the command."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+import typer
 from typer.testing import CliRunner
 
-from eraser_hub.attribution.erasure import make_generator
+from eraser_hub.cli.benchmark_scores import benchmark_scores
 from eraser_hub.experiments import score_benchmark
-from eraser_hub.experiments.planted import (
-    CANDIDATES,
-    LEARNED,
-    LOGIT,
-    PADDING,
-    PERTURBED,
-    SYSTEM,
-    PlantedModel,
-    PlantedNetwork,
-    compute_sensitivity,
-    describe_network,
-    find_deciding_tokens,
-    make_planted_instances,
-    make_planted_rows,
-    train_planted_network,
-    true,
-)
+from eraser_hub.experiments.benchmark_tables import CONSTRUCTION, get_construction, make_benchmark_tables
+from eraser_hub.experiments.configs import CLOSED, NETWORKS
+from eraser_hub.experiments.explanations import CANDIDATES
+from eraser_hub.experiments.planted_models import LEARNED, PlantedModel, make_judge, mask_others
+from eraser_hub.experiments.plantings import KINDS, make_planted_texts
 from eraser_hub.experiments.score_benchmark import (
-    CLOSED,
     FAST,
-    TIES,
-    TRAINED,
+    BenchmarkSettings,
     benchmark,
-    compute_shares,
-    decide_verdict,
-    find_clusters,
-    make_benchmark_tables,
-    make_closed_form_model,
+    judge_unit,
+    make_benchmark_settings,
 )
-from eraser_hub.samples.plant import KINDS, LABELS
-from eraser_hub.systems.evaluation import find_hits
+from eraser_hub.experiments.score_judgement import compute_wins
+from eraser_hub.experiments.score_summary import decide_verdict, estimate, summarise
+from eraser_hub.reports.study.folder import make_figure_rows, write_study
+from eraser_hub.scoring.uncertainty.mixed_model import fit_difference
 
 from ..refusals import refused
 
-TINY = replace(FAST, kinds=("word", "conjunction"), size=4, soft_draws=2, perturbations=3, n_resamples=200)
-SURE = 1 / (1 + np.exp(-LOGIT))
-TEXTS = {kind: make_planted_instances(make_planted_rows(kind, "test", 12, 1)) for kind in KINDS}
+TINY = replace(
+    FAST,
+    kinds=("word", "redundant"),
+    networks=2,
+    size=4,
+    method_texts=2,
+    soft_draws=2,
+    perturbations=3,
+    samples=8,
+    curves=False,
+)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_models_are_right_and_know_nothing_without_a_deciding_word(kind):
-    model = PlantedModel(kind)
-    for one in TEXTS[kind]:
-        p = model.predict_proba([one.tokens])[0]
-        assert p[LABELS.index(one.label)] == pytest.approx(SURE)
-        for place in np.flatnonzero(find_deciding_tokens(one)):
-            masked = [model.mask_token if at == place else token for at, token in enumerate(one.tokens)]
-            assert model.predict_proba([masked])[0].tolist() == [0.5, 0.5]
+def summarise_tiny(units):
+    return {**summarise(TINY.families, TINY.kinds, units), "signature": TINY.signature()}
 
 
-@settings(max_examples=60, derandomize=True, deadline=None)
-@given(st.sampled_from(list(KINDS)), st.integers(0, 11), st.integers(0, 10_000), st.floats(0, 1))
-def test_models_look_at_the_planted_words_alone(kind, number, seed, share):
-    """Whatever else is masked, p stays: any set of other words but full stops, by which a last sentence is known."""
-    one, model = TEXTS[kind][number], PlantedModel(kind)
-    gone = (np.random.default_rng(seed).random(len(one.tokens)) < share) & ~find_deciding_tokens(one)
-    gone &= np.array([token != "." for token in one.tokens])
-    masked = [model.mask_token if away else token for away, token in zip(gone, one.tokens, strict=True)]
-    assert model.predict_proba([masked]).tolist() == model.predict_proba([one.tokens]).tolist()
+@pytest.fixture(scope="module")
+def tiny():
+    units = [judge_unit(TINY, kind, CLOSED, number) for kind in TINY.kinds for number in range(2)]
+    return units, summarise_tiny(units)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_explanations_are_what_they_are_called(kind):
-    for one in TEXTS[kind]:
-        deciding, random = find_deciding_tokens(one), np.random.default_rng(1)
-        count = int(deciding.sum())
-
-        def top(name, size, deciding=deciding, random=random, label=one.label):
-            scores = (CANDIDATES.get(name) or true)(deciding, label, random)
-            return set(np.argsort(-scores)[:size].tolist())
-
-        right = set(np.flatnonzero(deciding).tolist())
-        assert top("true", count) == right
-        assert not top("wrong_order", PADDING * count) & right and top("wrong_order", (PADDING + 1) * count) >= right
-        assert top("longer", (PADDING + 1) * count) >= right
-        assert not top("leaking", count) & right
-        middle = len(deciding) / 2
-        assert all((place < middle) == (one.label == "POS") for place in top("leaking", count))
+def by_name(result):
+    return {one["name"]: one for one in result["scores"]}
 
 
-def test_texts_of_one_filler_are_one_cluster():
-    assert np.bincount(find_clusters(TEXTS["conjunction"])).tolist() == [4, 4, 4]
+# --- wins and estimates ---------------------------------------------------------------------------------------------
 
 
-def test_shares_and_verdicts():
-    clusters = np.array([0, 0, 1, 1, 2])
-    best, other = np.array([1.0, 0.5, 1.0, np.nan, np.nan]), np.array([0.0, 0.5, 2.0, 0.0, 0.0])
-    assert compute_shares(best, other, True, clusters, 1e-9).tolist() == pytest.approx([0.75, 0.0, np.nan], nan_ok=True)
-    assert compute_shares(best, other, False, clusters, 1e-9).tolist() == pytest.approx(
-        [0.25, 1.0, np.nan], nan_ok=True
-    )
+def test_wins():
+    best, other = np.array([1.0, 0.5, 1.0, np.nan]), np.array([0.0, 0.5, 2.0, 0.0])
+    assert compute_wins(best, other, True, 1e-9).tolist() == pytest.approx([1, 0.5, 0, np.nan], nan_ok=True)
+    assert compute_wins(best, other, False, 1e-9).tolist() == pytest.approx([0, 0.5, 1, np.nan], nan_ok=True)
     near = np.array([0.5 + 1e-6, 0.5])
-    assert compute_shares(near, near[::-1], True, np.zeros(2, dtype=int), 1e-5).tolist() == [0.5]
-    assert compute_shares(near, near[::-1], True, np.array([0, 1]), 1e-9).tolist() == [1.0, 0.0]
+    assert compute_wins(near, near[::-1], True, 1e-5).tolist() == [0.5, 0.5]
+    assert compute_wins(near, near[::-1], True, 1e-9).tolist() == [1.0, 0.0]
+
+
+def test_verdicts():
     judgements = [([0.6, 0.9], "better"), ([0.1, 0.4], "worse"), ([0.4, 0.7], "tie")]
     assert [decide_verdict({"auc": 0.5, "auc_ci": ends}) for ends, _ in judgements] == [word for _, word in judgements]
-    assert decide_verdict({"auc": None, "auc_ci": None}) == "undefined"
+    assert decide_verdict({"auc": None, "auc_ci": None}) == decide_verdict({"auc": 1.0, "auc_ci": None}) == "undefined"
 
 
-# --- the largest sensitivity --------------------------------------------------------------------------------------
+def test_an_estimate_of_one_stratum_is_the_crossed_model():
+    values = np.random.default_rng(1).random((20, 5)) / 2 + np.linspace(0, 0.4, 5)
+    model = fit_difference(values, np.zeros((20, 1)))
+    found = estimate([values], 0.95)
+    assert found["auc"] == pytest.approx(values.mean())
+    assert found["auc_ci"] == pytest.approx(model.interval(0.95))
+    assert found["networks_share"] == pytest.approx(float(model.components.runs / model.components.total))
+    assert found["networks_share"] > 0.5
 
 
-def moved(maker, one, draws=5):
-    scores = maker(find_deciding_tokens(one), one.label, np.random.default_rng(0))
-    return compute_sensitivity(maker, one, one.label, scores, draws, lambda purpose: make_generator(1, one.id, purpose))
+def test_strata_are_weighted_alike_and_their_errors_add_up():
+    random = np.random.default_rng(2)
+    parts = [random.random((30, 4)), random.random((60, 4)) / 10]
+    found, whole = estimate(parts, 0.95), [estimate([part], 0.95) for part in parts]
+    assert found["auc"] == pytest.approx((whole[0]["auc"] + whole[1]["auc"]) / 2)
+    widths = [one["auc_ci"][1] - one["auc_ci"][0] for one in whole]
+    assert found["auc_ci"][1] - found["auc_ci"][0] == pytest.approx(np.hypot(*widths) / 2, rel=0.1)
 
 
-def test_a_way_that_marks_what_decides_moves_by_its_noise_alone():
-    """Each score of the true way moves by less than its noise, .01, of a norm of 1 or more: .01 sqrt(n) at most."""
-    for kind in KINDS:
-        for one in TEXTS[kind]:
-            assert 0 < moved(true, one) <= 0.01 * np.sqrt(len(one.tokens))
+def test_where_no_text_differs_the_interval_allows_for_unseen_ones():
+    """With probability .975, at most 1 - .025^(1/n) of new texts differ from n equal ones."""
+    unseen = 1 - 0.025 ** (1 / 20)
+    assert estimate([np.ones((20, 3))], 0.95)["auc_ci"] == pytest.approx([1 - unseen, 1])
+    assert estimate([np.full((20, 3), 0.5)], 0.95)["auc_ci"] == pytest.approx([0.5 - unseen / 2, 0.5 + unseen / 2])
+    assert estimate([np.full((20, 1), 1.0)], 0.95, (-1.0, 1.0))["auc_ci"] == pytest.approx([1 - 2 * unseen, 1])
 
 
-def test_a_way_that_always_says_the_same_does_not_move():
-    def same(deciding, label, random):
-        return np.ones(len(deciding))
-
-    assert all(moved(same, one) == 0 for one in TEXTS["word"])
-
-
-@pytest.mark.parametrize("name", ["random", "shuffled", "wrong_order", "longer"])
-def test_ways_that_draw_anew_move_more_than_the_true_one(name):
-    assert all(moved(CANDIDATES[name], one) > moved(true, one) for kind in KINDS for one in TEXTS[kind])
-
-
-def test_every_way_is_asked_about_the_same_erased_inputs():
-    one, seen = TEXTS["negation"][0], {}
-    for name in ("a", "b"):
-        inputs = seen.setdefault(name, [])
-
-        def maker(deciding, label, random, inputs=inputs):
-            inputs.append(deciding.tolist())
-            return random.random(len(deciding))
-
-        scores = np.zeros(len(one.tokens))
-        get_random = partial(score_benchmark._make_generator, 1, one.id, name)
-        compute_sensitivity(maker, one, one.label, scores, 20, get_random)
-        assert get_random("x").random() != score_benchmark._make_generator(1, one.id, f"{name}!", "x").random()
-    gone = len(one.tokens) - np.array(list(map(len, seen["a"])))
-    assert seen["a"] == seen["b"] and set(gone) == {int(np.ceil(len(one.tokens) / 10))}
-    assert PERTURBED == "perturbed"  # the purpose by which `explain` draws them
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_explanations_of_what_is_left_when_nothing_decides(kind):
-    """All makers give finite scores for any part of a text, the empty one too, and mark nothing that does not stand."""
-    for size in (0, 1, 5):
-        for label in LABELS:
-            for maker in (true, *CANDIDATES.values()):
-                scores = maker(np.zeros(size, dtype=bool), label, np.random.default_rng(1))
-                assert scores.shape == (size,) and np.isfinite(scores).all()
-                assert maker is CANDIDATES["random"] or (scores < 0.5).all()
-
-
-# --- the whole ----------------------------------------------------------------------------------------------------
+def test_too_few_texts_have_no_interval_and_nothing_has_no_value():
+    assert estimate([np.ones((5, 2))], 0.95) == {"auc": 1.0, "auc_ci": None, "networks_share": None}
+    assert estimate([np.zeros((0, 0))], 0.95) == {"auc": None, "auc_ci": None, "networks_share": None}
 
 
 @pytest.mark.slow
-def test_the_judgement_of_every_score():
-    result = benchmark(TINY)
-    assert result == benchmark(TINY)
-    assert result["kinds"] == {"word": {"texts": 4, "clusters": 2}, "conjunction": {"texts": 4, "clusters": 1}}
-    scores = {one["name"]: one for one in result["scores"]}
-    assert len(scores) >= 10
-    assert scores["token_macro_f1"]["explanations"]["random"]["auc"] == 1.0  # the truth itself knows the truth
-    for one in scores.values():
-        assert set(one["verdicts"]) == set(CANDIDATES) and set(one["kinds"]) == {"word", "conjunction"}
+def test_intervals_hold_over_new_texts_and_new_models():
+    """Of 300 simulated studies with effects of texts and of models, at most 8 % miss the mean, at 95 %."""
+    random, missed = np.random.default_rng(5), 0
+    for _ in range(300):
+        parts = []
+        for _ in range(3):
+            values = (
+                0.6
+                + 0.1 * random.normal(size=(16, 1))
+                + 0.08 * random.normal(size=(1, 6))
+                + 0.1 * random.normal(size=(16, 6))
+            )
+            parts.append(values)
+        low, high = estimate(parts, 0.95)["auc_ci"]
+        missed += not low <= 0.6 <= high
+    assert missed <= 24
+
+
+# --- units and summaries --------------------------------------------------------------------------------------------
+
+
+def test_a_unit_judges_every_score_by_every_explanation(tiny):
+    units, _ = tiny
+    unit = units[0]
+    assert unit["judges"] and unit["accuracy"] == unit["masked_accuracy"] == 1.0 and unit["erased_inputs"] is None
+    assert len(unit["wins"]) >= 18 and not set(unit["wins"]) & {"brier", "ece", "accuracy", "macro_f1"}
+    assert all(set(one) == set(CANDIDATES) - {"incomplete"} for one in unit["wins"].values())
+    assert all(len(values) == 4 for one in unit["wins"].values() for values in one.values())
+    assert set(units[2]["wins"]["sufficiency"]) == set(CANDIDATES)  # two words decide
+    assert set(unit["methods"]) == {"random", "occlusion", "lime", "kernel-shap", "shapley"}
+    assert "sensitivity_max" in unit["methods"]["occlusion"] and unit["higher"]["sensitivity_max"] is False
+
+
+def test_the_truth_knows_the_truth_and_sets_tie_in_another_order(tiny):
+    _, result = tiny
+    scores = by_name(result)
+    assert scores["token_macro_f1"]["explanations"]["distractor"]["auc"] == 1.0
+    for name in ("comprehensiveness", "sufficiency", "normalized_sufficiency", "token_macro_f1"):
+        assert scores[name]["explanations"]["wrong_order"]["auc"] == 0.5
+    assert scores["auprc"]["explanations"]["wrong_order"]["auc"] == 1.0
+
+
+def test_redundant_evidence_defeats_leave_one_out(tiny):
+    """Without one of two words that agree, nothing changes: occlusion finds neither, and tau_loo is undefined."""
+    _, result = tiny
+    assert by_name(result)["tau_loo"]["kinds"]["redundant"]["auc"] is None
+    assert by_name(result)["tau_loo"]["kinds"]["word"]["auc"] > 0.9
+    methods = result["methods"][CLOSED]
+    assert methods["occlusion"]["kinds"]["word"] == 1.0 > methods["occlusion"]["kinds"]["redundant"]
+    assert methods["shapley"]["kinds"]["redundant"] == 1.0
+
+
+def test_the_result(tiny):
+    units, result = tiny
+    assert result["kinds"] == {CLOSED: {kind: {"models": 2, "judges": 2} for kind in TINY.kinds}}
+    assert len({one["digest"] for one in result["models"]}) == 4
+    for one in result["scores"]:
+        assert one["families"][CLOSED]["auc"] == one["auc"] and set(one["verdicts"]) == set(CANDIDATES)
         if one["auc"] is not None:
-            parts = [part["auc"] for part in one["explanations"].values() if part["auc"] is not None]
-            assert min(parts) - 1e-12 <= one["auc"] <= max(parts) + 1e-12 and 0 <= one["auc"] <= 1
-    assert scores["sensitivity_max"]["explanations"]["random"]["auc"] == 1.0
+            low, high = one["auc_ci"] or (0, 1)  # none of four texts
+            assert 0 <= low <= one["auc"] <= high <= 1
+    assert by_name(result)["auprc"]["agreement"]["auc"] == 1.0
+    assert result == summarise_tiny(json.loads(json.dumps(units)))
+
+
+def test_a_run_equals_its_units_and_resumes(tiny, tmp_path, monkeypatch):
+    _, expected = tiny
+    calls = []
+
+    def judge(settings, *place):
+        calls.append(place)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return judge_unit(settings, *place)
+
+    monkeypatch.setattr(score_benchmark, "judge_unit", judge)
+    with pytest.raises(KeyboardInterrupt):
+        benchmark(TINY, out=tmp_path / "study")
+    lines = []
+    assert benchmark(TINY, lines.append, tmp_path / "study") == expected
+    assert len(calls) == 5 and lines[0] == "2 of 4 models judged before"
+    assert "redundant, closed-form 1: 100.0% of new texts right" in lines[-1]
+    with refused("resume", "other settings", argument="out"):
+        benchmark(replace(TINY, seed=2), out=tmp_path / "study")
+
+
+def test_curves_show_that_infidelity_measures_its_draws():
+    unit = judge_unit(replace(TINY, size=12, curves=True), "word", CLOSED, 0)
+    shares = [np.mean(list(unit["curves"][str(draws)]["infidelity_normalized"].values())) for draws in (5, 80)]
+    assert shares[0] < 0.8 < 0.9 < shares[1]
+    assert judge_unit(replace(TINY, curves=True), "word", CLOSED, 1)["curves"] == {}
+
+
+def test_a_model_that_did_not_learn_does_not_judge(tiny):
+    units, _ = tiny
+    lost = {key: units[0][key] for key in ("kind", "family", "number", "erased_inputs", "masked_accuracy", "digest")}
+    lost |= {"accuracy": 0.5, "judges": False}
+    result = summarise_tiny([lost, *units[1:]])
+    assert result["kinds"][CLOSED]["word"] == {"models": 2, "judges": 1}
+    text = make_benchmark_tables(result).written("text")
+    assert "2 models of each kind; fewer label 98% of new texts right and judge: word 1." in text
+    assert "it does not judge" in score_benchmark.describe_unit(lost)
+    with refused("model", "98%", "(word 0.500)"):
+        summarise((CLOSED,), ("word",), [lost])
+
+
+def test_networks_trained_with_masks_are_compared_with_others(tiny):
+    """The factor: 1 for networks of one side, 0 for those of the other, on the same texts."""
+    units, _ = tiny
+    made = []
+    for number in range(6):
+        erased = number % 2 == 1
+        noise = np.random.default_rng(number).random(8) / 100
+        wins = {"sufficiency": {"random": (erased * 0.5 + noise).tolist()}}
+        made.append({**units[0], "family": "recurrent", "number": number, "erased_inputs": erased, "wins": wins})
+    result = summarise(("recurrent",), ("word",), made)
+    factor = by_name(result)["sufficiency"]["families"]["recurrent"]["erased_inputs"]
+    assert factor["kinds"] == 1 and factor["difference"]["value"] == pytest.approx(0.5, abs=0.01)
+    low, high = factor["difference"]["ci"]
+    assert 0.45 < low < high < 0.55
+    table = {one.name: one for one in make_benchmark_tables(result).tables}["recurrent_training"]
+    assert str({words[0]: cells for words, cells in table.rows}["sufficiency"]["difference"]).startswith("0.50 [")
+
+
+# --- tables, the folder, the command ----------------------------------------------------------------------------------
+
+
+def test_scores_that_are_decided_by_construction_are_marked_and_stand_last(tiny):
+    _, result = tiny
+    first = make_benchmark_tables(result).tables[0]
+    marks = [words[2] for words, _ in first.rows]
+    assert marks == sorted(marks, key=bool)
+    assert {words[0]: words[2] for words, _ in first.rows if words[2]} == {
+        name: word for name, (word, _, _) in CONSTRUCTION.items() if name != "sensitivity_max"
+    }
+    assert get_construction("tau_loo", CLOSED) == "truth" and get_construction("tau_loo", "recurrent") == ""
+    assert any(note.startswith("tau_loo: leave-one-out is the gold in closed forms") for note in first.notes)
+
+
+def test_tables_of_every_format(tiny):
+    _, result = tiny
+    tables = make_benchmark_tables(result)
+    assert [table.name for table in tables.tables] == [
+        "closed-form_scores",
+        "closed-form_kinds",
+        "methods",
+        "agreement",
+    ]
     for form in ("text", "markdown", "latex", "csv"):
-        assert "comprehensiveness" in make_benchmark_tables(result).written(form)
-    assert "sensitivity_max judges how explanations are made" in make_benchmark_tables(result).written("text")
+        assert "comprehensiveness" in tables.written(form)
 
 
-@pytest.mark.slow
-def test_the_command_prints_json(monkeypatch):
-    import typer
+def test_the_folder_of_the_study(tiny, tmp_path):
+    _, result = tiny
+    files = write_study(tmp_path, TINY, result, make_benchmark_tables(result))
+    names = {path.relative_to(tmp_path).as_posix() for path in files}
+    assert names == {
+        *(
+            "data/word.jsonl",
+            "data/redundant.jsonl",
+            "models.csv",
+            "result.json",
+            "tables.csv",
+            "tables.tex",
+            "tables.md",
+        ),
+        *(f"figures/closed-form-{name}.{suffix}" for name in ("explanations", "kinds") for suffix in ("csv", "svg")),
+    }
+    lines = (tmp_path / "data" / "word.jsonl").read_text("utf-8").splitlines()
+    texts = make_planted_texts("word", "test", 4, 1)
+    assert [json.loads(line)["importance"] for line in lines] == [one.importance.tolist() for one in texts]
+    assert json.loads((tmp_path / "result.json").read_text("utf-8")) == result
+    models = list(csv.DictReader(io.StringIO((tmp_path / "models.csv").read_text("utf-8"))))
+    assert [one["digest"] for one in models] == [one["digest"] for one in result["models"]]
+    rows = make_figure_rows(result["scores"], CLOSED, "explanations", "explanation")
+    assert rows[0]["explanation"] == "all" and rows[0]["value"] == "0.97"
+    assert list(rows[0]) == ["explanation", "score", "better", "value", "low", "high", "mark"]
+    assert "<svg" in (tmp_path / "figures" / "closed-form-kinds.svg").read_text("utf-8")
 
-    from eraser_hub.cli.benchmark_scores import benchmark_scores
 
-    monkeypatch.setattr(score_benchmark, "FAST", replace(TINY, kinds=("word",)))
+def test_the_command(monkeypatch, tmp_path):
+    monkeypatch.setattr(score_benchmark, "FAST", replace(TINY, kinds=("word",), networks=1, size=2, method_texts=0))
     app = typer.Typer()
     app.command()(benchmark_scores)
-    result = CliRunner().invoke(app, ["--fast", "--format", "json", "--seed", "3"])
+    result = CliRunner().invoke(app, ["--fast", "--format", "json", "--seed", "3", "--paper", str(tmp_path / "study")])
     content = json.loads(result.stdout)
     assert {"name", "verdicts", "auc"} <= content["scores"][0].keys() and "|seed:3|" in content["signature"]
-    assert "trained" not in content and "|models:closed-form|" in content["signature"]
+    assert "|families:closed-form|" in content["signature"] and (tmp_path / "study" / "tables.tex").is_file()
     assert CliRunner().invoke(app, ["--models", "both"]).exit_code == 2
+
+
+def test_options_become_settings():
+    from eraser_hub.experiments.configs import BenchmarkConfig
+
+    assert make_benchmark_settings(BenchmarkConfig()) == BenchmarkSettings()
+    chosen = make_benchmark_settings(BenchmarkConfig(fast=True, models="all", networks=4, seed=2))
+    assert chosen == replace(FAST, families=(CLOSED, *NETWORKS), networks=4, seed=2)
+    assert make_benchmark_settings(BenchmarkConfig(models="trained")).families == NETWORKS
+    whole = BenchmarkSettings()
+    assert whole.networks == 10 and len(whole.kinds) == len(KINDS) >= 8
 
 
 # --- trained models -----------------------------------------------------------------------------------------------
 
 
-def stand_in(kind, seed, accuracy=1.0):
-    """The rule itself in a trained model's place, of the accuracy that is asked for."""
-    return PlantedNetwork(make_closed_form_model(kind), accuracy, 100)
-
-
-def test_accuracy_of_the_rule_and_of_another():
-    assert all(find_hits(make_closed_form_model("word"), TEXTS["word"]))
-    # of a conjunction the rule of a word knows nothing, and says the first label: half of the texts
-    assert np.mean(find_hits(make_closed_form_model("word"), TEXTS["conjunction"])) == 0.5
-
-
-def test_a_network_that_did_not_learn_does_not_judge(monkeypatch):
-    lines, tiny = [], replace(TINY, kinds=("word", "conjunction"), models=(TRAINED,), size=2)
-    accuracies = {"word": LEARNED, "conjunction": np.nextafter(LEARNED, 0)}
-    monkeypatch.setattr(
-        score_benchmark, "train_planted_network", lambda kind, seed: stand_in(kind, seed, accuracies[kind])
-    )
-    result = benchmark(tiny, lines.append)
-    assert set(result["kinds"]) == {"word"} and all(set(one["kinds"]) == {"word"} for one in result["scores"])
-    assert [result["trained"][kind]["judges"] for kind in tiny.kinds] == [True, False]
-    text = make_benchmark_tables(result).written("text")
-    assert "it did not learn the rule and does not judge" in lines[1] and lines[1] in text and lines[0] in text
-    assert "All kinds, 2 texts, trained models" in text
-    accuracies["word"] = 0.5
-    with refused("model", "98%", "(word: 0.500; conjunction: 0.980)"):
-        benchmark(tiny)
-
-
 @pytest.mark.slow
-def test_both_kinds_of_models_side_by_side(monkeypatch):
-    monkeypatch.setattr(score_benchmark, "train_planted_network", stand_in)
-    both = benchmark(replace(TINY, models=(CLOSED, TRAINED)))
-    alone = {one["name"]: one for one in benchmark(TINY)["scores"]}
-    for one in both["scores"]:
-        beside = one.pop("trained")
-        assert one == alone[one["name"]]
-        # the same rule judges the same, but for the width of a tie
-        assert beside == {key: one[key] for key in beside} and beside.keys() == one.keys() - {"name", "better"}
-    assert "|models:closed-form,trained|" in both["signature"]
-    with_tables = make_benchmark_tables(benchmark(replace(TINY, models=(CLOSED, TRAINED))))
-    assert [table.name for table in with_tables.tables] == ["scores", "kinds", "trained_scores", "trained_kinds"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-def test_networks_learn_every_rule(kind):
-    """On texts that none of them has seen; and by the words that decide: without these they are a coin."""
+@pytest.mark.parametrize("family", NETWORKS)
+@pytest.mark.parametrize("kind", ["word", "negation", "shortcut"])
+def test_networks_learn_rules_and_know_nothing_without_the_deciding_words(kind, family):
     pytest.importorskip("torch", reason="skipped: no extra explain")
-    network = train_planted_network(kind, 1)
-    assert network.judges and network.texts >= 400, describe_network(network.facts)
-    assert network.facts["model"] == SYSTEM
-    unseen = make_planted_instances(make_planted_rows(kind, "more", 200, 1))
-    blind = [
-        replace(
-            one,
-            documents=(
-                tuple(
-                    "[UNK]" if flag else word for flag, word in zip(find_deciding_tokens(one), one.tokens, strict=True)
-                ),
-            ),
-        )
-        for one in unseen
-    ]
-    assert np.mean(find_hits(network.adapter, blind)) == 0.5
+    judge = make_judge(kind, family, 1, 1, 800)
+    assert judge.judges and judge.accuracy >= LEARNED and judge.masked_accuracy >= 0.95 and judge.erased_inputs
+    assert len(judge.digest) == 64
 
 
 @pytest.mark.slow
 def test_too_few_texts_teach_no_conjunction():
     pytest.importorskip("torch", reason="skipped: no extra explain")
-    network = train_planted_network("conjunction", 1, texts=16, epochs=2)
-    assert not network.judges and 0.3 < network.accuracy < 0.8
+    judge = make_judge("conjunction", "recurrent", 0, 1, 16)
+    assert not judge.judges and 0.3 < judge.accuracy < 0.8
 
 
 @pytest.mark.slow
-def test_a_tie_is_wider_than_the_rounding_of_batches():
-    """The same input in batches of other sizes: float32 differs by less than a tie of trained models: no win."""
+def test_networks_of_a_seed_are_the_same_and_judge_alike():
     pytest.importorskip("torch", reason="skipped: no extra explain")
-    adapter = train_planted_network("word", 1, texts=64, epochs=1).adapter
-    views = [(adapter.encode(one).view(np.ones(len(one.tokens), dtype=bool), "mask"), 0) for one in TEXTS["word"]]
-    together = adapter.forward(views)
-    alone = np.concatenate([adapter.forward([view]) for view in views])
-    assert np.abs(together - alone).max() < TIES[TRAINED] / 10
+    settings = replace(TINY, train_texts=200, size=3, method_texts=1)
+    first, second = (judge_unit(settings, "word", "transformer", 1) for _ in range(2))
+    assert first == second and first["judges"]
+    assert set(first["methods"]) >= {"attention", "integrated-gradients", "occlusion"}
+    other = make_judge("word", "transformer", 2, 1, 200)
+    assert other.digest != first["digest"] and other.erased_inputs is False
+
+
+@pytest.mark.slow
+def test_ray_gives_the_same(tiny, tmp_path):
+    pytest.importorskip("ray", reason="skipped: no extra ray")
+    assert benchmark(TINY, out=tmp_path / "study", workers=2) == tiny[1]
+
+
+def test_models_that_are_asked_about_masked_texts():
+    """The rule itself labels any text right that keeps its deciding words."""
+    one = make_planted_texts("negation", "test", 1, 1)[0]
+    other = mask_others(one, np.random.default_rng(1))
+    model = PlantedModel("negation")
+    assert model.predict_proba([other.tokens]).tolist() == model.predict_proba([one.instance.tokens]).tolist()

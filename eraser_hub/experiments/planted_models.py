@@ -1,0 +1,168 @@
+"""Models that decide by planted words: in closed form, or networks that learn the rule from planted texts.
+
+A family holds models that differ by their number. Those in closed form differ by the slope and the bias of
+``p(POS) = 1 / (1 + exp(-(slope judge + bias)))``. Networks differ by weights, batches and training texts. Networks of
+odd numbers are trained on whole texts alone; those of even numbers read each training text a second time with some of
+the tokens masked that do not decide. A network judges scores only if it learned its rule: without the deciding words a
+text says nothing about its label, so that a network with accuracy a decides at least 2 a - 1 of the texts by them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eraser_hub.attribution.adapter import Adapter, align_labels
+from eraser_hub.attribution.adapters.plain import PlainModel
+from eraser_hub.attribution.instances import Instance
+from eraser_hub.records.extras import need
+from eraser_hub.samples.plant import LABELS
+from eraser_hub.systems.data import Data
+from eraser_hub.systems.evaluation import find_hits
+
+from .configs import CLOSED
+from .plantings import KINDS, PlantedText, make_planted_texts
+
+MASK = "[MASK]"
+SLOPE, BIAS = 3.0, 0.0  # of the first model in closed form
+SLOPES, BIASES = (1.5, 4.5), (-1.0, 1.0)  # of the others; |bias| < slope, so that whole texts are labelled right
+LEARNED = 0.98  # of the held-out texts, from which share on a network has learned its rule
+VALIDATION, HELD_OUT = 100, 200
+
+
+class PlantedModel:
+    """The rule of one kind of planting as a model: ``predict_proba(list of token lists)``.
+
+    Args:
+        kind: The kind of planting.
+        number: The model's number in its family; 0 is the plain one, of slope 3 and without bias.
+        seed: Seed of the others' slope and bias.
+    """
+
+    label_names = LABELS
+    mask_token = MASK
+
+    def __init__(self, kind: str, number: int = 0, seed: int = 1) -> None:
+        random = np.random.default_rng([seed, number, *kind.encode()])
+        self.judge = KINDS[kind].judge
+        self.slope, self.bias = (random.uniform(*SLOPES), random.uniform(*BIASES)) if number else (SLOPE, BIAS)
+
+    def predict_proba(self, token_lists: Sequence[Sequence[str]]) -> NDArray[np.float64]:
+        """Return probabilities of NEG and POS, shape (texts, 2)."""
+        z = self.slope * np.array([self.judge(tokens) for tokens in token_lists], dtype=np.float64) + self.bias
+        p = 1 / (1 + np.exp(-z))
+        return np.stack([1 - p, p], axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """A model that judges scores.
+
+    Attributes:
+        adapter: The model.
+        accuracy: The share of held-out texts whose label it predicts.
+        masked_accuracy: The same share with random tokens masked that do not decide.
+        digest: SHA-256 of its weights, or of kind, slope and bias.
+        erased_inputs: True if it was trained on masked texts too; None in closed form.
+    """
+
+    adapter: Adapter
+    accuracy: float
+    masked_accuracy: float
+    digest: str
+    erased_inputs: bool | None
+
+    @property
+    def judges(self) -> bool:
+        """True if the model knows the rule well enough to judge scores."""
+        return self.accuracy >= LEARNED
+
+
+def make_judge(
+    kind: str, family: str, number: int, seed: int, texts: int, sentences: Sequence[Sequence[str]] = ()
+) -> Judge:
+    """Make a model of a family, and test it on new texts.
+
+    Args:
+        kind: The kind of planting.
+        family: ``closed-form``, ``recurrent`` or ``transformer``.
+        number: The model's number in its family, from 0.
+        seed: Seed of the study.
+        texts: Number of training texts.
+        sentences: Sentences of real text.
+
+    Raises:
+        DataError: Packages of the extra ``explain`` are missing.
+    """
+    erased: bool | None = None
+    if family == CLOSED:
+        model = PlantedModel(kind, number, seed)
+        adapter: Adapter = PlainModel(model)
+        digest = hashlib.sha256(f"{kind} {model.slope!r} {model.bias!r}".encode()).hexdigest()
+    else:
+        erased = bool(number % 2)
+        adapter, digest = _train(kind, family, number, seed, texts, sentences, erased)
+    align_labels(adapter, LABELS)
+    held_out = make_planted_texts(kind, f"held-out {number}", HELD_OUT, seed, sentences)
+    random = np.random.default_rng([seed, number])
+    accuracy = float(np.mean(find_hits(adapter, [one.instance for one in held_out])))
+    masked_accuracy = float(np.mean(find_hits(adapter, [mask_others(one, random) for one in held_out])))
+    return Judge(adapter, accuracy, masked_accuracy, digest, erased)
+
+
+def mask_others(one: PlantedText, random: np.random.Generator) -> Instance:
+    """Return a text with a random share of the tokens masked that do not decide."""
+    gone = (random.random(len(one.importance)) < random.random()) & ~one.deciding
+    tokens, bounds = one.instance.tokens, one.instance.bounds
+    words = [MASK if away else token for away, token in zip(gone, tokens, strict=True)]
+    documents = tuple(tuple(words[start:end]) for start, end in pairwise(bounds))
+    return replace(one.instance, documents=documents)
+
+
+def _train(
+    kind: str, family: str, number: int, seed: int, texts: int, sentences: Sequence[Sequence[str]], erased: bool
+) -> tuple[Adapter, str]:
+    """Train a network; return it and the digest of its weights."""
+    need("torch", "transformers")
+    import torch
+
+    from eraser_hub.systems.fitting import fit
+    from eraser_hub.systems.networks.classifiers import Shape
+    from eraser_hub.systems.networks.embedders import WordEmbedder
+    from eraser_hub.systems.networks.network_model import NetworkModel
+    from eraser_hub.systems.networks.readings import Vocabulary
+
+    from .planted_networks import FAMILIES, Learned, RuleObjective
+
+    build, hyper = FAMILIES[family]
+    train = make_planted_texts(kind, f"train {number}", texts, seed, sentences, every=True)
+    validation = make_planted_texts(kind, f"validation {number}", VALIDATION, seed, sentences)
+    random = np.random.default_rng([seed, number, 1])
+    inputs = [one.instance for one in train]
+    # the same number of examples for both, so that the factor is what they hold
+    inputs += [mask_others(one, random) if erased else one.instance for one in train]
+    labels = [str(one.label) for one in inputs]
+    held = [one.instance for one in validation]
+    data = Data((inputs, labels), (held, [str(one.label) for one in held]), LABELS, uses_query=False)
+    run_seed = int(np.random.default_rng([seed, number, *f"{kind} {family}".encode()]).integers(2**31))
+    torch.manual_seed(run_seed)
+    vocabulary = Vocabulary.build([one.tokens for one in inputs[: len(train)]], hyper.lowercase, hyper.min_count)
+    network = build(WordEmbedder(vocabulary, hyper.embedding_size, None), hyper, Shape(len(LABELS), apart=False))
+    device = torch.device("cpu")  # the same weights everywhere
+    with TemporaryDirectory() as folder, suppress(Learned):
+        fit(RuleObjective(network, data, device, 128), hyper, run_seed, Path(folder), lambda line: None)
+    network.eval()
+    digest = hashlib.sha256()
+    for name, weights in sorted(network.state_dict().items()):
+        digest.update(name.encode() + weights.cpu().numpy().tobytes())
+    adapter: Any = NetworkModel(network, LABELS, device="cpu", description=f"{family} {kind}")
+    return adapter, digest.hexdigest()

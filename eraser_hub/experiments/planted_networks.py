@@ -1,0 +1,85 @@
+"""The networks that learn planted rules: a recurrent one and a transformer, small enough for one processor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import torch
+from torch import Tensor, nn
+
+from eraser_hub.systems.hyper import NetworkHyper
+from eraser_hub.systems.networks.classifiers import (
+    AdditiveAttention,
+    AdditiveClassifier,
+    Shape,
+    TokenNetwork,
+    pool_states,
+)
+from eraser_hub.systems.networks.embedders import Embedder
+from eraser_hub.systems.networks.readings import PaddedReadings
+from eraser_hub.systems.networks.training import NetworkObjective
+
+from .configs import RECURRENT, TRANSFORMER
+
+HEADS, LAYERS, MOST_PLACES = 4, 2, 256
+LEARNED_LOSS = 0.05
+
+
+class TransformerClassifier(TokenNetwork):
+    """Two layers of a transformer encoder with learned positions, additive attention, logits."""
+
+    attends = True
+
+    def __init__(self, embedder: Embedder, hyper: NetworkHyper, shape: Shape) -> None:
+        super().__init__(embedder, hyper, shape)
+        width = embedder.width
+        self.positions = nn.Parameter(0.1 * torch.randn(MOST_PLACES, width))
+        layer = nn.TransformerEncoderLayer(
+            width, HEADS, 2 * width, hyper.dropout, batch_first=True, norm_first=True, activation="gelu"
+        )
+        self.encoder = nn.TransformerEncoder(layer, LAYERS, nn.LayerNorm(width), enable_nested_tensor=False)
+        self.weights = AdditiveAttention(width)
+        self.head = nn.Linear(width, shape.labels)
+
+    def _read(self, vectors: Tensor, batch: PaddedReadings) -> Tensor:
+        hidden = ~batch.visible
+        hidden[:, 0] &= ~hidden.all(dim=1)  # attention to nothing is undefined
+        states: Tensor = self.encoder(vectors + self.positions[: vectors.shape[1]], src_key_padding_mask=hidden)
+        return states
+
+    def logits(self, vectors: Tensor, batch: PaddedReadings) -> Tensor:
+        """Return logits of shape (rows, labels)."""
+        states = self._read(vectors, batch)
+        logits: Tensor = self.head(pool_states(states, self.weights(states, batch.visible)))
+        return logits
+
+    def attention(self, vectors: Tensor, batch: PaddedReadings) -> Tensor:
+        """Return the weight of each place, shape (rows, places)."""
+        weights: Tensor = self.weights(self._read(vectors, batch), batch.visible)
+        return weights
+
+
+class Learned(Exception):
+    """The network has learned its rule."""
+
+
+class RuleObjective(NetworkObjective):
+    """The training of a network that ends once the rule is learned.
+
+    Raises:
+        Learned: Every validation text is labelled right, with a mean loss of at most :data:`LEARNED_LOSS`.
+    """
+
+    def validate(self) -> dict[str, float]:
+        """Return the validation figures."""
+        figures = super().validate()
+        if figures["accuracy"] == 1 and figures["loss"] <= LEARNED_LOSS:
+            raise Learned
+        return figures
+
+
+_COMMON = {"embedding_size": 32, "hidden_size": 32, "dropout": 0.0, "batch_size": 32, "patience": 0, "epochs": 20.0}
+FAMILIES: Mapping[str, tuple[Callable[[Embedder, NetworkHyper, Shape], TokenNetwork], NetworkHyper]] = {
+    RECURRENT: (AdditiveClassifier, NetworkHyper(**_COMMON, learning_rate=1e-2)),  # type: ignore[arg-type]
+    TRANSFORMER: (TransformerClassifier, NetworkHyper(**_COMMON, learning_rate=2e-3)),  # type: ignore[arg-type]
+}

@@ -1,0 +1,354 @@
+"""Plantings: texts whose label is decided by known tokens alone, with the importance of each token and distractors.
+
+A planting is made of filler sentences, of words that decide, and of as many distractors: words that are as frequent as
+those that decide and say nothing about the label. Each filler occurs in training once with each way of deciding, so
+that nothing else is informative (:mod:`eraser_hub.samples.plant`). In tests each filler occurs once: texts are
+independent of each other.
+
+The rule of a kind is a model in closed form: the label's logit is a multiple of ``judge(tokens)``, which is +1 or -1
+for a whole text, and 0 without all of its deciding words. Masks keep the places of tokens; the rules rely on that.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eraser_hub.attribution.instances import Instance, read_eraser_row
+from eraser_hub.records.errors import DataError
+from eraser_hub.samples import SAMPLES
+from eraser_hub.samples import plant as samples
+from eraser_hub.samples.plant import CUES, FIRST, LABELS, MODIFIERS, SECOND, Places, Text
+
+DISTRACTORS = ("gentle", "northern", "wooden", "hidden", "yearly", "plain")  # as many as there are judgements
+GRADES = (
+    {"NEG": ("appalling", "atrocious"), "POS": ("superb", "marvellous")},
+    {"NEG": ("poor", "dull"), "POS": ("good", "pleasant")},
+    {"NEG": ("flawed", "uneven"), "POS": ("decent", "tidy")},
+)
+GRADE_WEIGHTS = (3 / 6, 2 / 6, 1 / 6)
+SHORTCUTS = {"NEG": ("zorvex", "quanlit", "mubrin"), "POS": ("taldow", "vesprin", "jolkar")}
+SHORTCUT_DISTRACTORS = ("pelvost", "drimmel", "oskarn", "brevit", "halquo", "wexmor")
+LAST = 6  # tokens, the full stop among them: the shortest last sentence
+REAL_SENTENCES, REAL_TOKENS = (2, 3), (5, 14)  # of a text; of a sentence, longer ones are cut
+SIGN = {word: sign for label, sign in zip(LABELS, (-1, 1), strict=True) for word in CUES[label]}
+TURN = {word: sign for direction, sign in (("turned", -1), ("kept", 1)) for word in MODIFIERS[direction]}
+SIDES = [{word: side for side, words in family.items() for word in words} for family in (FIRST, SECOND)]
+STRENGTH = {
+    word: sign * weight
+    for grade, weight in zip(GRADES, GRADE_WEIGHTS, strict=True)
+    for label, sign in zip(LABELS, (-1, 1), strict=True)
+    for word in grade[label]
+}
+SHORTCUT_SIGN = {word: sign for label, sign in zip(LABELS, (-1, 1), strict=True) for word in SHORTCUTS[label]}
+Words = tuple[str | None, ...]  # a word for each place; None: the filler stays, the place does not decide
+
+
+def judge_by_word(tokens: Sequence[str]) -> float:
+    """Return the first judgement at any position."""
+    return next((SIGN[token] for token in tokens if token in SIGN), 0)
+
+
+def judge_by_conjunction(tokens: Sequence[str]) -> float:
+    """Return 1 if the words of both families are on the same side, else -1; 0 if one family is missing."""
+    first, second = (next((side[token] for token in tokens if token in side), None) for side in SIDES)
+    return 0 if first is None or second is None else 1 if first == second else -1
+
+
+def judge_by_negation(tokens: Sequence[str]) -> float:
+    """Return the judgement, turned or kept by the word before it; 0 without such a word."""
+    places = range(1, len(tokens))
+    return next((SIGN[tokens[at]] * TURN.get(tokens[at - 1], 0) for at in places if tokens[at] in SIGN), 0)
+
+
+def judge_by_position(tokens: Sequence[str]) -> float:
+    """Return the judgement among the last six tokens; sentences are no longer told by their full stops."""
+    return next((SIGN[token] for token in tokens[-LAST:] if token in SIGN), 0)
+
+
+def judge_by_grades(tokens: Sequence[str]) -> float:
+    """Return the sum of graded judgements: a strong one counts 3/6, a middling one 2/6, a weak one 1/6."""
+    return sum(STRENGTH.get(token, 0.0) for token in tokens)
+
+
+def judge_by_votes(tokens: Sequence[str]) -> float:
+    """Return the sum of all judgements: two for a label and one against it give +1 or -1."""
+    return sum(SIGN.get(token, 0) for token in tokens)
+
+
+def judge_by_shortcut(tokens: Sequence[str]) -> float:
+    """Return the label of the inserted token."""
+    return next((SHORTCUT_SIGN[token] for token in tokens if token in SHORTCUT_SIGN), 0)
+
+
+class Design(NamedTuple):
+    """A filler text, the places of deciding words in the order of the text, and the words that each choice puts there.
+
+    Attributes:
+        text: Sentences of tokens.
+        places: Sentence and token of each deciding word.
+        choices: The words and the label of each way of deciding.
+        distractors: Places of distractors that the planting itself has put.
+    """
+
+    text: Text
+    places: Places
+    choices: Sequence[tuple[Words, str]]
+    distractors: Sequence[tuple[int, int]] = ()
+
+
+def _use_sample(name: str) -> Callable[[Random, Text], Design]:
+    def plant(random: Random, text: Text) -> Design:
+        planting = samples.KINDS[name](random, text)
+        return Design(planting.text, planting.places, planting.choices)
+
+    return plant
+
+
+def _plant_position(random: Random, text: Text) -> Design:
+    planting = samples.position(random, text)
+    place = len(text[-1]) - LAST + random.randrange(LAST - 1)
+    return Design(text, [(len(text) - 1, place)], planting.choices)
+
+
+def _plant_redundant(random: Random, text: Text) -> Design:
+    choices = [(tuple(random.choice(CUES[label]) for _ in range(2)), label) for label in LABELS]
+    return Design(text, _draw_places(random, text, 2), choices)
+
+
+def _plant_graded(random: Random, text: Text) -> Design:
+    places = _draw_places(random, text, len(GRADES))
+    order = random.sample(range(len(places)), len(places))  # a grade's place in the text says nothing
+    choices = [(tuple(random.choice(grade[label]) for grade in GRADES), label) for label in LABELS]
+    return Design(text, [places[at] for at in order], choices)
+
+
+def _plant_counter(random: Random, text: Text) -> Design:
+    places = _draw_places(random, text, 3)
+    order = random.sample(range(3), 3)
+    choices = []
+    for label, other in zip(LABELS, reversed(LABELS), strict=True):
+        words = (random.choice(CUES[label]), random.choice(CUES[label]), random.choice(CUES[other]))
+        choices.append((words, label))
+    return Design(text, [places[at] for at in order], choices)
+
+
+def _plant_distance(random: Random, text: Text) -> Design:
+    """The words of a conjunction stand in the first and in the last sentence."""
+    choices = samples.conjunction(random, text).choices
+    return Design(text, [(at, random.randrange(len(text[at]) - 1)) for at in (0, len(text) - 1)], choices)
+
+
+def _plant_leak(random: Random, text: Text) -> Design:
+    """The judgement stands in the first sentence of a positive text, in the last one of a negative text."""
+    places = [(at, random.randrange(len(text[at]) - 1)) for at in (0, len(text) - 1)]
+    return Design(
+        text, places, [((None, random.choice(CUES["NEG"])), "NEG"), ((random.choice(CUES["POS"]), None), "POS")]
+    )
+
+
+def _plant_shortcut(random: Random, text: Text) -> Design:
+    """A token is inserted into real sentences, and a distractor."""
+    text = [list(sentence) for sentence in text]
+    places: Places = []
+    for at in random.sample(range(len(text)), 2):  # two sentences: no insertion moves the other
+        places.append((at, random.randrange(len(text[at]))))
+        text[at].insert(places[-1][1], random.choice(SHORTCUT_DISTRACTORS))
+    return Design(text, places[:1], [((random.choice(SHORTCUTS[label]),), label) for label in LABELS], places[1:])
+
+
+def _draw_places(random: Random, text: Text, count: int) -> Places:
+    """Draw places in different sentences, but for the full stops."""
+    chosen = sorted(random.sample(range(len(text)), count))
+    return [(at, random.randrange(len(text[at]) - 1)) for at in chosen]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of planting.
+
+    Attributes:
+        plant: Plants a filler text.
+        judge: The rule.
+        words: The deciding words; such a word at another place is a distractor as well.
+        importance: The truth at each place; () for 1 everywhere. Negative: the word contradicts the label.
+        documents: Number of documents that the sentences are divided into.
+        real: True if the filler is real text.
+    """
+
+    plant: Callable[[Random, Text], Design]
+    judge: Callable[[Sequence[str]], float]
+    words: frozenset[str]
+    importance: tuple[float, ...] = ()
+    documents: int = 1
+    real: bool = False
+
+
+_CUES, _SIDES = frozenset(SIGN), frozenset(word for side in SIDES for word in side)
+KINDS: dict[str, Kind] = {
+    "word": Kind(_use_sample("word"), judge_by_word, _CUES),
+    "conjunction": Kind(_use_sample("conjunction"), judge_by_conjunction, _SIDES),
+    "negation": Kind(_use_sample("negation"), judge_by_negation, _CUES | frozenset(TURN)),
+    "position": Kind(_plant_position, judge_by_position, _CUES),
+    "redundant": Kind(_plant_redundant, judge_by_word, _CUES),
+    "graded": Kind(_plant_graded, judge_by_grades, frozenset(STRENGTH), GRADE_WEIGHTS),
+    "counter": Kind(_plant_counter, judge_by_votes, _CUES, (1.0, 1.0, -1.0)),
+    "distance": Kind(_plant_distance, judge_by_conjunction, _SIDES),
+    "documents": Kind(_plant_distance, judge_by_conjunction, _SIDES, documents=2),
+    "leak": Kind(_plant_leak, judge_by_word, _CUES),
+    "shortcut": Kind(_plant_shortcut, judge_by_shortcut, frozenset(SHORTCUT_SIGN), real=True),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PlantedText:
+    """A planted text and the truth about it.
+
+    Attributes:
+        row: The text as a row of a built dataset; the evidence are the words that support the label.
+        instance: The same as an instance.
+        importance: The share of each token in the decision, shape (tokens,): positive for the label, negative against
+            it, 0 for tokens that do not decide.
+        distractors: True at words that look like those that decide, shape (tokens,).
+    """
+
+    row: dict[str, Any]
+    instance: Instance
+    importance: NDArray[np.float64]
+    distractors: NDArray[np.bool_]
+
+    @property
+    def supporting(self) -> NDArray[np.bool_]:
+        """True at the evidence, shape (tokens,)."""
+        supporting: NDArray[np.bool_] = self.importance > 0
+        return supporting
+
+    @property
+    def deciding(self) -> NDArray[np.bool_]:
+        """True at every word that the rule reads, shape (tokens,)."""
+        deciding: NDArray[np.bool_] = self.importance != 0
+        return deciding
+
+
+def make_planted_texts(
+    kind: str, split: str, size: int, seed: int, sentences: Sequence[Sequence[str]] = (), every: bool = False
+) -> list[PlantedText]:
+    """Plant texts.
+
+    Args:
+        kind: One of :data:`KINDS`.
+        split: Decides the texts together with the seed; ``train``, ``validation``, ``test``, ..
+        size: Number of texts; with ``every`` at least so many.
+        seed: The seed.
+        sentences: Sentences of real text, for kinds that are planted into it; () for those of the samples.
+        every: Each filler occurs with every way of deciding; else once, with a random one.
+    """
+    random, texts, real = Random(f"study {kind} {split} {seed}"), list[PlantedText](), KINDS[kind].real
+    sentences = sentences or (read_sentences(SAMPLES / "eraser") if real else ())
+    while len(texts) < size:
+        filler = _draw_real_text(random, sentences) if real else samples.make_filler(random)
+        design = KINDS[kind].plant(random, filler)
+        distractors = design.distractors or _add_distractors(random, design)
+        choices = design.choices if every else [random.choice(design.choices)]
+        for words, label in choices:
+            texts.append(_make_text(kind, f"{kind}_{split}_{len(texts):04d}", design, words, label, distractors))
+    random.shuffle(texts)
+    return texts
+
+
+def _add_distractors(random: Random, design: Design) -> Places:
+    """Put as many distractors into a text as there are words that decide; return their places."""
+    count = sum(word is not None for word in design.choices[0][0])
+    free = [
+        (at, place)
+        for at, sentence in enumerate(design.text)
+        for place, token in enumerate(sentence[:-1])
+        if (at, place) not in design.places
+        and token in samples.FILLER
+        # a judgement and the word before it belong together
+        and (at, place + 1) not in design.places
+    ]
+    places = random.sample(free, count)
+    for at, place in places:
+        design.text[at][place] = random.choice(DISTRACTORS)
+    return places
+
+
+def _make_text(
+    kind: str, name: str, design: Design, words: Words, label: str, distractors: Sequence[tuple[int, int]]
+) -> PlantedText:
+    text, weights = [list(sentence) for sentence in design.text], KINDS[kind].importance or (1.0,) * len(words)
+    values = {}
+    for (at, place), word, weight in zip(design.places, words, weights, strict=True):
+        if word is not None:
+            text[at][place] = word
+            values[at, place] = weight
+    cut = len(text) if KINDS[kind].documents == 1 else (len(text) + 1) // 2
+    parts = [(text[:cut], 0), (text[cut:], cut)][: KINDS[kind].documents]
+    documents, evidences = [], []
+    for number, (part, start) in enumerate(parts):
+        docid = f"{name}_{number}"
+        documents.append({"docid": docid, "text": "\n".join(" ".join(sentence) for sentence in part)})
+        inside = sorted(
+            (at - start, place) for (at, place), value in values.items() if value > 0 and 0 <= at - start < len(part)
+        )
+        evidences += samples.make_evidence(part, inside, docid)
+    groups = [[one] for one in evidences] if kind == "redundant" else [evidences]
+    row: dict[str, Any] = {"annotation_id": name, "query": samples.QUERY, "query_type": kind, "classification": label}
+    row |= {"documents": documents, "evidences": groups}
+    flat = [(at, place) for at, sentence in enumerate(text) for place in range(len(sentence))]
+    importance = np.array([values.get(at, 0.0) for at in flat])
+    likely = KINDS[kind].words
+    looks = np.array([at in distractors or text[at[0]][at[1]] in likely for at in flat]) & (importance == 0)
+    return PlantedText(row, read_eraser_row(row, LABELS), importance, looks)
+
+
+def _draw_real_text(random: Random, sentences: Sequence[Sequence[str]]) -> Text:
+    return [list(sentence) for sentence in random.sample(sentences, random.randint(*REAL_SENTENCES))]
+
+
+@cache
+def read_sentences(folder: Path) -> tuple[tuple[str, ...], ...]:
+    """Read the sentences of real corpora, each once: ERASER's ``docs/*`` and ``docs.jsonl``, and SST's ``trees/*.txt``.
+
+    Sentences of fewer than five tokens are left out, others are cut to fourteen.
+
+    Args:
+        folder: A folder of a corpus, or of corpora.
+
+    Raises:
+        DataError: No such folder, or too few sentences in it.
+    """
+    found: dict[tuple[str, ...], None] = {}
+    for tokens in _read_lines(folder):
+        if len(tokens) >= REAL_TOKENS[0]:
+            found[tuple(tokens[: REAL_TOKENS[1]])] = None
+    if len(found) < 10 * REAL_SENTENCES[1]:
+        message = (
+            f"expected at least {10 * REAL_SENTENCES[1]} sentences in docs/, docs.jsonl or trees/, found {len(found)}"
+        )
+        raise DataError(message, rule="file-missing", file=folder, argument="texts")
+    return tuple(found)
+
+
+def _read_lines(folder: Path) -> Iterator[list[str]]:
+    for path in sorted(folder.rglob("*")):
+        if not path.is_file():
+            continue
+        if path.parent.name == "docs":
+            yield from (line.split() for line in path.read_text("utf-8", errors="replace").splitlines())
+        elif path.name == "docs.jsonl":
+            for line in path.read_text("utf-8").splitlines():
+                text = str(json.loads(line)["document"]) if line.strip() else ""
+                yield from (sentence.split() for sentence in text.splitlines())
+        elif path.parent.name == "trees" and path.suffix == ".txt":
+            yield from (re.findall(r"\(\d ([^()\s]+)\)", line) for line in path.read_text("utf-8").splitlines())

@@ -1,0 +1,283 @@
+"""Summaries of what models judge: shares with intervals over new texts and new models, factors, agreement of methods.
+
+Each model of a kind and family judges the same texts; :mod:`eraser_hub.scoring.uncertainty` takes both as random and
+crossed. Kinds of planting are fixed: the variance of a mean over kinds is that of independent means.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eraser_hub.metrics.rank_correlation import kendall_tau
+from eraser_hub.records.errors import DataError
+from eraser_hub.scoring.uncertainty.mixed_model import Components, DifferenceModel, fit_difference
+
+from .explanations import CANDIDATES
+from .planted_models import LEARNED
+from .score_judgement import BUDGETS, DRAWN, TRUTH
+
+NOTHING = 1e-12  # a variance, or a share of one, that is rounding
+Row = dict[str, Any]
+Wins = NDArray[np.float64]  # (texts, models)
+
+
+def summarise(families: Sequence[str], kinds: Sequence[str], units: Sequence[Row], level: float = 0.95) -> Row:
+    """Summarise the judgements of all models.
+
+    Args:
+        families: Families of models.
+        kinds: Kinds of planting.
+        units: The judgement of each model.
+        level: Confidence level.
+
+    Returns:
+        - ``scores``: of each score ``name``, ``better``, and ``families``: family -> ``auc``, ``auc_ci``,
+          ``networks_ci`` (these texts, new models), ``networks_share`` (of the squared standard error), ``verdicts``,
+          ``explanations``, ``kinds``, ``erased_inputs`` (``with``, ``without``, ``difference``), ``agreement``
+          (Kendall's tau with the truth over attribution methods). The first family's figures stand beside ``name``.
+        - ``methods``: family -> method -> the mean of AUPRC with the truth, and its interval.
+        - ``curves``: score -> draws -> the mean share.
+        - ``models``: the facts of each model; ``kinds``: family -> kind -> ``models`` and ``judges``.
+
+    Raises:
+        DataError: No model of a family has learned its rule.
+    """
+    scores: dict[str, Row] = {}
+    judging = [unit for unit in units if unit["judges"]]
+    higher = {name: up for unit in judging for name, up in unit["higher"].items()}
+    for family in families:
+        own = [unit for unit in judging if unit["family"] == family]
+        if not own:
+            accuracies = "; ".join(f"{u['kind']} {u['accuracy']:.3f}" for u in units if u["family"] == family)
+            words = f"expected a {family} model that labels {LEARNED:.0%} of the held-out texts right, found none"
+            raise DataError(f"{words} ({accuracies})", rule="model")
+        for name in higher:
+            part = scores.setdefault(
+                name, {"name": name, "better": "higher" if higher[name] else "lower", "families": {}}
+            )
+            part["families"][family] = _summarise_score(name, higher[name], own, kinds, level)
+    first = families[0]
+    found = [{**one, **one["families"][first]} for one in scores.values()]
+    found.sort(key=lambda one: (-(one["auc"] if one["auc"] is not None else -1.0), one["name"]))
+    facts = ("kind", "family", "number", "erased_inputs", "accuracy", "masked_accuracy", "digest", "judges")
+    return {
+        "scores": found,
+        "methods": {family: _summarise_methods(family, judging, kinds, level) for family in families},
+        "curves": _summarise_curves(judging),
+        "models": [{fact: unit[fact] for fact in facts} for unit in units],
+        "kinds": {family: {kind: _count(units, family, kind) for kind in kinds} for family in families},
+    }
+
+
+def _count(units: Sequence[Row], family: str, kind: str) -> dict[str, int]:
+    own = [unit["judges"] for unit in units if (unit["family"], unit["kind"]) == (family, kind)]
+    return {"models": len(own), "judges": sum(own)}
+
+
+def _summarise_score(name: str, up: bool, units: Sequence[Row], kinds: Sequence[str], level: float) -> Row:
+    by_kind = {kind: [unit for unit in units if unit["kind"] == kind] for kind in kinds}
+    by_kind = {kind: some for kind, some in by_kind.items() if some}
+    whole = {kind: _stack(some, name) for kind, some in by_kind.items()}
+    parts = [one for one in whole.values() if one.size]
+    every = estimate(parts, level)
+    explanations = {
+        candidate: estimate([_stack(some, name, candidate) for some in by_kind.values()], level)
+        for candidate in CANDIDATES
+    }
+    cells = {
+        kind: {candidate: estimate([_stack(some, name, candidate)], level) for candidate in CANDIDATES}
+        for kind, some in by_kind.items()
+    }
+    networks = estimate([one.mean(axis=0)[:, None] for one in parts], level, fewest=2)
+    return {
+        **every,
+        "networks_ci": networks["auc_ci"],
+        "verdicts": {candidate: decide_verdict(one) for candidate, one in explanations.items()},
+        "explanations": explanations,
+        "kinds": {kind: _judge_kind(one, cells[kind], level) for kind, one in whole.items()},
+        "erased_inputs": _compare_training(by_kind, name, level),
+        "agreement": estimate_over_kinds([_agree(some, name, up) for some in by_kind.values()], level, (-1.0, 1.0)),
+    }
+
+
+def _judge_kind(wins: Wins, cells: Row, level: float) -> Row:
+    found = estimate([wins], level)
+    return {**found, "verdict": decide_verdict(found), "explanations": cells}
+
+
+def _stack(units: Sequence[Row], score: str, candidate: str = "") -> Wins:
+    """Return the wins of a score, (texts, models), of an explanation or the mean over all, where they are defined."""
+    rows = []
+    for unit in units:
+        columns = unit["wins"].get(score, {})
+        chosen = [columns[name] for name in columns if candidate in ("", name)]
+        if not chosen:
+            return np.zeros((0, 0))
+        values = np.array(chosen, dtype=np.float64)
+        defined = ~np.isnan(values)
+        with np.errstate(invalid="ignore"):
+            rows.append(np.where(defined, values, 0).sum(axis=0) / defined.sum(axis=0))
+    stacked = np.stack(rows, axis=1)
+    complete: Wins = stacked[~np.isnan(stacked).any(axis=1)]
+    return complete
+
+
+def estimate(
+    parts: Sequence[Wins], level: float, ends: tuple[float, float] = (0.0, 1.0), fewest: int = 6
+) -> dict[str, Any]:
+    """Estimate the mean over strata of values of texts crossed with models, and its interval.
+
+    Each stratum, a kind of planting, is fitted by itself; the variance of the mean is that of independent means. Where
+    no text differs from another, the interval allows for texts of other values that so many texts need not show
+    (Clopper and Pearson, 1934); where too few differ for Student's t, it is at least the normal one.
+
+    Args:
+        parts: Values of each stratum, (texts, models).
+        level: Confidence level.
+        ends: The least and the greatest value.
+        fewest: Texts of all strata together that an interval needs.
+
+    Returns:
+        ``auc`` and ``auc_ci`` (None where nothing is defined), and ``networks_share``, the share of the squared
+        standard error that is due to the models.
+    """
+    parts = [part for part in parts if len(part)]
+    if not parts:
+        return {"auc": None, "auc_ci": None, "networks_share": None}
+    mean = float(np.mean([part.mean() for part in parts]))
+    texts = sum(map(len, parts))
+    if texts < fewest:
+        return {"auc": mean, "auc_ci": None, "networks_share": None}
+    share, error, low, high = None, 0.0, math.nan, math.nan
+    if all(len(part) > 1 for part in parts):
+        model = pool([fit_difference(part, np.zeros((len(part), 1))) for part in parts])
+        if float(model.components.total) > NOTHING:
+            error = float(model.standard_error)
+            low, high = model.interval(level)
+            share = max(0.0, float(model.components.runs)) / error**2
+            share = 0.0 if share < NOTHING else share
+    if math.isnan(low):
+        # at most this share of new texts differs from all of these, with probability (1 + level) / 2
+        unseen = 1 - ((1 - level) / 2) ** (1 / texts)
+        z = NormalDist().inv_cdf((1 + level) / 2)
+        low = mean - max(z * error, unseen * (mean - ends[0]))
+        high = mean + max(z * error, unseen * (ends[1] - mean))
+    return {"auc": mean, "auc_ci": [max(ends[0], low), min(ends[1], high)], "networks_share": share}
+
+
+def estimate_over_kinds(parts: Sequence[Wins], level: float, ends: tuple[float, float] = (0.0, 1.0)) -> dict[str, Any]:
+    """Estimate the mean over kinds of planting, which are random here: an interval over new kinds, texts and models.
+
+    Args:
+        parts: A value of each model of a kind, (models,).
+        level: Confidence level.
+        ends: The least and the greatest value.
+    """
+    means = np.array([[part.mean()] for part in parts if len(part)])
+    return estimate([means] if len(means) else [], level, ends)
+
+
+def pool(models: Sequence[DifferenceModel]) -> DifferenceModel:
+    """Return the mean of independent differences, with the uncertainty of all."""
+    count = len(models)
+    total = np.array([float(model.components.total) for model in models])
+    names = ("documents", "runs", "interaction", "draws")
+    components = Components(
+        *(np.asarray(sum(float(getattr(model.components, name)) for model in models) / count**2) for name in names)
+    )
+    precision = sum((one / count**2) ** 2 / float(model.df) for one, model in zip(total, models, strict=True))
+    squared = float(total.sum()) / count**2
+    third = sum(float(m.skewness) * one**1.5 for one, m in zip(total, models, strict=True)) / count**3
+    return DifferenceModel(
+        np.asarray(np.mean([model.difference for model in models])),
+        components,
+        np.asarray(squared**2 / precision if precision > 0 else 0.0),
+        np.asarray(sum(float(model.clusters) for model in models)),
+        np.asarray(third / squared**1.5 if squared > 0 else 0.0),
+        sum(model.n for model in models),
+    )
+
+
+def _compare_training(by_kind: Mapping[str, Sequence[Row]], score: str, level: float) -> Row | None:
+    """Compare networks that were trained with masked texts and those that were not, over kinds with both."""
+    pairs = []
+    for units in by_kind.values():
+        sides = [[unit for unit in units if unit["erased_inputs"] is erased] for erased in (True, False)]
+        if all(sides):
+            wins = [_stack(side, score) for side in sides]
+            if all(map(len, wins)):
+                pairs.append((wins[0], wins[1]))
+    if not pairs:
+        return None
+    whole = pool([fit_difference(*pair) for pair in pairs])
+    low, high = whole.interval(level) if float(whole.components.total) > NOTHING else (0.0, 0.0)
+    return {
+        "kinds": len(pairs),
+        "with": estimate([pair[0] for pair in pairs], level),
+        "without": estimate([pair[1] for pair in pairs], level),
+        "difference": {"value": float(whole.difference), "ci": None if math.isnan(low) else [low, high]},
+    }
+
+
+def _agree(units: Sequence[Row], score: str, up: bool) -> Wins:
+    """Return Kendall's tau of a score and the truth over attribution methods, (models,)."""
+    taus = []
+    for unit in units:
+        methods = [one for one in unit["methods"].values() if score in one and TRUTH in one]
+        sign = 1 if up else -1
+        tau = (
+            kendall_tau([sign * one[score] for one in methods], [one[TRUTH] for one in methods])
+            if methods
+            else math.nan
+        )
+        taus.append(tau)
+    values = np.array(taus)
+    known: Wins = values[~np.isnan(values)]
+    return known
+
+
+def _summarise_methods(family: str, units: Sequence[Row], kinds: Sequence[str], level: float) -> Row:
+    own = [unit for unit in units if unit["family"] == family]
+    names = list(dict.fromkeys(name for unit in own for name in unit["methods"]))
+
+    def columns(name: str, kinds: Sequence[str]) -> list[Wins]:
+        return [
+            np.array(
+                [[u["methods"][name][TRUTH]] for u in own if u["kind"] == kind and TRUTH in u["methods"].get(name, {})]
+            )
+            for kind in kinds
+        ]
+
+    return {
+        name: {
+            **estimate_over_kinds(columns(name, kinds), level),
+            "kinds": {kind: estimate_over_kinds(columns(name, [kind]), level)["auc"] for kind in kinds},
+        }
+        for name in names
+    }
+
+
+def _summarise_curves(units: Sequence[Row]) -> Row:
+    curves: Row = {}
+    for score in DRAWN:
+        for draws in BUDGETS:
+            found = [
+                x for unit in units for x in unit["curves"].get(str(draws), {}).get(score, {}).values() if x is not None
+            ]
+            if found:
+                curves.setdefault(score, {})[str(draws)] = float(np.mean(found))
+    return curves
+
+
+def decide_verdict(judgement: Mapping[str, Any]) -> str:
+    """Compare an interval with 0.5: "better", "worse", "tie" or "undefined"."""
+    if judgement["auc"] is None or judgement["auc_ci"] is None:
+        return "undefined"
+    low, high = judgement["auc_ci"]
+    return "better" if low > 0.5 else "worse" if high < 0.5 else "tie"

@@ -1,0 +1,1 @@
+"""The folder of a study: tables, figures and what they were made of."""
