@@ -35,14 +35,14 @@ CANDIDATES: Mapping[str, str] = {
 WIDE = (TRUE_WIDE, "wrong_order", "longer")
 
 
-class Explanation(NamedTuple):
+class PlantedExplanation(NamedTuple):
     """Scores of a text's tokens, float64 (tokens,), and the number of tokens of the hard rationale."""
 
     scores: Scores
     budget: int
 
 
-def make_explanations(one: PlantedText, random: np.random.Generator) -> dict[str, Explanation]:
+def make_explanations(one: PlantedText, random: np.random.Generator) -> dict[str, PlantedExplanation]:
     """Make the true explanation of a text and the worse ones, by name.
 
     ``incomplete`` is missing where one word alone decides; ``distractor`` where there are too few distractors.
@@ -77,17 +77,17 @@ def make_explanations(one: PlantedText, random: np.random.Generator) -> dict[str
     others = np.flatnonzero(one.importance == 0)
     lures = random.permutation(np.flatnonzero(one.distractors))[:budget]
     ends = others[:budget] if one.instance.label == "POS" else others[len(others) - budget :]
-    found = {TRUE: Explanation(truth, budget), "random": Explanation(place(order[:0]), budget)}
+    found = {TRUE: PlantedExplanation(truth, budget), "random": PlantedExplanation(place(order[:0]), budget)}
     if len(lures) == budget:
-        found["distractor"] = Explanation(place(lures), budget)
+        found["distractor"] = PlantedExplanation(place(lures), budget)
     if budget > 1:
         swapped, other = truth.copy(), random.choice(others)
         swapped[[order[0], other]] = swapped[[other, order[0]]]
-        found["incomplete"] = Explanation(swapped, budget)
-    found["leaking"] = Explanation(place(ends), budget)
-    found[TRUE_WIDE] = Explanation(truth, wide)
-    found["wrong_order"] = Explanation(place(np.concatenate([order[budget:wide], order[:budget]])), wide)
+        found["incomplete"] = PlantedExplanation(swapped, budget)
+    found["leaking"] = PlantedExplanation(place(ends), budget)
+    found[TRUE_WIDE] = PlantedExplanation(truth, wide)
+    found["wrong_order"] = PlantedExplanation(place(np.concatenate([order[budget:wide], order[:budget]])), wide)
     equal = np.where(np.argsort(np.argsort(-truth, kind="stable")) < wide, 1.0, 0.0)
     equal += NOISE * random.random(len(truth))
-    found["longer"] = Explanation(equal / equal.sum(), wide)
+    found["longer"] = PlantedExplanation(equal / equal.sum(), wide)
     return found

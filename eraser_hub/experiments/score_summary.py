@@ -94,7 +94,8 @@ def _summarise_score(name: str, up: bool, units: Sequence[Row], kinds: Sequence[
         kind: {candidate: estimate([_stack(some, name, candidate)], level) for candidate in CANDIDATES}
         for kind, some in by_kind.items()
     }
-    networks = estimate([one.mean(axis=0)[:, None] for one in parts], level, fewest=2)
+    several = [one.mean(axis=0)[:, None] for one in parts if one.shape[1] > 1]
+    networks = estimate(several, level, fewest=2)
     return {
         **every,
         "networks_ci": networks["auc_ci"],
