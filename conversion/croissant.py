@@ -50,11 +50,13 @@ def write_croissant(folder: Path, name: str, digests: Mapping[str, str] | None =
     declared = card.get("license")
     licenses = [name for name in (declared if isinstance(declared, list) else [declared]) if isinstance(name, str)]
     known = [name for name in licenses if name not in ("other", "unknown")]
+    citation, year = get_citation(card, built.prose)
     facts = {
         # licences as addresses: the card names them by the Hub's short names
         "license": [name if "://" in name else f"https://choosealicense.com/licenses/{name}/" for name in known],
         "url": url,
-        "citeAs": card.get("citation"),
+        "citeAs": citation,
+        "datePublished": year,
         "keywords": [str(tag) for tag in card.get("tags") or []],
         "inLanguage": card.get("language"),
     }
@@ -73,6 +75,17 @@ def write_croissant(folder: Path, name: str, digests: Mapping[str, str] | None =
     path = Path(folder) / CROISSANT
     atomic_write(path, (json.dumps(metadata, ensure_ascii=False, indent=1) + "\n").encode())
     return path
+
+
+def get_citation(card: Mapping[str, Any], prose: str) -> tuple[str, str]:
+    """Return a card's citation as BibTeX, and the year of its first entry; empty where it has none.
+
+    The YAML's ``citation`` counts before the prose's first block of BibTeX.
+    """
+    block = re.search(r"^```bibtex\n(.*?)^```", prose, flags=re.MULTILINE | re.DOTALL)
+    citation = str(card.get("citation") or (block[1] if block else "")).strip()
+    year = re.search(r"\byear\s*=\s*[{\"]?(\d{4})\b", citation)
+    return citation, year[1] if year else ""
 
 
 def read_digests(folder: Path) -> dict[str, str]:

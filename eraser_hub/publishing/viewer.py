@@ -104,6 +104,32 @@ class ViewerReport:
             if any(finding.check == "statistics" for finding in split.findings)
         ]
 
+    @property
+    def summary(self) -> list[str]:
+        """Return a line for each thing that the viewer shows otherwise than one expects, over all splits.
+
+        They are columns that are null in every row, ids that look like dates, and splits without histograms.
+        """
+        places: dict[tuple[str, str], dict[str, list[str]]] = {}
+        splits = Counter(split.config for split in self.report.splits)
+        for split in self.report.splits:
+            for finding in split.findings:
+                columns = finding.examples if finding.check in ("empty columns", "dates") else ()
+                for column in map(str, columns):
+                    of_column = places.setdefault((finding.check, column), {})
+                    of_column.setdefault(split.config, []).append(f"{split.config}/{split.split}")
+        words = {"empty columns": "null in every row", "dates": "numbers that the viewer takes for dates"}
+        lines = []
+        for (check, column), of_column in places.items():
+            where = [
+                name
+                for config, named in of_column.items()
+                for name in ([config] if len(named) == splits[config] else named)
+            ]
+            lines.append(f"{column}: {words[check]} of {', '.join(where)}")
+        without = self.without_statistics
+        return [*lines, *([f"without histograms in a browser: {', '.join(without)}"] if without else [])]
+
     def lines(self) -> Iterator[str]:
         """Yield the lines of the report."""
         yield from self.pictures

@@ -289,3 +289,44 @@ def test_up_to_a_thousand_strings_are_counted_by_value(toy):
     many = pa.concat_tables([table] * 10)
     rewrite(toy, many.set_column(at, "annotation_id", pa.array([f"{n % 40}" for n in range(400)])))
     assert "annotation_id: 40 values" in "\n".join(make_viewer_report(toy).lines())
+
+
+def test_a_summary_names_what_the_viewer_shows_otherwise_once(toy):
+    """Null columns and ids like dates by configuration, where all of its splits have them."""
+    # ids of two lengths, next to each other, already cost the splits train their histograms
+    assert make_viewer_report(toy).summary == ["without histograms in a browser: movies/train, boolq/train"]
+    for name, split, rows in (("movies", "train", 3), ("movies", "test", 3), ("boolq", "test", 3)):
+        path = toy / name / f"{split}-00000-of-00001.parquet"
+        table = pq.read_table(path).slice(0, rows)
+        at = table.column_names.index("annotation_id")
+        ids = pa.array([None] * rows if name == "movies" else ["10345", "2034", "77777777"], pa.string())
+        pq.write_table(table.set_column(at, "annotation_id", ids), path, write_page_index=True)
+    assert make_viewer_report(toy).summary[0] == "annotation_id: null in every row of movies"
+
+
+def test_ids_that_look_like_dates_are_in_the_summary(toy):
+    path = toy / "boolq" / "train-00000-of-00001.parquet"
+    table = pq.read_table(path)
+    at = table.column_names.index("annotation_id")
+    ids = pa.array([str(10_000_000 + place) for place in range(table.num_rows)])
+    pq.write_table(table.set_column(at, "annotation_id", ids), path, write_page_index=True)
+    line = "annotation_id: numbers that the viewer takes for dates of boolq/train"
+    assert make_viewer_report(toy).summary == [line, "without histograms in a browser: movies/train"]
+
+
+def test_croissant_cites_as_the_card_and_dates_by_the_citation(toy):
+    from eraser_hub.conversion.croissant import get_citation, write_croissant
+
+    entry = "@inproceedings{deyoung,\n  title = {1999 {ERASER}},\n  year      = {2020}\n}\n"
+    older = "@article{other,\n  year = 2004\n}"
+    assert get_citation({}, f"# Small\n\n```bibtex\n{entry}{older}\n```\n") == (f"{entry}{older}", "2020")
+    assert get_citation({"citation": older}, f"```bibtex\n{entry}```") == (older, "2004")
+    assert get_citation({}, "no citation, year = {2020}") == ("", "")
+    write_croissant(toy, "eraser")
+    assert "datePublished" not in (toy / "croissant.json").read_text()
+    card = toy / "README.md"
+    card.write_text(f"{card.read_text()}\n## Citation\n\n```bibtex\n{entry}```\n")
+    written = write_croissant(toy, "eraser").read_text()
+    assert '"citeAs": "@inproceedings{deyoung' in written and '"datePublished": "2020"' in written
+    mlc = pytest.importorskip("mlcroissant", reason="skipped: mlcroissant is not installed")
+    assert mlc.Dataset(str(toy / "croissant.json")).metadata.date_published.year == 2020
