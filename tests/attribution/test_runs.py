@@ -234,6 +234,17 @@ def test_of_several_draws_none_begins_where_one_was_stopped(job, tmp_path):
     assert not outs[0].exists()
 
 
+def test_a_sample_has_its_own_seed_in_every_run(job, tmp_path):
+    """Neither the first run's seed nor a run's own draws the texts: 4 of 24, by seed 7."""
+    runs = [(replace(SETTINGS, seed=seed), tmp_path / f"{seed}.jsonl") for seed in (1, 2)]
+    explain_runs(replace(job, sample=4, sample_seed=7), runs)
+    split = open_split(job.dataset, job.config, job.split)
+    drawn = {seed: [str(one.id) for one in split.sample(4, seed).instances()] for seed in (1, 2, 7)}
+    assert drawn[7] not in (drawn[1], drawn[2])
+    for _, path in runs:
+        assert [json.loads(line)["annotation_id"] for line in path.read_text("utf-8").splitlines()] == drawn[7]
+
+
 def test_labels_in_another_order_are_other_data(job, hub, tmp_path):
     data = tmp_path / hub.name
     shutil.copytree(hub, data)

@@ -19,6 +19,7 @@ from .example import TellingExample
 from .forest import ForestPanel, make_panels
 
 SENTENCES = 3
+NO_STAR = "no star is possible"  # a note of the comparison
 PANELS = 6
 
 
@@ -132,6 +133,8 @@ def describe_tests(result: Mapping[str, Any]) -> str:
     clusters = f" in {result['clusters']} documents" if result["clusters"] != result["instances"] else ""
     words = f"Tested on {result['instances']} texts{clusters}, {runs}, with Holm's correction over "
     words += f"{family} headline {'score' if family == 1 else 'scores'} of {pairs} {'pair' if pairs == 1 else 'pairs'}."
+    # a warning that the tests cannot find anything belongs beside what they found
+    words += "".join(f" {note[0].upper()}{note[1:]}." for note in result["notes"] if note.startswith(NO_STAR))
     if len(several) < len(result["runs"]):
         words += " A system trained anew may differ more than its interval says."
     return words

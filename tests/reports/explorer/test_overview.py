@@ -57,9 +57,12 @@ def test_findings_after_the_third_are_folded():
 
 def test_how_findings_were_tested():
     result = {"comparisons": [1, 2, 3], "family": ["a"], "runs": {"x": 1, "y": 2}, "instances": 24, "clusters": 20}
+    result["notes"] = ["one", "no star is possible: 75 tests need 1500 resamples or more, not 1000"]
     assert describe_tests(result) == (
         "Tested on 24 texts in 20 documents, one run of a system, with Holm's correction over 1 headline score of 3 "
-        "pairs. A system trained anew may differ more than its interval says."
+        "pairs. "
+        "No star is possible: 75 tests need 1500 resamples or more, not 1000. "
+        "A system trained anew may differ more than its interval says."
     )
     assert "trained anew" not in describe_tests({**result, "runs": {"x": 3, "y": 2}})
 
