@@ -32,7 +32,7 @@ from eraser_hub.records.options import (
     with_keywords,
 )
 from eraser_hub.records.splits import dataset_split
-from eraser_hub.reports.options import BenchArguments, BoardArguments, ReportArguments
+from eraser_hub.reports.options import BenchArguments, BoardArguments, ReportArguments, SubmitArguments
 from eraser_hub.scoring.options import CompareArguments, PowerArguments, ScoreArguments
 from eraser_hub.systems.train_config import TrainArguments
 
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from eraser_hub.records.tables import Tables
     from eraser_hub.reports.bench.run import BenchResult
     from eraser_hub.reports.board_lines import BoardLine
+    from eraser_hub.reports.boards.submit import SubmitResult
     from eraser_hub.reports.report import ReportFiles
     from eraser_hub.scoring.scores import Comparison, Scores
     from eraser_hub.scoring.uncertainty.planning import Plan
@@ -607,7 +608,14 @@ def board(arguments: BoardArguments) -> BoardResult:
         split = arguments.split or "test"
         of: dict[str, Any] = {"dataset": place, "config": arguments.config, "split": split, "settings": settings}
         lines = score_and_verify(lines, submissions, verify, **of)
-    notes = [f"{line.system}: {note}" for line in lines for note in line.notes]
+    notes = list[str]()
+    if arguments.from_hub:
+        from eraser_hub.reports.boards.repository import score_repository
+
+        place = Path(at_revision(str(arguments.dataset), arguments.revision))
+        settings = ScoreSettings(confidence_level=0.95, minimum_effect=arguments.minimum_effect, gold=arguments.gold)
+        lines += score_repository(arguments.from_hub, dataset=place, settings=settings, say=notes.append)
+    notes += [f"{line.system}: {note}" for line in lines for note in line.notes]
     notes += describe_data(lines)
     lines = collect_board_lines(lines, published=arguments.published)
     if not lines:
@@ -809,6 +817,33 @@ def publish(arguments: PublishArguments) -> list[str]:
     from eraser_hub.publishing.publish import publish as run
 
     return run(arguments)
+
+
+@with_keywords(SubmitArguments)
+def submit(arguments: SubmitArguments) -> SubmitResult:
+    """Check a system's predictions, show the line that they become on a board, and open a pull request with them.
+
+    The request adds ``CONFIG.SPLIT/SYSTEM/system.yaml`` and the predictions to a dataset of submissions on the Hub.
+    ``board`` makes verified lines of it (``from_hub``).
+
+    Returns:
+        The place in the repository, the lines of the group, and the address of the request; "" after a dry run.
+
+    Raises:
+        DataError: predictions or a description that a board does not take; what the Hub refuses.
+
+    Examples:
+        >>> from eraser_hub import samples, submit
+        >>> files = [samples.path("predictions/eraser/" + name) for name in ("movies.val.jsonl", "system.yaml")]
+        >>> made = submit(*files, dataset="hub/eraser", config="movies", split="val", dry_run=True)  # doctest: +SKIP
+        >>> made.place, made.address  # doctest: +SKIP
+        ('movies.validation/ours', '')
+    """
+    from eraser_hub.reports.boards.submit import submit as run
+
+    say = arguments.say or (lambda words: None)
+    names = ("dataset", "config", "split", "repository", "dry_run")
+    return run(arguments.predictions, arguments.system, **{name: getattr(arguments, name) for name in names}, say=say)
 
 
 @with_keywords(ServeArguments)

@@ -23,7 +23,7 @@ from eraser_hub.records.splits import dataset_split
 from eraser_hub.scoring.comparison import Inference, compare_scores
 from eraser_hub.scoring.gold.people import score_people
 from eraser_hub.scoring.modules import read_predictions
-from eraser_hub.scoring.runs import parse_systems
+from eraser_hub.scoring.runs import System, parse_systems
 from eraser_hub.scoring.score import score_system
 from eraser_hub.scoring.scored_split import read_split
 from eraser_hub.scoring.scores import SPREAD, HumanPerformance, Scores, average_levels
@@ -344,12 +344,17 @@ def get_signatures(content: Mapping[str, Any]) -> list[str]:
 
 
 def score_submissions(
-    submissions: Sequence[str], *, dataset: Path, config: str | None, split: str, settings: ScoreSettings | None = None
+    submissions: Sequence[str | System],
+    *,
+    dataset: Path,
+    config: str | None,
+    split: str,
+    settings: ScoreSettings | None = None,
 ) -> list[BoardLine]:
     """Score prediction files against a built dataset, with the same scorer for all: a line of the board each.
 
     Args:
-        submissions: ``SYSTEM=FILE`` (several runs: ``SYSTEM=FILE,FILE,..``) or ``FILE``; never numbers.
+        submissions: systems, or ``SYSTEM=FILE`` (several runs: ``SYSTEM=FILE,FILE,..``) or ``FILE``; never numbers.
         dataset: the built dataset's folder.
         config: its config; None: the default.
         split: its split.
@@ -360,7 +365,8 @@ def score_submissions(
     """
     settings, source = settings or ScoreSettings(confidence_level=DEFAULT_LEVEL), read_split(dataset, config, split)
     lines, runs, people = [], dict[str, list[Scores]](), score_people(source, settings)
-    for system in parse_systems(submissions, draws=True):
+    named = parse_systems([one for one in submissions if isinstance(one, str)], draws=True)
+    for system in [*(one for one in submissions if isinstance(one, System)), *named]:
         read_predictions(source, system.path)  # reports errors before anything is scored
         scores = score_system(source, system, settings.everything(source.holds_pairs, source.label_task))
         scores.people = people

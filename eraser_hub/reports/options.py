@@ -140,6 +140,7 @@ class BoardArguments(Options):
             differs. Repeat it for several.
 
     Submissions:
+        from_hub: ORG/NAME of the Hub with submissions, or a folder of that form: each sound one is a verified line.
         dataset: Built dataset of the submissions: a folder, or an id on the Hub.
         config: Configuration of the submissions; by default that of the card.
         split: Split of the submissions; test by default.
@@ -154,6 +155,7 @@ class BoardArguments(Options):
     scores: Several = None
     submission: NamedFiles = None
     verify: NamedFiles = None
+    from_hub: str = ""
     dataset: Path | None = None
     config: str | None = None
     split: str | None = None
@@ -176,10 +178,39 @@ class BoardArguments(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("submission", "verify"):
+        for name in ("submission", "verify", "from_hub"):
             if getattr(self, name) and self.dataset is None:
                 message = "predictions are scored against a dataset: give `dataset`"
                 raise UsageError(message, rule="option-missing", argument=name)
+
+
+@dataclass(frozen=True)
+class SubmitArguments(Options):
+    """A system to submit to a board.
+
+    Attributes:
+        predictions: File of predictions, .jsonl or .parquet.
+        system: File that describes the system (system.yaml): name, authors, license, trained_on, ..
+        dataset: Built dataset that the predictions answer: a folder, or an id on the Hub.
+        config: Configuration; by default that of the card.
+        repository: ORG/NAME of the submissions on the Hub.
+        dry_run: Check and show the line alone; nothing is asked of the Hub.
+    """
+
+    predictions: Annotated[Path, Option(positional=True)]
+    system: Path
+    dataset: Path = Path("hub/eraser")
+    config: str | None = None
+    split: Split = "test"
+    repository: str = ""
+    dry_run: bool = False
+    say: Progress = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.repository and not self.dry_run:
+            message = "expected ORG/NAME of the submissions on the Hub, or `dry_run`"
+            raise UsageError(message, rule="option-missing", argument="repository")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,145 @@
+"""A repository of submissions: a dataset of the Hub, or a folder of the same form, and the board's lines of it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from eraser_hub.conversion.download.fetch import get_cache_folder
+from eraser_hub.publishing.publisher import Publisher, client
+from eraser_hub.records.built import open_built
+from eraser_hub.records.errors import DataError
+from eraser_hub.records.hub import find_place
+from eraser_hub.scoring.runs import System
+from eraser_hub.scoring.settings import ScoreSettings
+
+from ..board_lines import BoardLine, score_submissions
+from .submissions import (
+    CARD,
+    MOST_CARD_BYTES,
+    PREDICTIONS,
+    Submission,
+    check_size,
+    check_submission,
+    list_places,
+    parse_place,
+    read_submissions,
+    refuse_duplicates,
+)
+
+MOST_FILES = 10_000
+Say = Callable[[str], None]
+
+
+def score_repository(
+    repository: str, *, dataset: Path, settings: ScoreSettings, say: Say, cache: Path | None = None
+) -> list[BoardLine]:
+    """Return a verified line for each sound submission of a repository; a line names every other one.
+
+    Args:
+        repository: ``ORG/NAME`` on the Hub, with ``@REVISION`` behind it or not, or a folder.
+        dataset: the built dataset with the gold, of which the repository may know nothing.
+        settings: how the submissions are scored.
+        say: receives the line of each submission that is not shown.
+        cache: the folder of outcomes; by default one in the cache of downloads.
+
+    Raises:
+        DataError: there is no such repository, or it cannot be reached.
+    """
+    cache = get_cache_folder() / "submissions" if cache is None else cache
+    built, lines, groups = open_built(dataset), list[BoardLine](), dict[tuple[str, str], list[Submission]]()
+    sound = list[Submission]()
+    with ExitStack() as stack:
+        if os.path.isdir(repository):
+            folder, places = Path(repository), list_places(Path(repository))
+        else:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="eraser-hub-")))
+            places = fetch_submissions(repository, folder, say)
+        for one in read_submissions(folder, places, say):
+            if one.config not in built.configs or one.split not in built.splits(one.config):
+                say(f"not on the board: {one.place}: expected a config and a split of {dataset}, found another")
+                continue
+            try:
+                check_submission(one, built.folder, built.data_digest(one.config, one.split), cache)
+            except DataError as error:
+                say(f"not on the board: {error}")
+                continue
+            sound.append(one)
+        kept, repeated = refuse_duplicates(sound)  # a broken one takes no name
+        for error in repeated:
+            say(f"not on the board: {error}")
+        for one in kept:
+            groups.setdefault((one.config, one.split), []).append(one)
+        for (config, split), own in groups.items():
+            systems = [System(one.system.name, (one.predictions,)) for one in own]
+            scored = score_submissions(systems, dataset=dataset, config=config, split=split, settings=settings)
+            lines += [describe(line, one) for line, one in zip(scored, own, strict=True)]
+    return lines
+
+
+def describe(line: BoardLine, submission: Submission) -> BoardLine:
+    """Return a line with what its submission says of the system."""
+    system = submission.system
+    words = [
+        f"by {', '.join(system.authors)}",
+        f"trained on {system.trained_on}",
+        f"licence {system.license}",
+        *(f"{name} {value}" for name, value in (("erasing", system.erasing), ("cost", system.cost)) if value),
+        *([f"seeds {', '.join(map(str, system.seeds))}"] if system.seeds else []),
+        *([system.link] if system.link else []),
+    ]
+    return replace(line, source="a submission, scored here", detail=f"{line.detail} · {'; '.join(words)}")
+
+
+def fetch_submissions(repository: str, folder: Path, say: Say) -> list[str]:
+    """Download the submissions of a repository of the Hub; a line names each that is too large or misplaced.
+
+    Returns:
+        The places ``CONFIG.SPLIT/SYSTEM`` whose files are now in ``folder``.
+
+    Raises:
+        DataError: the repository cannot be listed or read.
+    """
+    from huggingface_hub.hf_api import RepoFile
+
+    place = find_place(repository)
+    name = place.repository or repository
+    publisher = Publisher(client(None, None, writes=False), say)
+    of: dict[str, Any] = {"repo_type": "dataset", "revision": place.revision}
+    rows = publisher.attempt(f"list {name}", lambda: list(publisher.api.list_repo_tree(name, recursive=True, **of)))
+    sizes = {row.path: row.size for row in rows if isinstance(row, RepoFile) and not row.path.startswith(".")}
+    if len(sizes) > MOST_FILES:
+        raise DataError(f"expected at most {MOST_FILES:,} files, found {len(sizes):,}", rule="size-limit", file=name)
+    places = dict[str, list[str]]()
+    for path in sorted(sizes):
+        if path.count("/"):
+            places.setdefault("/".join(path.split("/")[:2]), []).append(path)
+    fetched = []
+    for own, paths in places.items():
+        try:
+            _check_paths(own, paths, sizes)
+        except DataError as error:
+            say(f"not on the board: {error}")
+            continue
+        for path in paths:
+            download: Any = publisher.api.hf_hub_download
+            publisher.attempt(f"read {path} of {name}", download, name, path, local_dir=str(folder), **of)
+        fetched.append(own)
+    return fetched
+
+
+def _check_paths(place: str, paths: list[str], sizes: Mapping[str, int]) -> None:
+    """Raise a DataError if a submission has a wrong place, another file than the two, or a file that is too large."""
+    parse_place(place)
+    known = {f"{place}/{name}" for name in (CARD, *PREDICTIONS)}
+    for path in paths:
+        if path not in known:
+            raise DataError(f"expected {CARD} and predictions alone", rule="file-kind", file=path)
+        if path.endswith(CARD) and sizes[path] > MOST_CARD_BYTES:
+            raise DataError(f"expected at most {MOST_CARD_BYTES:,} bytes", rule="size-limit", file=path)
+        check_size(path, sizes[path])

@@ -1,0 +1,126 @@
+"""Submission of a system's predictions to a board: a check here, the line it becomes, and a pull request on the Hub."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+from eraser_hub.records.built import open_built
+from eraser_hub.records.errors import DataError
+from eraser_hub.records.hub import find_place
+from eraser_hub.records.splits import dataset_split
+from eraser_hub.scoring.runs import System
+from eraser_hub.scoring.settings import ScoreSettings
+
+from ..board import collect_board_lines
+from ..board_lines import BoardLine, score_submissions
+from .repository import describe, score_repository
+from .submissions import CARD, Submission, check_size, parse_place, read_system_yaml
+
+
+@dataclass(frozen=True)
+class SubmitResult:
+    """Outcome of a submission.
+
+    Attributes:
+        place: ``CONFIG.SPLIT/SYSTEM`` in the repository.
+        lines: the lines of its group, its own among them.
+        notes: lines for the user.
+        address: the pull request; "" after a dry run.
+    """
+
+    place: str
+    lines: list[BoardLine]
+    notes: list[str]
+    address: str = ""
+
+
+def make_place(config: str, split: str, name: str) -> str:
+    """Return the place of a system's submission.
+
+    >>> make_place("movies", "test", "BERT + Saliency (ours)")
+    'movies.test/bert-saliency-ours'
+    """
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:80] or "system"
+    return f"{config}.{split}/{slug}"
+
+
+def submit(
+    predictions: Path,
+    system_file: Path,
+    *,
+    dataset: Path,
+    config: str | None,
+    split: str,
+    repository: str,
+    dry_run: bool,
+    say: Callable[[str], None],
+) -> SubmitResult:
+    """Check a submission here, and open a pull request with it.
+
+    Args:
+        predictions: the file of predictions, .jsonl or .parquet.
+        system_file: the description of the system, ``system.yaml``.
+        dataset: the built dataset's folder.
+        config: its config; None: the default.
+        split: its split.
+        repository: ``ORG/NAME`` of the submissions on the Hub, or a folder of the same form.
+        dry_run: check and show the line alone; nothing is asked of the Hub.
+        say: receives lines of progress.
+
+    Raises:
+        DataError: what `board` would refuse, or the Hub refuses.
+    """
+    if predictions.suffix not in (".jsonl", ".parquet"):
+        raise DataError("expected a file .jsonl or .parquet", rule="file-name", file=predictions)
+    system, built = read_system_yaml(system_file), open_built(dataset)
+    check_size(str(predictions), predictions.stat().st_size if predictions.is_file() else 0)
+    config, split = config or built.default_config, dataset_split(split)
+    place = make_place(config, split, system.name)
+    parse_place(place)
+    digest = built.data_digest(config, split)
+    if system.data_digest and not digest.startswith(system.data_digest):
+        words = f"expected the data {digest[:12]}, found {system.data_digest[:12]}"
+        raise DataError(words, rule="data-mismatch", file=system_file, field="data_digest")
+    submission = Submission(place, config, split, replace(system, data_digest=digest), predictions)
+    settings = ScoreSettings(confidence_level=0.95)
+    (line,) = score_submissions(
+        [System(system.name, (predictions,))], dataset=dataset, config=config, split=split, settings=settings
+    )
+    own, others = describe(line, submission), list[BoardLine]()
+    if repository and (not dry_run or Path(repository).is_dir()):
+        others = score_repository(repository, dataset=dataset, settings=settings, say=say)
+    others = [one for one in others if one.system != own.system or (one.dataset, one.split) != (own.dataset, own.split)]
+    lines = [one for one in collect_board_lines([own, *others]) if one.dataset == own.dataset]
+    address = "" if dry_run else _open_request(submission, system_file, repository, say)
+    return SubmitResult(place, lines, list(line.notes), address)
+
+
+def _open_request(submission: Submission, system_file: Path, repository: str, say: Callable[[str], None]) -> str:
+    """Commit the two files as a pull request; return its address."""
+    from huggingface_hub import CommitOperationAdd
+
+    from eraser_hub.publishing.publisher import Publisher, client
+
+    place = find_place(repository)
+    if place.repository is None:
+        raise DataError("expected ORG/NAME of the Hub", rule="option-value", argument="repository")
+    text = system_file.read_text(encoding="utf-8").rstrip("\n")
+    if "data_digest" not in text:
+        text += f"\ndata_digest: {submission.system.data_digest}"
+    name = f"predictions{submission.predictions.suffix}"
+    files = [
+        CommitOperationAdd(f"{submission.place}/{CARD}", (text + "\n").encode()),
+        CommitOperationAdd(f"{submission.place}/{name}", str(submission.predictions)),
+    ]
+    publisher = Publisher(client(None, None), say)
+    of: dict[str, Any] = {"repo_type": "dataset", "create_pr": True}
+    message = f"Submit {submission.system.name} to {submission.config}, {submission.split}"
+    what, create = f"open a request at {place.repository}", cast(Any, publisher.api.create_commit)
+    made = publisher.attempt(what, create, place.repository, files, commit_message=message, **of)
+    return str(made.pr_url)

@@ -1,0 +1,253 @@
+"""Submissions to a board: by request on a Hub on loopback, hostile ones in a folder, and a board of what is sound."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from loopback_hub import TOKEN, Repo
+
+import eraser_hub
+from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.reports.boards import submissions
+from eraser_hub.reports.boards.repository import score_repository
+from eraser_hub.reports.boards.submissions import read_system_yaml
+from eraser_hub.reports.boards.submit import make_place
+from eraser_hub.scoring.settings import ScoreSettings
+
+from ..refusals import refused
+
+SAMPLES = Path(__file__).resolve().parents[2] / "samples"
+PREDICTIONS = SAMPLES / "predictions" / "eraser" / "movies.val.jsonl"
+OTHERS = SAMPLES / "predictions" / "eraser" / "movies.val.baseline.jsonl"
+SYSTEM = "name: Ours\nauthors: [Ada Lovelace]\nlicense: cc-by-4.0\ntrained_on: movies, train\n"
+REPOSITORY = "org/rationale_submissions"
+PLACE = "movies.validation/ours"
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("hub")
+    HUB_DATASETS["eraser"].build(["movies"], source=SAMPLES / "eraser", out=out)
+    return out / "eraser"
+
+
+def add(folder: Path, place: str = PLACE, system: str = SYSTEM, predictions: Path | bytes = PREDICTIONS) -> Path:
+    target = folder / place
+    target.mkdir(parents=True)
+    (target / "system.yaml").write_text(system)
+    content = predictions if isinstance(predictions, bytes) else predictions.read_bytes()
+    (target / "predictions.jsonl").write_bytes(content)
+    return target
+
+
+def lines_of(repository: Path | str, dataset: Path, cache: Path) -> tuple[list, list[str]]:
+    said: list[str] = []
+    settings = ScoreSettings(confidence_level=0.95)
+    lines = score_repository(str(repository), dataset=dataset, settings=settings, say=said.append, cache=cache)
+    return lines, said
+
+
+# ------------------------------------------------------------------------------------------------------ the whole cycle
+@pytest.fixture
+def at_loopback(loopback, online, monkeypatch):
+    import huggingface_hub.constants as constants
+
+    monkeypatch.setattr(constants, "ENDPOINT", loopback.url)
+    address = loopback.url + "/{repo_id}/resolve/{revision}/{filename}"
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", address)
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    loopback.repos["datasets", REPOSITORY] = Repo()
+    return loopback
+
+
+def test_a_submission_by_request_is_verified_merged_and_on_the_board(at_loopback, dataset, tmp_path):
+    (tmp_path / "system.yaml").write_text(SYSTEM)
+    of = {"dataset": dataset, "config": "movies", "split": "val", "repository": REPOSITORY}
+    dry = eraser_hub.submit(PREDICTIONS, tmp_path / "system.yaml", dry_run=True, **of)
+    assert (dry.place, dry.address) == ("movies.validation/ours", "")
+    assert [line.status for line in dry.lines if line.system == "Ours"] == ["verified"]
+    repo = at_loopback.repos["datasets", REPOSITORY]
+    assert set(repo.branches) == {"main"}, "a dry run sends nothing"
+    made = eraser_hub.submit(PREDICTIONS, tmp_path / "system.yaml", **of)
+    assert made.address == f"{at_loopback.url}/datasets/{REPOSITORY}/discussions/1"
+    assert lines_of(REPOSITORY, dataset, tmp_path / "cache") == ([], [])
+    (line,), said = lines_of(f"{REPOSITORY}@refs%2Fpr%2F1", dataset, tmp_path / "cache")
+    assert (line.system, line.status, line.split, said) == ("Ours", "verified", "validation", [])
+    assert "by Ada Lovelace; trained on movies, train; licence cc-by-4.0" in line.detail
+    repo.merge("refs/pr/1")
+    board = eraser_hub.board(tmp_path / "board", from_hub=REPOSITORY, dataset=dataset, published=False)
+    assert [one.system for one in board.lines] == ["Ours"]
+    page = (tmp_path / "board" / "index.html").read_text()
+    assert "Ada Lovelace" in page and 'data-status="verified"' in page
+    tree = repo.commits[repo.branches["main"]]
+    digest = eraser_hub.records.built.open_built(dataset).data_digest("movies", "validation")
+    assert f"data_digest: {digest}\n".encode() in tree[f"{PLACE}/system.yaml"][0]
+
+
+def test_a_file_of_2_gb_is_not_fetched(at_loopback, dataset, tmp_path, monkeypatch):
+    repo = at_loopback.repos["datasets", REPOSITORY]
+    tree = {f"{PLACE}/system.yaml": (SYSTEM.encode(), False), f"{PLACE}/predictions.jsonl": (bytes(2000), True)}
+    repo.record("main", tree, "large")
+    monkeypatch.setattr(submissions, "MOST_BYTES", 1000)
+    lines, said = lines_of(REPOSITORY, dataset, tmp_path)
+    assert lines == [] and said == [
+        f"not on the board: {PLACE}/predictions.jsonl: expected at most 1,000 bytes, found 2,000"
+    ]
+    assert at_loopback.count("GET", "resolve") == 0
+
+
+def test_without_write_access_the_request_is_refused_in_a_line(at_loopback, dataset, tmp_path):
+    at_loopback.may_write = False
+    (tmp_path / "system.yaml").write_text(SYSTEM)
+    with refused("hub", "this token may not write there"):
+        eraser_hub.submit(
+            PREDICTIONS, tmp_path / "system.yaml", dataset=dataset, config="movies", split="val", repository=REPOSITORY
+        )
+
+
+# ------------------------------------------------------------------------------------------------------ hostile ones
+def rows() -> list[dict]:
+    return [json.loads(line) for line in PREDICTIONS.read_text().splitlines()]
+
+
+def changed(change: Callable[[list[dict]], object]) -> bytes:
+    every = rows()
+    change(every)
+    return "".join(json.dumps(row) + "\n" for row in every).encode()
+
+
+def link(folder: Path) -> None:
+    target = add(folder) / "predictions.jsonl"
+    target.unlink()
+    os.symlink("/etc/passwd", target)
+
+
+def pipe(folder: Path) -> None:
+    target = add(folder) / "predictions.jsonl"
+    target.unlink()
+    os.mkfifo(target)
+
+
+def system(text: str) -> Callable[[Path], object]:
+    return lambda folder: add(folder, system=text)
+
+
+def predictions(content: bytes) -> Callable[[Path], object]:
+    return lambda folder: add(folder, predictions=content)
+
+
+def beside(name: str, content: bytes = b"x") -> Callable[[Path], object]:
+    return lambda folder: (add(folder) / name).write_bytes(content)
+
+
+BOMB = "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n"
+EXECUTED = SYSTEM.replace("Ours", "!!python/object/apply:os.system ['touch /tmp/executed']")
+HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
+    "aliases": (system(BOMB), "expected no aliases"),
+    "an object of Python": (system(EXECUTED), "is no YAML"),
+    "nested brackets": (system("name: " + "[" * 5000), "nest too deeply"),
+    "a large description": (system(SYSTEM + "cost: " + "x" * 70_000), "65,536 bytes"),
+    "markup in the name": (system(SYSTEM.replace("Ours", "<script>alert(1)</script>")), "without < and >"),
+    "control characters in the name": (system(SYSTEM.replace("Ours", '"a\\u202eb"')), "printable"),
+    "a name of 200 characters": (system(SYSTEM.replace("Ours", "x" * 200)), "up to 100"),
+    "markup in an author": (system(SYSTEM.replace("Ada Lovelace", "<img src=x>")), "authors"),
+    "a script as link": (system(SYSTEM + "link: javascript:alert(1)\n"), "expected an address"),
+    "no licence": (system(SYSTEM.replace("license: cc-by-4.0\n", "")), "the key license"),
+    "an unknown key": (system(SYSTEM + "nmae: x\n"), "found 'nmae'"),
+    "a key twice": (system(SYSTEM + "name: y\n"), "each key once"),
+    "a number as name": (system(SYSTEM.replace("Ours", "7")), "name"),
+    "a list as description": (system("- a\n"), "name and labels"),
+    "wrong digest": (system(SYSTEM + "data_digest: '000000000000'\n"), "expected predictions for the data"),
+    "scores": (predictions(b'{"auprc": 0.9999, "signature": "forged"}\n'), "predictions.jsonl:1"),
+    "no JSON": (predictions(b"\x00\xff"), "predictions.jsonl"),
+    "empty": (predictions(b""), "predictions.jsonl"),
+    "cut line": (predictions(PREDICTIONS.read_bytes()[:-30]), "predictions.jsonl:24"),
+    "deep": (predictions(b"[" * 100_000), "predictions.jsonl"),
+    "half of the annotations": (predictions(changed(lambda every: every.__delitem__(slice(12)))), "12"),
+    "unknown id": (predictions(changed(lambda every: every[0].update(annotation_id="../../etc"))), "annotation_id"),
+    "an id twice": (predictions(changed(lambda every: every.append(every[0]))), "each id once"),
+    "forged probability": (
+        predictions(changed(lambda every: every[0].update(classification_scores={"NEG": 9.0, "POS": -8.0}))),
+        "probabilities",
+    ),
+    "NaN": (predictions(PREDICTIONS.read_bytes().replace(b"0.", b"NaN, 0.", 1)), "predictions.jsonl:1"),
+    "a Parquet file that is none": (
+        lambda folder: (add(folder, predictions=b"PAR1xx") / "predictions.jsonl").rename(
+            folder / PLACE / "predictions.parquet"
+        ),
+        "predictions.parquet",
+    ),
+    "a link": (link, "found a link"),
+    "a pipe": (pipe, "expected a file"),
+    "a program beside it": (beside("run.py"), "expected system.yaml and one of"),
+    "two files of predictions": (beside("predictions.parquet"), "expected system.yaml and one of"),
+    "a folder": (lambda folder: (add(folder) / "more").mkdir(), "expected system.yaml and one of"),
+    "another config": (lambda folder: add(folder, "boolq.test/ours"), "a config and a split"),
+    "another split": (lambda folder: add(folder, "movies.secret/ours"), "a config and a split"),
+    "a place with blanks": (lambda folder: add(folder, "movies.validation/o u r s"), "expected CONFIG.SPLIT/SYSTEM"),
+    "no split": (lambda folder: add(folder, "movies/ours"), "expected CONFIG.SPLIT/SYSTEM"),
+}
+
+
+@pytest.fixture(scope="module")
+def hostile(dataset, tmp_path_factory) -> dict[str, tuple[list, list[str]]]:
+    """What a board says of each hostile submission, alone; outcomes are kept as they are between runs."""
+    cache, found = tmp_path_factory.mktemp("cache"), {}
+    for name, (make, _) in HOSTILE.items():
+        folder = tmp_path_factory.mktemp("submissions")
+        make(folder)
+        found[name] = lines_of(folder, dataset, cache)
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_submission_is_one_line_and_nothing_else(hostile, name):
+    lines, said = hostile[name]
+    assert lines == [] and len(said) == 1 and said[0].startswith("not on the board: ")
+    assert HOSTILE[name][1] in said[0] and "Traceback" not in said[0] and len(said[0]) < 900
+    assert not Path("/tmp/executed").exists()
+
+
+def test_duplicates_are_refused_and_sound_ones_stay(dataset, tmp_path):
+    folder = tmp_path / "submissions"
+    add(folder, "movies.validation/a")
+    add(folder, "movies.validation/b", SYSTEM.replace("Ours", "OURS"), OTHERS)
+    add(folder, "movies.validation/c", SYSTEM.replace("Ours", "Copy"))
+    add(folder, "movies.validation/d", SYSTEM.replace("Ours", "Other"), OTHERS)
+    lines, said = lines_of(folder, dataset, tmp_path / "cache")
+    assert [line.system for line in lines] == ["Ours", "Other"]
+    assert said == [
+        "not on the board: movies.validation/b: expected another name than movies.validation/a",
+        "not on the board: movies.validation/c: expected another predictions than movies.validation/a",
+    ]
+
+
+def test_an_outcome_is_kept_by_the_digests_of_predictions_and_data(dataset, tmp_path, monkeypatch):
+    folder = tmp_path / "submissions"
+    add(folder, predictions=b"{}\n")
+    first = lines_of(folder, dataset, tmp_path / "cache")
+    assert first[1]
+    monkeypatch.setattr(submissions, "_score_apart", lambda *_: pytest.fail("scored again"))
+    assert lines_of(folder, dataset, tmp_path / "cache") == first
+
+
+def test_a_deadline_ends_the_scorer(dataset, tmp_path, monkeypatch):
+    monkeypatch.setattr(submissions, "SECONDS", 0.01)
+    folder = tmp_path / "submissions"
+    add(folder)
+    lines, said = lines_of(folder, dataset, tmp_path / "cache")
+    assert lines == [] and "not scored within 0.01 s" in said[0]
+
+
+def test_places():
+    assert make_place("movies", "test", "Ünï / ../x") == "movies.test/uni-x"
+    assert make_place("movies", "test", "模型") == "movies.test/system"
+
+
+def test_the_sample_description_is_sound():
+    assert read_system_yaml(SAMPLES / "predictions" / "eraser" / "system.yaml").name == "ours"
