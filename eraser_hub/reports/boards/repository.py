@@ -71,8 +71,8 @@ def score_repository(
                 continue
             sound.append(one)
         kept, repeated = refuse_duplicates(sound)  # a broken one takes no name
-        for error in repeated:
-            say(f"not on the board: {error}")
+        for other in repeated:
+            say(f"not on the board: {other}")
         for one in kept:
             groups.setdefault((one.config, one.split), []).append(one)
         for (config, split), own in groups.items():
