@@ -12,6 +12,7 @@ from loopback_hub import TOKEN, Repo
 
 import eraser_hub
 from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.records.built import open_built
 from eraser_hub.reports.boards import submissions
 from eraser_hub.reports.boards.repository import score_repository
 from eraser_hub.reports.boards.submissions import read_system_yaml
@@ -84,7 +85,7 @@ def test_a_submission_by_request_is_verified_merged_and_on_the_board(at_loopback
     page = (tmp_path / "board" / "index.html").read_text()
     assert "Ada Lovelace" in page and 'data-status="verified"' in page
     tree = repo.commits[repo.branches["main"]]
-    digest = eraser_hub.records.built.open_built(dataset).data_digest("movies", "validation")
+    digest = open_built(dataset).data_digest("movies", "validation")
     assert f"data_digest: {digest}\n".encode() in tree[f"{PLACE}/system.yaml"][0]
 
 
