@@ -98,7 +98,8 @@ def _make_training_table(scores: Sequence[Row], family: str) -> Table:
         table.add(words[0], **cells)
     table.notes.append(
         f"Over the {kinds} plantings that both learned. networks_alone: the interval over new networks, on these "
-        "texts; networks_share: the part of the squared standard error that is due to networks."
+        "texts; networks_share: the part of the squared standard error that is due to networks. "
+        "A difference has an interval with two networks of each side or more."
     )
     return table
 

@@ -217,12 +217,14 @@ def _compare_training(by_kind: Mapping[str, Sequence[Row]], score: str, level: f
     if not pairs:
         return None
     whole = pool([fit_difference(*pair) for pair in pairs])
+    # the variance between networks needs two of each side
+    several = all(side.shape[1] > 1 for pair in pairs for side in pair)
     low, high = whole.interval(level) if float(whole.components.total) > NOTHING else (0.0, 0.0)
     return {
         "kinds": len(pairs),
         "with": estimate([pair[0] for pair in pairs], level),
         "without": estimate([pair[1] for pair in pairs], level),
-        "difference": {"value": float(whole.difference), "ci": None if math.isnan(low) else [low, high]},
+        "difference": {"value": float(whole.difference), "ci": None if math.isnan(low) or not several else [low, high]},
     }
 
 

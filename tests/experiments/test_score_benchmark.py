@@ -232,6 +232,8 @@ def test_networks_trained_with_masks_are_compared_with_others(tiny):
     low, high = factor["difference"]["ci"]
     assert 0.45 < low < high < 0.55
     table = {one.name: one for one in make_benchmark_tables(result).tables}["recurrent_training"]
+    alone = summarise(("recurrent",), ("word",), made[:3])  # one with masks: nothing tells how such networks vary
+    assert by_name(alone)["sufficiency"]["families"]["recurrent"]["erased_inputs"]["difference"]["ci"] is None
     assert str({words[0]: cells for words, cells in table.rows}["sufficiency"]["difference"]).startswith("0.50 [")
 
 
