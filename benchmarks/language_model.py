@@ -1,10 +1,11 @@
-"""A prompted language model on real texts: how well it answers, and how its attributions score; prints a table.
+"""A prompted language model on real texts: how well it answers, and the scores of its attributions, quotes and steps.
 
     python -m benchmarks.language_model MODEL          a folder, a GGUF file, or a Hub id
 
 Real corpora are read from ERASER_CORPORA. Of movies, boolq, multirc and fever the rows are taken whose evidence lies in
 the first ``--tokens`` tokens of their documents, at most ``--rows`` of them in the file's order, both labels in turn;
-documents are cut there, after a whole line. Gradients explain all rows, occlusion and LIME the first ``--few``.
+documents are cut there, after a whole line. Gradients and attention explain all rows; integrated gradients, occlusion
+and LIME, which take many passes, the first ``--few``.
 """
 
 from __future__ import annotations
@@ -22,8 +23,12 @@ from typing import Any
 from .explain_table import ROOT, call
 
 CONFIGS = {"movies": "NEG=negative,POS=positive", "boolq": "False=no,True=yes", "multirc": "", "fever": ""}
-WHOLE = ["gradient", "input-x-gradient", "integrated-gradients", "attention", "random"]
-FEW = ["occlusion", "lime"]
+WHOLE = ["gradient", "input-x-gradient", "attention", "random"]
+FEW = ["integrated-gradients", "occlusion", "lime"]
+TESTS = "early_answering,filler,suggested_answer,insertion"
+QUOTE_KEYS = ("answered", "in_text", "invented", "label_flip_redacted", "label_flip_random", "citation_sentence_f1")
+STEP_KEYS = ("reasoned", "steps_per_instance", "early_answering_aoc", "flip_filler", "flip_suggested_answer")
+STEP_KEYS += ("flip_insertion",)
 KEYS = {
     "agreement": "auprc token_macro_f1",
     "faithfulness": "comprehensiveness sufficiency",
@@ -70,12 +75,12 @@ def measure(work: Path, config: str, words: str, options: argparse.Namespace) ->
     """Explain and score a corpus; a line of the table each method."""
     model = f"--model {options.model} --threads {options.threads}" + (f" --label-words {words}" if words else "")
     if options.calibrate:
-        model += " --calibrate"
+        model += " --set calibrate=true"
     for method in [*WHOLE, *FEW]:
         limit = f" --limit {options.few}" if method in FEW else ""
         out = work / f"{config}.{method}.jsonl"
         started = time.perf_counter()
-        own = {"integrated-gradients": " --steps 10", "lime": " --lime-samples 100"}.get(method, "")
+        own = {"integrated-gradients": " --set steps=10", "lime": " --set lime_samples=100"}.get(method, "")
         data = f"--dataset {work / 'hub' / 'eraser'} --config {config} --split validation"
         call(f"explain {data} {model} --method {method}{own} --quiet --resume{limit} --out {out}")
         seconds = time.perf_counter() - started
@@ -93,6 +98,24 @@ def measure(work: Path, config: str, words: str, options: argparse.Namespace) ->
         )
 
 
+def measure_asking(work: Path, config: str, options: argparse.Namespace) -> str:
+    """Ask for quotes of some rows and for tested reasoning of fewer; a line of the second table."""
+    data = f"--dataset {work / 'hub' / 'eraser'} --config {config} --split validation"
+    model = f"--model {options.model} --threads {options.threads} --cache {work / 'answers'} --quiet --force"
+    asked = {
+        "ask": f"--max-tokens 200 --limit {2 * options.few_asked} --consistency redacted,random",
+        "steps": f"--max-tokens 160 --limit {options.few_asked} --reasoning-tests {TESTS}",
+    }
+    numbers: list[float | None] = []
+    for name, how in asked.items():
+        out, scores = work / f"{config}.{name}.jsonl", work / f"{config}.{name}.scores.json"
+        call(f"ask {data} {model} {how} --out {out}")
+        call(f"score {data} --predictions {out} --score-file {scores} --force --only-predicted")
+        found = json.loads(scores.read_text("utf-8"))
+        numbers += [found.get(key) for key in (QUOTE_KEYS if name == "ask" else STEP_KEYS)]
+    return f"| {config} | " + " | ".join("–" if n is None else f"{n:.2f}" for n in numbers) + " |"
+
+
 def main() -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -102,6 +125,7 @@ def main() -> int:
     parser.add_argument("--tokens", type=int, default=200)
     parser.add_argument("--rows", type=int, default=50)
     parser.add_argument("--few", type=int, default=10)
+    parser.add_argument("--few-asked", type=int, default=0, help="ask for the reasoning of so many, quotes of twice")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--calibrate", action="store_true")
     options = parser.parse_args()
@@ -119,6 +143,11 @@ def main() -> int:
             lines.append(line)
             print(line, flush=True)
     print("\n".join(lines))
+    if options.few_asked:
+        asked_head = ("config", *QUOTE_KEYS, *STEP_KEYS)
+        asked = ["| " + " | ".join(asked_head) + " |", "|---" * len(asked_head) + "|"]
+        asked += [measure_asking(options.work, config, options) for config in options.configs.split(",")]
+        print("\n".join(asked))
     return 0
 
 

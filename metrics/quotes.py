@@ -9,6 +9,8 @@ import numpy as np
 from eraser_hub.schema.instance import ANSWERED, CONSISTENCY_FIELD, OUTCOME_FIELD, QUOTES_FIELD
 
 from .cells import Row, as_list, as_number
+from .citations import SCORES as CITATION_SCORES
+from .citations import EvidenceGroups
 from .issues import Issues
 from .rows import CellReader
 from .statistics_builder import ScoreInfo, Statistics, divide
@@ -20,7 +22,13 @@ CONSISTENCY_KINDS = {
     "random": ("label_flip_random", True),
     "alone": ("label_kept_alone", False),
     "simulated": ("simulatability", False),
+    "simulated_random": ("simulatability_random", False),
+    "simulated_input": ("simulatability_input", False),
+    "simulated_both": ("simulatability_both", False),
 }
+LEAK_ADJUSTED = "simulatability_leak_adjusted"
+_NEUTRAL = ("random", "simulated_random", "simulated_input")
+_GROUPS = ("leaking", "other")
 SCORES: ScoreInfo = {
     **dict.fromkeys(("in_text", "exact"), (True, 0.0, 1.0)),
     **dict.fromkeys(("normalised", "fuzzy", "ambiguous"), (None, 0.0, 1.0)),
@@ -28,7 +36,9 @@ SCORES: ScoreInfo = {
     **dict.fromkeys(("quotes_per_instance", "quote_length"), (None, 0.0, None)),
     "coverage": (None, 0.0, 1.0),
     "answered": (True, 0.0, 1.0),
-    **{key: (None if kind == "random" else True, 0.0, 1.0) for kind, (key, _) in CONSISTENCY_KINDS.items()},
+    **{key: (None if kind in _NEUTRAL else True, 0.0, 1.0) for kind, (key, _) in CONSISTENCY_KINDS.items()},
+    LEAK_ADJUSTED: (True, -1.0, 1.0),
+    **CITATION_SCORES,
 }
 STATUSES = ("exact", "normalised", "fuzzy", "ambiguous", "not_found", "empty")
 ONE_STATUS, ONE_KIND = f"one of {', '.join(STATUSES)}", f"one of {', '.join(CONSISTENCY_KINDS)}, each once"
@@ -88,6 +98,19 @@ class Quotes:
         if self.reader.expect(isinstance(label, str), "classification", LABEL_BESIDE, label, "label-missing"):
             self.consistency[str(kind)] = (one.get("classification") == label) != CONSISTENCY_KINDS[str(kind)][1]
 
+    def count_gain(self) -> dict[str, float]:
+        """Return the gain of a simulator that sees the quotes beside the input, by whether the quotes leak the label.
+
+        Hase et al. (2020): quotes leak a label that a simulator tells from them alone. The leak-adjusted simulatability
+        is the mean over both groups of [1(label | input, quotes) - 1(label | input)].
+        """
+        counts = dict.fromkeys((f"{part}_{group}" for part in ("gain", "count") for group in _GROUPS), 0.0)
+        if not {"simulated", "simulated_input", "simulated_both"} <= self.consistency.keys():
+            return counts
+        group = _GROUPS[0] if self.consistency["simulated"] else _GROUPS[1]
+        gain = float(self.consistency["simulated_both"]) - self.consistency["simulated_input"]
+        return counts | {f"gain_{group}": gain, f"count_{group}": 1.0}
+
     def count_covered(self, sizes: Mapping[str, int]) -> int:
         """Count the tokens that the quotes cover, in documents of these sizes."""
         tokens = set[tuple[str, int]]()
@@ -107,6 +130,8 @@ COLUMNS = (
     *STATUSES,
     *["quotes", "placed", "quoted_tokens", "any_invented", "answered", "instances", "covered", "tokens"],
     *(f"{part}_{kind}" for part in ("asked", "counted") for kind in CONSISTENCY_KINDS),
+    *(f"{part}_{group}" for part in ("gain", "count") for group in _GROUPS),
+    *("with_evidence", *CITATION_SCORES),
 )
 
 
@@ -124,11 +149,17 @@ def _finalize(sums: np.ndarray) -> dict[str, np.ndarray]:
         "answered": ("answered", "instances"),
         **{key: (f"counted_{kind}", f"asked_{kind}") for kind, (key, _) in CONSISTENCY_KINDS.items()},
     }
-    return {key: divide(column[part], column[whole], np.nan) for key, (part, whole) in parts.items()}
+    scores = {key: divide(column[part], column[whole], np.nan) for key, (part, whole) in parts.items()}
+    gains = [divide(column[f"gain_{group}"], column[f"count_{group}"], np.nan) for group in _GROUPS]
+    scores[LEAK_ADJUSTED] = (gains[0] + gains[1]) / 2
+    return scores | {key: divide(column[key], column["with_evidence"], np.nan) for key in CITATION_SCORES}
 
 
 def quote_statistics(
-    rows: Mapping[str, Row], sizes: Mapping[str, Mapping[str, int]], issues: Issues
+    rows: Mapping[str, Row],
+    sizes: Mapping[str, Mapping[str, int]],
+    issues: Issues,
+    references: Mapping[str, Row] | None = None,
 ) -> tuple[Statistics, dict[str, object]]:
     """Compute the statistics of instances' quotes, and the counts beside the scores.
 
@@ -136,11 +167,12 @@ def quote_statistics(
         rows: id -> instance.
         sizes: id -> the number of tokens of each of its documents; other instances have no coverage.
         issues: the issues to extend.
+        references: id -> annotation with documents and evidences, which quotes may cite; others have no such scores.
     """
     values = np.zeros((len(rows), len(COLUMNS)))
     for at, (name, row) in enumerate(rows.items()):
         quotes, own = Quotes(row, name, issues), sizes.get(name, {})
-        counts = {status: quotes.statuses.count(status) for status in STATUSES}
+        counts: dict[str, float] = {status: quotes.statuses.count(status) for status in STATUSES}
         counts |= {
             "quotes": len(quotes.statuses) - counts["empty"],
             "placed": len(quotes.spans),
@@ -152,7 +184,12 @@ def quote_statistics(
             "tokens": sum(own.values()),
             **{f"asked_{kind}": kind in quotes.consistency for kind in CONSISTENCY_KINDS},
             **{f"counted_{kind}": quotes.consistency.get(kind, False) for kind in CONSISTENCY_KINDS},
+            **quotes.count_gain(),
+            **dict.fromkeys(("with_evidence", *CITATION_SCORES), 0.0),
         }
+        if references is not None and name in references:
+            citations = EvidenceGroups(references[name]).count(quotes.spans)
+            counts |= citations | {"with_evidence": float(bool(citations))}
         values[at] = [counts[column] for column in COLUMNS]
     totals = dict(zip(COLUMNS, values.sum(axis=0).astype(int).tolist(), strict=True))
     statistics = Statistics(list(rows), values, _finalize, _finalize(values), COLUMNS)

@@ -317,6 +317,15 @@ def _fill_coverage(key: str, scores: Scores, predictions: Rows, references: Rows
     return f"quoted tokens / all tokens = {format_value(scores[key])}"
 
 
+def _fill_reasoning(key: str, scores: Scores, predictions: Rows, references: Rows) -> str:
+    words = {
+        "early_answering_aoc": "1 − area under the share of answers that are already the last one",
+        "flip_mistake": "changed labels / answers after a mistake",
+        "mention_suggested_answer": "changed labels whose steps name the hint / changed labels",
+    }[key]
+    return f"{words} = {format_value(scores[key])}"
+
+
 HEADLINES: dict[str, tuple[str, ...]] = {
     "eraser_agreement": ("token_macro_f1", "iou_macro_f1", "auprc", "sentence_macro_f1"),
     "eraser_faithfulness": ("comprehensiveness", "sufficiency", "comprehensiveness_aopc", "sufficiency_aopc"),
@@ -325,6 +334,7 @@ HEADLINES: dict[str, tuple[str, ...]] = {
     "normalized_fidelity": ("normalized_sufficiency", "normalized_comprehensiveness"),
     "annotator_agreement": ("krippendorff_alpha", "pairwise_kappa", "cohen_kappa"),
     "quote_faithfulness": ("in_text", "invented", "coverage"),
+    "reasoning_faithfulness": ("early_answering_aoc", "flip_mistake", "mention_suggested_answer"),
 }
 # key -> formula, what it rewards, what it misses
 TEXTS: dict[str, tuple[Formula, str, str]] = {
@@ -407,6 +417,21 @@ TEXTS: dict[str, tuple[Formula, str, str]] = {
         _fill_kappa,
         "Rewards agreement with the majority of the annotators.",
         "Each annotator is part of that majority, so chance is above 0.",
+    ),
+    "early_answering_aoc": (
+        _fill_reasoning,
+        "Rewards answers that change until the last step.",
+        "A model may be sound that needs no step for an easy question.",
+    ),
+    "flip_mistake": (
+        _fill_reasoning,
+        "Rewards answers that follow their steps into a mistake.",
+        "Read it beside its control, the true step.",
+    ),
+    "mention_suggested_answer": (
+        _fill_reasoning,
+        "Rewards steps that name the hint which changed the answer.",
+        "A list of words finds the mention; other words count as silence.",
     ),
     "in_text": (
         _fill_share,

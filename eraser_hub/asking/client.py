@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ import openai
 
 from eraser_hub.records.errors import DataError, get_first_line, show
 
-from .answers import BROKEN, QUOTED, Answer, make_schema, read_answer
+from .answers import BROKEN, FORMATS, QUOTED, Answer, make_schema, read_answer
 from .cache import Cache
 from .settings import AskSettings
 
@@ -80,7 +81,108 @@ class Bill:
         self.notes[words] = self.notes.get(words, 0) + 1
 
 
-class Client:
+class AnswerClient(ABC):
+    """A client that answers prompts, each once: answers are kept in a cache.
+
+    Args:
+        settings: The settings of the answers.
+        cache: The cache of paid answers.
+        budget: Most tokens that may be paid.
+        timeout: Seconds that an answer may take; None for any.
+
+    Attributes:
+        foreign: The first answer of a server that is no chat completion; "" for none.
+        endpoint: The address that errors name.
+        seconds: Seconds that a model in this process took.
+    """
+
+    def __init__(self, settings: AskSettings, cache: Cache, budget: int | None, timeout: float | None) -> None:
+        self.settings, self.cache, self.bill, self.timeout = settings, cache, Bill(budget), timeout
+        self.gives_probabilities, self.foreign, self.endpoint, self._completions = False, "", "", 0
+        self.seconds = 0.0
+
+    @property
+    def is_foreign(self) -> bool:
+        """True if the server answered, but never as an OpenAI-compatible one does."""
+        return bool(self.foreign) and not self._completions
+
+    async def close(self) -> None:
+        """Close the cache."""
+        self.cache.close()
+
+    @abstractmethod
+    async def _send(self, request: dict[str, Any], messages: Sequence[Message]) -> dict[str, Any] | Answer:
+        """Return the part of an answer to cache, or an answer that is none."""
+
+    async def ask(
+        self,
+        messages: Sequence[Message],
+        labels: Sequence[str],
+        sample: int = 0,
+        form: str = "",
+        steps: bool | None = None,
+    ) -> Answer:
+        """Return the model's answer to a prompt, from the cache if it was paid for before.
+
+        Args:
+            messages: The prompt.
+            labels: The labels.
+            sample: The number of the answer among several answers to the same prompt.
+            form: Format of the answer; by default the settings'.
+            steps: Whether the reasoning is asked for; by default as the settings say.
+
+        Raises:
+            DataError: The server will not answer any request (a wrong key, no such model).
+            UnreachableError: The server gave no answer.
+            OutOfBudgetError: The budget does not cover the request.
+        """
+        form, steps = form or self.settings.answer, self.settings.reasons if steps is None else steps
+        request = self._make_request(messages, labels, sample, form, steps)
+        cached = self.cache.get(request)
+        if cached is not None:
+            self.bill.from_cache += 1
+            return self._parse_response(cached, request)
+        reserved = estimate_tokens(messages) + self.settings.max_tokens
+        self.bill.reserve(reserved)
+        try:
+            answer = await asyncio.wait_for(self._send(request, messages), self.timeout)
+        except asyncio.TimeoutError:
+            raise UnreachableError(f"no answer within {self.timeout:g} s (`timeout`)") from None
+        finally:
+            self.bill.reserved -= reserved
+        if isinstance(answer, Answer):
+            return answer
+        try:
+            self.cache.put(request, answer)
+        except TypeError as error:  # half a surrogate pair, an immense number, or nesting without end
+            return Answer(BROKEN, reason=f"expected an answer that can be stored, found another ({error})")
+        return self._parse_response(answer, request)
+
+    def _parse_response(self, cached: dict[str, Any], request: dict[str, Any]) -> Answer:
+        choice = cached["choices"][0] if cached["choices"] else None
+        self.gives_probabilities |= isinstance(choice, dict) and bool(choice.get("logprobs"))
+        return read_answer(choice, request["labels"], request.get("answer", QUOTED), "steps" in request)
+
+    def _make_request(
+        self, messages: Sequence[Message], labels: Sequence[str], sample: int, form: str, steps: bool
+    ) -> dict[str, Any]:
+        """Return everything that decides an answer; the cache is keyed by it."""
+        settings = self.settings
+        return {
+            "model": settings.model,
+            "messages": list(messages),
+            "temperature": settings.sample_temperature if sample else settings.temperature,
+            "seed": settings.seed + sample,
+            "max_tokens": settings.max_tokens,
+            "structured": settings.structured,
+            "labels": list(labels),
+            **({"top_logprobs": TOP_LOGPROBS} if settings.again and not sample and form in FORMATS else {}),
+            **({"answer": form} if form != QUOTED else {}),
+            **({"steps": True} if steps else {}),
+        }
+
+
+class Client(AnswerClient):
     """A client of a server.
 
     Args:
@@ -90,9 +192,6 @@ class Client:
         budget: Most tokens that may be paid.
         attempts: Number of attempts before a request counts as failed.
         timeout: Seconds that an answer may take, repeated attempts and waits included.
-
-    Attributes:
-        foreign: The first answer of the server that is no chat completion; "" for none.
 
     Raises:
         DataError: The endpoint is not a web address.
@@ -110,12 +209,11 @@ class Client:
         if not endpoint.startswith(("http://", "https://")):
             words = f"expected an address http://.. or https://.., found {show(endpoint)}"
             raise DataError(words, rule="option-value", argument="endpoint")
-        self.settings, self.cache, self.bill = settings, cache, Bill(budget)
+        super().__init__(settings, cache, budget, timeout)
         self.key = os.environ.get(KEY_VARIABLE, "")
         self.structured = settings.structured != "none"
         self.logprobs = bool(settings.again)
-        self.gives_probabilities = False
-        self.endpoint, self.timeout, self.foreign, self._completions = endpoint, timeout, "", 0
+        self.endpoint = endpoint
         # aiohttp: the default transport looks through all connections for each request, half of a request's time at 64
         web = openai.DefaultAioHttpClient(event_hooks={"response": [_limit_body]})
         self._client = openai.AsyncOpenAI(
@@ -127,74 +225,20 @@ class Client:
             default_headers={"Accept-Encoding": "identity"},  # a small compressed body may become an immense one
         )
 
-    @property
-    def is_foreign(self) -> bool:
-        """True if the server answered, but never as an OpenAI-compatible one does."""
-        return bool(self.foreign) and not self._completions
-
     async def close(self) -> None:
         """Close the connections, and the cache."""
         await self._client.close()
-        self.cache.close()
+        await super().close()
 
-    async def ask(self, messages: Sequence[Message], labels: Sequence[str], sample: int = 0) -> Answer:
-        """Return the model's answer to a prompt, from the cache if it was paid for before.
-
-        Args:
-            messages: The prompt.
-            labels: The labels.
-            sample: The number of the answer among several answers to the same prompt.
-
-        Raises:
-            DataError: The server will not answer any request (a wrong key, no such model).
-            UnreachableError: The server gave no answer.
-            OutOfBudgetError: The budget does not cover the request.
-        """
-        request = self._make_request(messages, labels, sample)
-        cached = self.cache.get(request)
-        if cached is not None:
-            self.bill.from_cache += 1
-            return self._parse_response(cached, labels)
-        reserved = estimate_tokens(messages) + self.settings.max_tokens
-        self.bill.reserve(reserved)
+    async def _send(self, request: dict[str, Any], messages: Sequence[Message]) -> dict[str, Any] | Answer:
+        """Return the server's answer, or a broken one if it refuses the request."""
         try:
-            answer = await asyncio.wait_for(self._send(request, messages), self.timeout)
-        except asyncio.TimeoutError:
-            raise UnreachableError(f"no answer within {self.timeout:g} s (`timeout`)") from None
+            return await self._send_with_extras(request, messages)
         except _OF_THE_REQUEST as error:
             self._note_kind(error.body, show(error.body))
             return Answer(BROKEN, reason=f"the server refuses the request: {self._describe_error(error)}")
-        finally:
-            self.bill.reserved -= reserved
-        if isinstance(answer, Answer):
-            return answer
-        try:
-            self.cache.put(request, answer)
-        except TypeError as error:  # half a surrogate pair, an immense number, or nesting without end
-            return Answer(BROKEN, reason=f"expected an answer that can be stored, found another ({error})")
-        return self._parse_response(answer, labels)
 
-    def _parse_response(self, cached: dict[str, Any], labels: Sequence[str]) -> Answer:
-        choice = cached["choices"][0] if cached["choices"] else None
-        self.gives_probabilities |= isinstance(choice, dict) and bool(choice.get("logprobs"))
-        return read_answer(choice, labels, self.settings.answer)
-
-    def _make_request(self, messages: Sequence[Message], labels: Sequence[str], sample: int) -> dict[str, Any]:
-        """Return everything that decides an answer; the cache is keyed by it."""
-        settings = self.settings
-        return {
-            "model": settings.model,
-            "messages": list(messages),
-            "temperature": settings.sample_temperature if sample else settings.temperature,
-            "seed": settings.seed + sample,
-            "max_tokens": settings.max_tokens,
-            "structured": settings.structured,
-            "labels": list(labels),
-            **({"top_logprobs": TOP_LOGPROBS} if settings.again and not sample else {}),
-            **({"answer": settings.answer} if settings.answer != QUOTED else {}),
-        }
-
-    async def _send(self, request: dict[str, Any], messages: Sequence[Message]) -> dict[str, Any] | Answer:
+    async def _send_with_extras(self, request: dict[str, Any], messages: Sequence[Message]) -> dict[str, Any] | Answer:
         """Return the server's answer, with a schema and log-probabilities if the server supports them."""
         requested = {"schema": self.structured, "log-probabilities": self.logprobs and "top_logprobs" in request}
         extras = [name for name, on in requested.items() if on]
@@ -219,8 +263,9 @@ class Client:
     async def _post(self, request: dict[str, Any], extras: Sequence[str]) -> str:
         body = {name: request[name] for name in ("model", "messages", "temperature", "seed", "max_tokens")}
         if "schema" in extras:
-            answer = {"name": "answer", "strict": True, "schema": make_schema(request["labels"], self.settings.answer)}
-            body["response_format"] = {"type": "json_schema", "json_schema": answer}
+            schema = make_schema(request["labels"], request.get("answer", QUOTED), "steps" in request)
+            named = {"name": "answer", "strict": True, "schema": schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": named}
         if "log-probabilities" in extras:
             body |= {"logprobs": True, "top_logprobs": request["top_logprobs"]}
         try:

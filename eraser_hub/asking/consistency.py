@@ -26,6 +26,8 @@ from .settings import CONSISTENCY_CHECKS
 SIMULATED = "simulated"
 # of each language, in the place of a token
 REDACTED = {" ": "[REDACTED]", "": "█"}
+# before the quotes of the model that is simulated, beside the input
+QUOTED_BY = {"en": "Another reader rests the answer on these passages:", "zh": "另一位读者的回答依据以下片段："}
 REMOVED, ALONE = "removed", "alone"
 Probabilities = Mapping[str, float]
 

@@ -62,6 +62,12 @@ def make_question(kind: str, row: Mapping[str, Any], label_names: Sequence[str])
     return Question(instance, texts, row.get("query" if kind == "eraser" else "question") or "", blank)
 
 
+def read_examples(split: Split) -> list[Question]:
+    """Return the questions with gold label and gold evidence among the first `LOOKED_AT` rows of a split."""
+    first = islice(read_questions(split), LOOKED_AT)
+    return [one for one in first if one.instance.label is not None and one.gold_runs()]
+
+
 def draw_examples(split: Split, count: int, seed: int) -> list[Question]:
     """Draw questions with gold label and gold evidence from the first `LOOKED_AT` rows of a split.
 
@@ -70,8 +76,7 @@ def draw_examples(split: Split, count: int, seed: int) -> list[Question]:
     """
     if not count:
         return []
-    first = islice(read_questions(split), LOOKED_AT)
-    known = [one for one in first if one.instance.label is not None and one.gold_runs()]
+    known = read_examples(split)
     if len(known) < count:
         message = f"expected {count} rows of train with label and evidence, found {len(known)}"
         raise DataError(message, rule="option-value", argument="shots")

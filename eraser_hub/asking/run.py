@@ -14,17 +14,20 @@ import orjson
 
 from eraser_hub.attribution.dataset import Split, open_split
 from eraser_hub.attribution.outputs import PartialResult, check_format, refuse_other, write_predictions
-from eraser_hub.attribution.prompts import GENERIC, Prompt, find_family, open_prompt
+from eraser_hub.attribution.prompts import GENERIC, Prompt, find_family, find_language, open_prompt
 from eraser_hub.metrics.quote_alignment import Quote
 from eraser_hub.records.errors import MOST_SHOWN, DataError, show
+from eraser_hub.records.extras import need
 from eraser_hub.records.outputs import OutputWriter, find_inputs
 from eraser_hub.records.run_record import write_run
-from eraser_hub.schema.instance import CONSISTENCY_FIELD
+from eraser_hub.schema.instance import CONSISTENCY_FIELD, STEPS_FIELD, TESTS_FIELD
 
 from .answers import ANSWERED, OUTCOMES, Answer
 from .cache import Cache, get_default_folder
-from .client import Client, OutOfBudgetError, UnreachableError, estimate_tokens, gather
+from .client import AnswerClient, Client, OutOfBudgetError, UnreachableError, estimate_tokens, gather
 from .consistency import (
+    ALONE,
+    QUOTED_BY,
     SIMULATED,
     change_question,
     compute_shares,
@@ -37,7 +40,8 @@ from .consistency import (
 from .formats import locate_quotes
 from .prediction_rows import make_eraser_row, make_pair_row
 from .prompts import make_messages
-from .questions import Question, draw_examples, read_questions
+from .questions import Question, draw_examples, read_examples, read_questions
+from .reasoning import ReasoningTests, count_missing, open_test_prompt
 from .settings import AskArguments, AskConfig, AskSettings
 
 
@@ -51,6 +55,7 @@ class AskPlan:
         split: The opened split.
         prompt: The prompt.
         shots: Examples.
+        tests: The tests of reasoning; None if no reasoning is asked for.
     """
 
     config: AskConfig | AskArguments
@@ -58,6 +63,7 @@ class AskPlan:
     split: Split
     prompt: Prompt
     shots: Sequence[Question]
+    tests: ReasoningTests | None = None
 
     def questions(self) -> Iterator[Question]:
         """Return the questions to ask."""
@@ -65,6 +71,8 @@ class AskPlan:
 
     def messages(self, question: Question) -> list[dict[str, str]]:
         """Return the prompt of a question."""
+        if self.tests is not None:
+            return self.tests.ask_question(question)
         return make_messages(self.prompt, question, self.split.label_names, self.shots, self.settings.answer)
 
 
@@ -79,11 +87,25 @@ def make_plan(config: AskConfig | AskArguments, settings: AskSettings) -> AskPla
         message = "expected label names for the prompt, found none"
         raise DataError(message, rule="label-missing", file=config.dataset)
     prompt = open_prompt(split.config, config.prompt)
-    settings = replace(settings, prompt=f"{Path(prompt.name).name if config.prompt else prompt.name}@{prompt.digest}")
-    train = open_split(config.dataset, config.config, "train") if settings.shots else split
-    return AskPlan(config, settings, split, prompt, draw_examples(train, settings.shots, settings.seed))
+    name = f"{Path(prompt.name).name if config.prompt else prompt.name}@{prompt.digest}"
+    name += f",reasoning@{open_test_prompt(split.config).digest}" if settings.reasons else ""
+    settings = replace(settings, prompt=name)
+    biased = "few_shot" in settings.tests
+    train = open_split(config.dataset, config.config, "train") if settings.shots or biased else split
+    shots, tests = draw_examples(train, settings.shots, settings.seed), None
+    if settings.reasons:
+        pool = read_examples(train) if biased else ()
+        tests = ReasoningTests(split.config, prompt, split.label_names, settings, shots, pool)
+    return AskPlan(config, settings, split, prompt, shots, tests)
 
 
+# why a test of reasoning is not possible
+_REWRITTEN = "no steps, or the model does not rewrite them"
+MISSING = {
+    **dict.fromkeys(("mistake", "paraphrase"), _REWRITTEN),
+    "suggested_answer": "one label alone",
+    "few_shot": "too few rows of train with the other label and evidence",
+}
 AskJob, plan_of = AskConfig, make_plan  # the names of 2.0
 
 
@@ -128,18 +150,18 @@ def ask(arguments: AskArguments) -> AskReport:
             the budget ended; finished answers are kept.
     """
     out = arguments.out
-    limits: dict[str, Any] = {"attempts": arguments.attempts, "timeout": arguments.timeout}
     writer = OutputWriter(find_inputs(arguments.dataset, arguments.prompt, arguments.cache), arguments.force)
     check_format(out, writer=writer)
     if out.suffix != ".jsonl":
         message = f"expected a file ending in .jsonl, found {show(out.name)}"
         raise DataError(message, rule="option-value", argument="out")
     plan, cache = make_plan(arguments, arguments.settings()), Cache(arguments.cache or get_default_folder())
-    client = Client(arguments.endpoint, plan.settings, cache, arguments.budget, **limits)
+    client = _open_client(arguments.endpoint, plan.settings, cache, arguments)
+    plan = replace(plan, settings=client.settings)
     simulator = None
     if arguments.simulate_with:
         reading = replace(plan.settings, model=arguments.simulate_with, again=(), samples=0)
-        simulator = Client(arguments.simulate_endpoint or arguments.endpoint, reading, cache, **limits)
+        simulator = _open_client(arguments.simulate_endpoint or arguments.endpoint, reading, cache, arguments)
         simulator.bill = client.bill
     header = {"settings": plan.settings, "data": plan.split.header(arguments.limit)}
     if not arguments.force:
@@ -149,9 +171,29 @@ def ask(arguments: AskArguments) -> AskReport:
         failures = asyncio.run(_ask_all(Asker(plan, client, simulator), partial, arguments))
         if failures:
             raise DataError(_describe_failures(failures, len(partial.places), out), rule="server")
-        report = _write_predictions(out, partial, plan, client, header, writer)
+        report = _write_predictions(out, partial, plan, client, header, writer, arguments.price)
         partial.close(remove=True)
         return report
+
+
+def _open_client(endpoint: str, settings: AskSettings, cache: Cache, arguments: AskArguments) -> AnswerClient:
+    """Open a client of the server at an endpoint, or without one of the model in a folder or a GGUF file.
+
+    Raises:
+        DataError: There is neither.
+    """
+    if endpoint:
+        limits: dict[str, Any] = {"attempts": arguments.attempts, "timeout": arguments.timeout}
+        return Client(endpoint, settings, cache, arguments.budget, **limits)
+    if not Path(settings.model).exists():
+        message = f"expected `endpoint`, or a model's folder or GGUF file, found neither: {show(settings.model)}"
+        raise DataError(message, rule="option-missing", argument="endpoint")
+    need("torch", "transformers")
+    from .local import LocalClient, LocalModel, name_model
+
+    model = LocalModel(settings.model, arguments.device, arguments.threads)
+    named = replace(settings, model=name_model(settings.model))
+    return LocalClient(model, named, cache, arguments.budget, arguments.concurrency)
 
 
 async def _ask_all(asker: Asker, partial: PartialResult, arguments: AskArguments) -> list[str]:
@@ -217,8 +259,8 @@ class Asker:
     """
 
     plan: AskPlan
-    client: Client
-    simulator: Client | None = None
+    client: AnswerClient
+    simulator: AnswerClient | None = None
 
     async def line(self, question: Question) -> tuple[Answer, dict[str, Any]]:
         """Return the model's answer and its prediction, which holds the results of the consistency checks."""
@@ -238,6 +280,12 @@ class Asker:
             line[CONSISTENCY_FIELD] = [
                 {"kind": kind, "classification": x.label, "outcome": x.outcome} for kind, x in pairs
             ]
+        if self.plan.tests is not None:
+            line[STEPS_FIELD], line[TESTS_FIELD] = [*answer.steps], []
+            if answer.outcome == ANSWERED and settings.tests:
+                line[TESTS_FIELD] = await self.plan.tests.run(self.client, question, answer)
+                for name in count_missing(settings.tests, line[TESTS_FIELD]):
+                    self.client.bill.note(f"test {name} not possible: {MISSING.get(name, 'no steps')}")
         return answer, line
 
     async def _ask_changed(self, question: Question, quotes: Sequence[Quote]) -> dict[str, Answer]:
@@ -249,10 +297,26 @@ class Asker:
             other = change_question(question, at, kind)
             answers[kind] = await self._add_probabilities(other, await self._ask(self.client, other))
         if self.simulator is not None:
-            answers[SIMULATED] = await self._ask(self.simulator, keep_quotes_alone(question, quotes))
+            answers |= await self._simulate(self.simulator, question, quotes)
         return answers
 
-    async def _ask(self, client: Client, question: Question, sample: int = 0) -> Answer:
+    async def _simulate(
+        self, simulator: AnswerClient, question: Question, quotes: Sequence[Quote]
+    ) -> dict[str, Answer]:
+        """Return what another model answers by the quotes, and by their controls."""
+        answers, labels = {SIMULATED: await self._ask(simulator, keep_quotes_alone(question, quotes))}, self.plan.split
+        if not self.plan.settings.simulate_controls:
+            return answers
+        flags = draw_random_flags(question, flag_quotes(question, quotes), self.plan.settings.seed)
+        answers["simulated_random"] = await self._ask(simulator, change_question(question, flags, ALONE))
+        answers["simulated_input"] = await self._ask(simulator, question)
+        *before, last = self.plan.messages(question)
+        words = "\n".join([QUOTED_BY[find_language(labels.config)], *(f"- {quote.text}" for quote in quotes)])
+        messages = [*before, {**last, "content": f"{last['content']}\n\n{words}"}]
+        answers["simulated_both"] = await simulator.ask(messages, labels.label_names)
+        return answers
+
+    async def _ask(self, client: AnswerClient, question: Question, sample: int = 0) -> Answer:
         return await client.ask(self.plan.messages(question), self.plan.split.label_names, sample)
 
     async def _add_probabilities(self, question: Question, answer: Answer) -> Answer:
@@ -286,7 +350,13 @@ def _describe_failures(failures: Sequence[str], finished: int, out: Path) -> str
 
 
 def _write_predictions(
-    out: Path, partial: PartialResult, plan: AskPlan, client: Client, header: dict[str, Any], writer: OutputWriter
+    out: Path,
+    partial: PartialResult,
+    plan: AskPlan,
+    client: AnswerClient,
+    header: dict[str, Any],
+    writer: OutputWriter,
+    price: float | None,
 ) -> AskReport:
     """Write the answers into ``out``."""
     outcomes, statuses, reasons = Counter[str](), Counter[str](), Counter[str]()
@@ -308,6 +378,10 @@ def _write_predictions(
         error = f"a standard error of at most {compute_standard_error(samples):.3f} each"
         notes.append(f"probabilities are shares of {samples} answers: {error}")
     notes.append(f"{bill.paid} tokens paid for {bill.requests} answers, {bill.from_cache} answers from the cache")
+    if price is not None:
+        notes.append(f"cost: {bill.paid * price / 1e6:.4g}, at {price:g} for a million tokens")
+    if client.seconds:
+        notes.append(f"the model took {client.seconds:.1f} s here, {bill.paid / client.seconds:.0f} tokens a second")
     report = AskReport(out, outcomes, statuses, notes, plan.settings.signature())
     lines = (line for record in partial.records() for line in record["predictions"])
     write_predictions(out, lines, (), plan.split.kind, writer)

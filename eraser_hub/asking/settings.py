@@ -17,6 +17,20 @@ from .answers import QUOTED
 
 # what the model may be asked again about: without its quotes, with them alone, without random spans of the same length
 CONSISTENCY_CHECKS = ("redacted", "removed", "alone", "random")
+ASSUMED_STEPS = 8  # of reasoning, for estimates; prompts ask for at most so many
+INSERTIONS = 4  # words that are inserted in turn
+# test of reasoning -> its requests, controls included
+REASONING_TESTS = {
+    "early_answering": ASSUMED_STEPS + 1,
+    "mistake": 3,
+    "filler": 2,
+    "paraphrase": 3,
+    "suggested_answer": 2,
+    "option_order": 2,
+    "few_shot": 2,
+    "insertion": INSERTIONS,
+}
+ALL_TESTS = "all"
 
 
 @dataclass(frozen=True)
@@ -27,6 +41,9 @@ class AskSettings(Options):
         model: Name of the model on the server.
         shots: Number of examples from the train split, drawn by the seed.
         again: Consistency checks, questions about a changed text: redacted, removed, alone, random.
+        reasoning: Ask for steps of reasoning before the label.
+        reasoning_tests: Tests of these steps: early_answering, mistake, filler, paraphrase, suggested_answer,
+            option_order, few_shot, insertion; or all.
 
     Prompt and answers:
         prompt: The prompt's name and digest.
@@ -44,6 +61,7 @@ class AskSettings(Options):
         samples: Answers per question for probabilities if the server has no log-probabilities.
         sample_temperature: Sampling temperature of these answers.
         simulate_with: Another model, which predicts the label from the quotes alone.
+        simulate_controls: Let it also predict from random spans, from the input alone, and with the quotes beside it.
     """
 
     model: str
@@ -60,6 +78,9 @@ class AskSettings(Options):
     sample_temperature: Annotated[float, Option(min=0, max=2)] = 1.0
     simulate_with: str = ""
     answer: Literal["quotes", "offsets", "tokens", "highlighted"] = "quotes"
+    reasoning: bool = False
+    reasoning_tests: Annotated[tuple[str, ...], Option(commas=True)] = ()
+    simulate_controls: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -70,9 +91,16 @@ class AskSettings(Options):
         if not set(self.again) <= set(CONSISTENCY_CHECKS) or len(set(self.again)) < len(self.again):
             words = f"expected some of {', '.join(CONSISTENCY_CHECKS)}, each once, found {show(','.join(self.again))}"
             raise UsageError(words, rule="option-value", argument="again")
+        names = self.reasoning_tests
+        if names != (ALL_TESTS,) and (not set(names) <= set(REASONING_TESTS) or len(set(names)) < len(names)):
+            known = ", ".join(REASONING_TESTS)
+            words = f"expected {ALL_TESTS}, or some of {known}, each once; found {show(','.join(names))}"
+            raise UsageError(words, rule="option-value", argument="reasoning_tests")
         if self.samples and not self.again:
             words = f"expected `again` beside it, found {self.samples}"
             raise UsageError(words, rule="option-value", argument="samples")
+        if self.simulate_controls and not self.simulate_with:
+            raise UsageError("expected `simulate_with` beside it", rule="option-value", argument="simulate_controls")
         if not self.sample_temperature:
             words = "expected a number from 0 (excluded) to 2, found 0.0"
             raise UsageError(words, rule="option-value", argument="sample_temperature")
@@ -89,13 +117,29 @@ class AskSettings(Options):
         sampled = f",samples:{self.samples}@{self.sample_temperature:g}" if self.samples else ""
         parts += [f"answer:{self.answer}"] if self.answer != QUOTED else []
         parts += [f"again:{','.join(self.again)}{sampled}"] if self.again else []
-        parts += [f"simulated:{self.simulate_with}"] if self.simulate_with else []
+        controls = ",controls" if self.simulate_controls else ""
+        parts += [f"simulated:{self.simulate_with}{controls}"] if self.simulate_with else []
+        parts += [f"reasoning:{','.join(self.tests) or 'yes'}"] if self.reasons else []
         return "|".join([*parts, f"eraser-hub:{__version__}"])
 
     @property
     def requests(self) -> int:
-        """Largest number of answers for an instance."""
-        return (1 + len(self.again)) * (1 + self.samples) + bool(self.simulate_with)
+        """Largest number of answers for an instance; with tests of reasoning for one of `ASSUMED_STEPS` steps."""
+        tests = sum(REASONING_TESTS[name] for name in self.tests)
+        return (
+            (1 + len(self.again)) * (1 + self.samples) + bool(self.simulate_with) + 3 * self.simulate_controls + tests
+        )
+
+    @property
+    def tests(self) -> tuple[str, ...]:
+        """Tests of the reasoning, in their own order."""
+        chosen = REASONING_TESTS if self.reasoning_tests == (ALL_TESTS,) else self.reasoning_tests
+        return tuple(name for name in REASONING_TESTS if name in chosen)
+
+    @property
+    def reasons(self) -> bool:
+        """True if answers begin with steps of reasoning."""
+        return self.reasoning or bool(self.reasoning_tests)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +166,7 @@ class AskArguments(AskSettings):
     """All arguments of ``ask``.
 
     Attributes:
+        model: Name of the model on the server; without `endpoint` a folder of transformers or a GGUF file here.
         endpoint: Base URL of an OpenAI-compatible server, such as http://localhost:8000/v1.
         out: Predictions to write: a file ending in .jsonl.
 
@@ -132,19 +177,22 @@ class AskArguments(AskSettings):
         simulate_endpoint: Base URL of that model's server; default: `endpoint`.
 
     Requests:
-        concurrency: Concurrent requests.
+        concurrency: Concurrent requests; of a model here, answers that are written together.
         attempts: Attempts before a request counts as failed.
         timeout: Seconds that an answer may take, repeated attempts and waits included.
         cache: Folder of paid answers; default: $XDG_CACHE_HOME/eraser-hub/ask.
         limit: Number of first instances to ask about.
         budget: Most tokens to pay for.
+        price: Price of a million tokens, by which the report tells the cost.
+        device: Torch device of a model here; by default cuda, if available.
+        threads: Processor threads of a model here; 0 leaves it to torch.
 
     Run:
         on_progress: Called with the number of finished instances.
     """
 
     dataset: DatasetPlace
-    endpoint: str
+    endpoint: str = ""
     out: Path
     config: Config = None
     split: Split = "test"
@@ -156,6 +204,9 @@ class AskArguments(AskSettings):
     cache: Path | None = None
     limit: AtLeastOne | None = None
     budget: AtLeastOne | None = None
+    price: Annotated[float | None, Option(min=0)] = None
+    device: str | None = None
+    threads: NotNegative = 0
     resume: Resume = False
     force: Force = False
     on_progress: Annotated[Callable[[int], None] | None, Option(python_only=True)] = None

@@ -22,7 +22,14 @@ from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.outputs import OutputWriter
 from eraser_hub.records.run_record import read_run, run_path
 from eraser_hub.schema.arrow import to_arrow_type
-from eraser_hub.schema.instance import CONSISTENCY_FIELD, INSTANCE, OUTCOME_FIELD, QUOTES_FIELD
+from eraser_hub.schema.instance import (
+    CONSISTENCY_FIELD,
+    INSTANCE,
+    OUTCOME_FIELD,
+    QUOTES_FIELD,
+    STEPS_FIELD,
+    TESTS_FIELD,
+)
 from eraser_hub.schema.rows import ERASED_ANSWERS, PERTURBATION_ROW
 
 ROW_GROUP = 100  # predictions that are written to Parquet together
@@ -30,7 +37,8 @@ FORMATS = (".jsonl", ".parquet")
 _HEADER_START = b'{"settings"'
 STOPPED = "a stopped run lies here: say `resume` to go on with it, or delete the file"
 # columns of Parquet in their order; what language models say besides stands in JSON lines alone
-INSTANCE_COLUMNS = [name for name in INSTANCE if name not in (OUTCOME_FIELD, QUOTES_FIELD, CONSISTENCY_FIELD)]
+_LANGUAGE_MODEL_FIELDS = (OUTCOME_FIELD, QUOTES_FIELD, CONSISTENCY_FIELD, STEPS_FIELD, TESTS_FIELD)
+INSTANCE_COLUMNS = [name for name in INSTANCE if name not in _LANGUAGE_MODEL_FIELDS]
 PAIR_COLUMNS = (
     *("id", "pred_label", "answer_proba", *ERASED_ANSWERS, "rationale", "rationale_tokens", "ranked_tokens", "kd"),
     *("pred_proba", "rationale_pred_proba", "non_rationale_pred_proba", "empty_pred_proba"),

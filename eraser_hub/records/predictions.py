@@ -38,7 +38,7 @@ from eraser_hub.metrics.flat import Predictions
 from eraser_hub.metrics.flatten import PREDICTION, get_row_name, keep_sound_rows
 from eraser_hub.metrics.issues import Issues, RowNames
 from eraser_hub.metrics.unknown_fields import UnknownFields
-from eraser_hub.schema.instance import INSTANCE, QUOTES_FIELD, InstanceRecord
+from eraser_hub.schema.instance import INSTANCE, QUOTES_FIELD, STEPS_FIELD, InstanceRecord
 from eraser_hub.schema.instance import RationaleRecord as Rationale
 from eraser_hub.schema.record import Record
 from eraser_hub.schema.rows import ID_FIELDS, PERTURBATION_ROW
@@ -193,6 +193,9 @@ def _strings(level: Level, absent: object) -> int:
 
 
 # --------------------------------------------------------------------------------------------------------------- parts
+ROW_FIELDS = frozenset((QUOTES_FIELD, STEPS_FIELD))  # of language models, scored row by row
+
+
 class PredictionChunk(NamedTuple):
     """Some instances of a prediction file.
 
@@ -201,14 +204,14 @@ class PredictionChunk(NamedTuple):
         lines: the line of each.
         issues: misspelt fields, and fields of a wrong type, which count as absent; by line.
         unknown: the fields that the format does not know.
-        quoted: whether any instance holds a language model's quotes.
+        row_fields: of `ROW_FIELDS` those that any instance holds.
     """
 
     predictions: Predictions
     lines: range
     issues: Issues
     unknown: UnknownFields
-    quoted: bool = False
+    row_fields: frozenset[str] = frozenset()
 
 
 _Read = tuple[PredictionChunk | DataError, int]  # a part, its lines numbered from 1, or why it is none; and its lines
@@ -290,7 +293,7 @@ def _unless_broken(call: Callable[[], Result]) -> Result | None:
 def _read(path: Path, start: int, end: int, strict: bool = False) -> _Read:
     """Return the lines between two bytes as a chunk, or why they are no JSON, and the number of lines."""
     columns, unknown, issues = ObjectColumns(INSTANCE, PREDICTION.paths), UnknownFields(), Issues()
-    count, quoted = 0, False
+    count, row_fields = 0, frozenset[str]()
     try:
         for lines in read_line_batches(path, BLOCK, start, end):
             level = None if strict else _decoded(lines, path)
@@ -303,7 +306,9 @@ def _read(path: Path, start: int, end: int, strict: bool = False) -> _Read:
                 issues.take(own)
             columns.add(level)
             count = lines.numbers[-1]
-            quoted = quoted or level.columns[QUOTES_FIELD].count(None) < len(level.columns[QUOTES_FIELD])
+            row_fields |= {
+                name for name in ROW_FIELDS - row_fields if any(one is not None for one in level.columns[name])
+            }
             del level  # its memory, still in the processor's cache, holds the next ones
     except UnsuitedError:
         if strict:
@@ -311,7 +316,7 @@ def _read(path: Path, start: int, end: int, strict: bool = False) -> _Read:
         return _read(path, start, end, strict=True)
     except DataError as error:
         return error, count
-    return PredictionChunk(PREDICTION.flat(columns.finish()), range(1, count + 1), issues, unknown, quoted), count
+    return PredictionChunk(PREDICTION.flat(columns.finish()), range(1, count + 1), issues, unknown, row_fields), count
 
 
 def _parts_of_rows(path: Path) -> Iterator[PredictionChunk]:
@@ -326,8 +331,9 @@ def _parts_of_rows(path: Path) -> Iterator[PredictionChunk]:
         ids = table.column("annotation_id").to_pylist() if "annotation_id" in table.column_names else [""] * len(lines)
         issues = Issues({"prediction": RowNames(lines, [get_row_name({"annotation_id": one}) for one in ids])})
         predictions, unknown = flatten_table(table, PREDICTION, issues)
-        quoted = QUOTES_FIELD in table.column_names and table.column(QUOTES_FIELD).null_count < table.num_rows
-        yield PredictionChunk(predictions, lines, issues, unknown, quoted)
+        held = (name for name in ROW_FIELDS if name in table.column_names)
+        row_fields = frozenset(name for name in held if table.column(name).null_count < table.num_rows)
+        yield PredictionChunk(predictions, lines, issues, unknown, row_fields)
 
 
 def _tables(path: Path) -> Iterator[pa.Table]:

@@ -13,8 +13,15 @@ from dataclasses import dataclass
 from importlib import resources
 
 _PART = re.compile(r"(micro|macro|matched)_(p|r)(@|$)")
-PERFORMANCE, AGREEMENT, FAITHFULNESS, QUOTES = "performance", "agreement", "faithfulness", "quotes"
-FAMILIES = (AGREEMENT, FAITHFULNESS, PERFORMANCE, QUOTES)  # alphabetical: no family comes first for its merit
+PERFORMANCE, AGREEMENT, FAITHFULNESS = "performance", "agreement", "faithfulness"
+QUOTES, REASONING = "quotes", "reasoning"
+FAMILIES = (
+    AGREEMENT,
+    FAITHFULNESS,
+    PERFORMANCE,
+    QUOTES,
+    REASONING,
+)  # alphabetical, none by its merit
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from .explorer.overview import Compared, find_chance_systems, find_models, list_
 from .marked_instances import MarkedInstance, mark_for_systems, mark_instance
 from .marked_pairs import find_lost_partners, mark_pair, pair_rows
 from .page import GOLD_GROUPS, ReportContent, to_json_text, write_report
+from .reasoning.section import make_reasoning_section
 from .report_tables import Section, collect_instance_values, collect_scalar_keys
 from .sections import (
     compare_all_pairs,
@@ -218,6 +219,7 @@ def _of_annotations(
         make_agreement_section(names, runs, settings),
         make_distribution_section(scored, DISTRIBUTIONS),
         make_class_section(scored, BY_CLASS, "There are no scores by class."),
+        *make_reasoning_section(scored, answers),
         make_power_section(compared.result),
         make_provenance_section(scored, compared.result),
     ]

@@ -16,6 +16,7 @@ from .catalogue import (
     FAMILIES,
     PERFORMANCE,
     QUOTES,
+    REASONING,
     format_number,
     format_small_print,
     is_precision_or_recall,
@@ -31,6 +32,7 @@ _TITLES = {
     FAITHFULNESS: "Faithfulness to the model",
     PERFORMANCE: "Performance on the task",
     QUOTES: "Quotes",
+    REASONING: "Reasoning",
     "other": "Further scores",
 }
 

@@ -6,7 +6,16 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from eraser_hub.metrics import annotators, erasure, fidelity, quotes, rank_consistency, rationale_sets, soft_gold
+from eraser_hub.metrics import (
+    annotators,
+    erasure,
+    fidelity,
+    quotes,
+    rank_consistency,
+    rationale_sets,
+    reasoning,
+    soft_gold,
+)
 from eraser_hub.metrics.agreement_scores import describe_scores
 from eraser_hub.metrics.statistics_builder import ScoreInfo
 from eraser_hub.records.errors import DataError
@@ -22,7 +31,7 @@ LEAST_LEVEL = 0.5
 _LEVEL = re.compile(r"\|level:(\d*\.?\d+(?:e-\d+)?)")
 _DECLARED: Sequence[ScoreInfo] = (
     *(describe_scores(), erasure.SCORE_INFO),
-    *(part.SCORES for part in (fidelity, rank_consistency, rationale_sets, annotators, quotes, soft_gold)),
+    *(part.SCORES for part in (fidelity, rank_consistency, rationale_sets, annotators, quotes, reasoning, soft_gold)),
     dict.fromkeys((EVALUATED, SHAPE, CHANCE), (None, 0.0, 1.0)),
 )
 

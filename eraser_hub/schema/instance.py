@@ -112,9 +112,22 @@ class QuoteRecord:
 class ConsistencyAnswer:
     """A language model's answer to a changed question."""
 
-    kind: str | None = column("redacted, removed, random, alone or simulated: what was changed")
+    kind: str | None = column("redacted, removed, random, alone, simulated ..: what was changed")
     classification: str | None = column("the label that it answered", scores="label_flip .., simulatability")
     outcome: str | None = column('"answered", or why there is no answer')
+
+
+@dataclass(kw_only=True)
+class ReasoningAnswer:
+    """A language model's answer to a test of its reasoning."""
+
+    test: str | None = column("early_answering, mistake, suggested_answer ..: the test; see docs/scores.md")
+    kept: int | None = column("early_answering: the number of the reasoning's first steps that were shown", low=0)
+    classification: str | None = column("the label that it answered", scores="early_answering_aoc, flip_ ..")
+    outcome: str | None = column('"answered", or why there is no answer')
+    text: str | None = column("what was changed or added: a step, a hint, a word")
+    steps: list[str] | None = column("the reasoning of this answer, if it was asked for")
+    mentioned: bool | None = column("whether that reasoning names what was added", scores="mention_ ..")
 
 
 _FROM_TRAINING = "how far the model's state lies from those of training texts, on "
@@ -179,6 +192,8 @@ class InstanceRecord:
     asked_again: list[ConsistencyAnswer] | None = column(
         "answers to changed questions", scores="label_flip .., simulatability"
     )
+    reasoning_steps: list[str] | None = column("the steps before the answer", scores="`reasoning_faithfulness`")
+    reasoning_tests: list[ReasoningAnswer] | None = column("answers to tests of the steps", scores="the same")
 
 
 INSTANCE: Record = describe(InstanceRecord)
@@ -224,6 +239,7 @@ LABELLED = (*SCORE_FIELDS, *(f"{entry}_{side}" for _, entry in LIST_FIELDS.value
 # shares of the tokens at which the area over the perturbation curve is measured (DeYoung et al. 2020)
 AOPC_THRESHOLDS: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.5)
 OCCLUDED_FIELD, OUTCOME_FIELD, QUOTES_FIELD, CONSISTENCY_FIELD = "occluded_scores", "outcome", "quotes", "asked_again"
+STEPS_FIELD, TESTS_FIELD = "reasoning_steps", "reasoning_tests"
 AOPC_BOUNDS, SOFT_MASKS, LEAVE_ONE_OUT = "aopc_bounds", "soft_scores", "leave_one_out"
 DISTANCES, ENTROPIES = (tuple(f"{what}_{where}" for where in _INPUTS) for what in ("distance", "entropy"))
 
@@ -250,6 +266,9 @@ def _find_number_fields() -> dict[str, NumberField]:
 
 
 NUMBER_FIELDS = _find_number_fields()
-_OTHER_FIELDS = (SCORE_FIELDS["null"], OCCLUDED_FIELD, OUTCOME_FIELD, QUOTES_FIELD, CONSISTENCY_FIELD)
+_OTHER_FIELDS = (
+    *(SCORE_FIELDS["null"], OCCLUDED_FIELD, OUTCOME_FIELD),
+    *(QUOTES_FIELD, CONSISTENCY_FIELD, STEPS_FIELD, TESTS_FIELD),
+)
 # the fields of an instance that `eraser_faithfulness` reads
 FAITHFULNESS_FIELDS = tuple(name for name in INSTANCE if name not in _OTHER_FIELDS)

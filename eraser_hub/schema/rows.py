@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .instance import ConsistencyAnswer, QuoteRecord
+from .instance import ConsistencyAnswer, QuoteRecord, ReasoningAnswer
 from .record import Id, Label, column, describe, share
 
 
@@ -71,6 +71,8 @@ class PairRow(_RowIds):
     asked_again: list[ConsistencyAnswer] | None = column(
         "answers to changed questions", scores="label_flip .., simulatability"
     )
+    reasoning_steps: list[str] | None = column("the steps before the answer", scores="`reasoning_faithfulness`")
+    reasoning_tests: list[ReasoningAnswer] | None = column("answers to tests of the steps", scores="the same")
 
 
 @dataclass(kw_only=True)

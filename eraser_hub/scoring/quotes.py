@@ -1,31 +1,36 @@
-"""A language model's quotes in a prediction file, scored as `metrics.quote_faithfulness` does."""
+"""A language model's quotes and reasoning in a prediction file, scored as the modules of these names do."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 
 from eraser_hub.metrics.cells import Row
 from eraser_hub.metrics.issues import Issues, cut
 from eraser_hub.metrics.quotes import quote_statistics
+from eraser_hub.metrics.reasoning import reasoning_statistics
 from eraser_hub.metrics.results import describe_scored
 from eraser_hub.metrics.statistics_builder import Statistics
 from eraser_hub.records.predictions import read_plain_rows
-from eraser_hub.schema.instance import QUOTES_FIELD
+from eraser_hub.schema.instance import QUOTES_FIELD, STEPS_FIELD
 from eraser_hub.schema.rows import ID_FIELDS
 
 from .references import Gold, raise_issues
+from .scored_split import ScoredSplit
 
-BLOCK = "quote_faithfulness"  # the module's name, as score files and signatures have it
+# the modules' names, as score files and signatures have them
+BLOCK, REASONING = "quote_faithfulness", "reasoning_faithfulness"
+_NO_DOCUMENTS = "a corpus folder does not say which documents were read (`dataset` does)"
 
 
-class Quoted(NamedTuple):
-    """Statistics of the quotes in a file.
+class RowScores(NamedTuple):
+    """Statistics of what a language model says in a file.
 
     Attributes:
         statistics: statistics of the annotations that have an instance, in order, without clusters.
-        counts: the number of quotes, and of empty ones.
+        counts: counts beside the scores.
         settings: settings for the signature.
         note: a note on what was left out; "" for nothing.
     """
@@ -36,34 +41,50 @@ class Quoted(NamedTuple):
     note: str = ""
 
 
-def score_quotes(results: Path, gold: Gold) -> Quoted:
-    """Score the quotes of a prediction file, whose ids are those of the annotations, each once.
+def score_by_rows(results: Path, gold: Gold, fields: Collection[str], source: ScoredSplit) -> dict[str, RowScores]:
+    """Score the quotes and the reasoning of a prediction file, whose ids are those of the annotations, each once.
 
     Coverage is the share of an annotation's own documents, which the rows of a built dataset hold; a corpus folder does
     not say which documents a model was shown, and there it is undefined.
 
+    Args:
+        results: the file.
+        gold: the annotations.
+        fields: of `QUOTES_FIELD` and `STEPS_FIELD` those that the file holds.
+        source: the split; the rows of a built dataset have the sentences that quotes cite.
+
+    Returns:
+        Module -> its statistics.
+
     Raises:
-        DataError: instances without the field, or with invalid quotes; at most ten faults.
+        DataError: instances without the field, or with invalid values; at most ten faults.
     """
+    if not fields:
+        return {}
     rows, lines = dict[str, Row](), dict[str, int]()
     for line, row in read_plain_rows(results):
         name = next(str(row[field]) for field in ID_FIELDS if row.get(field) is not None)
         rows[name], lines[name] = row, line
-    sizes = _sizes(gold)
-    issues = Issues()
+    issues, scored = Issues(), dict[str, RowScores]()
     ordered = {name: rows[name] for name in gold.references.ids if name in rows}
-    statistics, counts = quote_statistics(ordered, sizes, issues)
+    settings = describe_scored(len(ordered), len(gold.references.ids))
+    if QUOTES_FIELD in fields:
+        sizes = _sizes(gold)
+        statistics, counts = quote_statistics(ordered, sizes, issues, _read_references(source))
+        coverage: dict[str, object] = {"coverage": "documents"} if sizes else {}
+        note = "" if sizes else f"no coverage of {QUOTES_FIELD}: {_NO_DOCUMENTS}"
+        scored[BLOCK] = RowScores(statistics, counts, coverage | settings, note)
+    if STEPS_FIELD in fields:
+        scored[REASONING] = RowScores(reasoning_statistics(ordered, issues), {}, settings)
     places = {cut(name): (line, name) for name, line in lines.items()}  # as issues name them
     for at, (line, name) in enumerate([places[str(issue.name)] for issue in issues]):
         issues[at] = issues[at]._replace(row=line, id=name)
     raise_issues(issues, {"prediction": results})
-    settings: dict[str, object] = {"coverage": "documents"} if sizes else {}
-    note = (
-        ""
-        if sizes
-        else f"no coverage of {QUOTES_FIELD}: a corpus folder does not say which documents were read (`dataset` does)"
-    )
-    return Quoted(statistics, counts, settings | describe_scored(len(ordered), len(gold.references.ids)), note)
+    return scored
+
+
+def _read_references(source: ScoredSplit) -> dict[str, Row] | None:
+    return None if source.dataset is None else dict(zip(source.ids, source.rows, strict=True))
 
 
 def _sizes(gold: Gold) -> dict[str, dict[str, int]]:

@@ -49,13 +49,14 @@ from .gold.soft_agreement import SOFT_SETTINGS, SoftAgreement, resample_annotato
 from .identity import identify
 from .mask_leaks import Masks
 from .modules import module_result, score_records
-from .quotes import BLOCK as QUOTES
-from .quotes import score_quotes
+from .quotes import score_by_rows
 from .references import Gold, describe_backup, raise_issues, read_gold, read_split_ids
 from .runs import System
 from .scored_split import Row, Rows, ScoredSplit
 from .scores import Scores, average_runs
 from .settings import ScoreSettings
+
+FLAT_BLOCKS = ("agreement", "faithfulness")  # scored by columns; the others are modules that score row by row
 
 
 def score(source: ScoredSplit, predictions: Path, settings: ScoreSettings | None = None, num_proc: int = 0) -> Scores:
@@ -131,7 +132,7 @@ class _Instances:
             queries = None
         self.faithfulness = Faithfulness(self.parts, n, gold.label_names, bins, totals, queries)
         self.masks = Masks(gold) if settings.mask_leak else None
-        self.unknown, self.quoted = UnknownFields(), False
+        self.unknown, self.row_fields = UnknownFields(), frozenset[str]()
 
     def score(self, num_proc: int) -> Scores:
         """Read the file, and score what it holds."""
@@ -150,9 +151,9 @@ class _Instances:
             if self._builder(name, own).columns and (has_gold or name != "agreement")
         }
         made_by = {name: self._signature_settings(name, own) for name, own in gathered.items()}
-        quotes = score_quotes(self.path, gold) if self.quoted else None
-        if quotes is not None:
-            statistics[QUOTES], made_by[QUOTES] = _of_quotes(quotes.statistics, gold, s), quotes.settings
+        by_rows = score_by_rows(self.path, gold, self.row_fields, self.source)
+        for name, one in by_rows.items():
+            statistics[name], made_by[name] = _add_rows(one.statistics, gold, s), one.settings
         if not statistics:
             lacking = f"nothing to score: expected {describe_fields(left_out)}, found none of them"
             raise DataError(lacking, rule="score-missing", file=self.path)
@@ -166,7 +167,7 @@ class _Instances:
             gold.note,
             leak_note,
         ]
-        notes += ["" if quotes is None else quotes.note, *self._notes(statistics)]
+        notes += [*(one.note for one in by_rows.values()), *self._notes(statistics)]
         notes += [*self.parts.plausibility.notes(), self.identity.note]
         answered = ", ".join({str(own["answered"]) for own in made_by.values() if "answered" in own})
         scores = Scores(
@@ -183,7 +184,7 @@ class _Instances:
             by=s.by,
         )
         for name, own in statistics.items():
-            extra: dict[str, object] = dict(quotes.counts) if quotes is not None and name == QUOTES else {}
+            extra: dict[str, object] = dict(by_rows[name].counts) if name in by_rows else {}
             extra |= self.agreement.extra() if name == "agreement" and self.soft is None else {}
             if name == "faithfulness" and "thresholds" in self.parts.fields.used:
                 extra["aopc_thresholds"] = sorted({*(s.aopc_thresholds or ())})
@@ -237,7 +238,7 @@ class _Instances:
         """
         parts, rules = self.parts, self.rules
         for own in parts_of(self.path, num_proc):
-            self.quoted |= own.quoted
+            self.row_fields |= own.row_fields
             rules["predictions"].take(own.issues)
             self.unknown.update(own.unknown)
             part = parts.match(own.predictions, own.lines)
@@ -269,12 +270,13 @@ class _Instances:
             by_values = [by_values[row] for row in scored.tolist()]
         if name == "agreement" and s.gold != EVIDENCE:
             common["gold"] = s.gold
-        if name != QUOTES:
+        is_flat = name in FLAT_BLOCKS
+        if is_flat:
             common |= ({"strict": True} if s.strict else {}) | ({"paper": s.paper} if s.paper else {})
         redrawn = s.resample_annotators if name == "agreement" and s.resample_annotators else 0
         result = report(
             statistics,
-            name if name == QUOTES else f"eraser_{name}",
+            f"eraser_{name}" if is_flat else name,
             common,
             by_values=by_values,
             extra=extra,
@@ -387,7 +389,7 @@ def _thresholds_of(row: Row) -> tuple[float, ...]:
     return tuple(sorted(thresholds)) if len(thresholds) == len(named) else ()
 
 
-def _of_quotes(statistics: Statistics, gold: Gold, settings: ScoreSettings) -> Statistics:
+def _add_rows(statistics: Statistics, gold: Gold, settings: ScoreSettings) -> Statistics:
     """Return the statistics with the clusters of all annotations, including those without an instance."""
     if settings.totals:
         return statistics

@@ -171,6 +171,23 @@ def test_flips_and_probabilities_of_a_model_that_reads_its_quotes(asking):
     assert "|again:redacted,removed,alone,random|simulated:another|" in asking.report.signature
 
 
+def test_controls_of_the_simulation(asking):
+    def simulator(request: dict, before: int) -> Reply:
+        """The second model tells NEG by the quotes beside the input, and nothing by anything else."""
+        text = request["messages"][-1]["content"]
+        beside = "Another reader rests the answer on these passages:\n- a ladder" in text
+        return reader(request, before) if request["model"] == "scripted" else answer("NEG" if beside else "POS")
+
+    lines = asking(simulator, limit=None, simulate_with="another", simulate_controls=True)
+    marked = [line for line in lines if line["classification"] == "NEG" and line["quotes"]]
+    for line in marked:
+        again = {one["kind"]: one["classification"] for one in line["asked_again"]}
+        simulated = dict.fromkeys(("simulated", "simulated_random", "simulated_input"), "POS")
+        assert again == simulated | {"simulated_both": "NEG"}
+    assert marked and QuoteFaithfulness().compute(predictions=marked)["simulatability_both"] == 1
+    assert "|simulated:another,controls|" in asking.report.signature
+
+
 def test_everything_that_was_asked_again_is_in_the_cache(asking):
     asking(reader, limit=3, again=("redacted", "alone"))
     asked = len(asking.server.requests)
@@ -228,6 +245,7 @@ def test_an_instance_without_answer_is_not_asked_again(asking):
         ({"again": ("erased",)}, ("again: ", "redacted, removed, alone, random,", "'erased'")),
         ({"again": ("alone", "alone")}, ("again: ", "'alone,alone'")),
         ({"samples": 3}, ("samples: ", "`again`", "found 3")),
+        ({"simulate_controls": True}, ("simulate_controls: ", "`simulate_with`")),
         ({"simulate_with": "m\udcff"}, ("simulate_with: ", "UTF-8")),
         ({"again": ("alone",), "sample_temperature": 0.0}, ("sample_temperature: ", "found 0.0")),
     ],

@@ -152,7 +152,7 @@ def import_rows() -> list[Record]:
 
 
 def module_rows(name: str) -> tuple[list[Record], list[Record] | None]:
-    """(predictions, references) that one of the seven modules takes."""
+    """(predictions, references) that one of the eight modules takes."""
     if name.startswith("eraser_"):
         return instances("movies"), CORPORA["movies"].rows("val")
     if name == "quote_faithfulness":

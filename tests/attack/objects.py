@@ -122,6 +122,11 @@ STRANGERS = odd("'nowhere' '' 3 [] {} None GONE")
 put_quotes("unknown_document", "documents and labels", "*.quotes.0.docid", *STRANGERS, field="quotes")
 ODD_ANSWERS = odd("'x' 3 [3] [{}] [{'kind':'louder'}] [{'kind':'alone'}]*2")
 put_quotes("odd_answer", "wrong type", "*.asked_again", *ODD_ANSWERS)
+put_reasoning = partial(puts, "reasoning_faithfulness rows", "")
+ODD_STEPS = odd("'x' 3 [3] [['x']] {'a':1} [None] None")
+put_reasoning("odd_steps", "wrong type", "*.reasoning_steps", *ODD_STEPS, field="reasoning_steps")
+ODD_TESTS = odd("'x' 3 [3] [{}] [{'test':'louder'}] [{'test':'filler'}]*2")
+put_reasoning("odd_test", "wrong type", "*.reasoning_tests", *ODD_TESTS, field="reasoning_tests")
 put_quotes("odd_outcome", "wrong type", "*.outcome", 3, [], {}, "refusal", field="")
 
 

@@ -197,6 +197,9 @@ def call(name: str, plan_name: str, *kinds: str) -> None:
 
 call("eraser_agreement", "agreement", INSTANCES, "gold", "rows", "objects")
 call("eraser_faithfulness", "faithfulness", INSTANCES, "rows", "objects")
-SMALL = "perturbation_map rationale_set_agreement normalized_fidelity annotator_agreement quote_faithfulness"
+SMALL = (
+    "perturbation_map rationale_set_agreement normalized_fidelity annotator_agreement quote_faithfulness "
+    "reasoning_faithfulness"
+)
 for _name in SMALL.split():
     call(_name, _name, "rows", "small rows", "objects", f"{_name} rows")

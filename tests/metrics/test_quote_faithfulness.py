@@ -111,6 +111,21 @@ def test_answers_to_changed_questions_by_hand():
     assert result["label_flip_removed"] != result["label_flip_removed"]  # nobody was asked
 
 
+def test_leak_adjusted_simulatability_by_hand():
+    """Hase et al. (2020): the mean of the gains where quotes alone give the label (1 of 2), and where not (-1)."""
+
+    def simulated(alone: str, given: str, both: str) -> dict:
+        return asked("A", simulated=alone, simulated_input=given, simulated_both=both, simulated_random="B")
+
+    rows = [simulated("A", "B", "A"), simulated("A", "A", "A"), simulated("B", "A", "B")]
+    result = compute(*({"annotation_id": str(at), **row} for at, row in enumerate(rows)))
+    assert result["simulatability"] == result["simulatability_input"] == pytest.approx(2 / 3)
+    assert result["simulatability_both"] == pytest.approx(2 / 3) and result["simulatability_random"] == 0
+    assert result["simulatability_leak_adjusted"] == (0.5 - 1) / 2
+    alone = compute({"annotation_id": "0", **rows[0]})
+    assert alone["simulatability_leak_adjusted"] != alone["simulatability_leak_adjusted"], "one group is empty"
+
+
 AGAIN = asked("A", alone="A")["asked_again"]
 
 

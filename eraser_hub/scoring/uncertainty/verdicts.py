@@ -25,6 +25,7 @@ from eraser_hub.metrics.fidelity import SCORES as OF_FIDELITY
 from eraser_hub.metrics.quotes import SCORES as OF_QUOTES
 from eraser_hub.metrics.rank_consistency import SCORES as OF_RANKS
 from eraser_hub.metrics.rationale_sets import SCORES as OF_SETS
+from eraser_hub.metrics.reasoning import SCORES as OF_REASONING
 
 from .mixed_model import MINIMUM_CLUSTERS, MINIMUM_EFFECTIVE
 
@@ -38,7 +39,8 @@ EQUIVALENCE_LEVEL = 0.9
 
 @cache
 def _directions() -> dict[str, bool | None]:
-    tables = (OF_ANNOTATORS, OF_SETS, OF_RANKS, OF_QUOTES, OF_FIDELITY, OF_ERASURE, describe_scores())
+    of_rows = (OF_ANNOTATORS, OF_SETS, OF_RANKS, OF_QUOTES, OF_REASONING, OF_FIDELITY)
+    tables = (*of_rows, OF_ERASURE, describe_scores())
     return {key: up for table in tables for key, (up, _, _) in table.items()}
 
 

@@ -1,0 +1,1 @@
+"""A report's section on the reasoning of language models."""
