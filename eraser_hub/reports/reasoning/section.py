@@ -78,9 +78,9 @@ def _make_test_block(system: Scores) -> Block | None:
         if not _has(system, f"flip_{test}"):
             continue
         keys = (f"flip_{test}", control, f"mention_{test}" if test in MENTION_TESTS else "")
-        empty = [ShownCell("–" if key else "") for key in keys]
+        nothing = [ShownCell("–" if key else "") for key in keys]
         cells = tuple(
-            make_score_cell(system, key) if _has(system, key) else none for key, none in zip(keys, empty, strict=True)
+            make_score_cell(system, key) if _has(system, key) else none for key, none in zip(keys, nothing, strict=True)
         )
         rows.append(ShownRow(metric(f"flip_{test}").label.removeprefix("Label flips: "), cells))
     known = [key for key in ("early_answering_aoc", "settled_at") if _has(system, key)]
