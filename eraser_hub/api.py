@@ -659,8 +659,8 @@ def explain(
     """Explain a model's predictions: of a dataset, into a file that ``score`` takes, or of texts in memory.
 
     Args:
-        model: a folder of ``train``, a .skops file or a transformers id; for texts in memory also an object with
-            ``predict_proba(list of token lists)``, a pipeline over strings, or an adapter.
+        model: a folder of ``train`` (of several seeds: each training), a .skops file or a transformers id; for texts in
+            memory also an object with ``predict_proba(list of token lists)``, a pipeline over strings, or an adapter.
         data: a dataset: a built folder, one of the Hub (org/eraser), or the name of one that stands in hub/; or a list
             of texts: strings, lists of tokens, or instances.
         out: of a dataset: the file of predictions, which ends in .jsonl or .parquet.
@@ -671,8 +671,8 @@ def explain(
         **settings: the settings below.
 
     Returns:
-        Of a dataset a report for each file (there are several with ``draws``); of texts one prediction each, in the
-        ERASER results format.
+        Of a dataset a report for each file (there are several with ``draws``, or of several trainings); of texts one
+        prediction each, in the ERASER results format.
 
     Raises:
         DataError: unknown data or model, settings out of range, another result in ``out``.
@@ -687,7 +687,7 @@ def explain(
 
         beside: dict[str, Any] = {"queries": queries, "label_names": label_names, "on_passes": on_passes}
         return explain_texts(model, data, **beside, **settings)
-    from eraser_hub.attribution.run import explain_runs, plan_runs
+    from eraser_hub.attribution.run import explain_trainings, plan_trainings
 
     if out is None:
         raise UsageError("expected the file of predictions", rule="option-missing", argument="out")
@@ -695,9 +695,9 @@ def explain(
         message = "expected texts in memory beside `queries`, `label_names` and `on_passes`"
         raise UsageError(message, rule="option-conflict", argument="data")
     own = {name: settings.pop(name) for name in ExplainArguments.__dataclass_fields__.keys() & settings}
-    runs = plan_runs(ExplainArguments(dataset=_in_hub(data), model=os.fspath(model), out=Path(out), **own), settings)
+    arguments = ExplainArguments(dataset=_in_hub(data), model=os.fspath(model), out=Path(out), **own)
     how = {name: own[name] for name in ("resume", "force", "engine", "workers", "max_inputs") if name in own}
-    return explain_runs(runs.config, runs.runs, **how)
+    return explain_trainings(plan_trainings(arguments, settings), **how)
 
 
 @dataclass(frozen=True, slots=True)
@@ -705,7 +705,7 @@ class TrainResult:
     """Result of a training.
 
     Attributes:
-        folder: the model's, as ``explain`` takes it.
+        folder: the model's, as ``explain`` takes it; with ``seeds`` that of all trainings.
         lines: a description of the training, and the figures of each regime.
     """
 
@@ -717,7 +717,8 @@ class TrainResult:
 def train(arguments: TrainArguments) -> TrainResult:
     """Train a classifier on a config, for ``explain``: one of the papers' systems, or a transformers encoder.
 
-    The same data and seed give the same bytes.
+    The same data and seed give the same bytes. Several ``seeds`` train into ``out``/seed-1 and so on; finished
+    trainings in it are kept, and stopped ones go on.
 
     Returns:
         The model's folder, and how well it does.
@@ -731,10 +732,9 @@ def train(arguments: TrainArguments) -> TrainResult:
         >>> trained.folder.name, len(trained.lines)
         ('model', 3)
     """
-    from eraser_hub.systems.training import train_model
+    from eraser_hub.experiments.folder import train_seeds
 
-    recipe = replace(arguments, dataset=at_revision(arguments.dataset, arguments.revision))
-    return TrainResult(arguments.out, list(train_model(recipe, arguments.out, arguments.say or _silent)))
+    return TrainResult(arguments.out, list(train_seeds(arguments, arguments.say or _silent)))
 
 
 @with_keywords(AskArguments)

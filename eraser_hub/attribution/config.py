@@ -118,7 +118,7 @@ class ExplainArguments(Options):
     """Arguments of a run beside its :class:`ExplainConfig` and its :class:`settings.ExplainSettings`.
 
     Attributes:
-        model: Model folder of `eraser-hub train`, .skops file, or transformers id.
+        model: Folder of `eraser-hub train` (of several seeds: OUT.seed-1.jsonl ..), .skops file, or transformers id.
         out: Predictions: a file ending in .jsonl or .parquet.
         method: Attribution methods, comma-separated, by default occlusion; several write OUT.METHOD.jsonl each.
         measure: Measures, comma-separated, or beginnings of their names: soft,infidelity; `eraser-hub methods` lists

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, get_args
 
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.json_lines import describe_value, read_json_object
+from eraser_hub.records.operators import SEED
 from eraser_hub.records.registry import Registry
 
 from .adapter import Adapter, ProbabilityModel
@@ -175,6 +176,24 @@ def read_training_facts(model: Path) -> dict[str, Any]:
             found = f"expected {words}, found {describe_value(facts[name])}"
             raise DataError(found, rule="type", file=path, field=name)
     return facts
+
+
+def find_trainings(model: str) -> list[tuple[int, str]]:
+    """Return the seeds and folders of the trainings in a folder that ``train --seeds`` wrote; none for another model.
+
+    Raises:
+        DataError: one of the trainings is not finished.
+    """
+    folder = Path(model)
+    if not folder.is_dir() or (folder / "model.json").is_file():
+        return []
+    names = [each.name.removeprefix(SEED) for each in folder.glob(f"{SEED}*") if each.is_dir()]
+    trainings = [(seed, folder / f"{SEED}{seed}") for seed in sorted(int(name) for name in names if name.isdecimal())]
+    for _, place in trainings:
+        if not (place / "model.json").is_file() or (place / CHECKPOINT_DIR).is_dir():
+            message = "expected a finished training, found a stopped one; the same `train` goes on with it"
+            raise DataError(message, rule="file-missing", file=place)
+    return [(seed, str(place)) for seed, place in trainings]
 
 
 def is_path_like(name: str) -> bool:

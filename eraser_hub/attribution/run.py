@@ -20,7 +20,7 @@ from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.hub import at_revision
 from eraser_hub.records.json_lines import read_json_object
-from eraser_hub.records.operators import make_operator_path
+from eraser_hub.records.operators import make_operator_path, make_seed_path
 from eraser_hub.records.options import UsageError
 from eraser_hub.records.outputs import OutputWriter, find_inputs
 from eraser_hub.records.run_record import read_run, write_run
@@ -44,7 +44,7 @@ from .measures.aopc_bounds import NO_SPAN
 from .measures.distances import draw_training_texts
 from .measures.tokens_to_flip import NEVER_FLIPPED
 from .method import METHODS
-from .open import find_opener, make_opening, read_training_facts
+from .open import find_opener, find_trainings, make_opening, read_training_facts
 from .outputs import (
     FORMATS,
     PartialResult,
@@ -537,6 +537,48 @@ def plan_runs(arguments: ExplainArguments, values: Mapping[str, Any]) -> Configu
     return ConfiguredRuns(config, runs, None if total is None else total * len(runs))
 
 
+def plan_trainings(arguments: ExplainArguments, values: Mapping[str, Any]) -> list[ConfiguredRuns]:
+    """Build the runs of each training of a model that ``train --seeds`` trained; of another model, its runs.
+
+    The trainings explain the same texts, each by a seed of its own, into a file each: ``OUT.seed-1.jsonl``. Arguments
+    and errors as of :func:`plan_runs`.
+    """
+    trainings = find_trainings(arguments.model)
+    if not trainings:
+        return [plan_runs(arguments, values)]
+    first = plan_runs(replace(arguments, model=trainings[0][1]), values)
+    plans = []
+    for number, (seed, place) in enumerate(trainings):
+        runs = [(replace(own, seed=own.seed + number), make_seed_path(out, seed)) for own, out in first.runs]
+        plans.append(
+            replace(first, config=replace(first.config, model=place, sample_seed=first.runs[0][0].seed), runs=runs)
+        )
+    return plans
+
+
+def explain_trainings(
+    plans: Sequence[ConfiguredRuns], *, resume: bool = False, force: bool = False, **how: Any
+) -> list[RunReport]:
+    """Explain each training, after a look at all places of results; arguments and errors as of :func:`explain_runs`."""
+    for plan in plans:
+        check_outputs(plan.config, plan.runs, resume, force)
+    return [one for plan in plans for one in explain_runs(plan.config, plan.runs, resume=resume, force=force, **how)]
+
+
+def check_outputs(
+    config: ExplainConfig, runs: Sequence[tuple[ExplainSettings, Path]], resume: bool, force: bool
+) -> None:
+    """Check that the files of runs may be written.
+
+    Raises:
+        DataError: as of :func:`explain_runs`.
+    """
+    for settings, out in runs:
+        find_result_paths(settings, out, make_writer(config, force))
+        if not resume:
+            refuse_stopped(out)
+
+
 def seed_runs(settings: ExplainSettings, outs: Sequence[Path]) -> list[tuple[ExplainSettings, Path]]:
     """Return a run for each file, the seed one higher each time."""
     return [(replace(settings, seed=settings.seed + draw), out) for draw, out in enumerate(outs)]
@@ -585,10 +627,7 @@ def explain_runs(
     Raises:
         DataError: as :func:`explain` does; a stopped run of any of the files exists.
     """
-    for settings, out in runs:
-        find_result_paths(settings, out, make_writer(config, force))
-        if not resume:
-            refuse_stopped(out)
+    check_outputs(config, runs, resume, force)
     if engine != "local":
         model = None
     elif model is None and len(runs) > 1:

@@ -46,18 +46,18 @@ def explain(options: ExplainOptions, values: dict[str, Any]) -> None:
         eraser-hub explain --dataset hub/eraser --config movies --model model/ --paper eraser --out eraser.jsonl
     """
     from eraser_hub.attribution.outputs import get_partial_path
-    from eraser_hub.attribution.run import explain_runs, plan_runs
+    from eraser_hub.attribution.run import explain_trainings, plan_trainings
 
-    runs = plan_runs(options, values)
-    bar = Bar(runs.total, options.quiet)
+    plans = plan_trainings(options, values)
+    totals = [plan.total for plan in plans]
+    bar = Bar(None if None in totals else sum(filter(None, totals)), options.quiet)
     run_options = {name: getattr(options, name) for name in ("resume", "force", "engine", "workers", "max_inputs")}
     try:
-        reports = explain_runs(
-            runs.config, runs.runs, on_progress=bar.show, on_cost=print_note, spell=_spelled, **run_options
-        )
+        reports = explain_trainings(plans, on_progress=bar.show, on_cost=print_note, spell=_spelled, **run_options)
     except KeyboardInterrupt:
         bar.close()
-        saved = [path for _, path in runs.runs if path.is_file() or get_partial_path(path).is_file()]
+        paths = [path for plan in plans for _, path in plan.runs]
+        saved = [path for path in paths if path.is_file() or get_partial_path(path).is_file()]
         print_note("stopped" + (": what is done is kept; --resume goes on with it" if saved else ""))
         raise
     finally:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
-from eraser_hub.records.hub import at_revision
 from eraser_hub.records.options import Option
 from eraser_hub.systems.system import SYSTEMS
 from eraser_hub.systems.train_config import TrainArguments
@@ -40,11 +39,12 @@ def train(options: TrainOptions) -> None:
 
         eraser-hub train --dataset hub/eraser --config movies --model logistic-regression --regimes --out model/
 
+        eraser-hub train --dataset hub/eraser --config movies --model lstm-attention --seeds 3 --out models/
+
         eraser-hub train --dataset hub/eraser --config movies --model lei --encoder bert-base-uncased --out model/ \
 --resume
     """
-    from eraser_hub.systems.training import train_model
+    from eraser_hub.experiments.folder import train_seeds
 
-    recipe = replace(options, dataset=at_revision(options.dataset, options.revision))
-    for line in train_model(recipe, options.out, print_note):
+    for line in train_seeds(options, print_note):
         typer.echo(spell_arguments(line))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ from eraser_hub.attribution.open import CHECKPOINT_DIR
 from eraser_hub.attribution.outputs import describe_differences
 from eraser_hub.records.atomic import atomic_write, hold_lock
 from eraser_hub.records.errors import DataError
+from eraser_hub.records.hub import at_revision
 from eraser_hub.records.json_lines import parse_strict_object
-from eraser_hub.systems.train_config import Say, TrainConfig
+from eraser_hub.records.operators import SEED
+from eraser_hub.systems.train_config import LARGEST_SEED, Say, TrainArguments, TrainConfig
 from eraser_hub.systems.training import train_model
 
 
@@ -33,6 +36,37 @@ def train_or_resume(folder: Path, make_config: Callable[[bool], TrainConfig], sa
     for line in train_model(make_config(stopped), folder, say, figures=figures):
         say(line)
     return folder
+
+
+def train_seeds(arguments: TrainArguments, say: Say) -> Iterator[str]:
+    """Train a model by one seed, or by several into a folder each, and yield lines of figures.
+
+    Args:
+        arguments: The settings. Of several seeds, finished trainings in ``out`` are kept, and stopped ones resume.
+        say: Receives lines of progress.
+
+    Raises:
+        DataError: As of `train_model`; ``out`` holds something else, or trainings with other settings.
+        BusyError: Another training is at work in ``out``.
+    """
+    config = replace(arguments, dataset=at_revision(arguments.dataset, arguments.revision))
+    out, seeds = arguments.out, range(arguments.seed, arguments.seed + arguments.seeds)
+    if len(seeds) == 1:
+        yield from train_model(config, out, say)
+        return
+    if seeds[-1] > LARGEST_SEED:
+        message = f"expected seeds of at most {LARGEST_SEED}, found {seeds[-1]}"
+        raise DataError(message, rule="option-value", argument="seeds")
+    settings = {name: value for name, value in config.identity().items() if name != "seed"}
+    settings |= {"train_on": config.train_on, "regimes": config.regimes}
+    with lock_run_folder(out, "train", json.loads(json.dumps(settings))):
+        for seed in seeds:
+            folder = out / f"{SEED}{seed}"
+            stopped = (folder / CHECKPOINT_DIR).is_dir()
+            if (folder / "model.json").is_file() and not stopped:
+                say(f"{folder}: trained before")
+                continue
+            yield from train_model(replace(config, seed=seed, resume=stopped), folder, say)
 
 
 @contextmanager

@@ -48,8 +48,10 @@ from .uncertainty.same_model import (
     NORMALISED,
     UNNORMALISED,
     describe_different_models,
+    describe_shared_trainings,
     find_different_models,
     number_trainings,
+    share_trainings,
 )
 from .uncertainty.verdicts import (
     ALPHA,
@@ -304,8 +306,8 @@ def compare_blocks(
         systems: {name: its runs}. Block i of every run is the same metric with the same settings; blocks need not have
             the same instances.
         inference: how differences are tested.
-        draws: {name: the training run of each of its runs}, where some are draws of a random method; None: each is a
-            training run of its own.
+        draws: {name: the training of each of its runs}: runs with one number are draws of a random method, and systems
+            that share their numbers explain the same trainings; None: each run is a training of its own.
         effects: default minimum effects by key.
         between_models: systems explain different models, see `same_model`.
     """
@@ -355,6 +357,7 @@ def compare_blocks(
         "left_out": {name: own for name, own in left_out.items() if own},
         "notes": [
             *_notes(whole.n_clusters, tests, inference, bool(spread)),
+            *describe_shared_trainings(draws or {}),
             *_describe_verdicts(systems, keys, family, whole.n_clusters, inference, draws),
             *dict.fromkeys(few_clusters),
         ],
@@ -493,7 +496,8 @@ def _pair(
     pair = Pair(sums[: len(first)], sums[len(first) :], finalize)
     p_values = randomisation(pair, inference.n_resamples, inference.seed)
     resampled = paired_bootstrap(pair, inference.n_resamples, inference.seed)
-    several, models, differing = len(sums) > 2, pair.models(*runs), count_differing(pair)
+    shared = runs[0] is not None and runs[1] is not None and share_trainings(runs[0], runs[1])
+    several, models, differing = len(sums) > 2, pair.models(runs[0], runs[1], shared), count_differing(pair)
     return {
         key: _describe_test(models[key], p_values[key], several, inference)
         | resampled[key]
@@ -551,7 +555,7 @@ def compare_scores(
     result = compare_blocks(
         {name: [next(by_run) for _ in system.runs] for name, system in systems.items()},
         inference,
-        {name: number_trainings(system) for name, system in systems.items()},
+        number_trainings(systems),
         find_effects(systems),
         bool(different),
     )

@@ -66,13 +66,17 @@ class Pair:
             return {key: means[0][key] - means[1][key] for key in means[0]}
 
     def models(
-        self, first_runs: Sequence[int] | None = None, second_runs: Sequence[int] | None = None
+        self,
+        first_runs: Sequence[int] | None = None,
+        second_runs: Sequence[int] | None = None,
+        shared: bool = False,
     ) -> dict[str, DifferenceModel]:
         """Return the model of documents and runs of every score's difference.
 
         Args:
             first_runs: the run of each file of the first system, see `mixed_model.fit_system`.
             second_runs: likewise of the second.
+            shared: both systems explain the same trainings, see `mixed_model.fit_difference`.
         """
         with np.errstate(invalid="ignore"):
             scores = [self.finalize(runs[0]) for runs in self._runs(self.totals)]
@@ -81,7 +85,7 @@ class Pair:
         for key, difference in self.observed.items():
             both = [compute_influences(own[key], out[key]) for own, out in zip(scores, left_out, strict=True)]
             if len(self.rows) > 1 and all(np.isfinite(each).all() for each in both):
-                models[key] = fit_difference(both[0], both[1], first_runs, second_runs)
+                models[key] = fit_difference(both[0], both[1], first_runs, second_runs, shared)
             else:
                 models[key] = make_unknown_difference(difference)
         return models

@@ -107,8 +107,11 @@ class TrainArguments(TrainConfig):
 
     Attributes:
         out: Folder for the model.
+        seeds: Number of trainings, by the seed and those after it, into OUT/seed-1 and so on; the same command goes on
+            after a stop.
     """
 
     out: Path
+    seeds: AtLeastOne = 1
     revision: Revision = None
     say: Progress = None

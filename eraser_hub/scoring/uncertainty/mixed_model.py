@@ -6,7 +6,8 @@ The influence of document i on the score of file j (a run, or one draw of a run)
 
 For a mean of equal documents y_ij is the document's own value. For any other score it is the jackknife pseudo-value,
 moved so that its mean is the score: ``y_ij = s_j + (n - 1) (mean_i s_j(-i) - s_j(-i))``. Documents are clusters of
-annotations, see `metrics.clusters`. Both systems of a pair share their documents; their runs are independent.
+annotations, see `metrics.clusters`. Both systems of a pair share their documents. Their runs are independent, unless
+both explain the same trainings: then the runs are paired as well.
 
 Sources: Searle, Casella and McCulloch (1992) (ANOVA estimators, REML); Satterthwaite (1946); Efron and Stein (1981)
 (the jackknife); Cameron, Gelbach and Miller (2011) (sums of variances of crossed clusters); Hall (1992) (skewness).
@@ -251,6 +252,12 @@ class DifferenceModel:
         return float(self.difference) - max(t, ends[0]) * error, float(self.difference) - min(-t, ends[1]) * error
 
 
+def _average_draws(influences: np.ndarray, runs: Sequence[int] | None) -> np.ndarray:
+    """Return the mean influences of each run, (..., n, runs), in the order of their numbers."""
+    run = np.arange(influences.shape[-1]) if runs is None else np.asarray(runs)
+    return np.stack([influences[..., run == number].mean(axis=-1) for number in np.unique(run)], axis=-1)
+
+
 def make_unknown_difference(difference: np.ndarray) -> DifferenceModel:
     """Return the model of a difference of which nothing is known: one document, or influences that are not finite."""
     unknown = np.full(np.shape(difference), np.nan)
@@ -263,6 +270,7 @@ def fit_difference(
     second: np.ndarray,
     first_runs: Sequence[int] | None = None,
     second_runs: Sequence[int] | None = None,
+    shared: bool = False,
 ) -> DifferenceModel:
     """Fit the model to the influences of two systems on the same documents.
 
@@ -276,8 +284,14 @@ def fit_difference(
         second: likewise of the second.
         first_runs: the run of each file of the first system, see `fit_system`.
         second_runs: likewise of the second.
+        shared: runs of the same number are one training that both systems explain: what moves both alike is no
+            uncertainty of their difference. The runs' part is that of the differences of each training, with R - 1
+            degrees of freedom.
     """
     models = [fit_system(first, first_runs), fit_system(second, second_runs)]
+    draws = models[0].draws + models[1].draws
+    if shared:
+        models = [fit_system(_average_draws(first, first_runs) - _average_draws(second, second_runs))]
     differences = np.nanmean(first, axis=-1) - np.nanmean(second, axis=-1)
     n = differences.shape[-1]
     difference = differences.mean(axis=-1)
@@ -296,13 +310,13 @@ def fit_difference(
     document_df = np.where(square > 0, document_df, np.where(np.isnan(difference), np.nan, alike))
     clusters = np.where((square > 0) | (alike > 0), document_df + 1, 0.0)
     document_df = np.where(document_df > 0, document_df, 1.0)
-    level, variance = models[0].level + models[1].level, square / n
-    precision = variance**2 / document_df + models[0].precision + models[1].precision
+    level, variance = np.asarray(sum(one.level for one in models)), square / n
+    precision = variance**2 / document_df + sum(one.precision for one in models)
     total = variance + level
     with np.errstate(divide="ignore", invalid="ignore"):
         df = np.where(precision > 0, total**2 / precision, document_df)
-    interaction = np.minimum(variance, models[0].interaction + models[1].interaction)
-    draws = models[0].draws + models[1].draws
+    interaction = np.minimum(variance, np.asarray(sum(one.interaction for one in models)))
+    draws = np.minimum(draws, level)
     components = Components(variance - interaction, level - draws, interaction, draws)
     with np.errstate(divide="ignore", invalid="ignore"):
         skewness = np.where(square > 0, skewness * (variance / total) ** 1.5, 0.0)

@@ -23,6 +23,9 @@ def fit_reml(values: np.ndarray, runs: np.ndarray) -> tuple[float, float, float,
     """
     mask = (~np.isnan(values)).astype(float)
     filled = np.where(mask > 0, values, 0.0)
+    means = filled.sum(axis=1) / np.maximum(1, mask.sum(axis=1))
+    if np.abs((filled - means[:, None]) * mask).max() <= 1e-12 * max(1.0, np.abs(filled).max()):
+        return float(means.var(ddof=1)), 0.0, 0.0, 0.0  # equal files: ratios of variances would grow without bound
     filled = np.where(mask > 0, filled - filled.sum() / mask.sum(), 0.0)
     run_matrix = (runs[:, None] == np.arange(runs.max() + 1)).astype(float)
     has_runs, has_draws = run_matrix.shape[1] > 1, run_matrix.shape[1] < len(runs)

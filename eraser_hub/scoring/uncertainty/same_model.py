@@ -7,6 +7,8 @@ and normalised fidelity (Carton et al. 2020).
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -35,12 +37,41 @@ def read_model_digest(predictions: Path) -> str:
     return digest if isinstance(digest, str) else ""
 
 
-def number_trainings(system: Scores) -> list[int]:
-    """Return the trained model of each of a system's files, from 0: files with one model are draws of a method."""
-    digests = [read_model_digest(path) for path in system.files]
-    if len(digests) != len(system.runs) or not all(digests):
-        return list(range(len(system.runs)))
-    return [int(number) for number in number_values(digests)]
+def number_trainings(systems: Mapping[str, Scores]) -> dict[str, list[int]]:
+    """Return the trained model of each file of each system: files with one model have one number.
+
+    Files of one system with one model are draws of a method. A file without a digest is a training of its own.
+    """
+    digests: dict[str, list[str]] = {}
+    for name, system in systems.items():
+        own = [read_model_digest(path) for path in system.files]
+        known = len(own) == len(system.runs) and all(own)
+        digests[name] = own if known else [f"{name} {place}" for place in range(len(system.runs))]
+    numbers = iter(number_values([one for own in digests.values() for one in own]).tolist())
+    return {name: [int(next(numbers)) for _ in own] for name, own in digests.items()}
+
+
+def share_trainings(first: Sequence[int], second: Sequence[int]) -> bool:
+    """Return True if two systems have the same several trainings, each as often as the others: runs to be paired.
+
+    Args:
+        first: the training of each file of one system, see `number_trainings`.
+        second: likewise of the other.
+    """
+    counts = [Counter(first), Counter(second)]
+    return (
+        counts[0].keys() == counts[1].keys() and len(counts[0]) > 1 and all(len({*own.values()}) == 1 for own in counts)
+    )
+
+
+def describe_shared_trainings(trainings: Mapping[str, Sequence[int]]) -> list[str]:
+    """Return the note on pairs of systems whose runs are paired; none where there is no such pair."""
+    pairs = [pair for pair in combinations(trainings, 2) if share_trainings(*(trainings[name] for name in pair))]
+    if not pairs:
+        return []
+    several = len(trainings) > 2 and len(pairs) == math.comb(len(trainings), 2)
+    whose = "all systems" if several else "; ".join(f"{first} and {second}" for first, second in pairs)
+    return [f"{whose} explain the same trainings: their runs are paired"]
 
 
 def explain_same_model(first: Scores, second: Scores) -> bool:

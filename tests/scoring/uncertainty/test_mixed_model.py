@@ -199,3 +199,45 @@ def test_the_interval_holds_what_the_test_does_not_reject():
     assert [float(model.p_value(end)) for end in (low, high)] == pytest.approx([0.05, 0.05], abs=1e-6)
     turned = fit_difference(second, first)
     assert turned.interval(0.95) == pytest.approx((-high, -low))
+
+
+def test_runs_of_the_same_trainings_are_paired():
+    random, n, runs = np.random.default_rng(0), 40, 4
+    moved = random.normal(0, 0.3, (1, runs))
+    first, second = (random.normal(size=(n, 1)) + moved + random.normal(0, 0.1, (n, runs)) for _ in range(2))
+    paired, apart = fit_difference(first, second, shared=True), fit_difference(first, second)
+    assert apart.components.runs > 50 * paired.components.runs
+    assert paired.difference == apart.difference and paired.clusters == apart.clusters
+    # without documents that differ it is the paired t test of the runs' scores
+    first, second = np.zeros((n, runs)) + random.normal(size=runs), np.zeros((n, runs)) + random.normal(size=runs)
+    model = fit_difference(first, second, shared=True)
+    assert model.df == pytest.approx(runs - 1)
+    theirs = stats.ttest_rel(first.mean(axis=0), second.mean(axis=0))
+    assert model.difference / model.standard_error == pytest.approx(theirs.statistic)
+
+
+def test_draws_of_paired_runs_are_averaged():
+    random = np.random.default_rng(1)
+    first, second = random.normal(size=(30, 6)), random.normal(size=(30, 3))
+    model = fit_difference(first, second, [0, 0, 1, 1, 2, 2], [1, 2, 0], shared=True)
+    by_run = first.reshape(30, 3, 2).mean(axis=-1)
+    assert model.standard_error == pytest.approx(
+        fit_difference(by_run, second[:, [2, 0, 1]], shared=True).standard_error
+    )
+
+
+def test_paired_runs_reject_a_true_null_as_often_as_they_say():
+    random, samples, n, runs = np.random.default_rng(2), 2000, 30, 3
+    training, own = random.normal(0, 0.2, (2, samples, 1, runs)) * [[[[1.0]]], [[[0.0]]]]
+
+    def draw():
+        return random.normal(0, 0.3, (samples, n, 1)) + training + random.normal(0, 0.1, (samples, n, runs)) + own
+
+    model = fit_difference(draw(), draw(), shared=True)
+    assert np.mean(model.p_value() <= 0.05) == pytest.approx(0.05, abs=0.015)
+    assert np.mean(model.p_value() <= 0.05) > 2 * np.mean(fit_difference(draw(), draw()).p_value() <= 0.05)
+
+
+def test_equal_files_in_unequal_draws_leave_nothing_but_documents():
+    values = np.repeat(np.random.default_rng(3).normal(size=(24, 1)), 3, axis=1)
+    assert fit_reml(values, np.array([0, 1, 1])) == (pytest.approx(values[:, 0].var(ddof=1)), 0, 0, 0)

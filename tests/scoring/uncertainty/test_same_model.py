@@ -9,6 +9,7 @@ import pytest
 from eraser_hub.scoring.comparison import Inference, compare_files
 from eraser_hub.scoring.runs import System
 from eraser_hub.scoring.scored_split import ScoredSplit
+from eraser_hub.scoring.uncertainty.same_model import share_trainings
 
 QUICK = Inference(n_resamples=100)
 
@@ -85,3 +86,23 @@ def test_files_of_one_model_are_draws_and_no_runs(write, compare):
     result = compare(ours=runs, theirs=[draws[1]])
     components = result["comparisons"][0]["keys"]["comprehensiveness"]["components"]
     assert components["runs"] > 0 and components["draws"] == 0
+
+
+def test_systems_that_explain_the_same_trainings_have_paired_runs(write, compare):
+    def runs(name, digests):
+        return [write(f"{name}{at}", digest) for at, digest in enumerate(digests)]
+
+    note = "one and two explain the same trainings: their runs are paired"
+    assert note in compare(one=runs("a", ["m1", "m2"]), two=runs("b", ["m2", "m1"]))["notes"]
+    # draws of a random method in each training
+    assert note in compare(one=runs("c", ["m1", "m2"]), two=runs("d", ["m1", "m1", "m2", "m2"]))["notes"]
+    for other in (["m1", "m3"], ["m1", "m2", "m2"], ["m1", "m1"], ["", ""]):
+        result = compare(one=runs("e", ["m1", "m2"]), two=runs("f" + "".join(other), other))
+        assert not any("same trainings" in line for line in result["notes"]), other
+
+
+def test_which_trainings_are_shared():
+    assert share_trainings([0, 1], [1, 0]) and share_trainings([0, 1], [0, 0, 1, 1])
+    assert (
+        not share_trainings([0], [0]) and not share_trainings([0, 1], [0, 1, 1]) and not share_trainings([0, 1], [0, 2])
+    )

@@ -1,0 +1,67 @@
+"""Several trainings of a model, and their explanations."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from eraser_hub import api
+from eraser_hub.experiments import folder as experiments
+
+from ..refusals import refused
+
+
+@pytest.fixture
+def train(samples, tmp_path, monkeypatch):
+    api.build("eraser", samples / "eraser", config="movies", out=tmp_path / "hub", progress=False)
+    monkeypatch.chdir(tmp_path)
+    common = {"dataset": "hub/eraser", "config": "movies", "model": "logistic-regression"}
+    return lambda **more: api.train(**{**common, "seeds": 2, "out": "models", **more})
+
+
+def test_trainings_explanations_and_their_comparison(train, tmp_path):
+    said = train(seed=4).lines
+    assert [line for line in said if "trained on" in line] == [
+        f"models/seed-{seed}: logistic-regression trained on the full text of train" for seed in (4, 5)
+    ]
+    how = {"config": "movies", "split": "val", "method": ("random", "occlusion"), "out": "p.jsonl"}
+    reports = api.explain("models", "hub/eraser", **how)
+    names = [f"p.{method}.seed-{seed}.jsonl" for seed in (4, 5) for method in ("random", "occlusion")]
+    assert [report.out.name for report in reports] == names
+    records = [json.loads((tmp_path / f"{name}.run.json").read_text()) for name in names]
+    assert [record["settings"]["seed"] for record in records] == [1, 1, 2, 2]
+    assert len({record["model"]["digest"] for record in records}) == 2
+    where = {"dataset": "hub/eraser", "config": "movies", "split": "val", "resamples": 10}
+    result = api.compare("ours=p.occlusion.jsonl", "chance=p.random.jsonl", **where)
+    assert result["runs"] == {"ours": 2, "chance": 2}
+    assert "ours and chance explain the same trainings: their runs are paired" in result["notes"]
+    with refused("file-exists"):
+        (tmp_path / "p.random.seed-5.jsonl").write_text("not ours")
+        (tmp_path / "p.random.seed-5.jsonl.run.json").unlink()
+        api.explain("models", "hub/eraser", **how)
+
+
+def test_the_same_command_goes_on(train, tmp_path, monkeypatch):
+    train(seeds=2)
+    trained = []
+    monkeypatch.setattr(experiments, "train_model", lambda config, out, say: trained.append(config.seed) or iter(()))
+    train(seeds=3)
+    assert trained == [3], "two are there"
+    (tmp_path / "models" / "seed-2" / ".training").mkdir()
+    train(seeds=3)
+    assert trained == [3, 2, 3]
+    with refused("file-missing", "stopped", file="models/seed-2"):
+        api.explain("models", "hub/eraser", config="movies", split="val", out="p.jsonl")
+    with refused("resume", "features", argument="out"):
+        train(features="characters")
+
+
+def test_seeds_that_cannot_be(train, tmp_path):
+    with refused("option-value", "4294967296", argument="seeds"):
+        train(seed=2**32 - 1)
+    with refused("option-value", argument="seeds"):
+        train(seeds=0)
+    train(seeds=1, out="model")
+    with refused("file-exists", argument="out"):
+        train(out="model")
