@@ -23,7 +23,7 @@ help:
 	@echo "make test-changed   the quick tests that a change can reach (BASE=main: since main; else what is not committed)"
 	@echo "make lint types     ruff, the schemas of workflows; mypy --strict, pyright: what CI asks for before the tests"
 	@echo "make bench          side-by-side measurements, printed as ratios (long); writes benchmarks/RESULTS.md"
-	@echo "make bench-inference  how often tests call equal systems different, and intervals hold the truth (five minutes)"
+	@echo "make bench-inference  how often tests call equal systems different, and intervals hold the truth (a quarter of an hour)"
 	@echo "make explain-table  train and explain on movies: the table of docs/results.md (needs real corpora, ERASER_CORPORA)"
 	@echo "make docs           the documentation site, strictly, into site/"
 	@echo "make reference      docs/reference.md and docs/commands.md out of docstrings and declarations"

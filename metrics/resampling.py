@@ -211,7 +211,7 @@ def bootstrap_intervals(
         ci_method: "bca" (bias-corrected and accelerated, with the jackknife over rows) or "percentile".
 
     Returns:
-        The bounds, see `compute_bounds`. With one row both equal the score.
+        The bounds, see `compute_bounds`; NaN with one row, which says nothing of others.
 
     Raises:
         ValueError: for settings out of range, or no row.
@@ -224,8 +224,10 @@ def bootstrap_intervals(
     check_settings(confidence_level, n_resamples, ci_method)
     values = check_values(values)
     scores = finalize(weighted_sums(np.ones((1, len(values))), values))
+    if len(values) < 2:
+        return {key: np.full((*np.shape(score)[1:], 2), math.nan) for key, score in scores.items()}
     draws = replicates(values, finalize, n_resamples, seed)
-    left_out = jackknife(values, finalize) if ci_method == "bca" and len(values) > 1 else None
+    left_out = jackknife(values, finalize) if ci_method == "bca" else None
     return compute_bounds(
         {key: np.asarray(score)[0] for key, score in scores.items()}, draws, confidence_level, left_out
     )
@@ -308,12 +310,17 @@ def describe_small_counts(statistics: Statistics) -> list[str]:
 
 
 def cautions(statistics: Statistics) -> list[str]:
-    """Return lines that warn of unreliable intervals: small counts, and shares without a bound."""
+    """Return lines that warn of unreliable intervals: one cluster, small counts, and shares without a bound."""
     is_clustered = statistics.n_clusters < len(statistics.ids)
-    return describe_small_counts(statistics) + [
-        f"{key} is the same in all {n} annotations, which are not independent: one end of it has no bound"
-        for key, n in (_find_constant_shares(statistics).items() if is_clustered else ())
-    ]
+    none = ["one cluster says nothing of others: there is no interval"] if statistics.n_clusters == 1 else []
+    return (
+        none
+        + describe_small_counts(statistics)
+        + [
+            f"{key} is the same in all {n} annotations, which are not independent: one end of it has no bound"
+            for key, n in (_find_constant_shares(statistics).items() if is_clustered else ())
+        ]
+    )
 
 
 # ------------------------------------------------------------------------------------------------------- chance

@@ -259,7 +259,7 @@ def compare(
         - ``p``: ``p_randomisation`` with one run each, else ``p_model``; ``p_holm`` (or ``p_bh``, ``p_none``): p
           corrected over ``family`` times the pairs; None outside the family;
         - ``minimum_effect``; ``p_equivalence``, the larger p of two one-sided tests that the difference is that large;
-        - ``verdict`` on the first system, see `uncertainty.verdicts`; ``star``: True for "better"}};
+        - ``verdict`` on the first system, see `uncertainty.verdicts`; ``star``: better; ``exploratory``: no family}};
 
         ``family``; ``instances``, ``clusters``, ``runs``: how many; ``left_out``: {name: scores that another lacks};
         ``notes``: how to read the verdicts; ``signature``. Keys that are lists of scores are left out.
@@ -380,6 +380,7 @@ def _correct(
     for test, p in zip(tested, ADJUSTMENTS[inference.adjust]([test["p"] for test in tested]), strict=True):
         test[inference.column] = None if math.isnan(p) else p
     for key, test in ((key, test) for own in keys.values() for key, test in own.items()):
+        test["exploratory"] = key not in family
         test["verdict"] = decide(key, test, test[inference.column] if key in family else None)
         test["star"] = test["verdict"] == BETTER
     return sum(not math.isnan(test["p"]) for test in tested)

@@ -7,7 +7,7 @@ annotation or only their sums are kept. Records of the perturbation benchmark ar
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -55,6 +55,7 @@ from .runs import System
 from .scored_split import Row, Rows, ScoredSplit
 from .scores import Scores, average_runs
 from .settings import ScoreSettings
+from .uncertainty.mixed_model import MINIMUM_CLUSTERS
 
 FLAT_BLOCKS = ("agreement", "faithfulness")  # scored by columns; the others are modules that score row by row
 
@@ -197,7 +198,7 @@ class _Instances:
                 scores.add_levels(**self.agreement.compute_levels())
             scores.rationale_form = self.agreement.levels.form.name if "hard" in self.parts.fields.used else ""
         if s.confidence_level is not None or s.n_resamples is not None:
-            scores.cautions = [line for own in statistics.values() for line in cautions(own)]
+            scores.cautions = _describe_cautions(statistics.values())
         scores.add(leak)
         self._add_fidelity(scores)
         scores.signatures += [scores.run] if scores.run else []
@@ -424,3 +425,12 @@ def _check_strict(used: Set[str], issues: Issues) -> None:
         if name not in used:
             message = "strict scoring expects it in every instance, found none"
             issues.add("prediction", 0, field_name, message, "key-missing")
+
+
+def _describe_cautions(blocks: Iterable[Statistics]) -> list[str]:
+    """Return the warnings about intervals, each once."""
+    blocks = list(blocks)
+    lines = list(dict.fromkeys(line for own in blocks for line in cautions(own)))
+    n = max((own.n_clusters for own in blocks), default=0)
+    few = [f"{n} clusters: intervals of fewer than {MINIMUM_CLUSTERS} are too short"]
+    return lines + (few if 1 < n < MINIMUM_CLUSTERS else [])

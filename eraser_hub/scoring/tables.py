@@ -9,7 +9,7 @@ from typing import Any
 from eraser_hub.records.tables import Cell, Table, Tables
 
 from .operators import describe_better_system
-from .uncertainty.verdicts import BETTER, WORSE, describe_components
+from .uncertainty.verdicts import BETTER, WORSE, describe_components, describe_verdict
 
 BLOCK_TITLES = {
     "agreement": "Agreement with human rationales",
@@ -165,7 +165,7 @@ def _pair_table(result: Mapping[str, Any], pair: Mapping[str, Any], words: str) 
             difference=Cell(test["difference"], digits=DIGITS, low=low, high=high),
             detectable=Cell(test["detectable"], digits=DIGITS),
             **{head: Cell(test.get(name), digits=DIGITS) for head, name in tests.items()},
-            verdict=Cell(test["verdict"]),
+            verdict=Cell(describe_verdict(test)),
             **{head: Cell(sources[key] or None) for head in varied},
         )
     return table

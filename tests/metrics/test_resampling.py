@@ -106,13 +106,13 @@ def test_keys_that_are_lists_have_an_interval_per_entry():
     assert (found["points"][:, 0] < found["points"][:, 1]).all()
 
 
-def test_one_instance_and_equal_instances_have_an_interval_of_no_width():
-    for values in (np.array([[0.25, 1.0]]), np.tile([0.25, 1.0], (9, 1))):
-        for method in ("percentile", "bca"):
-            assert bootstrap_intervals(values, ratio, n_resamples=20, ci_method=method)["ratio"].tolist() == [
-                0.25,
-                0.25,
-            ]
+def test_equal_instances_have_an_interval_of_no_width_and_one_has_none():
+    for method in ("percentile", "bca"):
+        equal = bootstrap_intervals(np.tile([0.25, 1.0], (9, 1)), ratio, n_resamples=20, ci_method=method)["ratio"]
+        assert equal.tolist() == [0.25, 0.25]
+        assert np.isnan(
+            bootstrap_intervals(np.array([[0.25, 1.0]]), ratio, n_resamples=20, ci_method=method)["ratio"]
+        ).all()
 
 
 def test_an_undefined_score_has_an_undefined_interval_and_undefined_replicates_are_left_out():

@@ -54,6 +54,22 @@ def test_precision_and_recall_are_folded_and_the_fullest_columns_stand_first(app
         app.BOARD = board
 
 
+def test_a_star_stands_where_the_board_has_one(app):
+    same = {"dataset": "d", "group": "d", "split": "", "source": "s", "detail": ""}
+    first = {"system": "a", **same, "scores": {"auprc": 0.75}, "better": ["auprc"]}
+    rows = [first, {"system": "b", **same, "scores": {"auprc": 0.5}, "better": []}]
+    app.BOARD, board = {**app.BOARD, "rows": [*rows, {**rows[1], "system": "c", "scores": {}}]}, app.BOARD
+    try:
+        shown = app.table("d", "all")
+        assert [line[4] for line in shown["data"]] == [0.75, 0.5, None]
+        assert [line[4] for line in shown["metadata"]["display_value"]] == ["★ 0.75", "0.5", ""]
+        assert app.drawn("d", "all").value["metadata"] is not None
+        assert any(one.get("props", {}).get("value") == app.STARRED for one in app.build().config["components"])
+    finally:
+        app.BOARD = board
+    assert not any(one.get("props", {}).get("value") == app.STARRED for one in app.build().config["components"])
+
+
 def test_a_line_ends_at_a_newline_alone(app, tmp_path):
     rows = [{"annotation_id": "one\u2028two\x85three"}, {"annotation_id": "b"}]
     path = tmp_path / "p.jsonl"

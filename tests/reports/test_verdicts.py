@@ -12,7 +12,7 @@ import eraser_hub
 from eraser_hub.reports.bench.findings import describe_findings
 from eraser_hub.reports.catalogue import is_precision_or_recall
 from eraser_hub.reports.documents import unpack
-from eraser_hub.scoring.uncertainty.verdicts import VERDICTS
+from eraser_hub.scoring.uncertainty.verdicts import EXPLORATORY, VERDICTS, describe_verdict
 
 SETTINGS = {"config": "movies", "split": "val", "minimum_effect": 0.36}
 
@@ -52,6 +52,14 @@ def test_words_are_the_five_and_a_star_is_better(compared):
     assert small["p_holm"] < 0.05 and small["verdict"] == "undecided", "significant, and below the minimum effect"
 
 
+def test_an_exploratory_difference_is_said_in_words(compared):
+    tests = [test for pair in compared["comparisons"] for test in pair["keys"].values()]
+    words = {describe_verdict(test) for test in tests if test["exploratory"]}
+    assert EXPLORATORY in words and not {"better", "worse"} & words
+    assert all(describe_verdict(test) == test["verdict"] for test in tests if not test["exploratory"])
+    assert all(test["exploratory"] == (test["p_holm"] is None) for test in tests)
+
+
 def test_latex_text_and_markdown_star_the_score_of_the_better_system(compared):
     tables = compared.table()
     assert len(tables.tables) >= len(compared["comparisons"])
@@ -61,14 +69,14 @@ def test_latex_text_and_markdown_star_the_score_of_the_better_system(compared):
             verdict = pair["keys"][key]["verdict"]
             starred = [name for name in (pair["first"], pair["second"]) if cells[name].better]
             assert starred == {"better": [pair["first"]], "worse": [pair["second"]]}.get(verdict, [])
-            assert str(cells["verdict"]) == verdict
+            assert str(cells["verdict"]) == describe_verdict(pair["keys"][key])
             (row,) = re.findall(rf"^{re.escape(key.replace('_', chr(92) + '_'))} & .*$", latex, re.MULTILINE)
             figures = row.split(" & ")[1:3]
             assert [r"\textbf" in figure and "$^{*}$" in figure for figure in figures] == [
                 cells[name].better for name in (pair["first"], pair["second"])
             ]
             assert not any(r"\textbf" in figure or "^{*}" in figure for figure in row.split(" & ")[3:])
-            assert row.endswith(rf"{verdict} \\")
+            assert row.endswith(rf"{describe_verdict(pair['keys'][key])} \\")
 
 
 def test_the_report_has_the_same_words_and_stars(compared, hub, systems, tmp_path):

@@ -23,13 +23,15 @@ HERE = Path(__file__).parent
 BOARD = json.loads((HERE / "board.json").read_text(encoding="utf-8"))
 NAMESPACE = json.loads((HERE / "settings.json").read_text(encoding="utf-8"))["namespace"]
 ARROWS = {"higher": " ↑", "lower": " ↓", "": ""}
+STAR = "★ "
+STARRED = "★ better than every other submission for its dataset and split, by its verdict"
 MOST_BYTES = 200_000_000
 # gradio's own button and footer fall short of a contrast of 4.5:1
 STYLE = """<style>
 footer :is(a, button), .or { color: var(--body-text-color) !important; }
 #score { background: #b93c0a; color: #fff; }
 </style>"""
-Table = dict[str, list[Any]]
+Table = dict[str, Any]
 
 
 def table(dataset: str, family: str, parts: bool = False) -> Table:
@@ -50,7 +52,14 @@ def table(dataset: str, family: str, parts: bool = False) -> Table:
         *(column["label"] + ARROWS[column["better"]] for column in columns),
     ]
     lines = [[*_names(row), *(row["scores"].get(column["key"]) for column in columns)] for row in rows]
-    return {"headers": heads, "data": [[_shown(cell) for cell in line] for line in lines]}
+    data = [[_shown(cell) for cell in line] for line in lines]
+    keys = [""] * 4 + [column["key"] for column in columns]
+    # a number sorts as a number, and is shown with its star
+    signs = [
+        [_starred(key in row.get("better", ()), cell) for key, cell in zip(keys, line, strict=True)]
+        for row, line in zip(rows, data, strict=True)
+    ]
+    return {"headers": heads, "data": data, "metadata": {"display_value": signs}}
 
 
 def _names(row: dict[str, Any]) -> list[str]:
@@ -59,6 +68,10 @@ def _names(row: dict[str, Any]) -> list[str]:
 
 def _shown(cell: Any) -> Any:
     return round(cell, 4) if isinstance(cell, float) else cell
+
+
+def _starred(better: bool, cell: Any) -> str:
+    return STAR * better + ("" if cell is None else str(cell))
 
 
 def drawn(dataset: str, family: str, parts: bool = False) -> gr.Dataframe:
@@ -169,6 +182,8 @@ def build() -> gr.Blocks:
                 family = gr.Dropdown(families, value="all", label="Metrics")
                 parts = gr.Checkbox(False, label="precision and recall")
             board = drawn(first, "all")
+            if any(row.get("better") for row in BOARD["rows"]):
+                gr.Markdown(STARRED)
             with gr.Accordion("Where each line comes from", open=False):
                 sources = gr.Dataframe(value=details(first), interactive=False, wrap=True, datatype="str")
             for control in (dataset, family, parts):

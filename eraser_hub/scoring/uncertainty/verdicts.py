@@ -32,6 +32,8 @@ from .mixed_model import MINIMUM_CLUSTERS, MINIMUM_EFFECTIVE
 Verdict = Literal["better", "worse", "negligible", "equivalent", "undecided"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 BETTER, WORSE, NEGLIGIBLE, EQUIVALENT, UNDECIDED = VERDICTS
+# in tables, of an exploratory score whose raw p is .05 or less: its verdict is undecided
+EXPLORATORY = "exploratory: p is not corrected"
 ALPHA = 0.05
 # level of the interval that must lie within the minimum effect: two one-sided tests at .05
 EQUIVALENCE_LEVEL = 0.9
@@ -81,6 +83,18 @@ def decide(key: str, test: Mapping[str, Any], corrected: float | None) -> Verdic
     if -margin - slack <= low and high <= margin + slack:
         return NEGLIGIBLE if is_reached(test["p"] if corrected is None else corrected) else EQUIVALENT
     return UNDECIDED
+
+
+def describe_verdict(test: Mapping[str, Any]) -> str:
+    """Return a verdict for a table; of an exploratory score with a difference that is not corrected, words that say so.
+
+    Args:
+        test: ``verdict``, ``exploratory``, ``p``, ``difference`` and ``minimum_effect``.
+    """
+    undecided = test["verdict"] == UNDECIDED and test.get("exploratory", False)
+    if undecided and is_reached(test["p"]) and abs(test["difference"]) >= test["minimum_effect"]:
+        return EXPLORATORY
+    return str(test["verdict"])
 
 
 def describe_components(components: Mapping[str, float]) -> str:
