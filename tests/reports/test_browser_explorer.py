@@ -124,6 +124,16 @@ def test_folded_lines_open_in_all_columns(opened):
     assert len(opened.find_elements("css selector", "#documents .fold")) <= before - 2
 
 
+def test_a_long_text_scrolls_in_its_own_place(opened):
+    assert opened.execute_script("return document.getElementById('documents').clientHeight <= innerHeight")
+    press(opened, "u")
+    opened.execute_script("document.getElementById('documents').style.maxHeight = '100px'")
+    wait(opened, "const d = document.getElementById('documents'); d.scrollTop = 50; return d.scrollTop === 50")
+    press(opened, "j")
+    wait(opened, "return document.getElementById('documents').scrollTop === 0")
+    press(opened, "u")
+
+
 def test_orders(opened, index, values):
     def order_of(numbers, reverse=True, size=lambda one: one):
         known = [at for at in range(len(numbers)) if numbers[at] is not None]

@@ -41,6 +41,8 @@ function draw(data, row, i) {
     if (said && said.quotes) nodes.push(quoteList(said.quotes, system));
   }
   view.replaceChildren(...nodes);
+  if (state.drawn !== i) view.scrollTop = 0;
+  state.drawn = i;
 }
 function drawFacts(row, i) {
   const facts = byId("facts");
