@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
+from eraser_hub.metrics.score_explanations import TEXTS
 from eraser_hub.scoring.scores import Scores
 
 from ..catalogue import format_number, format_small_print, metric
@@ -93,6 +94,7 @@ def define_score(key: str, systems: Sequence[Scores]) -> Definition:
         f"{'−' * (end < 0)}∞" if math.isinf(end) else format_number(end, 0).replace("-", "−") for end in (low, high)
     ]
     meaning, formula = describe_score(key)
+    _, rewards, misses = TEXTS.get(key, (None, "", ""))
     having = [system for system in systems if system.number(key) is not None]
     numbers = []
     for system in having[:SHOWN]:
@@ -105,4 +107,5 @@ def define_score(key: str, systems: Sequence[Scores]) -> Definition:
     if len(having) > SHOWN:
         numbers.append(f"and {len(having) - SHOWN} more systems")
     facts = f"{_DIRECTIONS[metric(key).better]}; from {ends[0]} to {ends[1]}"
+    meaning = " ".join(filter(None, (meaning, rewards, misses)))
     return Definition(key, metric(key).label, meaning, formula, facts, tuple(numbers))
