@@ -36,7 +36,7 @@ def test_a_change_selects_what_it_can_reach(path, inside, outside):
 
 def test_imports_inside_functions_and_the_packages_around_count():
     found = imports("eraser_hub.cli.train")
-    assert {"eraser_hub.systems.training", "eraser_hub.systems", "eraser_hub"} <= found
+    assert {"eraser_hub.experiments.folder", "eraser_hub.experiments", "eraser_hub"} <= found
 
 
 def test_a_test_that_starts_processes_reaches_the_whole_package():
