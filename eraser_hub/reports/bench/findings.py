@@ -103,9 +103,9 @@ def _describe_family(tests: Sequence[Test], family: str, chance: set[str]) -> st
         leaders = [name for name in ahead if len(beaten[name]) == most]
         shared = set.intersection(*(beaten[name] for name in leaders))
         others = list(dict.fromkeys(one.other for one in wins if one.other in (shared or beaten[leaders[0]])))
-        closest = min((one for one in wins if one.system in leaders and one.other in others), key=_find_size)
+        relevant = [one for one in wins if one.system in leaders and one.other in others]
         claim = one_leads if len(leaders) == 1 else several_lead
-        words = f"{_list(leaders)} {claim} {_list(others)} (at least {describe_difference(closest)})"
+        words = f"{_list(leaders)} {claim} {_list(others)}: {describe_wins(relevant)}"
         return f"{words}{'; among themselves nothing is decided' if len(leaders) > 1 else ''}."
     if beaten:
         mixed = max(beaten, key=lambda name: len(beaten[name]))
@@ -124,19 +124,25 @@ def _describe_family(tests: Sequence[Test], family: str, chance: set[str]) -> st
     )
 
 
-def _find_size(test: Test) -> float:
-    return abs(test.difference)
+def describe_wins(wins: Sequence[Test]) -> str:
+    """Return the smallest difference of one score, with its interval, signed so that positive is better.
 
+    The score is the one by which most pairs of systems differ, the first of several.
 
-def describe_difference(test: Test) -> str:
-    """Return a difference with its interval, signed so that positive is better for the system.
-
-    >>> describe_difference(Test("a", "b", "sufficiency_aopc", "better", -0.12, -0.14, -0.1))
-    'Sufficiency (AOPC) 0.120 [0.100, 0.140] better than b'
+    >>> describe_wins([Test("a", "b", "sufficiency_aopc", "better", -0.12, -0.14, -0.1)])
+    'Sufficiency (AOPC) is better by 0.120 [0.100, 0.140]'
     """
-    ends = (test.low, test.high) if find_direction(test.key) >= 0 else (-test.high, -test.low)
-    numbers = f"{format_number(abs(test.difference))} [{format_number(ends[0])}, {format_number(ends[1])}]"
-    return f"{metric(test.key).label} {numbers} better than {test.other}"
+    by_key: dict[str, list[Test]] = {}
+    for one in wins:
+        by_key.setdefault(one.key, []).append(one)
+    tests = max(by_key.values(), key=len)
+    closest = min(tests, key=lambda one: abs(one.difference))
+    ends = (closest.low, closest.high) if find_direction(closest.key) >= 0 else (-closest.high, -closest.low)
+    numbers = f"{format_number(abs(closest.difference))} [{format_number(ends[0])}, {format_number(ends[1])}]"
+    least = "at least " if len(tests) > 1 else ""
+    several = len({(one.system, one.other) for one in wins}) > 1
+    pair = f" ({closest.system} against {closest.other})" if several else ""
+    return f"{metric(closest.key).label} is better by {least}{numbers}{pair}"
 
 
 def _list(names: Sequence[str]) -> str:

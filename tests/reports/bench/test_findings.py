@@ -31,8 +31,10 @@ def test_a_leader_is_named_with_its_smallest_difference():
         {("a", "b", "comprehensiveness_aopc"): "better", ("a", "c", "sufficiency_aopc"): "better"}
     )
     faithfulness, agreement = describe_findings(comparison)
-    assert faithfulness.startswith("a explains the model more faithfully than b and c (at least ")
-    assert "0.200 [0.150, 0.250] better than" in faithfulness
+    assert faithfulness == (
+        "a explains the model more faithfully than b and c: Comprehensiveness (AOPC) is better by 0.200 [0.150, 0.250] "
+        "(a against b)."
+    )
     assert agreement == (
         "In agreement with people's rationales no system is shown to be better: 3 of 3 differences are undecided."
     )
@@ -42,7 +44,7 @@ def test_a_lower_score_that_is_better_has_a_positive_difference():
     comparison = make_comparison({("a", "b", "sufficiency_aopc"): "worse"}, "ab")
     words = describe_findings(comparison)[0]
     assert words == (
-        "b explains the model more faithfully than a (at least Sufficiency (AOPC) 0.200 [0.150, 0.250] better than a)."
+        "b explains the model more faithfully than a: Sufficiency (AOPC) is better by 0.200 [0.150, 0.250]."
     )
 
 
@@ -50,8 +52,10 @@ def test_several_leaders_and_chance():
     key = "comprehensiveness_aopc"
     comparison = make_comparison({("a", "c", key): "better", ("b", "c", key): "better"})
     words = describe_findings(comparison, chance=["c"])[0]
-    assert words.startswith("a and b explain the model more faithfully than c (at least ")
-    assert words.endswith("; among themselves nothing is decided.")
+    assert words == (
+        "a and b explain the model more faithfully than c: Comprehensiveness (AOPC) is better by at least 0.200 "
+        "[0.150, 0.250] (a against c); among themselves nothing is decided."
+    )
 
 
 def test_chance_leads_nothing():
@@ -84,7 +88,7 @@ def test_faithfulness_is_compared_within_a_model():
     verdicts = {("a", "b", key): "better", ("a", "c", key): "better", ("a", "d", key): "better"}
     comparison = make_comparison(verdicts, "abcd")
     lines = describe_findings(comparison, models={"a": "LR", "b": "LR", "c": "BERT", "d": "BERT"})
-    assert lines[0].startswith("LR: a explains the model more faithfully than b (")
+    assert lines[0].startswith("LR: a explains the model more faithfully than b: ")
     assert lines[1].startswith("BERT: In faithfulness no system is shown to be better: 2 of 2")
     assert "Faithfulness of different models is not compared" in lines[-1]
 
