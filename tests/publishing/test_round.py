@@ -170,7 +170,7 @@ def test_board_and_results_are_published_and_come_back(loopback, child, samples,
     assert shown.returncode == 0, shown.stderr
     table, signatures, heads = json.loads(shown.stdout.strip().splitlines()[-1])
     assert table["token_macro_f1"] == pytest.approx(scores["agreement"]["token_macro_f1"], abs=5e-7), "six digits"
-    assert signatures.count(f"version:{__version__}") == 2 and heads == ["System", "Dataset", "Split", "Source"]
+    assert signatures.count(f"version:{__version__}") == 2 and heads == ["System", "Group", "Split", "Source"]
 
 
 @pytest.mark.slow
