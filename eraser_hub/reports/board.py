@@ -27,6 +27,9 @@ NOTE = (
 )
 
 
+BOARD_SCRIPTS = ("report/text.js", "report/saving.js", "board.js")
+
+
 def read_published_lines() -> list[BoardLine]:
     """Return the papers' printed results, by paper, table and row."""
     return [
@@ -176,7 +179,7 @@ def write_board(
     own = Counter(line.group or line.dataset for line in lines if line.kind == "scored")
     page = render(
         "board.html",
-        ("board.js",),
+        BOARD_SCRIPTS,
         title=title,
         note=NOTE,
         columns=data["columns"],

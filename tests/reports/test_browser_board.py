@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 
 import pytest
@@ -199,9 +201,9 @@ def test_filters(opened):
     find.send_keys("OURS")
     assert column(browser, "system") == ["ours"]
     assert browser.find_element("id", "found").text == (
-        f"1 of {len(data['rows'])} lines, 2 of 3 scores · Status self-reported · Split test"
+        f"1 of {len(data['rows'])} lines, 2 of 3 scores · Group movies · Status self-reported · Split test"
     )
-    browser.find_element("css selector", ".family[value=agreement]").click()
+    browser.find_element("id", "tab-faithfulness").click()
     assert not browser.find_element("css selector", "th[data-key='auprc']").is_displayed()
 
 
@@ -219,3 +221,146 @@ def test_hostile_names_are_shown(opened):
     browser, _ = opened
     assert HOSTILE in column(browser, "system")
     assert browser.execute_script("return document.images.length") == 0
+
+
+def tab(browser):
+    (chosen,) = browser.find_elements("css selector", "[role=tab][aria-selected=true]")
+    return chosen.text
+
+
+def test_tabs_choose_a_family_by_pointer_and_by_keyboard(opened):
+    from selenium.webdriver.common.keys import Keys
+
+    browser, data = opened
+    families = {column["key"]: column["family"] for column in data["columns"]}
+    labels = [one.text for one in browser.find_elements("css selector", "[role=tab]")]
+    assert labels == ["agreement", "faithfulness", "task", "all"] and tab(browser) == "all"
+    browser.find_element("id", "tab-performance").click()
+    assert {families[key] for key in heads(browser) if key in families} == {"performance"}
+    browser.switch_to.active_element.send_keys(Keys.ARROW_LEFT)
+    assert tab(browser) == "faithfulness" and browser.switch_to.active_element.text == "faithfulness"
+    assert {families[key] for key in heads(browser) if key in families} == {"faithfulness"}
+    browser.switch_to.active_element.send_keys(Keys.END)
+    assert tab(browser) == "all" and {families[key] for key in heads(browser) if key in families} == set(
+        families.values()
+    )
+
+
+def test_the_address_holds_what_is_shown(board):
+    browser, uri, _ = board
+    browser.get(uri)
+    assert browser.current_url == uri, "nothing is chosen yet"
+    choose(browser, "dataset", "cose")
+    browser.find_element("id", "tab-agreement").click()
+    click(browser, "auprc")
+    browser.find_element("id", "find").send_keys("A & B=")
+    browser.find_element("id", "find").clear()
+    browser.find_element("id", "parts").click()
+    link = browser.current_url
+    assert link == f"{uri}#group=cose&parts=1&family=agreement&sort=auprc:descending"
+    shown, columns = column(browser, "system"), heads(browser)
+    browser.get("about:blank")
+    browser.get(link)
+    assert (column(browser, "system"), heads(browser), browser.current_url) == (shown, columns, link)
+    assert tab(browser) == "agreement" and browser.find_element("id", "parts").is_selected()
+    browser.execute_script("location.hash = '#family=faithfulness'")
+    assert (
+        browser.execute_async_script(
+            "const done = arguments[0]; setTimeout(() => done(document.getElementById('dataset').value), 50)"
+        )
+        == "movies"
+    )
+    assert tab(browser) == "faithfulness"
+
+
+@pytest.mark.parametrize("place", ["#group=nowhere&family=x&sort=y:up", "#group=%E0%A4%A&sort=%", "#constructor=1&=&&"])
+def test_an_address_that_says_nothing_known_opens_the_page_as_usual(board, place):
+    browser, uri, data = board
+    browser.get("about:blank")
+    browser.get(uri + place)
+    assert column(browser, "system") == [row["system"] for row in data["rows"] if row["group"] == "movies"]
+    assert tab(browser) == "all" and browser.get_log("browser") == []
+
+
+def saved(browser, label):
+    """What an export button saves: [name, text]."""
+    return browser.execute_async_script(
+        "const done = arguments[1], make = URL.createObjectURL; let blob;"
+        "URL.createObjectURL = (one) => { blob = one; return 'about:blank#'; };"
+        "HTMLAnchorElement.prototype.click = async function () {"
+        "  URL.createObjectURL = make; delete HTMLAnchorElement.prototype.click;"
+        "  done([this.download, await blob.text()]); };"
+        "document.querySelector(`[aria-label='Save what is shown as ${arguments[0]}']`).click()",
+        label,
+    )
+
+
+def test_what_is_shown_is_exported(opened):
+    browser, _ = opened
+    choose(browser, "dataset", "movies")
+    choose(browser, "kind", "self-reported")
+    browser.find_element("id", "tab-agreement").click()
+    click(browser, "system")
+    name, text = saved(browser, "CSV")
+    rows = list(csv.reader(io.StringIO(text)))
+    assert name == "board.csv"
+    assert rows[0] == ["System", "Source", "AUPRC ↑", "AUPRC ↑, small print"]
+    ours = ["ours", "scored here", "0.123", "[0.100, 0.200]"]
+    assert sorted(rows[1:]) == sorted([ours, [HOSTILE, "scored here", "0.900", ""]])
+    name, text = saved(browser, "JSON")
+    lines = {line["system"]: line for line in json.loads(text)["lines"]}
+    assert name == "board.json" and [*lines] == column(browser, "system") and lines.keys() == {"ours", HOSTILE}
+    assert lines["ours"]["scores"] == {"auprc": 0.123456} and lines["ours"]["better"] == ["auprc"]
+    assert lines["ours"]["small_print"] == {"auprc": "[0.100, 0.200]"} and lines["ours"]["settings"] == "sig|1"
+    name, text = saved(browser, "LaTeX")
+    assert name == "board.tex" and r"\textbf{0.123}$^{*}$ {\scriptsize [0.100, 0.200]}" in text
+    assert text.count(r"\\") == 3
+
+
+def test_paper_has_every_line_and_score_of_the_open_group(opened):
+    browser, data = opened
+    rows = [row for row in data["rows"] if row["group"] == "movies"]
+    choose(browser, "dataset", "movies")
+    choose(browser, "kind", "verified")
+    browser.find_element("id", "tab-agreement").click()
+    before = browser.current_url
+    try:
+        browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+        browser.execute_cdp_cmd(
+            "Emulation.setDeviceMetricsOverride",
+            {"width": 760, "height": 1000, "deviceScaleFactor": 1, "mobile": False},
+        )
+        assert column(browser, "system") == [row["system"] for row in rows]
+        keys = {key for row in rows for key in row["scores"]}
+        assert keys <= set(heads(browser)) and "token_macro_p" in keys
+        cut = (
+            "const board = document.getElementById('board-scroll');"
+            "return [document.documentElement.scrollWidth <= innerWidth, board.scrollHeight <= board.clientHeight + 1,"
+            " [...document.querySelectorAll('#board td[data-value]:not([hidden])')].every(cell =>"
+            " cell.offsetLeft + cell.offsetWidth <= innerWidth)]"
+        )
+        assert browser.execute_script(cut) == [True, True, True]
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        browser.execute_script("dispatchEvent(new Event('afterprint'))")
+    assert column(browser, "system") == [] and browser.current_url == before
+
+
+def test_a_telephone_shows_the_system_and_the_first_three_scores(opened):
+    from tools.browser import view_as
+
+    browser, _ = opened
+    choose(browser, "dataset", "movies")
+    try:
+        view_as(browser, 390)
+        ends = browser.execute_script(
+            "return [...document.querySelectorAll('#board thead th:not([hidden])')].slice(0, 4)"
+            ".map(head => [head.dataset.family !== undefined, head.getBoundingClientRect().right])"
+        )
+        assert [is_score for is_score, _ in ends] == [False, True, True, True]
+        width = browser.execute_script("return document.getElementById('board-scroll').getBoundingClientRect().right")
+        assert ends[-1][1] <= width <= 390
+    finally:
+        view_as(browser)

@@ -42,7 +42,7 @@ const FORMATS = {
 };
 function drawable(svg) {
   const copy = svg.cloneNode(true), style = getComputedStyle(svg);
-  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  copy.setAttribute("xmlns", svg.namespaceURI);
   copy.setAttribute("color", style.color);
   copy.setAttribute("width", svg.viewBox.baseVal.width);
   copy.setAttribute("height", svg.viewBox.baseVal.height);
@@ -83,28 +83,31 @@ function paintCanvas(svg, scale) {
   }
   return canvas;
 }
+function makeBar(buttons) {
+  const node = make("div", "saving");
+  for (const [text, label, act] of buttons) {
+    const button = make("button", "", text);
+    button.type = "button";
+    button.setAttribute("aria-label", label);
+    button.addEventListener("click", act);
+    node.append(button);
+  }
+  return node;
+}
+function saveFigure(svg, name) {
+  return makeBar([
+    ["SVG", "Save the figure as SVG: " + svg.getAttribute("aria-label"), () => save(name + ".svg", "image/svg+xml", drawable(svg))],
+    ["PNG", "Save the figure as PNG: " + svg.getAttribute("aria-label"), () => paintCanvas(svg, 3).toBlob((blob) => save(name + ".png", "image/png", blob))],
+  ]);
+}
 function addSaving() {
-  const bar = (buttons) => {
-    const node = make("div", "saving");
-    for (const [text, label, act] of buttons) {
-      const button = make("button", "", text);
-      button.type = "button";
-      button.setAttribute("aria-label", label);
-      button.addEventListener("click", act);
-      node.append(button);
-    }
-    return node;
-  };
   for (const table of document.querySelectorAll("main .scroll > table")) {
     const what = table.caption ? table.caption.textContent : table.parentNode.getAttribute("aria-label"), name = table.id || "table";
-    table.parentNode.after(bar(Object.entries(FORMATS).map(([format, [suffix, type, write]]) => [format, "Save the table as " + format + ": " + what, () => save(name + "." + suffix, type, write(read(table)))])));
+    table.parentNode.after(makeBar(Object.entries(FORMATS).map(([format, [suffix, type, write]]) => [format, "Save the table as " + format + ": " + what, () => save(name + "." + suffix, type, write(read(table)))])));
   }
   for (const svg of document.querySelectorAll("figure > svg, .panel > svg")) {
     const name = svg.parentNode.id || svg.getAttribute("aria-label").replace(/\W+/g, "_").toLowerCase();
-    svg.after(bar([
-      ["SVG", "Save the figure as SVG: " + svg.getAttribute("aria-label"), () => save(name + ".svg", "image/svg+xml", drawable(svg))],
-      ["PNG", "Save the figure as PNG: " + svg.getAttribute("aria-label"), () => paintCanvas(svg, 3).toBlob((blob) => save(name + ".png", "image/png", blob))],
-    ]));
+    svg.after(saveFigure(svg, name));
   }
 }
 
