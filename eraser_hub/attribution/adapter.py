@@ -161,8 +161,9 @@ class Adapter(ABC):
             labels.
         selects: whether it decides by tokens that it selects itself (:meth:`selections`).
         provides: capabilities that methods need: ``probabilities`` (of erased inputs), ``gradients`` of p along tokens,
-            their ``embeddings``, ``attention``, the ``coefficients`` of a linear model, ``layers`` of a network whose
-            modules can be hooked. A name of its own lets a method of its own ask for it.
+            their ``embeddings``, ``attention``, ``attention-layers`` (that of every layer), the ``coefficients`` of a
+            linear model, ``layers`` of a network whose modules can be hooked. A name of its own lets a method of its
+            own ask for it.
         label_task: what the outputs are. Of ``multi-label`` models the outputs of one input are ``1 - p, p`` of each of
             their labels in turn, and an instance's query names its label (:meth:`select`); of ``regression`` models
             they are one number, in the units of the gold values.

@@ -164,14 +164,16 @@ def test_a_text_of_which_nothing_is_left_has_probabilities(opened):
     assert np.isfinite(nothing).all() and nothing.sum() == pytest.approx(1)
 
 
-@pytest.mark.parametrize("method", ["gradient", "input-x-gradient", "integrated-gradients", "attention"])
+@pytest.mark.parametrize(
+    "method", ["gradient", "input-x-gradient", "integrated-gradients", "attention", "attention-rollout"]
+)
 def test_scores_of_a_batch_are_each_texts_own(opened, method):
     name, model = opened
     # also as many inputs as places, all the same: nothing but the network's kind tells rows from columns
     texts = (*TEXTS, (), *[("the",) * 4] * 4)
     instances = [Instance(str(n), (), ("d",), (text,)) for n, text in enumerate(texts)]
     settings = ExplainSettings(method=method, steps=4, bins=())
-    if name in (NO_ATTENTION if method == "attention" else NO_GRADIENTS):
+    if name in (NO_ATTENTION if method.startswith("attention") else NO_GRADIENTS):
         with refused("unsupported", model.description):
             list(explain_instances(model, instances, settings))
         return

@@ -20,6 +20,7 @@ from eraser_hub.schema.label_tasks import MULTI_LABEL
 
 from .devices import describe_half, find_device, half_type, keep_heads_in_float32, move_network, to_float32, to_float64
 from .gradients import (
+    ATTENTION_METHODS,
     PLAIN,
     Known,
     compute_attention_scores,
@@ -44,7 +45,7 @@ class SequenceModel(WindowModel):
     """
 
     has_embeddings = has_states = True
-    provides = frozenset({"probabilities", "gradients", "embeddings", "attention", "layers"})
+    provides = frozenset({"probabilities", "gradients", "embeddings", "attention", "attention-layers", "layers"})
 
     def __init__(
         self,
@@ -210,8 +211,8 @@ class SequenceModel(WindowModel):
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
     ) -> list[NDArray[np.float64]]:
         """Compute token scores by a method that looks inside the model."""
-        if method == "attention":
-            return compute_attention_scores(self, [one for one in encoded if isinstance(one, Pieces)])
+        if method in ATTENTION_METHODS:
+            return compute_attention_scores(self, [one for one in encoded if isinstance(one, Pieces)], method)
         known, self._known = self._known, {}
         return compute_gradient_scores(self, encoded, targets, method, steps, known)
 
