@@ -68,7 +68,7 @@ def write_eval_results(
         model: ``ORG/MODEL``.
         scores: The output of ``score --out``, with config, split and signature.
         built: The dataset; if it is on the Hub, its commit becomes the revision.
-        source: The address of the predictions, if they have one.
+        source: The address of the predictions, if they have one; its name in the entries holds the digest of the data.
         folder: The folder of all models.
         writer: The run's writer; None: of a run without inputs.
 
@@ -96,7 +96,8 @@ def write_eval_results(
         message = f"expected one of the scores {expected}, found none"
         raise DataError(message, rule="score-missing", argument="eval_results")
     dataset, revision = built.place.repository or name, built.folder.name if built.place.repository else None
-    origin = {"source_url": source, "source_name": "Predictions" if source else None, "dataset_revision": revision}
+    label = f"Predictions, data {shorten_digest(str(data))}" if data else "Predictions"
+    origin = {"source_url": source, "source_name": label if source else None, "dataset_revision": revision}
     tasks = [(task_id(config, split, each), value, why) for each, value, why in values]
     entries = _make_entries(tasks, dataset, origin)
     place: dict[str, Any] = {

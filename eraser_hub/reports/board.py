@@ -27,7 +27,7 @@ NOTE = (
 )
 
 
-BOARD_SCRIPTS = ("report/text.js", "report/saving.js", "board.js")
+BOARD_SCRIPTS = ("report/text.js", "report/saving.js", "board_views.js", "board.js")
 
 
 def read_published_lines() -> list[BoardLine]:

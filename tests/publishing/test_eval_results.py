@@ -48,12 +48,20 @@ def entries(folder, name="eraser"):
     return {entry.task_id: entry for entry in parse_eval_result_entries(yaml.safe_load(path.read_text()))}
 
 
+def test_the_source_holds_the_digest_of_the_data(built, tmp_path, monkeypatch):
+    digest = "e2322d99a1b6" + "0" * 52  # the toy dataset lacks the columns of a digest
+    monkeypatch.setattr(type(built), "data_digest", lambda self, config, split: digest)
+    write_eval_results(MODEL, scores(data_digest=digest), built, folder=tmp_path, source="https://x.org/p.jsonl")
+    assert {entry.source_name for entry in entries(tmp_path).values()} == {"Predictions, data e2322d99a1b6"}
+
+
 def test_values_and_signatures_are_read_back_by_the_hubs_classes(built, tmp_path):
     paths, notes = write_eval_results(MODEL, scores(), built, folder=tmp_path, source="https://x.org/p.jsonl")
     there = entries(tmp_path)
     assert {task: entry.value for task, entry in there.items()} == {"movies_token_f1": 0.5, "movies_sufficiency": 0.25}
     assert there["movies_token_f1"].notes == "eraser_agreement|version:2.0.0; explain|kd:0.1"
     assert there["movies_token_f1"].source_url == "https://x.org/p.jsonl"
+    assert there["movies_token_f1"].source_name == "Predictions", "the scores have no digest"
     assert any("iou_f1, auprc, comprehensiveness, macro_f1" in note for note in notes)
     assert any("eraser-hub publish" in note for note in notes)
     results = {one.metric_type: one for one in ModelCard.load(paths[1]).data.eval_results}

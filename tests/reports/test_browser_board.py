@@ -364,3 +364,95 @@ def test_a_telephone_shows_the_system_and_the_first_three_scores(opened):
         assert ends[-1][1] <= width <= 390
     finally:
         view_as(browser)
+
+
+@pytest.fixture(scope="module")
+def tested(browser, tmp_path_factory):
+    """A board of four verified lines and a self-reported one of a group, with a ★, and its address."""
+
+    def line(system, auprc, comprehensiveness, sufficiency, **more):
+        scores = {"auprc": auprc, "comprehensiveness": comprehensiveness, "sufficiency": sufficiency}
+        more = {"verified": True, **more}
+        return BoardLine(system, "movies", "test", "scored", "scored here", f"sig|{system}", scores, **more)
+
+    lines = [
+        line("A", 0.9, 0.1, 0.1, better=("auprc",)),
+        line("B", 0.5, 0.5, 0.2),
+        line("C", 0.1, 0.9, 0.3),
+        line("D", 0.4, 0.4, 0.0),
+        line("E", 0.5, 0.3, 0.4, verified=False),
+    ]
+    page, _ = write_board(tmp_path_factory.mktemp("tested"), collect_board_lines(lines))
+    yield browser, page.as_uri()
+    assert browser.get_log("browser") == []
+
+
+def front(browser):
+    return browser.find_element("id", "front").text.partition("): ")[2].partition(". It is")[0].split(", ")
+
+
+def test_the_pareto_front_minds_the_direction_of_each_score(tested):
+    browser, uri = tested
+    browser.get(uri)
+    assert front(browser) == ["A", "B", "C"]
+    circles = (
+        "return [...document.querySelectorAll('#points circle')].map(c => [c.textContent, c.getAttribute('fill')])"
+    )
+    drawn = dict(browser.execute_script(circles))
+    assert drawn == {
+        "A: 0.900, 0.100": "currentColor",
+        "B: 0.500, 0.500": "currentColor",
+        "C: 0.100, 0.900": "currentColor",
+        "D: 0.400, 0.400": "none",
+        "E: 0.500, 0.300": "none",
+    }
+    choose(browser, "y", "sufficiency")
+    assert front(browser) == ["A", "D"], "a lower sufficiency is better"
+    assert (
+        browser.find_element("id", "points").get_attribute("aria-label") == "Sufficiency ↓ against AUPRC ↑ of 5 lines"
+    )
+    assert browser.current_url == f"{uri}#y=sufficiency"
+    choose(browser, "kind", "self-reported")
+    assert front(browser) == ["E"], "one line is drawn, too"
+    choose(browser, "dataset", "")
+    assert not browser.find_element("id", "scatter").is_displayed()
+    assert browser.find_element("id", "front").text.startswith("Choose a group")
+
+
+def pair(browser):
+    return browser.execute_script(
+        "return [...document.querySelectorAll('#pair tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
+    )
+
+
+def test_two_lines_are_compared_and_a_star_needs_a_verdict_of_both(tested):
+    browser, uri = tested
+    browser.get(uri)
+    assert not browser.find_element("id", "pair-shown").is_displayed()
+    choose(browser, "first", "A · scored here")
+    choose(browser, "second", "B · scored here")
+    rows = [
+        ["AUPRC ↑", "★ 0.900", "0.500", "+0.400"],
+        ["Comprehensiveness ↑", "0.100", "0.500", "-0.400"],
+        ["Sufficiency ↓", "0.100", "0.200", "-0.100"],
+    ]
+    assert pair(browser) == rows
+    assert browser.find_element("id", "compared").text.startswith("★ better than every other verified line")
+    link = browser.current_url
+    browser.get("about:blank")
+    browser.get(link)
+    assert pair(browser) == rows
+    browser.find_element("id", "tab-agreement").click()
+    assert pair(browser) == rows[:1], "of what is shown"
+    choose(browser, "second", "E · scored here")
+    assert pair(browser) == [["AUPRC ↑", "0.900", "0.500", "+0.400"]], "no verdict on a self-reported line"
+    assert browser.find_element("id", "compared").text.startswith("These differences have no verdict")
+    choose(browser, "second", "A · scored here")
+    assert not browser.find_element("id", "pair-shown").is_displayed(), "a line beside itself"
+    choose(browser, "dataset", "")
+    other = browser.execute_script("return document.querySelector('#second option:last-child').value")
+    choose(browser, "second", other)
+    assert (
+        browser.find_element("id", "compared").text == "The two lines are of different groups, and so not comparable."
+    )
+    assert not browser.find_element("id", "pair-shown").is_displayed()

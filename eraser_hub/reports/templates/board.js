@@ -72,8 +72,54 @@
     }
     shown = rows.filter((row) => !row.hidden);
     arrange();
+    drawViews();
     remember();
   }
+
+  // ---- two scores against each other, two lines beside each other; chosen: what the reader asked for, by select
+  const chosen = { x: "", y: "", first: "", second: "" };
+  function fill(id, options, fallback) { // options: [value, text]
+    const select = byId(id);
+    select.replaceChildren();
+    for (const [value, words] of options) option(select, value, words);
+    select.value = options.some(([value]) => value === chosen[id]) ? chosen[id] : fallback;
+    return select.value;
+  }
+  const score = (row, key) => (text(row, key) === "" ? null : Number(text(row, key)));
+  const name = (head) => head.textContent.trim();
+  function drawViews() {
+    const own = rows.filter((row) => shown.includes(row)), names = new Map(); // each by a name of its own, in the neutral order
+    for (const row of own) {
+      const words = text(row, "system") + " · " + at(row, "system").querySelector("summary").textContent, used = new Set(names.values());
+      let unique = words;
+      for (let k = 2; used.has(unique); k += 1) unique = words + " #" + k;
+      names.set(row, unique);
+    }
+    const axis = (id, kind) => {
+      const fit = [...line.cells].filter((head) => head.dataset.family === kind && head.dataset.better && !head.dataset.part && own.some((row) => text(row, head.dataset.key) !== ""));
+      const key = fill(id, fit.map((head) => [head.dataset.key, name(head)]), fit.length ? fit[0].dataset.key : "");
+      return fit.find((head) => head.dataset.key === key);
+    };
+    const axes = [axis("x", "agreement"), axis("y", "faithfulness")];
+    const points = axes.every(Boolean) && byId("dataset").value ? own.map((row) => ({ name: text(row, "system"), x: score(row, axes[0].dataset.key), y: score(row, axes[1].dataset.key) })).filter((point) => !lost(point.x) && !lost(point.y)) : [];
+    byId("scatter").hidden = !points.length;
+    if (points.length) {
+      const signs = axes.map((head) => (head.dataset.better === "lower" ? -1 : 1)), front = findFront(points, signs), svg = byId("points");
+      drawScatter(svg, points, front, signs, axes.map(name));
+      svg.setAttribute("aria-label", name(axes[1]) + " against " + name(axes[0]) + " of " + points.length + " lines");
+      byId("front").textContent = "Pareto front (no other line is better in one score and at least as good in the other): " + front.map((point) => point.name).join(", ") + ". It is that of the numbers as they stand: no difference is tested.";
+    } else byId("front").textContent = byId("dataset").value ? "No line shown has a score of each." : "Choose a group: lines of different groups are not comparable.";
+    const options = [["", "choose a line"], ...[...names.values()].map((one) => [one, one])];
+    const pair = ["first", "second"].map((id) => fill(id, options, "")).map((wanted) => own.find((row) => names.get(row) === wanted));
+    const both = pair.every(Boolean) && pair[0] !== pair[1], alike = both && pair[0].dataset.group === pair[1].dataset.group;
+    byId("pair-shown").hidden = !alike;
+    const tested = alike && pair.every((row) => row.dataset.status === "verified");
+    const scores = alike ? columns.map((head) => head.dataset.key).map((key) => [name(heads.find((head) => head.dataset.key === key)), pair.map((row) => score(row, key)), pair.map((row) => tested && at(row, key).classList.contains("better"))]).filter(([, values]) => !values.every(lost)) : [];
+    if (alike) drawPair(byId("pair"), pair.map((row) => names.get(row)), scores);
+    const starred = scores.some(([, , better]) => better.some(Boolean));
+    byId("compared").textContent = alike ? (starred ? "★ better than every other verified line of the group, by its verdict. The other differences have no verdict here" : "These differences have no verdict here") + ": eraser-hub compare tests two systems." : both ? "The two lines are of different groups, and so not comparable." : "Choose two lines: the scores of the open tab, and their difference (first less second).";
+  }
+  for (const id of Object.keys(chosen)) byId(id).addEventListener("change", () => { chosen[id] = byId(id).value; drawViews(); remember(); });
   function open(name) {
     family = name;
     for (const tab of tabs) {
@@ -86,6 +132,7 @@
   }
 
   // What is shown, as the address has it: #group=..&family=..&status=..&find=..&parts=1&sparse=1&sort=KEY:descending
+  // &x=KEY&y=KEY&first=LINE&second=LINE
   const CONTROLS = { group: "dataset", status: "kind", find: "find", parts: "parts", sparse: "sparse" };
   function remember() {
     if (printing) return;
@@ -96,6 +143,7 @@
     }
     if (family !== usual.family) parts.push("family=" + encodeURIComponent(family));
     if (sorted.direction) parts.push("sort=" + encodeURIComponent(sorted.key) + ":" + sorted.direction);
+    for (const [id, value] of Object.entries(chosen)) if (value && byId(id).value === value) parts.push(id + "=" + encodeURIComponent(value));
     const address = parts.length ? "#" + parts.join("&") : "";
     if (address === location.hash) return;
     try { history.replaceState(null, "", address || location.href.split("#")[0]); } catch { /* a page without a history */ }
@@ -113,6 +161,7 @@
       if (control.tagName === "SELECT" && control.selectedIndex < 0) control.value = usual[name] || "";
     }
     const [, key, direction] = /^(.*):(ascending|descending)$/.exec(given.get("sort") || "") || [];
+    for (const id of Object.keys(chosen)) chosen[id] = given.get(id) || "";
     const head = heads.find((one) => one.dataset.key === key), tab = tabs.find((one) => one.dataset.family === given.get("family"));
     family = tab ? tab.dataset.family : usual.family;
     sort(head || heads[0], head ? direction : "");
@@ -120,7 +169,7 @@
   }
 
   // lines of [text, small print, is better], as the report's tables are saved
-  function read() {
+  function readShown() {
     const own = [...told, ...columns];
     const lines = [...body.rows].filter((row) => !row.hidden).map((row) => {
       const source = at(row, "system").querySelector("summary").textContent;
@@ -146,12 +195,15 @@
     });
     return JSON.stringify({ shown: byId("found").textContent, lines }, null, 1) + "\n";
   }
-  const saved = (format) => () => { const [suffix, type, write] = FORMATS[format]; save("board." + suffix, type, write(read())); };
+  const saved = (format) => () => { const [suffix, type, write] = FORMATS[format]; save("board." + suffix, type, write(readShown())); };
   byId("export").append(makeBar([
     ["CSV", "Save what is shown as CSV", saved("CSV")],
     ["JSON", "Save what is shown as JSON", () => save("board.json", "application/json", toJson())],
     ["LaTeX", "Save what is shown as LaTeX", saved("LaTeX")],
   ]));
+
+  byId("pair").parentNode.after(makeBar(Object.entries(FORMATS).map(([format, [suffix, type, write]]) => [format, "Save the two lines as " + format, () => save("lines." + suffix, type, write(read(byId("pair"))))])));
+  byId("scatter").append(saveFigure(byId("points"), "scatter"));
 
   for (const head of heads) head.querySelector("button").addEventListener("click", () => sort(head, next(head)));
   for (const id of ["dataset", "kind", "parts", "sparse"]) byId(id).addEventListener("change", filter);
@@ -168,7 +220,7 @@
     });
   }
   byId("reset").addEventListener("click", () => sort(heads[0], ""));
-  narrow.addEventListener("change", arrange);
+  narrow.addEventListener("change", () => { arrange(); drawViews(); });
   addEventListener("hashchange", () => restore(location.hash));
   // on paper: every line and score of the open group
   for (const [event, value] of [["beforeprint", true], ["afterprint", false]]) addEventListener(event, () => { printing = value; filter(); });
