@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import evaluate
 
-from eraser_hub.schema.instance import CONSISTENCY_FIELD, INSTANCE, OUTCOME_FIELD, QUOTES_FIELD
+from eraser_hub.schema.instance import CONSISTENCY_FIELD, DISTRACTORS_FIELD, INSTANCE, OUTCOME_FIELD, QUOTES_FIELD
 from eraser_hub.schema.rows import ANNOTATION
 
 from .batches import Batches, Measured
@@ -69,11 +69,12 @@ class QuoteFaithfulness(Batches, evaluate.Metric):  # type: ignore[misc]  # eval
         predictions: instances {annotation_id, quotes, outcome}, as `eraser-hub ask` writes them: quotes is a
             list of {text, status, docid, start_token, end_token, similarity}, status one of exact, normalised,
             fuzzy, ambiguous, not_found, empty; outcome other than "answered" (optional) says that there is no
-            answer, and so no quote. Optional: classification with asked_again, a list of {kind, classification,
-            outcome}, kind one of redacted, removed, random, alone, simulated, simulated_random, simulated_input,
-            simulated_both: what was answered to the changed question; classification is null where there was no
-            answer. Quotes may be strings, {id, quotes: [string]}, which are aligned with the text of the reference, as
-            `eraser-hub ask` does.
+            answer, and so no quote. Optional: distractors, ids of further documents that were shown: quotes from them
+            are wrong citations and cover nothing. Optional: classification with asked_again, a list of {kind,
+            classification, outcome}, kind one of redacted, removed, random, alone, simulated, simulated_random,
+            simulated_input, simulated_both: what was answered to the changed question; classification is null
+            where there was no answer. Quotes may be strings, {id, quotes: [string]}, which are aligned with the text of
+            the reference, as `eraser-hub ask` does.
         references: optional; rows {annotation_id, documents, evidences} of the dataset, or {id, text}: documents for
             coverage, evidences for citations.
         only_predicted: leave out references without an instance; the signature has the number of scored ones.
@@ -115,7 +116,10 @@ class QuoteFaithfulness(Batches, evaluate.Metric):  # type: ignore[misc]  # eval
 
     SOURCE = ERASER._replace(codebase="")
     INPUTS = (
-        (INSTANCE, ("annotation_id", QUOTES_FIELD, OUTCOME_FIELD, "classification", CONSISTENCY_FIELD)),
+        (
+            INSTANCE,
+            ("annotation_id", QUOTES_FIELD, DISTRACTORS_FIELD, OUTCOME_FIELD, "classification", CONSISTENCY_FIELD),
+        ),
         (ANNOTATION, ("annotation_id", "documents", "evidences")),
     )
     HIGHER_IS_BETTER, RANGES = make_info(SCORES)

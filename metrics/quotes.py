@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from eraser_hub.schema.instance import ANSWERED, CONSISTENCY_FIELD, OUTCOME_FIELD, QUOTES_FIELD
+from eraser_hub.schema.instance import ANSWERED, CONSISTENCY_FIELD, DISTRACTORS_FIELD, OUTCOME_FIELD, QUOTES_FIELD
 
 from .cells import Row, as_list, as_number
 from .citations import SCORES as CITATION_SCORES
@@ -61,6 +61,9 @@ class Quotes:
         self.consistency = dict[str, bool]()
         outcome, quotes, consistency = row.get(OUTCOME_FIELD), row.get(QUOTES_FIELD), row.get(CONSISTENCY_FIELD) or ()
         reader.expect(outcome is None or isinstance(outcome, str), OUTCOME_FIELD, "a string", outcome)
+        self.distractors = as_list(row.get(DISTRACTORS_FIELD) or ())
+        sound = self.distractors is not None and all(isinstance(one, str) for one in self.distractors)
+        reader.expect(sound, DISTRACTORS_FIELD, "a list of documents' ids", row.get(DISTRACTORS_FIELD))
         self.answered = outcome is None or outcome == ANSWERED
         if reader.expect(as_list(quotes) is not None, QUOTES_FIELD, "a list of quotes", quotes):
             if as_list(quotes) and not self.answered:
@@ -112,9 +115,11 @@ class Quotes:
         return counts | {f"gain_{group}": gain, f"count_{group}": 1.0}
 
     def count_covered(self, sizes: Mapping[str, int]) -> int:
-        """Count the tokens that the quotes cover, in documents of these sizes."""
+        """Count the tokens that the quotes cover, in documents of these sizes; distractors are none of them."""
         tokens = set[tuple[str, int]]()
         for docid, start, end in self.spans:
+            if docid in (self.distractors or ()) and docid not in sizes:
+                continue
             if docid not in sizes:
                 self.reader.add(f"{QUOTES_FIELD}.docid", f"no document {docid!r}", "document-unknown")
             elif end > sizes[docid]:

@@ -20,7 +20,7 @@ from eraser_hub.records.errors import MOST_SHOWN, DataError, show
 from eraser_hub.records.extras import need
 from eraser_hub.records.outputs import OutputWriter, find_inputs
 from eraser_hub.records.run_record import write_run
-from eraser_hub.schema.instance import CONSISTENCY_FIELD, STEPS_FIELD, TESTS_FIELD
+from eraser_hub.schema.instance import CONSISTENCY_FIELD, DISTRACTORS_FIELD, STEPS_FIELD, TESTS_FIELD
 
 from .answers import ANSWERED, OUTCOMES, Answer
 from .cache import Cache, get_default_folder
@@ -40,7 +40,7 @@ from .consistency import (
 from .formats import locate_quotes
 from .prediction_rows import make_eraser_row, make_pair_row
 from .prompts import make_messages
-from .questions import Question, draw_examples, read_examples, read_questions
+from .questions import Distractors, Question, draw_examples, read_examples, read_questions
 from .reasoning import ReasoningTests, count_missing, open_test_prompt
 from .settings import AskArguments, AskConfig, AskSettings
 
@@ -56,6 +56,7 @@ class AskPlan:
         prompt: The prompt.
         shots: Examples.
         tests: The tests of reasoning; None if no reasoning is asked for.
+        distractors: Documents to show beside each row's own; None for none.
     """
 
     config: AskConfig | AskArguments
@@ -64,10 +65,13 @@ class AskPlan:
     prompt: Prompt
     shots: Sequence[Question]
     tests: ReasoningTests | None = None
+    distractors: Distractors | None = None
 
     def questions(self) -> Iterator[Question]:
         """Return the questions to ask."""
-        return islice(read_questions(self.split), self.config.limit)
+        others = self.distractors
+        read = read_questions(self.split) if others is None else self.split.read(others.make_question)
+        return islice(read, self.config.limit)
 
     def messages(self, question: Question) -> list[dict[str, str]]:
         """Return the prompt of a question."""
@@ -96,7 +100,8 @@ def make_plan(config: AskConfig | AskArguments, settings: AskSettings) -> AskPla
     if settings.reasons:
         pool = read_examples(train) if biased else ()
         tests = ReasoningTests(split.config, prompt, split.label_names, settings, shots, pool)
-    return AskPlan(config, settings, split, prompt, shots, tests)
+    others = Distractors(split, settings.distractors, settings.seed) if settings.distractors else None
+    return AskPlan(config, settings, split, prompt, shots, tests, others)
 
 
 # why a test of reasoning is not possible
@@ -230,8 +235,10 @@ async def _ask_all(asker: Asker, partial: PartialResult, arguments: AskArguments
     def keep_held() -> None:
         while held:
             number, answer, line = held.pop(0)
-            facts = {"outcome": answer.outcome, "reason": answer.reason}
+            facts: dict[str, Any] = {"outcome": answer.outcome, "reason": answer.reason}
             statuses = [quote["status"] for quote in line["quotes"]]
+            shown = line.get(DISTRACTORS_FIELD, ())
+            facts |= {"distracted": sum(quote["docid"] in shown for quote in line["quotes"])}
             partial.append(number, [orjson.dumps(line)], {**facts, "statuses": statuses})
             if arguments.on_progress is not None:
                 arguments.on_progress(1)
@@ -274,7 +281,7 @@ class Asker:
         if split.kind == "perturbation":
             line = make_pair_row(question.instance, answer, quotes, erased, split.label_names)
         else:
-            line = make_eraser_row(question.instance, answer, quotes, erased)
+            line = make_eraser_row(question.instance, answer, quotes, erased, question.distractors)
         if settings.again or settings.simulate_with:
             pairs = answers.items()
             line[CONSISTENCY_FIELD] = [
@@ -359,10 +366,11 @@ def _write_predictions(
     price: float | None,
 ) -> AskReport:
     """Write the answers into ``out``."""
-    outcomes, statuses, reasons = Counter[str](), Counter[str](), Counter[str]()
+    outcomes, statuses, reasons, distracted = Counter[str](), Counter[str](), Counter[str](), 0
     for record in partial.records():
         outcomes[record["outcome"]] += 1
         statuses.update(record["statuses"])
+        distracted += record["distracted"]
         if record["reason"]:
             reasons[f"{record['outcome']}: {record['reason']}"] += 1
     if not outcomes:
@@ -374,6 +382,9 @@ def _write_predictions(
     if plan.config.prompt is None and find_family(plan.split.config) == GENERIC:
         words = f"no prompt is made for the config {plan.split.config}"
         notes.append(f"{words}: a general one is used (`prompt` gives another)")
+    if count := plan.settings.distractors:
+        words = f"{distracted} of {statuses.total()} quotes lie in distractors, which count as wrong citations"
+        notes.append(f"{words} ({count} documents of other rows beside each instance's own)")
     if samples := plan.settings.samples:
         error = f"a standard error of at most {compute_standard_error(samples):.3f} each"
         notes.append(f"probabilities are shares of {samples} answers: {error}")

@@ -41,6 +41,7 @@ class AskSettings(Options):
         model: Name of the model on the server.
         shots: Number of examples from the train split, drawn by the seed.
         again: Consistency checks, questions about a changed text: redacted, removed, alone, random.
+        distractors: Documents of other rows of the split shown beside each row's own, drawn by the seed.
         reasoning: Ask for steps of reasoning before the label.
         reasoning_tests: Tests of these steps: early_answering, mistake, filler, paraphrase, suggested_answer,
             option_order, few_shot, insertion; or all.
@@ -81,6 +82,7 @@ class AskSettings(Options):
     reasoning: bool = False
     reasoning_tests: Annotated[tuple[str, ...], Option(commas=True)] = ()
     simulate_controls: bool = False
+    distractors: NotNegative = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -116,6 +118,7 @@ class AskSettings(Options):
         ]
         sampled = f",samples:{self.samples}@{self.sample_temperature:g}" if self.samples else ""
         parts += [f"answer:{self.answer}"] if self.answer != QUOTED else []
+        parts += [f"distractors:{self.distractors}"] if self.distractors else []
         parts += [f"again:{','.join(self.again)}{sampled}"] if self.again else []
         controls = ",controls" if self.simulate_controls else ""
         parts += [f"simulated:{self.simulate_with}{controls}"] if self.simulate_with else []

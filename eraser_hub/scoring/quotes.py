@@ -45,7 +45,7 @@ def score_by_rows(results: Path, gold: Gold, fields: Collection[str], source: Sc
     """Score the quotes and the reasoning of a prediction file, whose ids are those of the annotations, each once.
 
     Coverage is the share of an annotation's own documents, which the rows of a built dataset hold; a corpus folder does
-    not say which documents a model was shown, and there it is undefined.
+    not say which documents a model was shown, and there it is undefined, like citations; the note says so.
 
     Args:
         results: the file.
@@ -72,7 +72,7 @@ def score_by_rows(results: Path, gold: Gold, fields: Collection[str], source: Sc
         sizes = _sizes(gold)
         statistics, counts = quote_statistics(ordered, sizes, issues, _read_references(source))
         coverage: dict[str, object] = {"coverage": "documents"} if sizes else {}
-        note = "" if sizes else f"no coverage of {QUOTES_FIELD}: {_NO_DOCUMENTS}"
+        note = "" if sizes else f"no coverage of {QUOTES_FIELD} and no citations: {_NO_DOCUMENTS}"
         scored[BLOCK] = RowScores(statistics, counts, coverage | settings, note)
     if STEPS_FIELD in fields:
         scored[REASONING] = RowScores(reasoning_statistics(ordered, issues), {}, settings)

@@ -74,3 +74,24 @@ def test_answers_without_quotes_cite_nothing_and_references_without_evidence_are
 @pytest.mark.parametrize("evidences", [None, 3, [3], [[3]], [[{"docid": "d"}]], [[{"start_token": "a"}]]])
 def test_evidence_of_another_form_is_none(evidences):
     assert EvidenceGroups({"documents": DOCUMENTS, "evidences": evidences}).groups == []
+
+
+def test_quotes_of_declared_distractors_are_wrong_and_of_others_an_error():
+    place = {"start_token": 0, "end_token": 2, "similarity": 1.0, "text": "x", "status": "exact"}
+    quotes = [{"docid": "d", **place}, {"docid": "other", **place}]
+    gold = {
+        "annotation_id": "a",
+        "documents": [{"docid": "d", "text": "one two\nthree four"}],
+        "evidences": [[{"docid": "d", "start_token": 0, "end_token": 2}]],
+    }
+    row = {"annotation_id": "a", "quotes": quotes}
+    result = QuoteFaithfulness().compute(predictions=[{**row, "distractors": ["other"]}], references=[gold])
+    assert result["citation_document_p"] == result["citation_sentence_p"] == 0.5
+    assert result["citation_document_r"] == result["citation_complete"] == 1
+    assert result["coverage"] == 0.5
+    for distractors in (None, [], ["third"]):
+        with pytest.raises(ValueError, match="no document 'other'"):
+            QuoteFaithfulness().compute(predictions=[{**row, "distractors": distractors}], references=[gold])
+    for wrong in ("other", 7, [3]):
+        with pytest.raises(ValueError, match="a list of documents' ids"):
+            QuoteFaithfulness().compute(predictions=[{**row, "distractors": wrong}], references=[gold])

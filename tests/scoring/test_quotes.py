@@ -128,8 +128,9 @@ def test_a_corpus_folder_knows_no_coverage_and_says_so(rows, samples, tmp_path):
     _register()
     done = CliRunner().invoke(app, list(map(str, ["score", *where])))
     assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout)["quote_faithfulness"]["coverage"] is None
-    assert "no coverage of quotes" in done.stderr
+    found = json.loads(done.stdout)["quote_faithfulness"]
+    assert found["coverage"] is None and found["citation_document_f1"] is None and found["citation_complete"] is None
+    assert done.stderr.count("no coverage of quotes and no citations: a corpus folder does not say") == 1
 
 
 @pytest.mark.parametrize(
