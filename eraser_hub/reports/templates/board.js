@@ -10,7 +10,6 @@
   const tabs = [...document.querySelectorAll("[role=tab]")], narrow = matchMedia("(max-width: 40rem)");
   const usual = { group: byId("dataset").value, family: "all" };
   let sorted = { key: "", direction: "" }, family = usual.family, shown = [], columns = [], told = [], printing = false;
-  for (const head of heads) for (const row of rows) at(row, head.dataset.key).dataset.head = head.textContent.trim();
 
   function sort(head, direction) {
     const key = head.dataset.key, numeric = head.classList.contains("n");
@@ -27,7 +26,7 @@
     sorted = { key, direction };
     for (const other of heads) other.removeAttribute("aria-sort");
     if (direction) head.setAttribute("aria-sort", direction);
-    body.replaceChildren(...order);
+    if (order.some((row, k) => body.rows[k] !== row)) body.replaceChildren(...order);
     remember();
   }
   function next(head) { // the best first, then the other way round, then the neutral order
@@ -52,11 +51,12 @@
     const visible = new Set([heads[0], ...told, ...columns]);
     // in a narrow window the first scores stand beside the system
     const order = narrow.matches ? [places[0], ...scores, ...places.slice(1)] : [...places, ...scores];
-    line.replaceChildren(...order);
+    const moved = order.some((head, k) => line.cells[k] !== head);
+    if (moved) line.replaceChildren(...order);
     for (const head of heads) head.hidden = !visible.has(head);
     for (const row of rows) {
-      row.replaceChildren(...order.map((head) => at(row, head.dataset.key)));
-      for (const head of heads) at(row, head.dataset.key).hidden = head.hidden;
+      if (moved) row.replaceChildren(...order.map((head) => at(row, head.dataset.key)));
+      for (const head of heads) if (at(row, head.dataset.key).hidden !== head.hidden) at(row, head.dataset.key).hidden = head.hidden;
     }
     byId("found").textContent = shown.length + " of " + rows.length + " lines, " + columns.length + " of " + held.length + " scores" + common(places.slice(1));
   }
@@ -223,7 +223,11 @@
   narrow.addEventListener("change", () => { arrange(); drawViews(); });
   addEventListener("hashchange", () => restore(location.hash));
   // on paper: every line and score of the open group
-  for (const [event, value] of [["beforeprint", true], ["afterprint", false]]) addEventListener(event, () => { printing = value; filter(); });
+  for (const [event, value] of [["beforeprint", true], ["afterprint", false]]) addEventListener(event, () => {
+    printing = value;
+    if (printing) for (const head of heads) for (const row of rows) at(row, head.dataset.key).dataset.head = head.textContent.trim();
+    filter();
+  });
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") for (const open of body.querySelectorAll("details[open]")) open.open = false;
   });
