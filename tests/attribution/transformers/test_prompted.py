@@ -100,8 +100,13 @@ def make_model(kind: str = "gpt2", chat: str | None = CHAT, labels: tuple[str, .
     from eraser_hub.attribution.transformers.prompted import PromptedModel
 
     options = {"label_words": WORDS, "config": "movies", **more.pop("prompting", {})}
+    network = make_network(kind)
     adapter = PromptedModel(
-        make_network(kind), make_tokenizer(chat, kind != "t5"), prompting=Prompting(**options), uses_query=True, **more
+        network.to(more.pop("dtype", torch.float64)),
+        make_tokenizer(chat, kind != "t5"),
+        prompting=Prompting(**options),
+        uses_query=True,
+        **more,
     )
     align_labels(adapter, labels)
     return adapter
@@ -256,6 +261,24 @@ def test_every_method(method, chat):
         full_scores = found["classification_scores"]
         assert found["thresholded_scores"][0]["comprehensiveness_classification_scores"] == full_scores
         assert found["thresholded_scores"][1]["sufficiency_classification_scores"] == full_scores
+
+
+@pytest.mark.parametrize("stored", ["float32", "bfloat16"])
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "t5"])
+def test_half_precision_is_near_single(kind, stored):
+    """Passes in bfloat16 differ, by its eight binary digits; a stored half is exact in float32."""
+    whole, half = (
+        make_model(kind, dtype=getattr(torch, stored), precision=precision) for precision in ("float32", "bfloat16")
+    )
+    assert {weights.dtype for weights in half.network.parameters()} == {torch.float32}
+    assert half.half == torch.bfloat16 and whole.half is None
+    asked = [full(0)]
+    rows = [Runner(one, "remove", 4).run([one.encode(ONE)], asked)[0] for one in (whole, half)]
+    assert rows[1].sum() == pytest.approx(1) and not np.array_equal(*rows)
+    single, low = (np.log(row[1] / row[0]) for row in rows)
+    assert low == pytest.approx(single, rel=2.0**-5)
+    (found,) = explain_instances(half, [ONE], ExplainSettings(method="input-x-gradient"))
+    assert np.isfinite(found["rationales"][0]["soft_rationale_predictions"]).all()
 
 
 def test_calibration_divides_by_a_text_that_says_nothing():
