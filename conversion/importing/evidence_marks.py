@@ -6,7 +6,7 @@ All of them become spans of tokens, annotator by annotator.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeGuard
 
 from eraser_hub.conversion.checks import Tally
@@ -169,8 +169,14 @@ class MarkReader(NamedTuple):
             elif places:
                 self.tally.note("quotes twice", words=f": {show(quote, 40)} {len(places)} times")
             else:
-                self.tally.note("quotes nowhere", words=f": {show(quote, 40)}")
+                mark = next((mark for mark in "|;" if _are_quotes(quote.split(mark), text)), "")
+                hint = f", whose parts between {mark} do: several quotes are a JSON list" if mark else ""
+                self.tally.note("quotes nowhere", words=f": {show(quote, 40)}{hint}")
         return sorted(spans)
+
+
+def _are_quotes(parts: Sequence[str], text: Text) -> bool:
+    return len(parts) > 1 and all(_find_quote(part.strip(), text) for part in parts)
 
 
 def remove_marks(marked: str) -> tuple[str, int]:

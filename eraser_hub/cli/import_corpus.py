@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from eraser_hub.records.arguments import Revision
-from eraser_hub.records.errors import DataError, show_controls
+from eraser_hub.records.errors import DataError, show, show_controls
 from eraser_hub.records.options import Option, Options, UsageError
 
 from .usage import print_note, spell_arguments, with_options
@@ -230,8 +230,10 @@ def _import_tasks(options: ImportOptions) -> Imported:
     try:
         open_tool(source, options.format)
     except DataError as error:
-        if options.format is None and error.rule in ("option-missing", "file-name", "file-missing"):
-            options.one_of("tokens", "text")
+        if options.format is None and error.rule in ("option-missing", "file-name"):
+            columns = _list_columns(source)
+            message = f"expected one of `tokens`, `text`, the column of the texts, found none{columns}"
+            raise UsageError(message, rule="option-missing") from None
         raise
     if "train" in {*shares, *dict(pairs)} and shares.get("train") != 1:
         raise _wrong_split("expected other splits than train, which is `source`")
@@ -240,6 +242,17 @@ def _import_tasks(options: ImportOptions) -> Imported:
     settings: dict[str, Any] = {name: getattr(options, name) for name in same}
     settings |= {name: getattr(options, name) or () for name in ("span_label", "text")}
     return import_annotations(files, options.name, options.out, shares=shares, **settings)
+
+
+def _list_columns(source: Path) -> str:
+    """Return words on the columns of a file's first row; "" of a file that no reader takes or that has no row."""
+    from eraser_hub.conversion.importing.sources import open_file
+
+    try:
+        row = next(open_file(source).rows(), None)
+    except DataError:
+        return ""
+    return f"; {source.name} has {', '.join(map(show, row.cells))}" if row is not None else ""
 
 
 def _import_rows(options: ImportOptions) -> Imported:

@@ -121,6 +121,31 @@ def test_quotes_stand_once_or_are_told(tmp_path: Path) -> None:
     assert said(result, "widened").startswith("2 ")
 
 
+def test_quotes_joined_in_one_cell_are_recognized(tmp_path: Path) -> None:
+    quotes = ["thin plot | warm", "thin;warm", "thin|cold"]
+    result = run([{"text": "A thin plot, but warm.", "quotes": quotes, "label": "x"}], QUOTES, tmp_path)
+    many = "do: several quotes are a JSON list"
+    assert said(result, "quotes nowhere") == (
+        f"3 (rows:1: 'thin plot | warm', whose parts between | {many}, rows:1: 'thin;warm', whose parts between ; "
+        f"{many}, rows:1: 'thin|cold')"
+    )
+
+
+def test_without_columns_the_error_names_those_of_the_file(tmp_path: Path) -> None:
+    table = tmp_path / "reviews.csv"
+    table.write_text("review,label\ngood,pos\n", encoding="utf-8")
+    words = "--name", "reviews", "--out", str(tmp_path / "out")
+    ended = typed("--source", str(table), *words)
+    message = " ".join(ended.output.replace("│", " ").split())
+    assert ended.exit_code == 2 and "found none; reviews.csv has 'review', 'label'" in message
+    table.write_text("", encoding="utf-8")
+    ended = typed("--source", str(table), *words)
+    assert ended.exit_code == 2 and "has" not in ended.output
+    ended = typed("--source", str(tmp_path / "absent.csv"), *words)
+    assert ended.exit_code == 1 or "no such file" in str(ended.exception)
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_quote_of_whole_words_goes_before_one_within_a_word(tmp_path: Path) -> None:
     result = run([{"text": "badly bad", "quotes": "bad", "label": "x"}], QUOTES, tmp_path)
     (row,) = rows_of(result.folder)
