@@ -285,7 +285,7 @@ def _latex(table: Table) -> str:
             f"\\toprule\n{' & '.join(map(escape_latex, table.printed_headings))} \\\\\n\\midrule",
             *rows,
             "\\bottomrule\n\\end{tabular}",
-            rf"\caption{{{escape_latex(' '.join([table.title.rstrip('.') + '.', *table.footer]))}}}",
+            rf"\caption{{{escape_latex(' '.join(part.rstrip('.') + '.' for part in (table.title, *table.footer)))}}}",
             f"\\label{{tab:{re.sub(r'[^A-Za-z0-9.:+-]', '-', table.name)}}}\n\\end{{table}}",
         ]
     )

@@ -45,9 +45,9 @@ def test_all_forms_follow_one_rule(several: list[str]) -> None:
 
 
 def test_the_app_follows_the_rule() -> None:
-    app = pytest.importorskip("eraser_hub.metrics.app", reason="skipped: gradio is not installed")
+    drawing = pytest.importorskip("eraser_hub.metrics.app_drawing", reason="skipped: gradio is not installed")
     for text in ("", " \n ", "a\u00a0b  c\n\nd\te ", "\u2028 x"):
-        assert app.split_tokens(text) == split_tokens(text)
+        assert drawing.split_tokens(text) == split_tokens(text)
 
 
 @settings(max_examples=100, derandomize=True, deadline=None)
