@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from eraser_hub.papers import find_comprehensive
+from eraser_hub.records.splits import dataset_split
 from eraser_hub.schema.label_tasks import CLASSIFICATION, LabelTask
 
 DocumentLayout = Literal["docs/", "docs.jsonl"]
@@ -39,6 +41,8 @@ class EraserConfig:
         language: the Hub's codes of the texts' languages; empty if a custom corpus names none.
         citation: BibTeX of a custom corpus; that of the papers is in ``papers/``.
         kd: share of a document's tokens in a hard rationale, if a custom corpus names it.
+        comprehensive: of a custom corpus: all of the text that supports the label is gold, in every split (True), in
+            none (False), or in these splits; None: unknown. Of the release's nine `papers.find_comprehensive` knows it.
         corpus_yaml: text of a custom corpus' corpus.yaml (see the module `corpus_yaml`); empty for the release's nine.
         label_task: what the labels are, see `schema.label_tasks`.
     """
@@ -59,8 +63,17 @@ class EraserConfig:
     language: tuple[str, ...] = ("en",)
     citation: str = ""
     kd: float | None = None
+    comprehensive: bool | tuple[str, ...] | None = None
     corpus_yaml: str = ""
     label_task: LabelTask = CLASSIFICATION
+
+    def is_comprehensive(self, split: str) -> bool | None:
+        """Return whether all of the text that supports the label is gold in a split of the dataset; None: unknown."""
+        if not self.corpus_yaml:
+            return find_comprehensive(self.name, split)
+        if isinstance(self.comprehensive, tuple):
+            return split in map(dataset_split, self.comprehensive)
+        return self.comprehensive
 
 
 def _read_released_configs() -> Iterator[EraserConfig]:

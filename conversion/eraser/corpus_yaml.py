@@ -7,6 +7,7 @@
     citation: |                     BibTeX, for the card
       @misc{reviews, title = {Reviews}}
     kd: 0.1                         the share of tokens in a hard rationale; else the rationales' mean share
+    comprehensive: true             all of the text that supports the label is gold; or a list of such splits: [test]
     task: multi-label               or regression, see `schema.label_tasks`; else classification
 
 Any other key is an error. A built dataset stores the text of the file in ``release.json``.
@@ -66,6 +67,7 @@ class CorpusYaml(msgspec.Struct):
     license: _Words = "unknown"
     citation: _Words = ""
     kd: Annotated[float, msgspec.Meta(gt=0, le=1)] | msgspec.UnsetType = msgspec.UNSET
+    comprehensive: bool | list[_Words] | msgspec.UnsetType = msgspec.UNSET
     task: LabelTask = CLASSIFICATION
 
 
@@ -73,6 +75,7 @@ def parse_corpus_yaml(text: str, path: Path) -> EraserConfig:
     """Parse the text of a corpus.yaml into a config; ``path`` is for errors."""
     values, lines = load_yaml_values(text, path)
     corpus = _validate_values(values, lines, path)
+    splits = corpus.comprehensive
     languages = [corpus.language] if isinstance(corpus.language, str) else corpus.language or ()
     rules: tuple[tuple[str, object, str, Rule], ...] = (
         ("name", NAME_PATTERN.fullmatch(corpus.name), "a name of letters, digits, '_' and '-'", "file-name"),
@@ -113,6 +116,7 @@ def parse_corpus_yaml(text: str, path: Path) -> EraserConfig:
         language=tuple(languages),
         citation=corpus.citation.strip(),
         kd=corpus.kd or None,
+        comprehensive=None if splits is msgspec.UNSET else splits if isinstance(splits, bool) else tuple(splits),
         corpus_yaml=text,
         label_task=corpus.task,
         task_id=_TASK_IDS[corpus.task],

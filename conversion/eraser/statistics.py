@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from eraser_hub.papers import describe_comprehensive, find_comprehensive, load_paper
+from eraser_hub.papers import describe_comprehensive, load_paper
 from eraser_hub.records.built import get_label_name, open_built, read_rows
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.tables import Cell, Table, Tables
@@ -56,6 +56,7 @@ class SplitStatistics:
 
     def __init__(self, config: EraserConfig) -> None:
         self.config, self.label_names, self.released = config.name, config.label_names, config.name in CONFIGS
+        self.is_comprehensive = config.is_comprehensive
         self.lengths = np.zeros((len(config.label_names), 4))
         self.instances = self.evidences = self.evidence_tokens = self.pairs = 0
         self.marked = 0
@@ -126,7 +127,7 @@ class SplitStatistics:
 
     def describe_gold(self, split: str) -> dict[str, Cell]:
         """Return the split's row of the table of gold."""
-        known = find_comprehensive(self.config, split) if self.released else None
+        known = self.is_comprehensive(split)
         return {
             "marked_rows": Cell(self.marked),
             "unmarked_rows": Cell(self.instances - self.marked),

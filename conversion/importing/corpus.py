@@ -293,6 +293,7 @@ CORPUS_YAML_HINTS = """\
 # citation: |
 #   @misc{...}
 # kd: 0.1          the share of tokens in a hard rationale; without it the mean share of these
+# comprehensive: true    all of the text that supports the label is gold; or a list of such splits
 """
 
 

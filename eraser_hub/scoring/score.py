@@ -36,7 +36,6 @@ from eraser_hub.metrics.resampling import cautions
 from eraser_hub.metrics.results import average_groups, describe_breakdown, report
 from eraser_hub.metrics.statistics_builder import Statistics, StatisticsBuilder
 from eraser_hub.metrics.unknown_fields import UnknownFields
-from eraser_hub.papers import find_comprehensive
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.predictions import instances
 from eraser_hub.records.predictions import read_chunks as parts_of
@@ -192,7 +191,7 @@ class _Instances:
             scores.add(self._result(name, own, made_by[name], extra), name)
         if "agreement" in statistics:
             split = self.source.names["split"]
-            known = find_comprehensive(self.source.names["config"], split) if self.source.is_shipped else None
+            known = self.source.is_comprehensive()
             scores.gold = {**self.agreement.describe_gold(), "split": split, "comprehensive": known}
             if self.soft is None:
                 scores.add_levels(**self.agreement.compute_levels())

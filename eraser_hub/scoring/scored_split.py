@@ -12,6 +12,7 @@ import msgspec
 
 from eraser_hub.conversion.dataset import RELEASE
 from eraser_hub.conversion.eraser.configs import CONFIGS
+from eraser_hub.papers import find_comprehensive
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.hub import find_place
 from eraser_hub.records.splits import dataset_split, release_split
@@ -65,6 +66,26 @@ class ScoredSplit:
         if self.dataset is not None:
             return self.holds_tokens or self.holds_pairs or self.built_config in CONFIGS
         return (self.config or self.corpus.resolve().name) in CONFIGS and not (self.corpus / CORPUS_YAML).exists()
+
+    def is_comprehensive(self) -> bool | None:
+        """Return whether all of the text that supports the label is gold; None: unknown.
+
+        ERASER says it of its splits, a corpus.yaml of a corpus of one's own.
+        """
+        split = self.names["split"]
+        if self.is_shipped:
+            return find_comprehensive(self.names["config"], split)
+        if self.dataset is None:
+            from eraser_hub.conversion.eraser.configs import CORPUS_YAML
+            from eraser_hub.conversion.eraser.corpus_yaml import read_corpus_yaml  # with YAML
+
+            known = (self.corpus / CORPUS_YAML).exists()
+            return read_corpus_yaml(self.corpus).is_comprehensive(split) if known else None
+        from eraser_hub.conversion.eraser.release import read_configs
+
+        return (
+            read_configs(self.built)[self.built_config].is_comprehensive(split) if self.built.paths(RELEASE) else None
+        )
 
     @property
     def names(self) -> dict[str, str]:

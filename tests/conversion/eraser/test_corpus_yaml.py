@@ -24,6 +24,7 @@ from eraser_hub.conversion.eraser.corpus_yaml import find_custom_corpora, parse_
 from eraser_hub.conversion.eraser.release import read_configs
 from eraser_hub.conversion.eraser.schema import MASKS
 from eraser_hub.records.built import open_built, read_card
+from eraser_hub.scoring.scored_split import ScoredSplit
 
 from ...refusals import refused
 
@@ -46,6 +47,29 @@ def source(tmp_path: Path, samples: Path) -> Path:
 def masks(folder: Path, rows: list[dict[str, object]]) -> None:
     (folder / "annotators").mkdir()
     pq.write_table(pa.Table.from_pylist(rows, MASKS), folder / "annotators" / "reviews.parquet")
+
+
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        ("", {"train": None, "test": None}),
+        ("comprehensive: false\n", {"train": False, "test": False}),
+        ("comprehensive: true\n", {"train": True, "test": True}),
+        ("comprehensive: [val, test]\n", {"train": False, "validation": True, "test": True}),
+    ],
+)
+def test_gold_is_comprehensive_as_the_corpus_says(source, tmp_path, text, known):
+    (source / "mine" / "corpus.yaml").write_text(MORE + text)
+    config = read_corpus_yaml(source / "mine")
+    assert {split: config.is_comprehensive(split) for split in known} == known
+    ERASER.build(["reviews"], out=tmp_path / "hub", source=source)
+    built = ScoredSplit(dataset=tmp_path / "hub" / "eraser", config="reviews", split="test")
+    raw = ScoredSplit(data_dir=source / "mine", split="test")
+    assert built.is_comprehensive() is raw.is_comprehensive() is known["test"]
+    words = {None: "unknown", True: "| comprehensive", False: "not comprehensive"}[known["test"]]
+    rows = (tmp_path / "hub" / "eraser" / "README.md").read_text().splitlines()
+    assert [words in row for row in rows if row.startswith("| `reviews` | test |") and "comprehensive" in row] == [True]
+    assert CONFIGS["movies"].is_comprehensive("test") and CONFIGS["movies"].is_comprehensive("train") is False
 
 
 @pytest.mark.parametrize(
@@ -75,6 +99,7 @@ def masks(folder: Path, rows: list[dict[str, object]]) -> None:
         (WORDS + "kd: 0\n", "range", 3, "kd", 0),
         (WORDS + "kd: .nan\n", "range", 3, "kd", "nan"),
         (WORDS + "kd: true\n", "range", 3, "kd", "True"),
+        (WORDS + "comprehensive: maybe\n", "type", 3, "comprehensive", "'maybe'"),
         (WORDS + "citation: 814\n", "type", 3, "citation", 814),
         ("name: [\n", "syntax", 2, None, "YAML"),
         ("name: &a reviews\nlabels: [*a]\n", "syntax", 2, None, "aliases"),
