@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,11 +14,12 @@ from loopback_hub import TOKEN, Repo
 import eraser_hub
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.records.built import open_built
-from eraser_hub.reports.boards import submissions
+from eraser_hub.reports.boards import repository, submissions
 from eraser_hub.reports.boards.repository import score_repository
 from eraser_hub.reports.boards.submissions import read_system_yaml
 from eraser_hub.reports.boards.submit import make_place
 from eraser_hub.scoring.settings import ScoreSettings
+from tools import review_submission
 
 from ..refusals import refused
 
@@ -87,6 +89,80 @@ def test_a_submission_by_request_is_verified_merged_and_on_the_board(at_loopback
     tree = repo.commits[repo.branches["main"]]
     digest = open_built(dataset).data_digest("movies", "validation")
     assert f"data_digest: {digest}\n".encode() in tree[f"{PLACE}/system.yaml"][0]
+
+
+OTHER_TOKEN = "hf_" + "anotherANOTHERanother1234567890ab"
+
+
+def submit_as_visitor(
+    at_loopback, dataset, tmp_path, monkeypatch, predictions: Path = PREDICTIONS, system: str = SYSTEM
+):
+    """Submit with the token of another account than the owner's."""
+    (tmp_path / "system.yaml").write_text(system)
+    at_loopback.visitors.add(OTHER_TOKEN)
+    with monkeypatch.context() as patch:
+        patch.setenv("HF_TOKEN", OTHER_TOKEN)
+        of = {"dataset": dataset, "config": "movies", "split": "val", "repository": REPOSITORY}
+        return eraser_hub.submit(predictions, tmp_path / "system.yaml", **of)
+
+
+def test_a_maintainer_reviews_a_request_and_comments(at_loopback, dataset, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(repository, "get_cache_folder", lambda: tmp_path / "cache")
+    repo = at_loopback.repos["datasets", REPOSITORY]
+    submit_as_visitor(at_loopback, dataset, tmp_path, monkeypatch)
+    words = [REPOSITORY, "--dataset", str(dataset), "--revision"]
+    assert review_submission.main([*words, "refs/pr/1"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("movies, validation, n 24, ") and "by Ada Lovelace; trained on movies, train" in printed
+    assert at_loopback.comments == {}
+    assert review_submission.main([*words, "refs/pr/1", "--comment"]) == 0
+    (comment,) = at_loopback.comments[REPOSITORY, 1]
+    head, _, block = comment.partition("\n\n")
+    assert head == "The line on the board:" and all(line[:4] in ("", "    ") for line in block.splitlines())
+    assert [line.strip() for line in block.splitlines()] == [line.strip() for line in printed.splitlines()]
+    repo.merge("refs/pr/1")
+    assert review_submission.main([*words, "refs/pr/1"]) == 1
+    assert "expected a new or a changed submission, found none" in capsys.readouterr().out
+
+
+def test_a_review_names_errors_and_what_a_request_lacks(at_loopback, dataset, tmp_path, monkeypatch):
+    repo = at_loopback.repos["datasets", REPOSITORY]
+    submit_as_visitor(at_loopback, dataset, tmp_path, monkeypatch)
+    repo.merge("refs/pr/1")
+    bad = {
+        "movies.validation/b/system.yaml": (b"nmae: '``` @all'\n", False),
+        "movies.validation/b/predictions.jsonl": (b"{}", False),
+    }
+    repo.branches["refs/pr/2"] = repo.branches["main"]
+    repo.record("refs/pr/2", bad, "request")
+    found = review_submission.review(REPOSITORY, "refs/pr/2", dataset, cache=tmp_path / "cache")
+    assert not found.sound and found.lines == [] and found.absent == ["Ours (movies, validation)"]
+    (error,) = found.errors
+    assert error.startswith("not on the board: movies.validation/b/system.yaml:1: expected the keys name, ")
+    assert review_submission.write_comment(found).splitlines()[2] == f"    {error}"
+    with refused("option-value", "expected refs/pr/NUMBER, found 'main'"):
+        review_submission.review(REPOSITORY, "main", dataset)
+
+
+def test_publishing_beside_merged_submissions_leaves_them(at_loopback, dataset, tmp_path, monkeypatch):
+    repo, built = at_loopback.repos["datasets", REPOSITORY], tmp_path / "hub"
+    shutil.copytree(dataset.parent, built)
+    made = submit_as_visitor(at_loopback, dataset, tmp_path, monkeypatch)
+    assert made.address.endswith("/discussions/1")
+    monkeypatch.setenv("HF_TOKEN", OTHER_TOKEN)
+    with refused("hub", "this token may not write there"):
+        eraser_hub.publish("org", built)
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    repo.merge("refs/pr/1")
+    commit, tree = repo.branches["main"], dict(repo.commits[repo.branches["main"]])
+    for _ in range(2):
+        of = {"from_hub": REPOSITORY, "dataset": dataset, "published": False, "force": True}
+        board = eraser_hub.board(tmp_path / "board", space=built / "results_board", **of)
+        assert [line.system for line in board.lines] == ["Ours"]
+        eraser_hub.publish("org", built)
+    assert {("datasets", "org/eraser"), ("spaces", "org/results_board")} <= set(at_loopback.repos)
+    assert (repo.branches["main"], repo.commits[commit]) == (commit, tree)
+    assert f"{PLACE}/predictions.jsonl" in tree and set(repo.branches) == {"main", "refs/pr/1"}
 
 
 def test_a_file_of_2_gb_is_not_fetched(at_loopback, dataset, tmp_path, monkeypatch):

@@ -53,14 +53,15 @@ def score_repository(
     """
     cache = get_cache_folder() / "submissions" if cache is None else cache
     built, lines, groups = open_built(dataset), list[BoardLine](), dict[tuple[str, str], list[Submission]]()
-    sound = list[Submission]()
+    sound, prefix = list[Submission](), ""
     with ExitStack() as stack:
         if os.path.isdir(repository):
             folder, places = Path(repository), list_places(Path(repository))
         else:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="eraser-hub-")))
-            places = fetch_submissions(repository, folder, say)
-        for one in read_submissions(folder, places, say):
+            places, prefix = fetch_submissions(repository, folder, say), f"{folder}{os.sep}"
+        # files of the Hub are named by their place there
+        for one in read_submissions(folder, places, lambda words: say(words.replace(prefix, "") if prefix else words)):
             if one.config not in built.configs or one.split not in built.splits(one.config):
                 say(f"not on the board: {one.place}: expected a config and a split of {dataset}, found another")
                 continue
