@@ -17,6 +17,7 @@ from eraser_hub.schema.instance import (
     ENTROPIES,
     LEAVE_ONE_OUT,
     OCCLUDED_FIELD,
+    PROMPT_PARTS,
     SOFT_MASKS,
 )
 from eraser_hub.version import __version__
@@ -65,6 +66,7 @@ FIDELITY_RATES = tuple(round(0.05 * step, 2) for step in range(21))
 FIELDS: tuple[str, ...] = (
     *(THRESHOLDED, "tokens_to_flip", "random_rationales", OCCLUDED_FIELD, *DISTANCES, *ENTROPIES),
     *(AOPC_BOUNDS, SOFT_MASKS, LEAVE_ONE_OUT, "infidelity", "infidelity_normalized", "sensitivity_max"),
+    PROMPT_PARTS,
 )
 
 Share = Annotated[float, Option(min=0, max=1)]
@@ -127,6 +129,7 @@ class ExplainSettings:
         sensitivity_draws: largest sensitivity: perturbed inputs whose scores are computed anew (0: none).
         distribution_texts: how far whole and erased inputs lie from so many training texts, by the model's states (0:
             not).
+        prompt_parts: what a prompt's instructions, query and documents contribute to the label's log-odds.
         more: settings that plug-ins declare: name -> value.
 
     Model:
@@ -173,6 +176,7 @@ class ExplainSettings:
     infidelity_draws: Annotated[int, Option(min=0, name="infidelity", open=True, settable=True)] = 0
     sensitivity_draws: Annotated[int, Option(min=0, name="sensitivity", open=True, settable=True)] = 0
     distribution_texts: Annotated[int, Option(min=0, name="distribution", open=True, settable=True)] = 0
+    prompt_parts: Annotated[bool, SETTABLE] = False
     more: Annotated[Mapping[str, Any], Option(python_only=True)] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -95,6 +95,18 @@ class SoftScoresRecord:
 
 
 @dataclass(kw_only=True)
+class PromptPartRecord:
+    """Contribution of a part of a prompt to the log-odds of the explained label."""
+
+    part: str = column("instructions, query or documents", required=True)
+    occlusion: float | None = column("log-odds of the whole prompt minus those without the part", unit="nats")
+    shapley: float | None = column(
+        "its Shapley value; those of all parts sum to the whole prompt's log-odds minus those without any part",
+        unit="nats",
+    )
+
+
+@dataclass(kw_only=True)
 class QuoteRecord:
     """A language model's quote, and its place in the text."""
 
@@ -187,6 +199,7 @@ class InstanceRecord:
         _ENTROPY + _WITHOUT, unit="nats", low=0, scores="entropy_comprehensiveness"
     )
     entropy_sufficiency: float | None = column(_ENTROPY + _ALONE, unit="nats", low=0, scores="entropy_sufficiency")
+    prompt_parts: list[PromptPartRecord] | None = column("what the parts of a language model's prompt contribute")
     outcome: str | None = column('"answered", or why a model gave no answer')
     quotes: list[QuoteRecord] | None = column("a language model's quotes", scores="`quote_faithfulness`")
     distractors: list[str] | None = column("ids of the documents of other rows that were shown beside its own")
@@ -242,6 +255,7 @@ AOPC_THRESHOLDS: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.5)
 OCCLUDED_FIELD, OUTCOME_FIELD, QUOTES_FIELD, CONSISTENCY_FIELD = "occluded_scores", "outcome", "quotes", "asked_again"
 STEPS_FIELD, TESTS_FIELD, DISTRACTORS_FIELD = "reasoning_steps", "reasoning_tests", "distractors"
 AOPC_BOUNDS, SOFT_MASKS, LEAVE_ONE_OUT = "aopc_bounds", "soft_scores", "leave_one_out"
+PROMPT_PARTS = "prompt_parts"
 DISTANCES, ENTROPIES = (tuple(f"{what}_{where}" for where in _INPUTS) for what in ("distance", "entropy"))
 
 
@@ -268,7 +282,7 @@ def _find_number_fields() -> dict[str, NumberField]:
 
 NUMBER_FIELDS = _find_number_fields()
 _OTHER_FIELDS = (
-    *(SCORE_FIELDS["null"], OCCLUDED_FIELD, OUTCOME_FIELD),
+    *(SCORE_FIELDS["null"], OCCLUDED_FIELD, PROMPT_PARTS, OUTCOME_FIELD),
     *(QUOTES_FIELD, DISTRACTORS_FIELD, CONSISTENCY_FIELD, STEPS_FIELD, TESTS_FIELD),
 )
 # the fields of an instance that `eraser_faithfulness` reads

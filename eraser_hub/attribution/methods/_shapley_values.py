@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..chunk import EXACT_UNITS, Chunk, CoalitionSearch, Scores, enumerate_coalitions
+from ..chunk import EXACT_UNITS, Chunk, CoalitionSearch, CoalitionValues, Scores, enumerate_coalitions
 from ..instances import Instance
 from ..method import Method
 
@@ -29,15 +29,20 @@ def compute_exact_shapley(size: int) -> CoalitionSearch[ShapleyEstimate]:
     """Compute by definition: the mean over sets S without i of v(S + i) - v(S), each size weighing alike."""
     if not size:
         return ShapleyEstimate(np.zeros(0), 0.0)
+    coalition_values = yield enumerate_coalitions(size)
+    return ShapleyEstimate(compute_shapley_values(size, coalition_values), 0.0)
+
+
+def compute_shapley_values(size: int, coalition_values: CoalitionValues) -> NDArray[np.float64]:
+    """Compute Shapley values from the values of every coalition, in the order of :func:`chunk.enumerate_coalitions`."""
     coalitions = enumerate_coalitions(size)
-    coalition_values = yield coalitions
     weight = np.array([1 / (size * comb(size - 1, count)) for count in range(size)])
     values = np.empty(size)
     for unit in range(size):
         without = np.flatnonzero(~coalitions[:, unit])
         gains = coalition_values[without | (1 << unit)] - coalition_values[without]
         values[unit] = weight[coalitions[without].sum(axis=1)] @ gains
-    return ShapleyEstimate(values, 0.0)
+    return values
 
 
 class ShapleyMethod(Method):

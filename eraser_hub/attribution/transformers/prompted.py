@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.attribution.adapter import View
+from eraser_hub.attribution.chunk import enumerate_coalitions
 from eraser_hub.attribution.config import Prompting
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.prompts import LABEL, find_language, open_prompt
@@ -21,6 +22,7 @@ from eraser_hub.records.errors import DataError, get_first_line, show
 
 from .devices import keep_heads_in_float32, to_float64
 from .pieces import Frame, Pieces, Window, encode_places
+from .prompt_parts import QUERY_MARK, mark_parts
 from .sequence_model import SequenceModel
 from .words import CutWords, Template
 
@@ -130,9 +132,33 @@ class PromptedModel(SequenceModel):
             unit = self._lay_out(Instance("", query, ("0",), ((NOTHING,),))).whole()
             network.bias = self.logits(self.tensors(unit))[0].log_softmax(dim=-1)
 
-    def _lay_out(self, instance: Instance) -> Pieces:
-        """Return the prompt in sub-words, and the token that each belongs to."""
+    def encode_parts(self, instance: Instance) -> tuple[list[str], list[Pieces]]:
+        """Return the names of the prompt's parts but for its documents, and the prompt with each set of these parts.
+
+        Sets are in the order of :func:`chunk.enumerate_coalitions`.
+
+        Raises:
+            DataError: A prompt, or a chat template, that changes the query or the messages.
+        """
+        self._prepare()
+        query = self._blank.join(instance.query) if self.uses_query else ""
+        documents = list(map(self._blank.join, instance.documents))
+        marked, messages = self._render(instance, QUERY_MARK if query.strip() else query)
         text, words = self._write(instance)
+        whole = mark_parts(marked, messages, query, documents, words)
+        if whole.text != text:
+            message = "`prompt_parts`: expected a prompt that shows the query as it is, found one that changes it"
+            raise DataError(message, argument="prompt", rule="option-value", file=self.prompt.name)
+        names = whole.names
+        gone = [
+            [name for name, stays in zip(names, row, strict=True) if not stays]
+            for row in enumerate_coalitions(len(names))
+        ]
+        return names, [self._lay_out(instance, whole.without(some)) for some in gone]
+
+    def _lay_out(self, instance: Instance, written: tuple[str, list[tuple[int, int]]] | None = None) -> Pieces:
+        """Return the prompt in sub-words, and the token that each belongs to."""
+        text, words = written or self._write(instance)
         cut: tuple[Any, Any] | None = self._cut_whole(text, words)
         if cut is None:
             self.notes.count("texts whose words share sub-words: cut word by word")
@@ -161,16 +187,12 @@ class PromptedModel(SequenceModel):
         Raises:
             DataError: A prompt that does not show each document once, in order.
         """
-        marks = [_MARKS.format(number) for number in range(len(instance.documents))]
-        pairs = zip(instance.names, marks, strict=True)
-        documents: list[Mapping[str, str]] = [{"docid": name, "text": mark} for name, mark in pairs]
-        query = self._blank.join(instance.query) if self.uses_query else ""
-        system, user = (self.prompt.render(part, documents, query, self._words, LABEL) for part in ("system", "user"))
-        parts = _MARK.split(self._make_prompt(system, user))
-        numbers = [int(one) for one in parts[1::2]]
-        if numbers != list(range(len(marks))):
+        marked, _ = self._render(instance, self._blank.join(instance.query) if self.uses_query else "")
+        parts = _MARK.split(marked)
+        numbers, count = [int(one) for one in parts[1::2]], len(instance.documents)
+        if numbers != list(range(count)):
             shown = ", ".join(str(number + 1) for number in numbers) or "none"
-            message = f"expected a prompt that shows each of {len(marks)} documents' text once, in order; found {shown}"
+            message = f"expected a prompt that shows each of {count} documents' text once, in order; found {shown}"
             raise DataError(message, argument="prompt", rule="option-value", file=self.prompt.name)
         text, spans = parts[0], list[tuple[int, int]]()
         for tokens, behind in zip(instance.documents, parts[2::2], strict=True):
@@ -180,6 +202,13 @@ class PromptedModel(SequenceModel):
                 text += token
             text += behind
         return text, spans
+
+    def _render(self, instance: Instance, query: str) -> tuple[str, tuple[str, str]]:
+        """Return the prompt with marks in place of the documents, and its messages of the system and the user."""
+        pairs = enumerate(instance.names)
+        documents: list[Mapping[str, str]] = [{"docid": name, "text": _MARKS.format(at)} for at, name in pairs]
+        system, user = (self.prompt.render(part, documents, query, self._words, LABEL) for part in ("system", "user"))
+        return self._make_prompt(system, user), (system, user)
 
     def _make_prompt(self, system: str, user: str) -> str:
         """Return the messages as the model reads them: by its chat template, else one after the other."""
