@@ -10,6 +10,7 @@ from eraser_hub.records.tables import Cell, Table, Tables
 from .configs import CLOSED
 from .explanations import CANDIDATES
 from .planted_models import LEARNED
+from .score_judgement import METHODS_JUDGED
 from .score_summary import Row, decide_verdict
 
 # scores whose figures say less than they seem to: name -> (a word for the table, the reason, families; () for all)
@@ -109,6 +110,12 @@ def _make_method_table(methods: Mapping[str, Mapping[str, Row]]) -> Table:
     for name in dict.fromkeys(name for family in methods.values() for name in family):
         cells = {family: some[name] for family, some in methods.items() if name in some}
         table.add(name, **{family: _make_cell(one["auc"], one["auc_ci"]) for family, one in cells.items()})
+    judged = {name for family in methods.values() for name in family}
+    if left_out := [name for name in METHODS_JUDGED if name not in judged]:
+        table.notes.append(
+            f"not judged: {', '.join(left_out)}: these models have no gradients or attention, or a package is missing "
+            "(lime needs scikit-learn)"
+        )
     return table
 
 

@@ -7,6 +7,7 @@ mean of each score over the texts, and of AUPRC, which compares with the truth.
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -162,6 +163,11 @@ def compute_wins(best: NDArray[np.float64], other: NDArray[np.float64], up: bool
     return np.where(np.isnan(better), np.nan, wins)
 
 
+def find_missing_methods() -> list[str]:
+    """Return the methods that need a package that is not installed: LIME fits its regression with scikit-learn."""
+    return [] if importlib.util.find_spec("sklearn") else ["lime"]
+
+
 def judge_methods(
     adapter: Adapter, texts: Sequence[PlantedText], settings: ExplainSettings
 ) -> tuple[dict[str, dict[str, float]], dict[str, bool]]:
@@ -175,7 +181,7 @@ def judge_methods(
     Returns:
         The mean of each score over the texts by method, and for each score whether higher values are better.
     """
-    names = [name for name in METHODS_JUDGED if supports(adapter, name)]
+    names = [name for name in METHODS_JUDGED if name not in find_missing_methods() and supports(adapter, name)]
     rows = {str(one.row["annotation_id"]): one.row for one in texts}
     predictions: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     for one in texts:

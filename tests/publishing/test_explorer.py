@@ -290,11 +290,12 @@ def open_explorer(browser, address, link="", content="[data-scored] [data-key]")
 
 
 def settle(browser):
-    """Wait until no answer came for 0.3 s."""
+    """Wait until no answer is awaited, and none came for 0.3 s."""
     before = None
     for _ in range(200):
-        now = browser.execute_script("return document.querySelector('[data-scored]').dataset.scored")
-        if now == before:
+        script = "const page = document.querySelector('[data-scored]'); return [page.dataset.scored, page.ariaBusy]"
+        now = browser.execute_script(script)
+        if now == before and now[1] == "false":
             return
         before = now
         time.sleep(0.3)

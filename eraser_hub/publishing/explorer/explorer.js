@@ -16,10 +16,16 @@ let text = null, current = 0, tool = "mark", asked = 0, spans = [], quoted = new
 
 // -- the server -----------------------------------------------------------------------------------------------------
 
+let pending = 0;
 async function ask(name, request) {
-  const answer = await server[name](request);
-  if (answer.error) throw new Error(answer.error);
-  return answer;
+  element.setAttribute("aria-busy", ++pending > 0);
+  try {
+    const answer = await server[name](request);
+    if (answer.error) throw new Error(answer.error);
+    return answer;
+  } finally {
+    element.setAttribute("aria-busy", --pending > 0);
+  }
 }
 
 function complain(error) {
