@@ -589,7 +589,7 @@ def board(arguments: BoardArguments) -> BoardResult:
     Examples:
         >>> from eraser_hub import board
         >>> [file.name for file in board("board").files]
-        ['index.html', 'board.json']
+        ['index.html', 'board.json', 'feed.xml', 'feed.json']
     """
     from eraser_hub.reports.board import check_board, collect_board_lines, write_board
     from eraser_hub.reports.board_lines import describe_data, parse_score_argument

@@ -15,6 +15,7 @@ from eraser_hub.records.tables import Cell, Table, Tables
 from eraser_hub.scoring.scores import describe_gold
 
 from .board_lines import BoardLine, average_draws, make_people_lines
+from .boards.feeds import make_json_feed, make_rss_feed
 from .boards.groups import group_lines
 from .catalogue import FAMILIES, format_number, format_small_print, is_precision_or_recall, metric
 from .page import render, to_json_text, write_files
@@ -152,9 +153,9 @@ def _describe_line_gold(line: BoardLine) -> str:
     return describe_gold(line.gold) if line.gold else ""
 
 
-def list_board_files(out: Path) -> tuple[Path, Path]:
-    """Return the paths of a board's page and data."""
-    return out / "index.html", out / "board.json"
+def list_board_files(out: Path) -> tuple[Path, Path, Path, Path]:
+    """Return the paths of a board's page, data and feeds."""
+    return out / "index.html", out / "board.json", out / "feed.xml", out / "feed.json"
 
 
 def check_board(out: Path, writer: OutputWriter) -> None:
@@ -165,14 +166,16 @@ def check_board(out: Path, writer: OutputWriter) -> None:
 
 def write_board(
     out: Path, lines: Sequence[BoardLine], *, title: str = "Results board", writer: OutputWriter | None = None
-) -> tuple[Path, Path]:
-    """Write ``out/index.html``, self-contained, and ``out/board.json``, the same data: both new, or both as they were.
+) -> tuple[Path, Path, Path, Path]:
+    """Write ``out/index.html``, self-contained, ``out/board.json``, the same data, and ``feed.xml`` and ``feed.json``.
+
+    All of them are new, or all as they were.
 
     The page opens on the group with most of the lines scored here, or else with most lines. Its scores stand in the
     order of how many lines have them.
 
     Returns:
-        The two files.
+        The four files.
     """
     data = to_board_json(lines)
     counts = dict(sorted(Counter(line.group or line.dataset for line in lines).items()))
@@ -181,6 +184,7 @@ def write_board(
         "board.html",
         BOARD_SCRIPTS,
         title=title,
+        feeds=True,
         note=NOTE,
         columns=data["columns"],
         families=[family for family in FAMILIES if any(c["family"] == family for c in data["columns"])],
@@ -190,6 +194,8 @@ def write_board(
         number=format_number,
         small_print=format_small_print,
     )
-    paths = page_path, data_path = list_board_files(out)
-    write_files({page_path: [page], data_path: to_json_text(data, indent=1)}, writer or OutputWriter())
+    paths = list_board_files(out)
+    feeds = [make_rss_feed(lines, title)], to_json_text(make_json_feed(lines, title), indent=1)
+    contents = [page], to_json_text(data, indent=1), *feeds
+    write_files(dict(zip(paths, contents, strict=True)), writer or OutputWriter())
     return paths

@@ -132,7 +132,7 @@ class BoardArguments(Options):
     """Content and place of a results board.
 
     Attributes:
-        out: Folder to write index.html and board.json to.
+        out: Folder to write index.html, board.json and the feeds (feed.xml, feed.json) to.
         scores: Score file with a signature, FILE or SYSTEM@DATASET=FILE; repeat it for several. Draws are averaged.
         submission: Predictions to score against `dataset`, SYSTEM=FILE (a file, https:// or hf://); repeat it for
             several. Draws are averaged.

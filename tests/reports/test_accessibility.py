@@ -24,7 +24,7 @@ def pages(browser, hub, samples, tmp_path_factory):
     report = make_report(
         hub / "eraser", config="movies", split="val", systems=systems, out=out, settings=ScoreSettings(n_resamples=20)
     )
-    board, _ = write_board(out / "board", collect_board_lines(map(read_score_file, report.score_files)))
+    board, *_ = write_board(out / "board", collect_board_lines(map(read_score_file, report.score_files)))
     yield {"report": report.page.as_uri(), "board": board.as_uri()}
     view_as(browser)
 

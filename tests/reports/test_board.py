@@ -236,7 +236,7 @@ def test_a_print_of_another_split_stands_apart_and_says_why(tmp_path):
     assert [reason in note and "test, comprehensive" in note for note in prints.notes] == [True]
     (row,) = [row for row in to_board_json(collect_board_lines([ours]))["rows"] if row["system"] == "ours"]
     assert row["levels"] == levels and "not comprehensive" in row["detail"]
-    page, _ = write_board(tmp_path / "board", collect_board_lines([ours]))
+    page, *_ = write_board(tmp_path / "board", collect_board_lines([ours]))
     assert "chance 0.125 · ceiling 1.000" in page.read_text()
     beside = collect_board_lines(
         [read_score_file(write(path, config="movies", split="test", signature="a|b", auprc=1))]
@@ -282,7 +282,7 @@ def test_gold_and_levels_of_another_form_are_refused(tmp_path, more, field):
 
 
 def test_page_and_data_say_the_same(tmp_path):
-    page, data = write_board(tmp_path, collect_board_lines([entry("ours", auprc=0.4321)]))
+    page, data, *_ = write_board(tmp_path, collect_board_lines([entry("ours", auprc=0.4321)]))
     text, content = page.read_text(), json.loads(data.read_text())
     shown = re.findall(r'<td class="n" data-key="auprc" data-value="([^"]*)"', text)
     expected = ["" if "auprc" not in row["scores"] else repr(row["scores"]["auprc"]) for row in content["rows"]]
@@ -307,7 +307,7 @@ def test_scores_of_rankings_stand_on_the_page_with_intervals(tmp_path):
     line = read_score_file(path)
     assert line.scores == values
     assert line.intervals == {key: (value - 0.0625, value + 0.0625) for key, value in values.items()}
-    page, data = write_board(tmp_path / "board", [line])
+    page, data, *_ = write_board(tmp_path / "board", [line])
     (row,), columns = json.loads(data.read_text())["rows"], json.loads(data.read_text())["columns"]
     assert row["intervals"] == {key: list(ends[f"{key}_ci"]) for key in OF_RANKINGS}
     assert {column["key"] for column in columns if column["label"] != column["key"]} >= set(OF_RANKINGS)
@@ -325,14 +325,14 @@ def test_scores_of_rankings_stand_on_the_page_with_intervals(tmp_path):
 
 def test_hostile_names_are_text(tmp_path):
     hostile = '"><script>alert(1)</script>'
-    page, _ = write_board(tmp_path, [entry(hostile, hostile, hostile, **{"auprc": 1.0, hostile: 2.0})])
+    page, *_ = write_board(tmp_path, [entry(hostile, hostile, hostile, **{"auprc": 1.0, hostile: 2.0})])
     assert page.read_text().count("<script>") == 1
 
 
 def test_equal_data_give_equal_bytes(tmp_path):
-    one, _ = write_board(tmp_path / "1", collect_board_lines())
-    two, _ = write_board(tmp_path / "2", collect_board_lines())
-    assert one.read_bytes() == two.read_bytes()
+    one = write_board(tmp_path / "1", collect_board_lines())
+    two = write_board(tmp_path / "2", collect_board_lines())
+    assert [path.read_bytes() for path in one] == [path.read_bytes() for path in two]
 
 
 @pytest.mark.parametrize(
@@ -375,7 +375,7 @@ def test_page_and_data_are_old_or_new_together(tmp_path):
     before = [path.read_bytes() for path in paths]
     with pytest.raises(ValueError, match="JSON"):
         write_board(tmp_path, [entry("ours", auprc=float("nan"))])
-    assert [path.read_bytes() for path in paths] == before and len(list(tmp_path.iterdir())) == 2
+    assert [path.read_bytes() for path in paths] == before and len(list(tmp_path.iterdir())) == 4
     paths[1].write_text("mine")
     with refused("file-exists", file="board.json"):
         write_board(tmp_path, [entry("theirs", auprc=0.6)])

@@ -41,7 +41,7 @@ def board(browser, tmp_path_factory):
             {"auprc": 0.9, "comprehensiveness": -0.5, "comprehensiveness_entropy": 0.1},
         ),
     ]
-    page, data = write_board(out, collect_board_lines(scored))
+    page, data, *_ = write_board(out, collect_board_lines(scored))
     browser.get_log("browser")
     return browser, page.as_uri(), json.loads(data.read_text())
 
@@ -382,7 +382,7 @@ def tested(browser, tmp_path_factory):
         line("D", 0.4, 0.4, 0.0),
         line("E", 0.5, 0.3, 0.4, verified=False),
     ]
-    page, _ = write_board(tmp_path_factory.mktemp("tested"), collect_board_lines(lines))
+    page, *_ = write_board(tmp_path_factory.mktemp("tested"), collect_board_lines(lines))
     yield browser, page.as_uri()
     assert browser.get_log("browser") == []
 

@@ -325,7 +325,7 @@ def test_highlight_where_the_locale_has_ascii_alone(hub):
 def test_board_of_published_rows_is_the_default(tmp_path):
     done = run("board", "--out", tmp_path / "cli")
     assert done.returncode == 0, done.stderr
-    page, _ = write_board(tmp_path / "api", collect_board_lines())
+    page, *_ = write_board(tmp_path / "api", collect_board_lines())
     assert page.read_bytes() == (tmp_path / "cli" / "index.html").read_bytes()
 
 
