@@ -285,8 +285,10 @@ def _find_places(plan: BenchArguments, model: PlannedModel, dataset: str, out: P
 def choose_methods(plan: BenchArguments, adapter: Adapter) -> list[str]:
     """Return the methods that explain a model, and chance.
 
+    Of several models, each is explained by those of the methods that it supports.
+
     Raises:
-        DataError: an unknown method, or one that the model does not support.
+        DataError: an unknown method, or one that the only model does not support; none that one of several supports.
     """
     supported = [name for name in METHODS if supports(adapter, name)]
     if plan.method == (ALL,):
@@ -295,10 +297,12 @@ def choose_methods(plan: BenchArguments, adapter: Adapter) -> list[str]:
         return [name for name in DEFAULT_METHODS if name in supported]
     for name in plan.method:
         METHODS.find(name, argument="method")
-        if name not in supported:
-            message = f"{adapter.description} does not support {name}; expected some of {', '.join(supported)}"
-            raise DataError(message, rule="unsupported", argument="method")
-    return list(dict.fromkeys([RANDOM, *plan.method]))
+    chosen = [name for name in plan.method if name in supported]
+    if len(chosen) < len(plan.method) and (not chosen or len(as_list(plan.model) or ()) == 1):
+        lacking = ", ".join(name for name in plan.method if name not in supported)
+        message = f"{adapter.description} does not support {lacking}; expected some of {', '.join(supported)}"
+        raise DataError(message, rule="unsupported", argument="method")
+    return list(dict.fromkeys([RANDOM, *chosen]))
 
 
 def _explain(
@@ -321,7 +325,10 @@ def _explain(
         adapter = load_model(resolve_query(config, split), split.label_names, split.label_task)
         suffix = f".{Path(place).suffix.lstrip('.')}" if model.trained else ""
         runs = list[tuple[ExplainSettings, Path]]()
-        for method in choose_methods(plan, adapter):
+        methods = choose_methods(plan, adapter)
+        if place == places[0] and plan.method != (ALL,) and (lacking := [m for m in plan.method if m not in methods]):
+            say(f"{model.name}: not explained by {', '.join(lacking)}, which {adapter.description} does not support")
+        for method in methods:
             name = f"{model.name}, {method}" if several else method
             system = systems.setdefault(method, PlannedSystem(name, model.name, method, []))
             settings, _ = find_run_settings(config, plan.paper, method=method, seed=seed)

@@ -152,6 +152,23 @@ def test_an_unsupported_method(hub, tmp_path):
         run(hub, tmp_path / "out", method=("oclusion",))
 
 
+def test_of_several_models_each_is_explained_by_the_methods_that_it_supports(hub, benched, tmp_path):
+    lines: list[str] = []
+    model = f"LR={benched[1] / 'models' / 'logistic-regression.seed-1'}"
+    several = {"model": (model, "logistic-regression"), "method": ("occlusion", "attention"), "sample": 3}
+    result = run(hub, tmp_path / "out", say=lines.append, **several)
+    names = [left[0] for left, _ in result.tables.tables[0].rows]
+    assert {"LR, occlusion", "logistic-regression, occlusion"} <= set(names)
+    assert not any("attention" in name for name in names)
+    left_out = [line for line in lines if "not explained by" in line]
+    assert left_out == [
+        f"{name}: not explained by attention, which LogisticRegression does not support"
+        for name in ("LR", "logistic-regression")
+    ]
+    with refused("unsupported", "attention", argument="method"):
+        run(hub, tmp_path / "none", **{**several, "method": ("attention",)})
+
+
 def test_each_training_explains_the_same_texts_by_its_own_seed(benched):
     _, out, _ = benched
     paths = [out / "predictions" / f"logistic-regression.random.seed-{seed}.jsonl" for seed in (1, 2)]
