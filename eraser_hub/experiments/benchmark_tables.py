@@ -114,7 +114,7 @@ def _make_method_table(methods: Mapping[str, Mapping[str, Row]]) -> Table:
     if left_out := [name for name in METHODS_JUDGED if name not in judged]:
         table.notes.append(
             f"not judged: {', '.join(left_out)}: these models have no gradients or attention, or a package is missing "
-            "(lime needs scikit-learn)"
+            "(lime and kernel-shap need the extra explain)"
         )
     return table
 

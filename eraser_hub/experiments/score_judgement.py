@@ -164,8 +164,9 @@ def compute_wins(best: NDArray[np.float64], other: NDArray[np.float64], up: bool
 
 
 def find_missing_methods() -> list[str]:
-    """Return the methods that need a package that is not installed: LIME fits its regression with scikit-learn."""
-    return [] if importlib.util.find_spec("sklearn") else ["lime"]
+    """Return the methods whose regression needs a package of the extra ``explain`` that is not installed."""
+    packages = {"lime": "sklearn", "kernel-shap": "threadpoolctl"}
+    return [name for name, package in packages.items() if importlib.util.find_spec(package) is None]
 
 
 def judge_methods(
