@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.extras import need
 from eraser_hub.records.rules import Rule
 from eraser_hub.schema.instance import HARD_FIELD, OCCLUDED_FIELD, SOFT_FIELDS
 from eraser_hub.schema.label_tasks import REGRESSION
@@ -202,7 +203,7 @@ def attribute(chunk: Chunk) -> list[NDArray[np.float64]]:
     """Return the scores of a chunk by the method of its settings, each of shape (tokens,).
 
     Raises:
-        DataError: the model does not allow the method; scores that are not finite.
+        DataError: the model does not allow the method; a package is missing; scores that are not finite.
     """
     name, model = chunk.settings.method, chunk.model
     method = METHODS.find(name)
@@ -210,6 +211,7 @@ def attribute(chunk: Chunk) -> list[NDArray[np.float64]]:
         allowed = ", ".join(other for other in METHODS if supports(model, other))
         message = f"not possible with {model.description}; it allows {allowed}"
         raise DataError(f"`method` {name}: {message}", rule="unsupported")
+    need(*method.packages)
     rows = method().scores(chunk)
     for one, scores in zip(chunk.instances, rows, strict=True):
         if not np.isfinite(scores).all():

@@ -109,6 +109,7 @@ class Method(DescribedPart, ABC):
 
     Attributes:
         needs: capabilities of an adapter that it needs (:attr:`adapter.Adapter.provides`).
+        packages: modules of an extra that it needs (`records.extras.EXTRAS`).
         erases: whether its scores depend on the erasure operator.
         erases_units: whether it erases sets of units, which ``units`` names.
         scores_units: whether its scores are of whole units, each shared equally by the unit's tokens; the scores of
@@ -119,6 +120,7 @@ class Method(DescribedPart, ABC):
     """
 
     needs: ClassVar[tuple[str, ...]] = ("probabilities",)
+    packages: ClassVar[tuple[str, ...]] = ()
     erases: ClassVar[bool] = False
     erases_units: ClassVar[bool] = False
     scores_units: ClassVar[bool] = False

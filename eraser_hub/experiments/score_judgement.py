@@ -7,7 +7,6 @@ mean of each score over the texts, and of AUPRC, which compares with the truth.
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,12 +20,13 @@ from eraser_hub.attribution.adapter import Adapter
 from eraser_hub.attribution.engine import explain_chunk
 from eraser_hub.attribution.erasure import make_generator
 from eraser_hub.attribution.external_rationales import attach_scores
-from eraser_hub.attribution.method import supports
+from eraser_hub.attribution.method import METHODS, supports
 from eraser_hub.attribution.runner import Runner
 from eraser_hub.attribution.settings import GIVEN, ExplainSettings
 from eraser_hub.metrics.eraser_agreement import EraserAgreement
 from eraser_hub.metrics.eraser_faithfulness import EraserFaithfulness
 from eraser_hub.metrics.normalized_fidelity import NormalizedFidelity
+from eraser_hub.records.extras import list_missing
 from eraser_hub.samples.plant import LABELS
 from eraser_hub.schema.instance import AOPC_BOUNDS
 
@@ -163,16 +163,12 @@ def compute_wins(best: NDArray[np.float64], other: NDArray[np.float64], up: bool
     return np.where(np.isnan(better), np.nan, wins)
 
 
-def find_missing_methods() -> list[str]:
-    """Return the methods whose regression needs a package of the extra ``explain`` that is not installed."""
-    packages = {"lime": "sklearn", "kernel-shap": "threadpoolctl"}
-    return [name for name, package in packages.items() if importlib.util.find_spec(package) is None]
-
-
 def judge_methods(
     adapter: Adapter, texts: Sequence[PlantedText], settings: ExplainSettings
 ) -> tuple[dict[str, dict[str, float]], dict[str, bool]]:
-    """Judge each attribution method that the model supports, by every score and by the truth.
+    """Judge attribution methods by every score and by the truth.
+
+    Methods that the model does not support, or whose packages are not installed, are left out.
 
     Args:
         adapter: The model.
@@ -182,7 +178,7 @@ def judge_methods(
     Returns:
         The mean of each score over the texts by method, and for each score whether higher values are better.
     """
-    names = [name for name in METHODS_JUDGED if name not in find_missing_methods() and supports(adapter, name)]
+    names = [name for name in METHODS_JUDGED if supports(adapter, name) and not list_missing(METHODS[name].packages)]
     rows = {str(one.row["annotation_id"]): one.row for one in texts}
     predictions: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     for one in texts:

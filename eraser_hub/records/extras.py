@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Sequence
 
 from .errors import DataError
 
 # extra -> the modules that it installs; a missing module names the extra
 EXTRAS = {
-    "explain": ("torch", "transformers", "sklearn", "scipy", "skops", "captum", "safetensors"),
+    "explain": ("torch", "transformers", "sklearn", "scipy", "threadpoolctl", "skops", "captum", "safetensors"),
     "gguf": ("gguf",),
     "llm": ("openai", "rapidfuzz"),
     "harness": ("lm_eval", "inspect_ai"),
@@ -27,9 +28,13 @@ def need(*packages: str) -> None:
     Raises:
         DataError: says which are missing and how to install them.
     """
-    missing = [package for package in packages if importlib.util.find_spec(package) is None]
-    if missing:
+    if missing := list_missing(packages):
         raise missing_packages(missing)
+
+
+def list_missing(packages: Sequence[str]) -> list[str]:
+    """Return those of the packages that are not installed."""
+    return [package for package in packages if importlib.util.find_spec(package) is None]
 
 
 def missing_packages(modules: list[str]) -> DataError:

@@ -47,6 +47,19 @@ def settings_of(part, **more):
     return {**SMALL, **({"more": own} if own else {}), **more}
 
 
+@pytest.mark.parametrize("name", [name for name, one in METHODS.items() if one.packages])
+def test_a_method_without_its_package_names_the_extra(name, linear, network, tokenizer, monkeypatch):
+    from eraser_hub.records import extras
+
+    model = next(model for model in adapters(linear, network, tokenizer) if supports(model, name))
+    missing = METHODS[name].packages
+    found = extras.importlib.util.find_spec
+    monkeypatch.setattr(extras.importlib.util, "find_spec", lambda each: None if each in missing else found(each))
+    words = ["scikit-learn" if package == "sklearn" else package for package in missing]
+    with refused("extra-missing", *words, "eraser-hub[explain]"):
+        list(explain_instances(model, texts(), ExplainSettings(**settings_of(METHODS[name], method=name))))
+
+
 @pytest.mark.parametrize("name", METHODS)
 def test_a_method(name, linear, network, tokenizer):
     """Finite scores, one a token, the same by seed and in any company, at the stated cost; else an error."""
@@ -54,8 +67,8 @@ def test_a_method(name, linear, network, tokenizer):
     assert part.summary() and part.most_inputs.__doc__ and all(one.help for one in part.settings.values())
     assert set(part.reads) <= ExplainSettings.__dataclass_fields__.keys()
     settings = ExplainSettings(**settings_of(part, method=name))
-    if name == "deeplift":
-        pytest.importorskip("captum")
+    for package in part.packages:
+        pytest.importorskip(package)
     for model in adapters(linear, network, tokenizer):
         if not supports(model, name):
             with refused("unsupported", name, model.description):

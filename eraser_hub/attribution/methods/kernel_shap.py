@@ -20,6 +20,7 @@ class KernelShap(ShapleyMethod):
     """Shapley values of the units, by a linear model of p over drawn sets that keeps the sum."""
 
     source = "Lundberg and Lee 2017"
+    packages = ("threadpoolctl",)
     reads = ("units", "shap_samples")
     sampled = True
 

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.records.extras import need
-
 from ..chunk import Chunk, Scores
 from ..erasure import Erased, compute_kept_flags, count_tokens_at, limit_to_one_thread
 from ..instances import Instance
@@ -34,13 +32,13 @@ class Lime(Method):
     """
 
     source = "Ribeiro, Singh and Guestrin 2016"
+    packages = ("sklearn",)
     reads = ("lime_samples", "lime_tokens")
     signature_format = "lime:N{0.lime_samples},K{0.lime_tokens}"
     erases = normalised = sampled = True
 
     def scores(self, chunk: Chunk) -> list[Scores]:
         """Return the weights of each instance's tokens; those of a word weigh alike where words are the features."""
-        need("sklearn")
         settings, rows = chunk.settings, list[Scores]()
         for number, one in enumerate(chunk.instances):
             size = one.bounds[-1]

@@ -18,7 +18,6 @@ from eraser_hub.attribution.adapter import Notes, is_out_of_memory, run_in_halve
 from eraser_hub.attribution.methods.integrated_gradients import make_path_points
 from eraser_hub.papers.presets import Choices
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.extras import need
 from eraser_hub.schema.label_tasks import MULTI_LABEL
 
 from .devices import to_float32, to_float64
@@ -224,7 +223,6 @@ def compute_deeplift(
     Raises:
         DataError: the network uses one module twice, which captum cannot follow.
     """
-    need("captum")
     import captum.attr
     import torch
 
