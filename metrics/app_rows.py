@@ -1,4 +1,4 @@
-"""Rows for a Space's page: pasted text, files of any size, and gold of a dataset by its name.
+"""Rows for a Space's page: pasted text, files, and gold of a dataset by its name.
 
 A Space holds this file beside its app.
 """
@@ -16,6 +16,7 @@ from pyarrow import ArrowException, Table, parquet
 
 MOST_CHARACTERS = 5_000_000  # of a pasted text: a browser is slow above it, and a file is not
 MOST_UNPACKED_BYTES = 2_000_000_000  # of a Parquet file
+MOST_JSON_BYTES = 500_000_000  # of a JSON or JSON lines file: its rows take several times as much memory
 READING_SECONDS = 120
 FILE_TYPES = [".json", ".jsonl", ".parquet"]
 MOST_ROWS_LISTED = 2_000
@@ -63,15 +64,18 @@ def parse_json(text: str, box: str, kind: type) -> Any:
 def read_file(path: str, box: str) -> Any:
     """Read a file of rows: a list of a JSON or JSON lines file, a table of a Parquet file.
 
-    The file is read in parts; its text is never in memory beside its rows.
+    JSON lines and Parquet are read in parts, for at most `READING_SECONDS`; a JSON file is read whole.
 
     Raises:
-        Malformed: No such rows, no UTF-8, or `READING_SECONDS` are over.
+        Malformed: No such rows, no UTF-8, more than `MOST_JSON_BYTES` or `MOST_UNPACKED_BYTES`, or the time is over.
     """
     name, suffix = Path(path).name, Path(path).suffix.lower()
     try:
         if suffix == ".parquet":
             return _read_parquet(path, box)
+        if (size := Path(path).stat().st_size) > MOST_JSON_BYTES:
+            words = f"expected at most {MOST_JSON_BYTES} bytes, found {size}; use the module in Python"
+            raise Malformed(f"{box}: {name}: {words}")
         if suffix == ".json":
             return parse_json(Path(path).read_bytes().decode("utf-8-sig"), f"{box}: {name}", list)
         return list(_read_lines(path, f"{box}: {name}"))

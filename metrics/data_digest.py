@@ -22,7 +22,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from itertools import compress, pairwise
+from itertools import compress, pairwise, repeat
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -75,9 +75,10 @@ class DataDigest:
     def hexdigest(self, label_names: Sequence[str]) -> str:
         """Return the digest."""
         digest = hashlib.sha256(self._to_lines([[VERSION, self.kind, list(label_names)]]))
+        documents = self._documents.select(repeat(True))
         for start in range(0, len(known := list(self._known.items())), BLOCK):
-            self._documents.add(known[start : start + BLOCK])  # few objects: garbage collection walks through them
-        for lines in (self._rows, self._documents):
+            documents.add(known[start : start + BLOCK])  # few objects: garbage collection walks through them
+        for lines in (self._rows, documents):
             digest.update(b"\n".join([*lines.sort(), b""]))
         return digest.hexdigest()
 

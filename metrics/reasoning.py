@@ -127,11 +127,12 @@ class Reasoning:
                 self.counts[f"mentioned_{key}"] += bool(mentioned)
 
     def _add_early_answers(self, steps: int) -> None:
+        """Add the curve of the answers after 0, 1, .. steps; without an answer after all steps there is none."""
         if sorted(self.early) != [*range(steps + 1)]:
             found = ", ".join(map(str, sorted(self.early)[:10]))
             message = f"expected answers after each of 0 to {steps} steps, found {found}"
             self.reader.add(TESTS_FIELD, message, "length")
-        elif steps:
+        elif steps and self.early[steps] is not None:
             labels = [self.early[kept] for kept in range(steps + 1)]
             area, settled = compute_early_answering(labels)
             self.counts |= {"curves": 1, "area": area, "settled": settled, "without": labels[0] != labels[-1]}

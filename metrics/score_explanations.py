@@ -228,7 +228,8 @@ def _fill_drop(key: str, scores: Scores, predictions: Rows, references: Rows) ->
     words = f"p(whole text) − p({'without it' if key == 'comprehensiveness' else 'rationale alone'})"
     numbers = (sum(full) / len(full), sum(erased) / len(erased))
     mean = "" if len(full) == 1 else f"means of {len(full)} texts, "
-    return f"{mean}{words}: " + fill("{} − {} = {}", lambda a, b: a - b, numbers, scores[key])
+    line = fill("{} − {} = {}", lambda a, b: a - b, numbers, scores[key])
+    return f"{mean}{words}{': ' if line else ''}{line}"
 
 
 def _fill_aopc(key: str, scores: Scores, predictions: Rows, references: Rows) -> str:
@@ -272,9 +273,14 @@ def _fill_map(key: str, scores: Scores, predictions: Rows, references: Rows) -> 
     return _fill_mean(means, scores[key], "pairs") or "mean over pairs and prefixes"
 
 
+def _list_annotators(row: Mapping[str, Any]) -> list[Sequence[Any]]:
+    """Return the marks of each annotator who read the text."""
+    return [codes for codes in row.get("annotators") or () if codes is not None]
+
+
 def _fill_kappa(key: str, scores: Scores, predictions: Rows, references: Rows) -> str:
-    marks = [row.get("annotators") or [] for row in references or predictions]
-    if len(marks) == 1 and len(marks[0]) == 2 and marks[0][0]:
+    marks = [_list_annotators(row) for row in references or predictions]
+    if len(marks) == 1 and len(marks[0]) == 2 and marks[0][0] and not any(None in codes for codes in marks[0]):
         first, second = marks[0]
         n = len(first)
         observed = sum(a == b for a, b in zip(first, second, strict=True)) / n
@@ -293,7 +299,8 @@ def _fill_kappa(key: str, scores: Scores, predictions: Rows, references: Rows) -
 def _fill_alpha(key: str, scores: Scores, predictions: Rows, references: Rows) -> str:
     observed = ones = zeros = 0.0
     for row in references or predictions:
-        for codes in zip(*(row.get("annotators") or []), strict=False):
+        for marks in zip(*_list_annotators(row), strict=False):
+            codes = [mark for mark in marks if mark is not None]
             if len(codes) > 1:
                 marked = sum(map(bool, codes))
                 ones, zeros = ones + marked, zeros + len(codes) - marked

@@ -57,6 +57,8 @@ class Bill:
         reserved: Estimated cost of the open requests.
         requests: Number of paid answers.
         from_cache: Number of answers from the cache.
+        notes: Events that a reader of the results must know, and how often they were.
+        seconds: Seconds that models in this process took.
     """
 
     budget: int | None = None
@@ -65,6 +67,7 @@ class Bill:
     requests: int = 0
     from_cache: int = 0
     notes: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
 
     def reserve(self, tokens: int) -> None:
         """Reserve tokens for a request.
@@ -93,13 +96,11 @@ class AnswerClient(ABC):
     Attributes:
         foreign: The first answer of a server that is no chat completion; "" for none.
         endpoint: The address that errors name.
-        seconds: Seconds that a model in this process took.
     """
 
     def __init__(self, settings: AskSettings, cache: Cache, budget: int | None, timeout: float | None) -> None:
         self.settings, self.cache, self.bill, self.timeout = settings, cache, Bill(budget), timeout
         self.gives_probabilities, self.foreign, self.endpoint, self._completions = False, "", "", 0
-        self.seconds = 0.0
 
     @property
     def is_foreign(self) -> bool:
@@ -121,6 +122,7 @@ class AnswerClient(ABC):
         sample: int = 0,
         form: str = "",
         steps: bool | None = None,
+        temperature: float | None = None,
     ) -> Answer:
         """Return the model's answer to a prompt, from the cache if it was paid for before.
 
@@ -130,6 +132,7 @@ class AnswerClient(ABC):
             sample: The number of the answer among several answers to the same prompt.
             form: Format of the answer; by default the settings'.
             steps: Whether the reasoning is asked for; by default as the settings say.
+            temperature: Sampling temperature; by default the settings', of a further sample `sample_temperature`.
 
         Raises:
             DataError: The server will not answer any request (a wrong key, no such model).
@@ -137,7 +140,9 @@ class AnswerClient(ABC):
             OutOfBudgetError: The budget does not cover the request.
         """
         form, steps = form or self.settings.answer, self.settings.reasons if steps is None else steps
-        request = self._make_request(messages, labels, sample, form, steps)
+        if temperature is None:
+            temperature = self.settings.sample_temperature if sample else self.settings.temperature
+        request = self._make_request(messages, labels, sample, form, steps, temperature)
         cached = self.cache.get(request)
         if cached is not None:
             self.bill.from_cache += 1
@@ -164,14 +169,20 @@ class AnswerClient(ABC):
         return read_answer(choice, request["labels"], request.get("answer", QUOTED), "steps" in request)
 
     def _make_request(
-        self, messages: Sequence[Message], labels: Sequence[str], sample: int, form: str, steps: bool
+        self,
+        messages: Sequence[Message],
+        labels: Sequence[str],
+        sample: int,
+        form: str,
+        steps: bool,
+        temperature: float,
     ) -> dict[str, Any]:
         """Return everything that decides an answer; the cache is keyed by it."""
         settings = self.settings
         return {
             "model": settings.model,
             "messages": list(messages),
-            "temperature": settings.sample_temperature if sample else settings.temperature,
+            "temperature": temperature,
             "seed": settings.seed + sample,
             "max_tokens": settings.max_tokens,
             "structured": settings.structured,

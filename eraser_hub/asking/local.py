@@ -33,7 +33,6 @@ from .settings import AskSettings
 
 MOST_ITEMS = 8  # strings of a list
 MOST_STRING = 64  # sub-words of a string
-CLOSING = 24  # sub-words that the end of an answer may take
 CLOSED = f"strings or lists closed by force, after {MOST_STRING} sub-words, {MOST_ITEMS} items or the most tokens"
 
 
@@ -46,7 +45,7 @@ class Choice:
         forced: whether there is nothing to choose.
     """
 
-    allowed: Sequence[int] | None = None
+    allowed: Sequence[int] | NDArray[np.int64] | None = None
     forced: bool = False
 
 
@@ -108,6 +107,18 @@ class LocalModel:
         """The text of each sub-word."""
         size = self.network.get_output_embeddings().weight.shape[0]
         return list(self.tokenizer.batch_decode([[one] for one in range(min(size, len(self.tokenizer)))]))
+
+    @cached_property
+    def all_ids(self) -> NDArray[np.int64]:
+        """All sub-words."""
+        return np.arange(len(self.vocabulary))
+
+    @cached_property
+    def ends(self) -> frozenset[int]:
+        """The sub-words that end an answer: the tokenizer's, and those of the network's settings."""
+        own = getattr(getattr(self.network, "generation_config", None), "eos_token_id", None)
+        listed = [*(own if isinstance(own, list) else [own]), self.tokenizer.eos_token_id]
+        return frozenset(one for one in listed if one is not None)
 
     @cached_property
     def quoting(self) -> frozenset[int]:
@@ -198,13 +209,13 @@ class LocalModel:
         self, choice: Choice, logprobs: NDArray[np.float32], writing: Writing, random: np.random.Generator
     ) -> int:
         if choice.forced and choice.allowed is not None:
-            return choice.allowed[0]
+            return int(choice.allowed[0])
         scores = logprobs[: len(self.vocabulary)].astype(np.float64)
         if choice.allowed is None:
             scores[self.forbidden] = -math.inf
-            allowed = np.arange(len(scores))
+            allowed = self.all_ids
         else:
-            allowed = np.array(choice.allowed)
+            allowed = np.asarray(choice.allowed)
             scores = scores[allowed]
         temperature = writing.request["temperature"]
         if temperature:
@@ -222,28 +233,37 @@ class LocalModel:
         return self._fill(writing, schema["properties"])
 
     def _write_freely(self, writing: Writing) -> Program:
-        ends = {self.tokenizer.eos_token_id}
-        everything = Choice(range(len(self.vocabulary)))
+        everything, ids = Choice(self.all_ids), writing.chosen
         while True:
             token, _ = yield everything
-            if token in ends:
+            if token in self.ends:
+                ids = ids[:-1]
                 break
-            if len(writing.chosen) >= writing.request["max_tokens"]:
+            if len(ids) >= writing.request["max_tokens"]:
                 writing.finish = "length"
                 break
-        writing.words = self.tokenizer.decode(writing.chosen, skip_special_tokens=True)
+        writing.words = self.tokenizer.decode(ids, skip_special_tokens=True)
 
     def _fill(self, writing: Writing, properties: dict[str, dict[str, Any]]) -> Program:
-        values = dict[str, Any]()
-        lead = "{"
+        values, labels, most = dict[str, Any](), writing.request["labels"], writing.request["max_tokens"]
+        openings = {
+            name: ("{" if at == 0 else ", ") + f'"{name}": ' + ('"' if kind["type"] == "string" else "[")
+            for at, (name, kind) in enumerate(properties.items())
+        }
+        label, end = max((len(self.cut(f'{one}"')) for one in labels), default=0), len(self.cut("]"))
+        sizes = {name: label if kind["type"] == "string" else end for name, kind in properties.items()}
+        closing = sum(len(self.cut(openings[name])) + size for name, size in sizes.items())
+        if closing > most:
+            message = f"expected at least {closing}, the sub-words of an answer without texts, found {most}"
+            raise DataError(message, rule="option-value", argument="max_tokens")
         for name, kind in properties.items():
-            opening = f'{lead}"{name}": ' + ('"' if kind["type"] == "string" else "[")
-            yield from self._force(opening)
+            yield from self._force(openings[name])
+            closing -= len(self.cut(openings[name]))
             if kind["type"] == "string":
-                values[name] = yield from self._choose_label(writing, writing.request["labels"])
+                values[name] = yield from self._choose_label(writing, labels)
             else:
-                values[name] = yield from self._fill_list(writing)
-            lead = ", "
+                values[name] = yield from self._fill_list(writing, most - closing)
+            closing -= sizes[name]
         writing.words = json.dumps(values, ensure_ascii=False)
 
     def _force(self, text: str) -> Program:
@@ -271,16 +291,22 @@ class LocalModel:
             if all(len(spelling) == at for spelling in spellings.values()):
                 return next(iter(spellings))
 
-    def _fill_list(self, writing: Writing) -> Program:
-        """Let the model write strings until it closes the list."""
+    def _fill_list(self, writing: Writing, most: int) -> Program:
+        """Let the model write strings until it closes the list, or ``most`` sub-words are chosen without its end."""
         items: list[str] = []
-        (mark, *_), (end, *_), (comma, *_) = self.cut('"'), self.cut("]"), self.cut(",")
+        (mark, *marks), (end, *_), (comma, *_) = self.cut('"'), self.cut("]"), self.cut(",")
+        shortest = 2 + len(marks)  # a string of one sub-word and its closing mark
+        if len(writing.chosen) + 1 + shortest > most:
+            _, logprobs = yield Choice([end], forced=True)
+            writing.closed |= bool(logprobs[mark] > logprobs[end])
+            return items
         token, _ = yield Choice([mark, end])
         while token != end:
-            left = writing.request["max_tokens"] - len(writing.chosen) - CLOSING
-            text, behind = yield from self._fill_string(writing, max(min(left, MOST_STRING), 1))
+            left = most - len(writing.chosen) - 1 - len(marks)
+            text, behind = yield from self._fill_string(writing, min(left, MOST_STRING))
             items.append(text)
-            is_last = left <= MOST_STRING or len(items) == MOST_ITEMS
+            further = len(writing.chosen) + 1 + len(self.cut(' "')) + shortest
+            is_last = len(items) == MOST_ITEMS or further > most
             if behind:
                 token = comma if behind == "," else end
             elif is_last:
@@ -374,7 +400,7 @@ class LocalClient(AnswerClient):
                     if not future.done():
                         future.set_exception(error)
                 continue
-            self.seconds += time.perf_counter() - started
+            self.bill.seconds += time.perf_counter() - started
             for (*_, future), writing in zip(batch, writings, strict=True):
                 if not future.done():
                     future.set_result(writing)

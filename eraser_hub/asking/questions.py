@@ -116,13 +116,42 @@ def read_examples(split: Split) -> list[Question]:
 def draw_examples(split: Split, count: int, seed: int) -> list[Question]:
     """Draw questions with gold label and gold evidence from the first `LOOKED_AT` rows of a split.
 
+    Returns:
+        ``count`` questions, and where there is one a further question in place of one that is asked: see
+        `choose_examples`.
+
     Raises:
         DataError: there are not so many with label and evidence.
     """
     if not count:
         return []
-    known = read_examples(split)
+    known, choose = read_examples(split), random.Random(seed)
     if len(known) < count:
-        message = f"expected {count} rows of train with label and evidence, found {len(known)}"
-        raise DataError(message, rule="option-value", argument="shots")
-    return random.Random(seed).sample(known, count)
+        raise _make_error(count, len(known))
+    drawn = choose.sample(known, count)
+    names = {one.instance.id for one in drawn}
+    others = [one for one in known if one.instance.id not in names]
+    return [*drawn, *choose.sample(others, min(1, len(others)))]
+
+
+def leave_out(examples: Sequence[Question], question: Question) -> list[Question]:
+    """Return the examples that are not the asked row: in the split train it is one of them."""
+    return [one for one in examples if one.instance.id != question.instance.id]
+
+
+def choose_examples(drawn: Sequence[Question], question: Question, count: int) -> list[Question]:
+    """Return the first of the drawn examples that are not the asked row.
+
+    Raises:
+        DataError: there are less than ``count``.
+    """
+    chosen = leave_out(drawn, question)[:count]
+    if len(chosen) < count:
+        raise _make_error(count, len(chosen), question.instance.id)
+    return chosen
+
+
+def _make_error(count: int, found: int, asked: str | None = None) -> DataError:
+    beside = "" if asked is None else " beside the asked one"
+    message = f"expected {count} rows of train with label and evidence{beside}, found {found}"
+    return DataError(message, rule="option-value", argument="shots", instance=asked)

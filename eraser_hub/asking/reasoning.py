@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -21,12 +21,16 @@ from eraser_hub.attribution.prompts import FOLDER, LABEL, Prompt, find_language,
 
 from .answers import ANSWERED, LABEL_ALONE, STEPS_ALONE, Answer
 from .prompts import make_messages
-from .questions import Question
+from .questions import Question, choose_examples, leave_out
 from .settings import INSERTIONS, AskSettings
+
+if TYPE_CHECKING:
+    from .client import AnswerClient
 
 Message = dict[str, str]
 FILLER = "..."
 BIASED_EXAMPLES = 3
+MOST_EARLY_STEPS = 16  # of a reasoning of which early answers are asked for: one request each
 # after the words of Atanasova et al.'s edits: adjectives and adverbs
 WORDS = {
     "en": "absolutely absurd allegedly barely brilliant certainly cheap false formerly hardly honest likely never "
@@ -47,21 +51,6 @@ _PLACE = re.compile(r"\S+")
 def open_test_prompt(config: str) -> Prompt:
     """Open the prompts of the tests in the language of a config."""
     return open_prompt(config, FOLDER / find_language(config) / "reasoning.jinja")
-
-
-class AsksModel(Protocol):
-    """A client that asks the model: see `client.Client.ask`."""
-
-    async def ask(
-        self,
-        messages: Sequence[Message],
-        labels: Sequence[str],
-        sample: int = 0,
-        form: str = "",
-        steps: bool | None = None,
-    ) -> Answer:
-        """Return the model's answer to a prompt."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +79,7 @@ class ReasoningTests:
         prompt: The prompt of the questions.
         labels: The labels.
         settings: The settings.
-        shots: The run's own examples.
+        shots: The run's own examples: see `draw_examples`.
         pool: Rows of train with label and evidence, that biased examples are drawn from.
     """
 
@@ -115,11 +104,12 @@ class ReasoningTests:
         self, question: Question, labels: Sequence[str] | None = None, shots: Sequence[Question] | None = None
     ) -> list[Message]:
         """Return the messages of a question that asks for steps before the label."""
-        labels, shots = self.labels if labels is None else labels, self.shots if shots is None else shots
+        labels = self.labels if labels is None else labels
+        shots = choose_examples(self.shots, question, self.settings.shots) if shots is None else shots
         system, *others = make_messages(self.prompt, question, labels, shots, self.settings.answer, steps=True)
         return [{**system, "content": f"{system['content']}\n\n{self.say('steps')}".strip()}, *others]
 
-    async def run(self, client: AsksModel, question: Question, answer: Answer) -> list[dict[str, Any]]:
+    async def run(self, client: AnswerClient, question: Question, answer: Answer) -> list[dict[str, Any]]:
         """Ask the tests of an answer; those of the steps need steps."""
         results: list[TestAnswer] = []
         for name in self.settings.tests:
@@ -136,34 +126,36 @@ class ReasoningTests:
         others = [label for label in self.labels if label != answer.label]
         return self._choose(question, "reasoning: other label").choice(others) if others else None
 
-    async def _answer_by(self, client: AsksModel, question: Question, steps: Sequence[str]) -> Answer:
+    async def _answer_by(self, client: AnswerClient, question: Question, steps: Sequence[str]) -> Answer:
         """Return the answer after these steps, without further ones."""
         messages = [*self.ask_question(question), _say_steps(steps), {"role": "user", "content": self.say("answer")}]
         return await client.ask(messages, self.labels, form=LABEL_ALONE, steps=False)
 
-    async def _go_on(self, client: AsksModel, question: Question, steps: Sequence[str]) -> Answer:
+    async def _go_on(self, client: AnswerClient, question: Question, steps: Sequence[str]) -> Answer:
         """Return the answer after these steps and further ones."""
         messages = [*self.ask_question(question), _say_steps(steps), {"role": "user", "content": self.say("go_on")}]
         return await client.ask(messages, self.labels, form=LABEL_ALONE, steps=True)
 
-    async def _rewrite(self, client: AsksModel, part: str, steps: Sequence[str]) -> tuple[str, ...] | None:
+    async def _rewrite(self, client: AnswerClient, part: str, steps: Sequence[str]) -> tuple[str, ...] | None:
         """Return the steps as the model rewrites them; None if it does not, or their number changes."""
         messages = [{"role": "user", "content": self.say(part, steps)}]
         new = (await client.ask(messages, (), form=STEPS_ALONE, steps=True)).steps
         return new if len(new) == len(steps) and new != tuple(steps) else None
 
-    async def _answer_again(self, client: AsksModel, question: Question, steps: Sequence[str]) -> TestAnswer:
+    async def _answer_again(self, client: AnswerClient, question: Question, steps: Sequence[str]) -> TestAnswer:
         return _make("unchanged", await self._answer_by(client, question, steps))
 
-    async def early_answering(self, client: AsksModel, question: Question, answer: Answer) -> list[TestAnswer]:
-        """Ask for the answer after the first 0, 1, .. and all steps."""
+    async def early_answering(self, client: AnswerClient, question: Question, answer: Answer) -> list[TestAnswer]:
+        """Ask for the answer after the first 0, 1, .. and all steps, of which there are at most `MOST_EARLY_STEPS`."""
+        if not 0 < len(answer.steps) <= MOST_EARLY_STEPS:
+            return []
         results = []
-        for kept in range(len(answer.steps) + 1) if answer.steps else ():
+        for kept in range(len(answer.steps) + 1):
             one = await self._answer_by(client, question, answer.steps[:kept])
             results.append(_make("early_answering", one, kept=kept))
-        return [*results, replace(results[-1], test="unchanged", kept=None)] if results else []
+        return [*results, replace(results[-1], test="unchanged", kept=None)]
 
-    async def mistake(self, client: AsksModel, question: Question, answer: Answer) -> list[TestAnswer]:
+    async def mistake(self, client: AnswerClient, question: Question, answer: Answer) -> list[TestAnswer]:
         """Add a mistake to one step, drawn at random; go on from there, and from the true step."""
         if not answer.steps:
             return []
@@ -178,7 +170,7 @@ class ReasoningTests:
             _make("mistake_control", control, steps=[*control.steps]),
         ]
 
-    async def filler(self, client: AsksModel, question: Question, answer: Answer) -> list[TestAnswer]:
+    async def filler(self, client: AnswerClient, question: Question, answer: Answer) -> list[TestAnswer]:
         """Replace each word of the steps by `FILLER`."""
         if not answer.steps:
             return []
@@ -186,7 +178,7 @@ class ReasoningTests:
         changed = await self._answer_by(client, question, steps)
         return [_make("filler", changed), await self._answer_again(client, question, answer.steps)]
 
-    async def paraphrase(self, client: AsksModel, question: Question, answer: Answer) -> list[TestAnswer]:
+    async def paraphrase(self, client: AnswerClient, question: Question, answer: Answer) -> list[TestAnswer]:
         """Let the model say the steps in other words."""
         steps = await self._rewrite(client, "paraphrase", answer.steps) if answer.steps else None
         if steps is None:
@@ -197,7 +189,7 @@ class ReasoningTests:
             await self._answer_again(client, question, answer.steps),
         ]
 
-    async def suggested_answer(self, client: AsksModel, question: Question, answer: Answer) -> list[TestAnswer]:
+    async def suggested_answer(self, client: AnswerClient, question: Question, answer: Answer) -> list[TestAnswer]:
         """Say behind the question that one thinks the answer is another label; control: that one does not know."""
         label = self._choose_other_label(question, answer)
         if label is None:
@@ -211,32 +203,34 @@ class ReasoningTests:
             results.append(_make(test, one, text=hint, steps=[*one.steps], mentioned=_mentions(test, one)))
         return results
 
-    async def option_order(self, client: AsksModel, question: Question, answer: Answer) -> list[TestAnswer]:
-        """Name the labels in reverse order; control: ask again by another seed."""
+    async def option_order(self, client: AnswerClient, question: Question, answer: Answer) -> list[TestAnswer]:
+        """Name the labels in reverse order; control: ask again by another seed, at the same temperature."""
         labels = [*reversed(self.labels)]
         turned = await client.ask(self.ask_question(question, labels), labels)
-        repeated = await client.ask(self.ask_question(question), self.labels, sample=1)
+        again = self.ask_question(question)
+        repeated = await client.ask(again, self.labels, sample=1, temperature=self.settings.temperature)
         mentioned = _mentions("option_order", turned)
         return [
             _make("option_order", turned, text=", ".join(labels), steps=[*turned.steps], mentioned=mentioned),
             _make("repeated", repeated, steps=[*repeated.steps]),
         ]
 
-    async def few_shot(self, client: AsksModel, question: Question, answer: Answer) -> list[TestAnswer]:
+    async def few_shot(self, client: AnswerClient, question: Question, answer: Answer) -> list[TestAnswer]:
         """Show examples of another label alone; control: as many of any labels."""
         label, choose = self._choose_other_label(question, answer), self._choose(question, "reasoning: examples")
-        biased = [one for one in self.pool if one.instance.label == label]
+        others = leave_out(self.pool, question)
+        biased = [one for one in others if one.instance.label == label]
         if len(biased) < BIASED_EXAMPLES:
             return []
         results = []
-        for test, pool in (("few_shot", biased), ("few_shot_control", self.pool)):
-            shots = choose.sample([*pool], BIASED_EXAMPLES)
+        for test, pool in (("few_shot", biased), ("few_shot_control", others)):
+            shots = choose.sample(pool, BIASED_EXAMPLES)
             one = await client.ask(self.ask_question(question, shots=shots), self.labels)
             text = ", ".join(str(shot.instance.label) for shot in shots)
             results.append(_make(test, one, text=text, steps=[*one.steps], mentioned=_mentions(test, one)))
         return results
 
-    async def insertion(self, client: AsksModel, question: Question, answer: Answer) -> list[TestAnswer]:
+    async def insertion(self, client: AnswerClient, question: Question, answer: Answer) -> list[TestAnswer]:
         """Insert a word at a random place of the text, `INSERTIONS` times."""
         choose, results = self._choose(question, "reasoning: insertion"), []
         for word in choose.sample(WORDS[find_language(self.config)].split(), INSERTIONS):

@@ -40,8 +40,8 @@ from .consistency import (
 from .formats import locate_quotes
 from .prediction_rows import make_eraser_row, make_pair_row
 from .prompts import make_messages
-from .questions import Distractors, Question, draw_examples, read_examples, read_questions
-from .reasoning import ReasoningTests, count_missing, open_test_prompt
+from .questions import Distractors, Question, choose_examples, draw_examples, read_examples, read_questions
+from .reasoning import MOST_EARLY_STEPS, ReasoningTests, count_missing, open_test_prompt
 from .settings import AskArguments, AskConfig, AskSettings
 
 
@@ -54,7 +54,7 @@ class AskPlan:
         settings: The settings, with the prompt's name and digest.
         split: The opened split.
         prompt: The prompt.
-        shots: Examples.
+        shots: Drawn examples: see `draw_examples`.
         tests: The tests of reasoning; None if no reasoning is asked for.
         distractors: Documents to show beside each row's own; None for none.
     """
@@ -77,7 +77,8 @@ class AskPlan:
         """Return the prompt of a question."""
         if self.tests is not None:
             return self.tests.ask_question(question)
-        return make_messages(self.prompt, question, self.split.label_names, self.shots, self.settings.answer)
+        shots = choose_examples(self.shots, question, self.settings.shots)
+        return make_messages(self.prompt, question, self.split.label_names, shots, self.settings.answer)
 
 
 def make_plan(config: AskConfig | AskArguments, settings: AskSettings) -> AskPlan:
@@ -107,6 +108,7 @@ def make_plan(config: AskConfig | AskArguments, settings: AskSettings) -> AskPla
 # why a test of reasoning is not possible
 _REWRITTEN = "no steps, or the model does not rewrite them"
 MISSING = {
+    "early_answering": f"no steps, or more than {MOST_EARLY_STEPS}",
     **dict.fromkeys(("mistake", "paraphrase"), _REWRITTEN),
     "suggested_answer": "one label alone",
     "few_shot": "too few rows of train with the other label and evidence",
@@ -168,6 +170,7 @@ def ask(arguments: AskArguments) -> AskReport:
         reading = replace(plan.settings, model=arguments.simulate_with, again=(), samples=0)
         simulator = _open_client(arguments.simulate_endpoint or arguments.endpoint, reading, cache, arguments)
         simulator.bill = client.bill
+        plan = replace(plan, settings=replace(plan.settings, simulate_with=simulator.settings.model))
     header = {"settings": plan.settings, "data": plan.split.header(arguments.limit)}
     if not arguments.force:
         refuse_other(out, header)
@@ -391,8 +394,8 @@ def _write_predictions(
     notes.append(f"{bill.paid} tokens paid for {bill.requests} answers, {bill.from_cache} answers from the cache")
     if price is not None:
         notes.append(f"cost: {bill.paid * price / 1e6:.4g}, at {price:g} for a million tokens")
-    if client.seconds:
-        notes.append(f"the model took {client.seconds:.1f} s here, {bill.paid / client.seconds:.0f} tokens a second")
+    if bill.seconds:
+        notes.append(f"the model took {bill.seconds:.1f} s here, {bill.paid / bill.seconds:.0f} tokens a second")
     report = AskReport(out, outcomes, statuses, notes, plan.settings.signature())
     lines = (line for record in partial.records() for line in record["predictions"])
     write_predictions(out, lines, (), plan.split.kind, writer)

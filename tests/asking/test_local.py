@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ import pytest
 pytest.importorskip("openai", reason="skipped: the extra llm is not installed")
 pytest.importorskip("rapidfuzz", reason="skipped: the extra llm is not installed")
 
+from eraser_hub.asking import local
 from eraser_hub.asking.answers import LABEL_ALONE, compute_label_probabilities, read_answer
-from eraser_hub.asking.local import MOST_ITEMS, LocalModel
+from eraser_hub.asking.local import MOST_ITEMS, LocalClient, LocalModel
 from eraser_hub.asking.run import ask
 from eraser_hub.asking.settings import AskArguments
+from eraser_hub.records.errors import DataError
 
 from ..refusals import refused
 
@@ -72,7 +75,7 @@ def test_answers_have_their_form(model, form, steps, keys, temperature):
     answer = json.loads(writing.words)
     assert [*answer] == keys and answer.get("label", "NEG") in LABELS
     assert all(len(value) <= MOST_ITEMS for key, value in answer.items() if key != "label")
-    assert len(writing.chosen) <= REQUEST["max_tokens"] + 80
+    assert len(writing.chosen) <= REQUEST["max_tokens"]
 
 
 def test_a_batch_writes_what_each_prompt_alone_gets(model):
@@ -106,6 +109,35 @@ def test_without_a_form_it_writes_freely(model):
     assert len(writing.chosen) <= 9 and writing.finish in ("stop", "length")
 
 
+@pytest.mark.parametrize("listed", [False, True])
+def test_the_ends_of_the_networks_settings_end_an_answer(model, monkeypatch, listed):
+    ids, request = model.lay_out(messages("a")), {**REQUEST, "structured": "none", "max_tokens": 9}
+    (whole,) = model.write([(request, ids)])
+    end = whole.chosen[2]
+    monkeypatch.setattr(model.network.generation_config, "eos_token_id", [end, 0] if listed else end)
+    monkeypatch.delitem(vars(model), "ends", raising=False)
+    (writing,) = model.write([(request, ids)])
+    del model.ends
+    before = whole.chosen[: whole.chosen.index(end)]
+    assert writing.chosen == [*before, end] and writing.finish == "stop"
+    assert writing.words == model.tokenizer.decode(before, skip_special_tokens=True)
+
+
+@pytest.mark.parametrize("form", ["quotes", "highlighted", "label", "steps"])
+def test_an_answer_takes_no_more_than_the_most_tokens(model, form):
+    request = {**REQUEST, "answer": form, "labels": ["A", "a longer label"]}
+    if form == "quotes":
+        request["steps"] = True
+    ids = model.lay_out(messages("the film is dull"))
+    with refused("option-value", "expected at least ", ", found 1", argument="max_tokens") as caught:
+        model.write([({**request, "max_tokens": 1}, ids)])
+    least = int(str(caught.error).split("expected at least ")[1].split(",")[0])
+    sizes = range(least, least + 40)
+    requests = [({**request, "max_tokens": most, "temperature": 2.0, "seed": most}, ids) for most in sizes]
+    for most, writing in zip(sizes, model.write(requests), strict=True):
+        assert len(writing.chosen) <= most and json.loads(writing.words)
+
+
 def run(hub: Path, folder: Path, out: Path, **how: Any) -> tuple[list[dict], Any]:
     place = {"dataset": hub, "config": "movies", "limit": 3, "out": out, "cache": out.with_name("cache")}
     report = ask(AskArguments(str(folder), max_tokens=100, **place, **how))
@@ -124,6 +156,28 @@ def test_a_run_without_a_server(hub, folder, tmp_path):
     assert f"model:{folder.name}@" in report.signature
     again, report = run(hub, folder, out, force=True, **options)
     assert again == lines and "0 tokens paid for 0 answers" in "\n".join(report.lines())
+
+
+def test_a_simulator_here_is_named_by_its_digest(hub, folder, tmp_path, monkeypatch):
+    """Another model in the same folder is another simulator; its seconds count beside its tokens."""
+    bills = []
+
+    class Noted(LocalClient):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            bills.append(self)
+
+    monkeypatch.setattr(local, "LocalClient", Noted)
+    other, out = tmp_path / "other", tmp_path / "quotes.jsonl"
+    shutil.copytree(folder, other)
+    _, report = run(hub, folder, out, simulate_with=str(other))
+    assert f"|simulated:{local.name_model(str(other))}|" in report.signature
+    main, simulator = bills
+    assert main.bill is simulator.bill and main.bill.seconds > 0 and not hasattr(main, "seconds")
+    config = json.loads((other / "config.json").read_text())
+    (other / "config.json").write_text(json.dumps(config | {"layer_norm_epsilon": 0.1}))
+    with pytest.raises(DataError):
+        run(hub, folder, out, simulate_with=str(other))
 
 
 def test_a_budget_holds_here_too(hub, folder, tmp_path):

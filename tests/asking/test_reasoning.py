@@ -12,7 +12,7 @@ pytest.importorskip("openai", reason="skipped: the extra llm is not installed")
 pytest.importorskip("rapidfuzz", reason="skipped: the extra llm is not installed")
 
 from eraser_hub.asking.answers import LABEL_ALONE, STEPS_ALONE, make_schema, read_answer
-from eraser_hub.asking.questions import Question
+from eraser_hub.asking.questions import Question, choose_examples
 from eraser_hub.asking.reasoning import find_word, insert_word
 from eraser_hub.asking.settings import REASONING_TESTS, AskSettings
 from eraser_hub.attribution.instances import Instance
@@ -214,3 +214,39 @@ def test_all_tests_are_named_and_their_requests_counted():
     settings = AskSettings("m", reasoning_tests=("all",))
     assert settings.tests == tuple(REASONING_TESTS) and settings.reasons
     assert settings.requests == 1 + sum(REASONING_TESTS.values())
+
+
+def test_the_asked_row_is_no_example_of_itself(asking):
+    """In the split train each row is among those that examples are drawn from."""
+    asking(make_model(True), limit=None, split="train", shots=2, reasoning_tests=("few_shot",))
+    for request in asking.server.requests:
+        *shown, asked = [one["content"] for one in request["messages"] if one["role"] == "user"]
+        assert asked not in shown and len(shown) in (2, 3)
+    assert any(len(request["messages"]) == 8 for request in asking.server.requests), "few_shot was possible"
+
+
+def test_too_few_examples_beside_the_asked_row():
+    rows = [Question(Instance(name, (), ("d",), (("a",),)), ("a",), "", " ") for name in "xyz"]
+    assert choose_examples(rows, rows[1], 2) == [rows[0], rows[2]]
+    with refused("option-value", "expected 3 rows", "beside the asked one, found 2", argument="shots"):
+        choose_examples(rows, rows[1], 3)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.7])
+def test_the_control_of_the_order_differs_by_the_seed_alone(asking, temperature):
+    asking(make_model(True), reasoning_tests=("option_order",), temperature=temperature)
+    first, turned, repeated = asking.server.requests
+    assert [one["temperature"] for one in (first, turned, repeated)] == [temperature] * 3
+    assert first["messages"] == repeated["messages"] != turned["messages"]
+    assert repeated["seed"] == first["seed"] + 1
+
+
+@pytest.mark.parametrize(("steps", "asked"), [(16, 1 + 17), (17, 1)])
+def test_early_answers_of_long_reasoning_are_left_out_and_counted(asking, steps, asked):
+    def script(request, before):
+        return reply(steps=[f"Step {at}." for at in range(steps)], label="NEG", quotes=[])
+
+    (line,) = asking(script, reasoning_tests=("early_answering",))
+    assert len(asking.server.requests) == asked
+    note = "test early_answering not possible: no steps, or more than 16 (1 times)"
+    assert (note in asking.report.lines()) == (not line["reasoning_tests"]) == (steps > 16)

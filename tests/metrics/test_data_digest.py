@@ -134,3 +134,12 @@ def test_pairs_and_tokens():
 def test_what_a_table_shows():
     assert shorten_digest("0123456789abcdef") == "0123456789ab"
     assert shorten_digest("") == "none"
+
+
+def test_a_digest_can_be_read_twice_and_goes_on():
+    first, *others = eraser_rows()
+    digest = DataDigest("eraser")
+    add_eraser_rows(digest, [first], NAMES)
+    assert digest.hexdigest(NAMES) == digest.hexdigest(NAMES) == expected_digest([first])
+    add_eraser_rows(digest, others, NAMES)
+    assert digest.hexdigest(NAMES) == expected_digest(eraser_rows())

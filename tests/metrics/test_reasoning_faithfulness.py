@@ -60,6 +60,15 @@ def test_an_answer_that_is_none_is_another_label():
     assert result["flip_without_steps"] == result["flip_filler"] == 1
 
 
+def test_without_an_answer_after_all_steps_there_is_no_curve():
+    result = compute(
+        row("x", *early("B", "A", "A")), row("y", *early(None, None, None)), row("z", *early("A", "A", None))
+    )
+    assert (result["early_answering_aoc"], result["settled_at"], result["flip_without_steps"]) == (0.25, 0.5, 1)
+    alone = compute(row("y", *early(None, None, None)))
+    assert math.isnan(alone["early_answering_aoc"]) and math.isnan(alone["settled_at"])
+
+
 def test_flips_and_mentions_by_hand():
     def said(test: str, label: str | None, mentioned: bool) -> dict:
         return {"test": test, "classification": label, "mentioned": mentioned}

@@ -221,6 +221,16 @@ def test_parquet_is_a_table_and_one_that_unpacks_too_large_is_refused(rows_of, t
         rows_of.read_file(str(path), "references")
 
 
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
+def test_a_file_of_too_many_bytes_is_refused(rows_of, tmp_path, monkeypatch, name):
+    monkeypatch.setattr(rows_of, "MOST_JSON_BYTES", 10)
+    (tmp_path / name).write_text('{"id": 12}')
+    assert rows_of.read_file(str(tmp_path / name), "references") == [{"id": 12}]
+    (tmp_path / name).write_text('{"id": 123}')
+    with pytest.raises(rows_of.Malformed, match=rf"references: {name}: expected at most 10 bytes, found 11; use the"):
+        rows_of.read_file(str(tmp_path / name), "references")
+
+
 def test_gold_comes_by_the_name_of_a_dataset(rows_of, tmp_path, monkeypatch):
     """A folder beside the Space's, else the Space's own namespace on the Hub, which is not asked here."""
     import datasets
