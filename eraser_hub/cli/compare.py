@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 from eraser_hub.records.arguments import Force
 from eraser_hub.records.outputs import OutputWriter
 from eraser_hub.scoring.options import CompareArguments
 
-from .usage import TableFormat, print_note, print_tables, spell_arguments, with_options
+from .usage import TableFormat, call_with_options, print_note, print_tables, spell_arguments, with_options
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,8 +52,7 @@ def compare(options: CompareOptions) -> None:
 
     if options.out is not None:
         OutputWriter(options.inputs, options.force).check(options.out)
-    settings = {one.name: getattr(options, one.name) for one in fields(CompareArguments)}
-    result = api.compare(**settings)
+    result = call_with_options(api.compare, options)
     for notes in ("notes", "score_notes"):
         result[notes] = [spell_arguments(line) for line in result.get(notes, ())]
     for line in result.get("score_notes", ()):

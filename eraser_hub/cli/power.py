@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 from eraser_hub.records.arguments import Force
 from eraser_hub.records.outputs import OutputWriter
 from eraser_hub.scoring.options import PowerArguments
 
-from .usage import TableFormat, print_tables, spell_arguments, with_options
+from .usage import TableFormat, call_with_options, print_tables, spell_arguments, with_options
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ def power(options: PowerOptions) -> None:
 
     if options.out is not None:
         OutputWriter(options.inputs, options.force).check(options.out)
-    plan = api.power(**{one.name: getattr(options, one.name) for one in fields(PowerArguments)})
+    plan = call_with_options(api.power, options)
     plan["notes"] = [spell_arguments(line) for line in plan["notes"]]
     if options.out is not None:
         plan.save(options.out, options.force)

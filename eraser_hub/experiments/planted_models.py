@@ -2,7 +2,7 @@
 
 A family holds models that differ by their number. Those in closed form differ by the slope and the bias of
 ``p(POS) = 1 / (1 + exp(-(slope judge + bias)))``. Networks differ by weights, batches and training texts. Networks of
-odd numbers are trained on whole texts alone; those of even numbers read each training text a second time with some of
+even numbers are trained on whole texts alone; those of odd numbers read each training text a second time with some of
 the tokens masked that do not decide. A network judges scores only if it learned its rule: without the deciding words a
 text says nothing about its label, so that a network with accuracy a decides at least 2 a - 1 of the texts by them.
 """

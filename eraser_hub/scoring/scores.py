@@ -424,8 +424,8 @@ class Comparison(dict[str, Any]):
 
         Returns:
             A row for each number of runs: ``detectable`` with the documents at hand, and for each effect
-            ``documents for EFFECT``, None where only more runs help. A pilot with one run of each system knows nothing
-            of runs.
+            ``documents for EFFECT``, None where a million does not suffice, or only more runs help
+            (`uncertainty.power.Pilot.lacks_runs`). A pilot with one run of each system knows nothing of runs.
 
         Raises:
             DataError: as of `uncertainty.power.make_pilot`.

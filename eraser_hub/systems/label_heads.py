@@ -122,13 +122,16 @@ def fit_number(
     Returns:
         The fitted estimator, and the size.
     """
-    from sklearn.model_selection import GroupKFold, KFold
+    from sklearn.model_selection import KFold
 
     grid, errors = system.sizes, np.zeros(len(system.sizes))
-    number = min(FOLDS, len(gold) if clusters is None else len(set(clusters.tolist())))
-    kind = KFold if clusters is None else GroupKFold
-    folds = kind(number, shuffle=True, random_state=seed).split(gold, groups=clusters) if number > 1 else ()
-    for train, test in folds:
+    clusters = np.arange(len(gold)) if clusters is None else clusters
+    names = np.unique(clusters)
+    number = min(FOLDS, len(names))
+    folds = KFold(number, shuffle=True, random_state=seed).split(names) if number > 1 else ()
+    for _, chosen in folds:
+        in_fold = np.isin(clusters, names[chosen])
+        train, test = np.flatnonzero(~in_fold), np.flatnonzero(in_fold)
         for place, size in enumerate(grid):
             guesses = system.estimator(size, seed).fit(counts[train], gold[train]).predict(counts[test])
             errors[place] += float(np.square(guesses - gold[test]).sum()) / len(gold)

@@ -31,6 +31,11 @@ MINIMUM_CLUSTERS = 6
 MINIMUM_EFFECTIVE = 3
 
 
+def is_refused(clusters: int, effective: float | np.ndarray) -> np.ndarray:
+    """Return True where too few clusters, or effective ones (NaN included), carry a difference for a test."""
+    return ~(np.asarray(effective) >= MINIMUM_EFFECTIVE * (1 - 1e-9)) | (clusters < MINIMUM_CLUSTERS)
+
+
 @dataclass(frozen=True)
 class Components:
     """Variance by source: of a score's single influence, or shares of a difference's squared standard error.
@@ -206,7 +211,7 @@ class DifferenceModel:
     @property
     def is_refused(self) -> np.ndarray:
         """True where too few clusters carry the difference for an interval or a test."""
-        return ~(self.clusters >= MINIMUM_EFFECTIVE * (1 - 1e-9)) | (self.n < MINIMUM_CLUSTERS)
+        return is_refused(self.n, self.clusters)
 
     def p_value(self, null: float = 0.0) -> np.ndarray:
         """Return the two-sided p-value of the hypothesis that the difference is ``null``; NaN where refused.

@@ -25,7 +25,7 @@ from ..comparison import Inference, compare_blocks, compare_files, from_result
 from ..options import PowerArguments
 from ..runs import System, parse_systems
 from ..scores import find_minimum_effect, save_json
-from .power import POWER, Pilot, make_pilot
+from .power import MOST_DOCUMENTS, POWER, Pilot, make_pilot
 from .verdicts import ALPHA, describe_components
 
 RUNS = (1, 3, 5, 10)
@@ -65,6 +65,10 @@ def _describe_runs(runs: int) -> str:
     return "1 run" if runs == 1 else f"{runs} runs"
 
 
+def _describe_documents(row: Mapping[str, Any]) -> int | str | None:
+    return f"> {MOST_DOCUMENTS:,}" if row.get("lacking") == "documents" else row["documents"]
+
+
 def _make_needed_table(plan: Mapping[str, Any], pair: Mapping[str, Any]) -> Table:
     names = f"{pair['first']} against {pair['second']}"
     runs = [_describe_runs(count) for count in plan["runs"]]
@@ -72,7 +76,7 @@ def _make_needed_table(plan: Mapping[str, Any], pair: Mapping[str, Any]) -> Tabl
     table = Table(f"needed-{pair['first']}-{pair['second']}", title, ("score", "difference"), (*runs, "variance"))
     for key, one in pair["scores"].items():
         for effect in dict.fromkeys(row["difference"] for row in one["needed"]):
-            found = [row["documents"] for row in one["needed"] if row["difference"] == effect]
+            found = [_describe_documents(row) for row in one["needed"] if row["difference"] == effect]
             cells = {head: Cell(value) for head, value in zip(runs, found, strict=True)}
             table.add(key, f"{effect:.{DIGITS}g}", **cells, variance=Cell(one["sources"] or None))
     return table
@@ -113,8 +117,9 @@ def make_plan(
     Returns:
         ``pairs``: for each pair of systems ``first``, ``second`` and ``scores``: {key: {``difference`` of the pilot,
         ``minimum_effect``, ``variances`` of one document and run each, ``sources`` (them in words), ``needed`` (a
-        list of ``difference``, ``runs`` and ``documents``, None where only more runs help), ``detectable`` (a list of
-        ``documents``, ``runs`` and ``difference``)}}; ``instances``, ``clusters`` and ``pilot_runs`` of the pilot;
+        list of ``difference``, ``runs`` and ``documents``; where ``documents`` is None, ``lacking`` is "runs" if only
+        more runs help, else "documents": more than 1,000,000), ``detectable`` (a list of ``documents``, ``runs`` and
+        ``difference``)}}; ``instances``, ``clusters`` and ``pilot_runs`` of the pilot;
         ``runs``, ``power``, ``alpha`` and ``notes``.
 
     Raises:
@@ -137,7 +142,10 @@ def make_plan(
                 continue
             test = pair["keys"][key]
             own = tuple(effects) or tuple(filter(None, [test["minimum_effect"] or abs(test["difference"])]))
-            if not effects and not test["minimum_effect"]:
+            if not own:
+                words = "the pilot's own difference is 0: no documents are planned; `effect` names a difference"
+                notes.append(f"{key}: its minimum effect is unknown, and {words}")
+            elif not effects and not test["minimum_effect"]:
                 notes.append(f"{key}: its minimum effect is unknown; planned is the pilot's own difference")
             scores[key] = _plan_score(pilot, test, own, documents, runs, power, alpha)
         pairs.append({"first": pair["first"], "second": pair["second"], "scores": scores})
@@ -151,8 +159,8 @@ def make_plan(
         notes.append(
             "one run of each system: the plan is about these files; a pilot of several runs plans runs as well"
         )
-    needed = [row["documents"] for pair in pairs for one in pair["scores"].values() for row in one["needed"]]
-    if None in needed:
+    lacking = {row.get("lacking") for pair in pairs for one in pair["scores"].values() for row in one["needed"]}
+    if "runs" in lacking:
         notes.append("– documents: no number of documents suffices, because runs differ too much; more runs do")
     facts = {name: comparison[name] for name in ("instances", "clusters")} | {"pilot_runs": comparison["runs"]}
     chosen = {"runs": list(runs), "power": power, "alpha": alpha}
@@ -175,11 +183,29 @@ def _check_pilot(comparison: Mapping[str, Any], file: Path | None = None) -> Non
     """
     pairs = comparison.get("comparisons")
     lacking = [name for name in ("comparisons", "clusters", "runs", "family", "instances") if name not in comparison]
-    tests = [] if lacking or not isinstance(pairs, list) else [test for pair in pairs for test in pair["keys"].values()]
-    if lacking or not tests or not all("components" in test and "effective_clusters" in test for test in tests):
+    if lacking or not _has_tests(pairs, comparison["runs"]):
         found = f"no {lacking[0]}" if lacking else "no variance components"
         message = f"expected a comparison that `compare` of this release wrote, found {found}"
         raise DataError(message, rule="key-missing", file=file)
+
+
+def _has_tests(pairs: Any, runs: Any) -> bool:
+    """Return True if every pair of a comparison names systems with runs, and any score has all that a plan reads."""
+    if not isinstance(pairs, list) or not isinstance(runs, Mapping):
+        return False
+    for pair in pairs:
+        if not isinstance(pair, Mapping) or not isinstance(pair.get("keys"), Mapping):
+            return False
+        if not all(isinstance(pair.get(side), str) and pair[side] in runs for side in ("first", "second")):
+            return False
+    tests = [test for pair in pairs for test in pair["keys"].values()]
+    return bool(tests) and all(
+        isinstance(test, Mapping)
+        and test.keys() >= {"effective_clusters", "df", "minimum_effect", "difference"}
+        and isinstance(test.get("components"), Mapping)
+        and test["components"].keys() >= {"documents", "runs", "draws", "interaction"}
+        for test in tests
+    )
 
 
 def _plan_score(
@@ -198,7 +224,7 @@ def _plan_score(
         "variances": variances,
         "sources": describe_components(variances),
         "needed": [
-            {"difference": effect, "runs": count, "documents": pilot.documents_for(effect, count, power, alpha)}
+            {"difference": effect, "runs": count, **_find_documents(pilot, effect, count, power, alpha)}
             for effect in effects
             for count in runs
         ],
@@ -208,6 +234,13 @@ def _plan_score(
             for count in runs
         ],
     }
+
+
+def _find_documents(pilot: Pilot, effect: float, runs: int, power: float, alpha: float) -> dict[str, Any]:
+    documents = pilot.documents_for(effect, runs, power, alpha)
+    if documents is not None:
+        return {"documents": documents}
+    return {"documents": None, "lacking": "runs" if pilot.lacks_runs(effect, runs, power, alpha) else "documents"}
 
 
 def compute_power_curves(comparison: Mapping[str, Any], alpha: float = ALPHA) -> dict[str, dict[str, list[float]]]:
@@ -223,13 +256,12 @@ def compute_power_curves(comparison: Mapping[str, Any], alpha: float = ALPHA) ->
     for key in comparison["family"]:
         lines = []
         for place, pair in enumerate(comparison["comparisons"]):
-            runs, effect = [comparison["runs"][pair[side]] for side in ("first", "second")], 0.0
             try:
                 pilot, effect = make_pilot(comparison, key, place), pair["keys"][key]["minimum_effect"]
             except DataError:
                 continue
             if effect:
-                lines.append([pilot.power(effect, n, min(runs), alpha) for n in sizes])
+                lines.append([pilot.power(effect, n, pilot.own_runs, alpha) for n in sizes])
         if lines:
             lowest = [min(powers) for powers in zip(*lines, strict=True)]
             curves[key] = {"documents": list(map(float, sizes)), "power": lowest}

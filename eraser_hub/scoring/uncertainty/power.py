@@ -19,12 +19,13 @@ from typing import Any
 
 from eraser_hub.records.errors import DataError, show
 
-from .mixed_model import MINIMUM_CLUSTERS, MINIMUM_EFFECTIVE
+from .mixed_model import MINIMUM_CLUSTERS, MINIMUM_EFFECTIVE, is_refused
 from .student import quantile, two_sided_p
 from .verdicts import ALPHA
 
 POWER = 0.8
-MOST_DOCUMENTS = 1_000_000
+MOST_DOCUMENTS = 1_000_000  # a plan for more says so
+ENDLESS = 10**12  # documents, where degrees of freedom no longer change
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class Pilot:
         kurtosis: of the documents' differences; 3 leaves n - 1 degrees of freedom.
         run_df: degrees of freedom of the runs' variance for each run after the first; 2 where both systems' runs vary
             alike.
+        own_runs: runs of each system of the pilot, the harmonic mean over the systems with several.
     """
 
     documents: float
@@ -45,8 +47,9 @@ class Pilot:
     interaction: float = 0.0
     kurtosis: float = 3.0
     run_df: float = 2.0
+    own_runs: float = 1.0
 
-    def error(self, n: int, runs: int = 1) -> float:
+    def error(self, n: int, runs: float = 1) -> float:
         """Return the standard error of the difference with so many documents and runs."""
         return math.sqrt(self.documents / n + self.runs / runs + self.interaction / (n * runs))
 
@@ -64,18 +67,17 @@ class Pilot:
 
     def is_refused(self, n: int) -> bool:
         """Return True if so few documents would give no interval and no test."""
-        return n < MINIMUM_CLUSTERS or self.document_df(n) + 1 < MINIMUM_EFFECTIVE * (1 - 1e-9)
+        return bool(is_refused(n, self.document_df(n) + 1))
 
-    def power(self, effect: float, n: int, runs: int = 1, alpha: float = ALPHA) -> float:
+    def power(self, effect: float, n: int, runs: float = 1, alpha: float = ALPHA) -> float:
         """Return the probability that a test at ``alpha`` finds a difference of this size; 0 where it is refused."""
         if self.is_refused(n):
             return 0.0
-        error, df = self.error(n, runs), self.df(n, runs)
-        if error <= 0:
-            return 1.0 if effect else alpha
-        x = abs(effect) / error - quantile(1 - alpha / 2, df)
-        tail = float(two_sided_p(x, df)) / 2
-        return 1 - tail if x > 0 else tail
+        return _find_power(effect, self.error(n, runs), self.df(n, runs), alpha)
+
+    def lacks_runs(self, effect: float, runs: int = 1, power: float = POWER, alpha: float = ALPHA) -> bool:
+        """Return True if the runs alone leave less than this power, with infinitely many documents."""
+        return _find_power(effect, math.sqrt(self.runs / runs), self.df(ENDLESS, runs), alpha) < power
 
     def effect(self, n: int, runs: int = 1, power: float = POWER, alpha: float = ALPHA) -> float:
         """Return the difference that is found with this power of at least one half; NaN where a test is refused."""
@@ -85,7 +87,7 @@ class Pilot:
         return (quantile(1 - alpha / 2, df) + quantile(power, df)) * self.error(n, runs)
 
     def documents_for(self, effect: float, runs: int = 1, power: float = POWER, alpha: float = ALPHA) -> int | None:
-        """Return the least number of documents with this power; None where no number has it: more runs are needed."""
+        """Return the least number of documents with this power; None where `MOST_DOCUMENTS` lack it, see `lacks_runs`."""
         if self.power(effect, MOST_DOCUMENTS, runs, alpha) < power:
             return None
         low, high = 1, MINIMUM_CLUSTERS
@@ -95,6 +97,14 @@ class Pilot:
             middle = (low + high) // 2
             low, high = (low, middle) if self.power(effect, middle, runs, alpha) >= power else (middle, high)
         return high
+
+
+def _find_power(effect: float, error: float, df: float, alpha: float) -> float:
+    if error <= 0:
+        return 1.0 if effect else alpha
+    x = abs(effect) / error - quantile(1 - alpha / 2, df)
+    tail = float(two_sided_p(x, df)) / 2
+    return 1 - tail if x > 0 else tail
 
 
 def make_pilot(result: Mapping[str, Any], key: str, pair: int = 0) -> Pilot:
@@ -116,7 +126,7 @@ def make_pilot(result: Mapping[str, Any], key: str, pair: int = 0) -> Pilot:
     parts, effective, n = test["components"], test["effective_clusters"], result["clusters"]
     if any(value is None or math.isnan(value) for value in parts.values()):
         raise DataError(f"{key}: expected variance components, found none", rule="score-missing")
-    if n < MINIMUM_CLUSTERS or not effective >= MINIMUM_EFFECTIVE * (1 - 1e-9):
+    if is_refused(n, effective):
         least = f"{MINIMUM_CLUSTERS} documents or more, of which {MINIMUM_EFFECTIVE} or more carry the difference"
         found = f"{n}, of which about {effective:.0f} do"
         raise DataError(f"{key}: expected a pilot of {least}, found {found}", rule="score-missing")
@@ -134,6 +144,7 @@ def make_pilot(result: Mapping[str, Any], key: str, pair: int = 0) -> Pilot:
         parts["interaction"] * n * runs,
         1 + n * (2 / document_df - 2 / (n * (n - 1))),
         by_run**2 / left / (runs - 1) if is_known else 2.0,
+        runs,
     )
 
 

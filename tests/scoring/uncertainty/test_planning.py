@@ -108,6 +108,55 @@ def test_runs_that_differ_are_no_matter_of_documents():
     assert "f1     0.05" in text and "–" in text and "runs" in text
 
 
+def test_more_than_a_million_documents_is_not_for_lack_of_runs():
+    pilot = Pilot(1.0)
+    assert pilot.documents_for(0.002) is None and not pilot.lacks_runs(0.002)
+    assert Pilot(0.04, 0.02, 0.01).lacks_runs(0.05, 3) and not Pilot(0.04, 0.02, 0.01).lacks_runs(0.3, 5)
+    result = compare(make_runs([0.0]), make_runs([0.0], 0.8, seed=1), n_resamples=10)
+    plan = make_plan(result, effects=[0.0001])
+    row = plan["pairs"][0]["scores"]["f1"]["needed"][0]
+    assert row == {"difference": 0.0001, "runs": 1, "documents": None, "lacking": "documents"}
+    assert "> 1,000,000" in plan.table().written("text") and not any("more runs do" in note for note in plan["notes"])
+
+
+def test_a_pilot_without_a_difference_says_that_it_plans_nothing():
+    even = [1.0, -1.0] * 10
+    plan = make_plan(compare(system(even), system([-one for one in even]), n_resamples=10))
+    assert plan["pairs"][0]["scores"]["f1"]["needed"] == []
+    assert any("difference is 0: no documents are planned; `effect`" in note for note in plan["notes"])
+
+
+def test_a_curve_counts_runs_as_the_pilot_does():
+    result = compare(make_runs([-0.2, 0.3]), make_runs([-0.4, 0.0, 0.1, 0.2, 0.2, 0.6], 0.8, seed=1), n_resamples=10)
+    test = result["comparisons"][0]["keys"]["f1"]
+    test["minimum_effect"] = test["detectable"]
+    curve, pilot = compute_power_curves(result)["f1"], make_pilot(result, "f1")
+    assert pilot.own_runs == pytest.approx(3) and pilot.error(30, 3) == pytest.approx(test["standard_error"])
+    assert curve["power"][curve["documents"].index(30.0)] == pytest.approx(0.8)
+
+
+FOREIGN = {"comparisons": [{"first": "a"}], "clusters": 1, "runs": {}, "family": [], "instances": 3}
+TEST = {"components": {}, "effective_clusters": 9.0, "df": 8.0, "minimum_effect": 0.1, "difference": 0.1}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"comparisons": ["a"]},
+        {"comparisons": {"first": "a"}},
+        {"comparisons": [{"first": "a", "second": "b", "keys": {"f1": 3}}], "runs": {"a": 1, "b": 1}},
+        {"comparisons": [{"first": "a", "second": "b", "keys": {"f1": TEST}}], "runs": {"a": 1, "b": 1}},
+        {"comparisons": [{"first": "a", "second": "b", "keys": {"f1": TEST}}], "runs": []},
+    ],
+)
+def test_a_foreign_comparison_is_refused(change, tmp_path):
+    path = tmp_path / "foreign.json"
+    path.write_text(json.dumps({**FOREIGN, **change}))
+    with refused("key-missing", "a comparison that `compare` of this release wrote", "no variance", file=path):
+        eraser_hub.power(comparison=path)
+
+
 def test_power_curves_rise_and_start_at_the_pilot(files, source):
     curves = compute_power_curves(eraser_hub.compare(*files, **source, resamples=10))
     assert "macro_f1" not in curves, "its minimum effect is unknown"
