@@ -7,6 +7,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -154,6 +155,40 @@ def count_threads() -> int:
 
 # --- the same chunks on Ray Data: one model per worker; Ray starts a killed worker anew, and asks it again ---
 
+
+@contextmanager
+def open_ray(**options: Any) -> Iterator[Any]:
+    """Use the Ray that runs, or one of our own that ends with the block.
+
+    Args:
+        **options: Further arguments of `ray.init` for a Ray of our own.
+
+    Yields:
+        The module ``ray``.
+
+    Raises:
+        DataError: Ray is not installed; a worker failed, with the worker's own error if that is a DataError.
+    """
+    need("ray")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    import ray
+    from ray.exceptions import RayError
+
+    starts = not ray.is_initialized()
+    if starts:
+        ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR, **options)
+    try:
+        yield ray
+    except RayError as error:
+        cause = getattr(error, "cause", None)
+        if isinstance(cause, DataError):
+            raise cause from None
+        raise DataError(f"a Ray worker failed: {str(error).strip().splitlines()[-1]}", rule="device") from error
+    finally:
+        if starts:
+            ray.shutdown()
+
+
 CPUS_PER_WORKER = 0.5  # two whole-processor workers on two processors would leave none for the reader
 
 
@@ -179,22 +214,15 @@ def explain_on_ray(
         DataError: Ray is not installed; an error of a worker.
     """
     need("ray")
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     if workers < 1:
         raise DataError(f"expected at least 1, found {workers}", argument="workers", rule="option-value")
     items = [{"chunk": number, "instances": msgspec.json.encode(chunk)} for number, chunk in todo]
     if not items:
         return
-    import ray
-    from ray.exceptions import RayError
-
     config = config if config.threads else replace(config, threads=count_threads())
-    starts = not ray.is_initialized()
-    if starts:
-        ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
-    ray.data.DataContext.get_current().enable_progress_bars = False
-    logging.getLogger("ray.data").setLevel(logging.ERROR)
-    try:
+    with open_ray() as ray:
+        ray.data.DataContext.get_current().enable_progress_bars = False
+        logging.getLogger("ray.data").setLevel(logging.ERROR)
         results = ray.data.from_items(items, override_num_blocks=len(items)).map_batches(
             ChunkWorker,
             fn_constructor_args=(config, settings, split.label_names, split.label_task, split.kind),
@@ -208,11 +236,6 @@ def explain_on_ray(
                 raise DataError(error, rule=rule)
             on_passes(facts["passes"])
             yield ChunkResult(number, [line.encode("utf-8") for line in lines], facts)
-    except RayError as error:
-        raise DataError(f"a Ray worker failed: {str(error).strip().splitlines()[-1]}", rule="device") from error
-    finally:
-        if starts:
-            ray.shutdown()
 
 
 class ChunkWorker:

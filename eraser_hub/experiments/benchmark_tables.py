@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from eraser_hub.attribution.method import METHODS
+from eraser_hub.records.extras import list_missing, missing_packages
 from eraser_hub.records.tables import Cell, Table, Tables
 
 from .configs import CLOSED
@@ -34,7 +36,7 @@ def make_benchmark_tables(result: Mapping[str, Any]) -> Tables:
     """Return for each family a table by explanation and one by kind, then factors, methods, agreement and curves."""
     tables = Tables("benchmark-scores")
     for family, kinds in result["kinds"].items():
-        tables.tables += _make_score_tables(result["scores"], family, kinds)
+        tables.tables += _make_score_tables(result["scores"], family, kinds, result["confidence_level"])
     trained = [family for family in result["kinds"] if family != CLOSED]
     tables.tables += [_make_training_table(result["scores"], family) for family in trained]
     if any(result["methods"].values()):
@@ -57,7 +59,7 @@ def _get_rows(scores: Sequence[Row], family: str) -> list[tuple[tuple[str, str, 
     return sorted(rows, key=lambda row: (bool(row[0][2]), -row[1]["auc"], row[0][0]))
 
 
-def _make_score_tables(scores: Sequence[Row], family: str, kinds: Mapping[str, Row]) -> list[Table]:
+def _make_score_tables(scores: Sequence[Row], family: str, kinds: Mapping[str, Row], level: float) -> list[Table]:
     rows, left = _get_rows(scores, family), ("score", "better", "by_construction")
     first = Table(f"{family}_scores", f"All plantings, {family} models", left, ("all", *CANDIDATES))
     by_kind = Table(f"{family}_kinds", f"By planting, over all explanations, {family} models", left, tuple(kinds))
@@ -66,8 +68,9 @@ def _make_score_tables(scores: Sequence[Row], family: str, kinds: Mapping[str, R
         first.add(*words, **{name: make_cell(part) for name, part in parts.items()})
         by_kind.add(*words, **{kind: make_cell(part) for kind, part in one["kinds"].items()})
     first.notes.append(
-        "The share of texts where a score puts the true explanation first, a tie half; brackets: 95 % interval over "
-        "new texts and new models; =: the interval holds a coin's 0.5, !: it lies below."
+        "The share of texts where a score puts the true explanation first, a tie half; brackets: "
+        f"{100 * level:g} % interval over new texts and new models; "
+        "=: the interval holds a coin's 0.5, !: it lies below."
     )
     first.notes.append(
         "wrong_order marks the same tokens as its partner: scores of a set of tokens tie by construction (0.50)."
@@ -111,11 +114,12 @@ def _make_method_table(methods: Mapping[str, Mapping[str, Row]]) -> Table:
         cells = {family: some[name] for family, some in methods.items() if name in some}
         table.add(name, **{family: _make_cell(one["auc"], one["auc_ci"]) for family, one in cells.items()})
     judged = {name for family in methods.values() for name in family}
-    if left_out := [name for name in METHODS_JUDGED if name not in judged]:
-        table.notes.append(
-            f"not judged: {', '.join(left_out)}: these models have no gradients or attention, or a package is missing "
-            "(lime and kernel-shap need the extra explain)"
-        )
+    left_out: dict[str, list[str]] = {}
+    for name in (name for name in METHODS_JUDGED if name not in judged):
+        missing = list_missing(METHODS[name].packages)
+        reason = missing_packages(missing).message if missing else "these models have no gradients or attention"
+        left_out.setdefault(reason, []).append(name)
+    table.notes += [f"not judged: {', '.join(names)}: {reason}" for reason, names in left_out.items()]
     return table
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +30,20 @@ def train_or_resume(folder: Path, make_config: Callable[[bool], TrainConfig], sa
         say: Receives lines of progress.
         figures: Report how well the model does.
     """
+    for line in _train_or_resume(folder, make_config, say, figures):
+        say(line)
+    return folder
+
+
+def _train_or_resume(
+    folder: Path, make_config: Callable[[bool], TrainConfig], say: Say, figures: bool = True
+) -> Iterator[str]:
+    """Yield the lines of figures of `train_or_resume`."""
     stopped = (folder / CHECKPOINT_DIR).is_dir()
     if (folder / "model.json").is_file() and not stopped:
         say(f"{folder}: trained before")
-        return folder
-    for line in train_model(make_config(stopped), folder, say, figures=figures):
-        say(line)
-    return folder
+        return
+    yield from train_model(make_config(stopped), folder, say, figures=figures)
 
 
 def train_seeds(arguments: TrainArguments, say: Say) -> Iterator[str]:
@@ -61,12 +69,12 @@ def train_seeds(arguments: TrainArguments, say: Say) -> Iterator[str]:
     settings |= {"train_on": config.train_on, "regimes": config.regimes}
     with lock_run_folder(out, "train", json.loads(json.dumps(settings))):
         for seed in seeds:
-            folder = out / f"{SEED}{seed}"
-            stopped = (folder / CHECKPOINT_DIR).is_dir()
-            if (folder / "model.json").is_file() and not stopped:
-                say(f"{folder}: trained before")
-                continue
-            yield from train_model(replace(config, seed=seed, resume=stopped), folder, say)
+            one = replace(config, seed=seed)
+            yield from _train_or_resume(out / f"{SEED}{seed}", partial(_set_resume, one), say)
+
+
+def _set_resume(config: TrainConfig, resume: bool) -> TrainConfig:
+    return replace(config, resume=resume)
 
 
 @contextmanager

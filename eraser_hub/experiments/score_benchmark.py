@@ -9,8 +9,6 @@ else "tie".
 
 from __future__ import annotations
 
-import logging
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
@@ -21,6 +19,7 @@ from typing import Any
 import numpy as np
 import orjson
 
+from eraser_hub.attribution.work import open_ray
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.extras import need
 from eraser_hub.systems.train_config import Say
@@ -166,22 +165,15 @@ def _run_here(settings: BenchmarkSettings, todo: Todo, workers: int) -> Iterator
 
 
 def _run_on_ray(settings: BenchmarkSettings, todo: Todo, workers: int) -> Iterator[tuple[tuple[Any, Path], Row]]:
-    need("ray")
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    import ray
-
-    starts = not ray.is_initialized()
-    if starts:
-        ray.init(num_cpus=workers, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
-    try:
+    waiting, pending = list(reversed(todo)), dict[Any, tuple[tuple[str, str, int], Path]]()
+    with open_ray(num_cpus=workers) as ray:
         remote = ray.remote(num_cpus=1)(judge_unit)
-        pending = {remote.remote(settings, *item[0]): item for item in todo}
-        while pending:
+        while waiting or pending:
+            while waiting and len(pending) < workers:
+                item = waiting.pop()
+                pending[remote.remote(settings, *item[0])] = item
             (done,), _ = ray.wait(list(pending), num_returns=1)
             yield pending.pop(done), ray.get(done)
-    finally:
-        if starts:
-            ray.shutdown()
 
 
 def judge_unit(settings: BenchmarkSettings, kind: str, family: str, number: int) -> Row:

@@ -43,6 +43,7 @@ def summarise(families: Sequence[str], kinds: Sequence[str], units: Sequence[Row
           (Kendall's tau with the truth over attribution methods). The first family's figures stand beside ``name``.
         - ``methods``: family -> method -> the mean of AUPRC with the truth, and its interval.
         - ``curves``: score -> draws -> the mean share.
+        - ``confidence_level``: that of the intervals.
         - ``models``: the facts of each model; ``kinds``: family -> kind -> ``models`` and ``judges``.
 
     Raises:
@@ -70,6 +71,7 @@ def summarise(families: Sequence[str], kinds: Sequence[str], units: Sequence[Row
         "scores": found,
         "methods": {family: _summarise_methods(family, judging, kinds, level) for family in families},
         "curves": _summarise_curves(judging),
+        "confidence_level": level,
         "models": [{fact: unit[fact] for fact in facts} for unit in units],
         "kinds": {family: {kind: _count(units, family, kind) for kind in kinds} for family in families},
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from eraser_hub.attribution.work import count_threads
+from eraser_hub.attribution.work import count_threads, open_ray
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError, get_first_line
 from eraser_hub.records.extras import need
@@ -114,14 +113,10 @@ def run_in_parallel(jobs: Sequence[Callable[[], object]], workers: int, folder: 
     """
     need("ray")
     os.environ.update({name: os.environ.get(name, value) for name, value in SETTINGS.items()})
-    import ray
     import torch
     from ray import tune
 
-    starts = not ray.is_initialized()
-    if starts:
-        ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
-    try:
+    with open_ray():
         say(f"`workers`: {len(jobs)} trainings, at most {workers} side by side by Ray Tune")
         run = tune.with_parameters(_run_trial, jobs=jobs, threads=count_threads(), place=os.getcwd())
         tuner = tune.Tuner(
@@ -132,9 +127,6 @@ def run_in_parallel(jobs: Sequence[Callable[[], object]], workers: int, folder: 
         )
         results = tuner.fit()
         ends = [(one.metrics or {}, one.error) for one in map(results.__getitem__, range(len(results)))]
-    finally:
-        if starts:
-            ray.shutdown()
     for outcome, error in ends:
         if outcome.get("error"):
             raise DataError(outcome["error"], rule=outcome["rule"])

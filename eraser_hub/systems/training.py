@@ -176,13 +176,15 @@ def train_model(config: TrainConfig, out: Path, say: Say = say_nothing, figures:
             scores = [answer_f1(model.answer_text(model.encode(one))[0], answer) for one, answer in gold]
             yield f"answers: F1 {float(np.mean(scores)):.3f} ({len(scores)} instances)"
         elif evaluated is not None and figures:
-            yield from _describe_figures(config, out, evaluated, known, say)
+            instances, _ = read_examples(evaluated, limit=config.limit, seed=config.seed)
+            marked = [has_rationale(one) for one in instances if one.rationale is not None]
+            yield from _describe_figures(config, out, evaluated, marked, known, say)
             if config.regimes:
                 other = replace(config, train_on="rationale" if config.train_on == "full" else "full")
                 second = folder / "regime"
                 with checkpoint_dir(second, {**identity, "train_on": other.train_on}, config.resume, say) as inner:
                     known = train_once(other, second, inner)
-                    yield from _describe_figures(other, second, evaluated, known, say)
+                    yield from _describe_figures(other, second, evaluated, marked, known, say)
 
 
 def _make_facts(config: TrainConfig, split: Split, data: Data) -> dict[str, Any]:
@@ -260,19 +262,27 @@ def open_evaluation_split(config: TrainConfig) -> Split | None:
 
 
 def _describe_figures(
-    config: TrainConfig, model: Path, split: Split, known: Evaluation | None, say: Say
+    config: TrainConfig, model: Path, split: Split, marks: Sequence[bool], known: Evaluation | None, say: Say
 ) -> Iterator[str]:
-    """Yield a line per regime; ``known`` are figures that the training already computed."""
+    """Yield a line per regime.
+
+    Args:
+        config: The settings.
+        model: The folder of the model.
+        split: The split to evaluate on.
+        marks: Whether each evaluated instance with a known rationale has a marked token.
+        known: Figures that the training already computed.
+        say: Receives lines of progress.
+    """
     adapter = open_model(model, trust_remote_code=config.trust_remote_code)
     options: dict[str, Any] = {"limit": config.limit, "seed": config.seed, "say": say}
-    known_rationales = [has_rationale(one) for one in split.instances() if one.rationale is not None]
     for seen in ("full", "rationale"):
         name = REGIMES.get((config.train_on, seen))
-        if name is None or (seen == "rationale" and not known_rationales):
+        if name is None or (seen == "rationale" and not marks):
             continue
-        if seen == "rationale" and not all(known_rationales):
-            marked = f"{sum(known_rationales)} of {len(known_rationales)} instances of {split.rows.split} are marked"
-            if not any(known_rationales):
+        if seen == "rationale" and not all(marks):
+            marked = f"{sum(marks)} of {len(marks)} instances of {split.rows.split} are marked"
+            if not any(marks):
                 say(f"{name}: left out, for {marked}")
                 continue
             say(f"{name}: {marked}; of the others nothing remains")
@@ -306,8 +316,9 @@ def _read_data(system: TrainedSystem, config: TrainConfig, split: Split, evaluat
     if missing:
         words = f"labels that no instance of {config.split} has, and the model does not learn"
         say(f"{words}: {', '.join(missing)} ({len(missing)} of {len(names)})")
-    clusters = None if config.folds == "instances" else cluster_texts(instances, split.kind == "eraser")
-    if clusters is not None and isinstance(system, Baseline) and not config.paper:
+    has_folds = isinstance(system, Baseline) and config.folds != "instances"
+    clusters = cluster_texts(instances, split.kind == "eraser") if has_folds else None
+    if clusters is not None and not config.paper:
         words = f"{len(instances)} instances in {len(set(clusters.tolist()))} clusters that share documents"
         say(f"folds: {words}; no cluster is in two folds")
     if config.limit is not None and split.label_task != REGRESSION:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 from dataclasses import replace
+from importlib.machinery import ModuleSpec
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +16,7 @@ import typer
 from typer.testing import CliRunner
 
 from eraser_hub.cli.benchmark_scores import benchmark_scores
-from eraser_hub.experiments import score_benchmark
+from eraser_hub.experiments import benchmark_tables, score_benchmark
 from eraser_hub.experiments.benchmark_tables import CONSTRUCTION, get_construction, make_benchmark_tables
 from eraser_hub.experiments.configs import CLOSED, NETWORKS
 from eraser_hub.experiments.explanations import CANDIDATES
@@ -28,6 +31,7 @@ from eraser_hub.experiments.score_benchmark import (
 )
 from eraser_hub.experiments.score_judgement import compute_wins
 from eraser_hub.experiments.score_summary import decide_verdict, estimate, summarise
+from eraser_hub.records.errors import DataError
 from eraser_hub.reports.study.folder import make_figure_rows, write_study
 from eraser_hub.scoring.uncertainty.mixed_model import fit_difference
 
@@ -265,6 +269,22 @@ def test_tables_of_every_format(tiny):
         assert "comprehensiveness" in tables.written(form)
 
 
+def test_tables_name_the_level_and_what_methods_lack(tiny, tmp_path, monkeypatch):
+    units, _ = tiny
+    result = {**summarise(TINY.families, TINY.kinds, units, 0.9), "signature": ""}
+    result["methods"][CLOSED].pop("lime")
+    monkeypatch.setattr(benchmark_tables, "list_missing", list)  # of packages: all are missing
+    tables = make_benchmark_tables(result)
+    assert "brackets: 90 % interval over new texts" in tables.tables[0].notes[0]
+    notes = {one.name: one.notes for one in tables.tables}["methods"]
+    lacking = "not judged: lime: missing package scikit-learn: install the extra with"
+    assert any(note.startswith(lacking) for note in notes) and any(
+        note.startswith("not judged: attention, ") and note.endswith("no gradients or attention") for note in notes
+    )
+    write_study(tmp_path, replace(TINY, confidence_level=0.9), result, tables)
+    assert "with 90 % intervals" in (tmp_path / "figures" / "closed-form-kinds.svg").read_text("utf-8")
+
+
 def test_the_folder_of_the_study(tiny, tmp_path):
     _, result = tiny
     files = write_study(tmp_path, TINY, result, make_benchmark_tables(result))
@@ -350,6 +370,68 @@ def test_networks_of_a_seed_are_the_same_and_judge_alike():
 def test_ray_gives_the_same(tiny, tmp_path):
     pytest.importorskip("ray", reason="skipped: no extra ray")
     assert benchmark(TINY, out=tmp_path / "study", workers=2) == tiny[1]
+
+
+class FakeRay(ModuleType):
+    """As much of Ray as the study uses: every task is done at once, one at a time is fetched."""
+
+    def __init__(self, error=None):
+        super().__init__("ray")
+        self.__spec__ = ModuleSpec("ray", None)
+        self.exceptions = ModuleType("ray.exceptions")
+        self.exceptions.RayError = type("RayError", (Exception,), {"cause": error})
+        self.error, self.open, self.most, self.running = error, 0, 0, False
+
+    def is_initialized(self):
+        return self.running
+
+    def init(self, **options):
+        self.running = options["num_cpus"] == 2
+
+    def shutdown(self):
+        self.running = False
+
+    def remote(self, **_):
+        def start(*arguments):
+            self.open += 1
+            self.most = max(self.most, self.open)
+            return arguments[1:]
+
+        return lambda _: SimpleNamespace(remote=start)
+
+    def wait(self, tasks, num_returns):
+        return tasks[:num_returns], tasks[num_returns:]
+
+    def get(self, task):
+        self.open -= 1
+        if self.error:
+            raise self.exceptions.RayError("first line\nthe worker died")
+        return task
+
+
+def use_fake_ray(monkeypatch, error=None):
+    ray = FakeRay(error)
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    monkeypatch.setitem(sys.modules, "ray.exceptions", ray.exceptions)
+    return ray
+
+
+def test_at_most_so_many_units_are_in_flight_as_there_are_workers(monkeypatch):
+    ray, todo = use_fake_ray(monkeypatch), [(("word", CLOSED, number), None) for number in range(7)]
+    found = list(score_benchmark._run_on_ray(TINY, todo, 2))
+    assert [item for item, _ in found] == todo and [task for _, task in found] == [place for place, _ in todo]
+    assert ray.most == 2 and not ray.running
+
+
+@pytest.mark.parametrize(
+    ("error", "rule", "words"),
+    [(OSError("gone"), "device", "a Ray worker failed: the worker died"), (DataError("x", rule="model"), "model", "x")],
+)
+def test_a_worker_that_fails_is_told(error, rule, words, monkeypatch):
+    ray = use_fake_ray(monkeypatch, error)
+    with refused(rule, words):
+        list(score_benchmark._run_on_ray(TINY, [(("word", CLOSED, 0), None)], 2))
+    assert not ray.running
 
 
 def test_models_that_are_asked_about_masked_texts():

@@ -45,7 +45,9 @@ def test_trainings_explanations_and_their_comparison(train, tmp_path):
 def test_the_same_command_goes_on(train, tmp_path, monkeypatch):
     train(seeds=2)
     trained = []
-    monkeypatch.setattr(experiments, "train_model", lambda config, out, say: trained.append(config.seed) or iter(()))
+    monkeypatch.setattr(
+        experiments, "train_model", lambda config, out, say, **_: trained.append(config.seed) or iter(())
+    )
     train(seeds=3)
     assert trained == [3], "two are there"
     (tmp_path / "models" / "seed-2" / ".training").mkdir()

@@ -17,6 +17,8 @@ import eraser_hub
 from eraser_hub.conversion.importing.corpus import Columns, import_corpus
 from eraser_hub.conversion.importing.sources import open_file
 from eraser_hub.systems.folds import cluster_texts, make_folds
+from eraser_hub.systems.label_heads import fit_number
+from eraser_hub.systems.system import Baseline, find_system
 from eraser_hub.systems.train_config import TrainConfig
 from eraser_hub.systems.training import train_model
 from tests.attribution.conftest import instance
@@ -47,6 +49,28 @@ def test_folds_that_could_not_train_are_left_out(labels: str, clusters: Sequence
     folds = make_folds(np.array(list(labels)), 1, np.array(clusters))
     assert len(folds) == count
     assert all(len({*np.array(list(labels))[train]}) == 2 for train, _ in folds)
+
+
+def test_folds_of_a_number_keep_clusters_together_by_old_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """GroupKFold takes ``shuffle`` from 1.6 on."""
+    import sklearn.model_selection
+    from scipy.sparse import csr_matrix
+
+    monkeypatch.delattr(sklearn.model_selection, "GroupKFold")
+    system = find_system("ridge")
+    assert isinstance(system, Baseline)
+    clusters = np.repeat(np.arange(12), 3)
+    values = np.random.default_rng(1).normal(size=12)[clusters]
+    counts = csr_matrix(np.eye(12)[clusters])
+    errors = {}
+    for name, own in (("together", clusters), ("apart", None)):
+        said: list[str] = []
+        fit_number(system, counts, values, 3, said.append, own)
+        again: list[str] = []
+        fit_number(system, counts, values, 3, again.append, own)
+        assert said == again and all(line.endswith("of 5 folds") for line in said)
+        errors[name] = min(float(line.split("squared error ")[1].split(",")[0]) for line in said)
+    assert errors["together"] > 1.3 * errors["apart"]  # there a twin in the training folds tells the value
 
 
 def test_texts_share_documents_by_id_or_by_tokens() -> None:
@@ -92,3 +116,23 @@ def test_train_groups_its_folds_by_documents(hub: Path, tmp_path: Path) -> None:
         clustered = "folds: 40 instances in 20 clusters that share documents; no cluster is in two folds"
         assert (clustered in said) == (folds == "documents")
     assert found["documents"] <= 0.5 < 0.9 <= found["instances"]
+
+
+def test_rationales_are_counted_over_the_evaluated_instances(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{"tokens": [f"w{n}", ("good", "bad")[n % 2]], "label": ("yes", "no")[n % 2], "why": [0, n % 4 // 2, 0]}
+            for n in range(20)]  # fmt: skip
+    for split in ("train", "test"):
+        own = [{**row, "tokens": [*row["tokens"], split]} for row in rows]
+        (tmp_path / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in own), encoding="utf-8")
+    sources = {split: open_file(tmp_path / f"{split}.jsonl") for split in ("train", "test")}
+    import_corpus(sources, "half", Columns(("tokens",), ("why",), "label"), tmp_path / "corpora")
+    eraser_hub.build("eraser", source=tmp_path / "corpora", out=tmp_path / "hub")
+    hub = str(tmp_path / "hub" / "eraser")
+    config = TrainConfig(dataset=hub, config="half", model="logistic-regression", eval_split="test", limit=8)
+    seen: list[str] = []
+    monkeypatch.setattr("eraser_hub.systems.training.cluster_texts", lambda *_: seen.append("clusters"))
+    said: list[str] = []
+    list(train_model(config, tmp_path / "model", said.append))
+    (line,) = [line for line in said if "are marked" in line]
+    marked, _, total = line.removeprefix("eval-rationale: ").split()[:3]
+    assert total == "8" and 0 < int(marked) < 8 and seen == ["clusters"]

@@ -26,7 +26,7 @@ from eraser_hub.records.tables import Tables
 
 from .dot_plots import DotPlot, draw_dots
 
-TITLE = "Share of planted texts where a score puts the true explanation first, with 95 % intervals"
+TITLE = "Share of planted texts where a score puts the true explanation first"
 TABLES = {"csv": "csv", "latex": "tex", "markdown": "md"}
 
 
@@ -51,11 +51,12 @@ def write_study(out: Path, settings: BenchmarkSettings, result: Mapping[str, Any
     files["models.csv"] = _write_rows(result["models"])
     files["result.json"] = json.dumps(result, indent=1) + "\n"
     files |= {f"tables.{suffix}": tables.written(form).rstrip("\n") + "\n" for form, suffix in TABLES.items()}
+    title = f"{TITLE}, with {100 * settings.confidence_level:g} % intervals"
     for family in result["kinds"]:
         for name, column in (("explanations", "explanation"), ("kinds", "kind")):
             rows = make_figure_rows(result["scores"], family, name, column)
             files[f"figures/{family}-{name}.csv"] = _write_rows(rows)
-            plot = DotPlot(f"{TITLE}; {family}", column, "score", 182, 0.5, False, True)
+            plot = DotPlot(f"{title}; {family}", column, "score", 182, 0.5, False, True)
             files[f"figures/{family}-{name}.svg"] = draw_dots(plot, rows)
     for name, text in files.items():
         path = out / name

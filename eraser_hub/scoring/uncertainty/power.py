@@ -87,7 +87,7 @@ class Pilot:
         return (quantile(1 - alpha / 2, df) + quantile(power, df)) * self.error(n, runs)
 
     def documents_for(self, effect: float, runs: int = 1, power: float = POWER, alpha: float = ALPHA) -> int | None:
-        """Return the least number of documents with this power; None where `MOST_DOCUMENTS` lack it, see `lacks_runs`."""
+        """Return the least number of documents with this power; None if `MOST_DOCUMENTS` lack it (`lacks_runs`)."""
         if self.power(effect, MOST_DOCUMENTS, runs, alpha) < power:
             return None
         low, high = 1, MINIMUM_CLUSTERS
