@@ -32,6 +32,8 @@ RUNS = (1, 3, 5, 10)
 MULTIPLES = (1, 2, 5, 10)  # of the pilot's documents
 CURVE = (0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 6, 8)
 DIGITS = 4
+PLANNED = "; planned is the pilot's own difference"
+NOT_PLANNED = ", and the pilot's own difference is 0: no documents are planned; `effect` names a difference"
 
 
 class Plan(dict[str, Any]):
@@ -142,11 +144,8 @@ def make_plan(
                 continue
             test = pair["keys"][key]
             own = tuple(effects) or tuple(filter(None, [test["minimum_effect"] or abs(test["difference"])]))
-            if not own:
-                words = "the pilot's own difference is 0: no documents are planned; `effect` names a difference"
-                notes.append(f"{key}: its minimum effect is unknown, and {words}")
-            elif not effects and not test["minimum_effect"]:
-                notes.append(f"{key}: its minimum effect is unknown; planned is the pilot's own difference")
+            if not effects and not test["minimum_effect"]:
+                notes.append(f"{key}: its minimum effect is unknown{PLANNED if own else NOT_PLANNED}")
             scores[key] = _plan_score(pilot, test, own, documents, runs, power, alpha)
         pairs.append({"first": pair["first"], "second": pair["second"], "scores": scores})
     if not any(pair["scores"] for pair in pairs):
