@@ -29,6 +29,7 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 # nor is a user's cache read or filled: each test process has one of its own, which these libraries read when imported
 HOME_OF_CACHES = tempfile.mkdtemp(prefix="eraser-hub-tests-")
 os.environ["HF_HOME"] = HOME_OF_CACHES
+os.environ["ERASER_HUB_CACHE"] = os.path.join(HOME_OF_CACHES, "eraser-hub")
 for variable in ("HF_DATASETS_CACHE", "HF_METRICS_CACHE", "HF_EVALUATE_CACHE", "HF_MODULES_CACHE", "HF_HUB_CACHE"):
     os.environ.pop(variable, None)
 
