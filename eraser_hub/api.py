@@ -615,11 +615,15 @@ def board(arguments: BoardArguments) -> BoardResult:
         place = Path(at_revision(str(arguments.dataset), arguments.revision))
         settings = ScoreSettings(confidence_level=0.95, minimum_effect=arguments.minimum_effect, gold=arguments.gold)
         lines += score_repository(arguments.from_hub, dataset=place, settings=settings, say=notes.append)
+    refused = list(notes)
     notes += [f"{line.system}: {note}" for line in lines for note in line.notes]
     notes += describe_data(lines)
     lines = collect_board_lines(lines, published=arguments.published)
+    if not lines and refused:
+        message = f"nothing to show: all {len(refused)} submissions are refused; the first: {refused[0]}"
+        raise DataError(message, rule="empty", file=arguments.from_hub)
     if not lines:
-        message = "nothing to show: give `scores` or `submission`"
+        message = "nothing to show: give `scores`, `submission`, or `from_hub` with submissions"
         raise UsageError(message, rule="option-missing", argument="published")
     written = list[Path]()
 

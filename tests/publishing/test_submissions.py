@@ -16,7 +16,7 @@ from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.records.built import open_built
 from eraser_hub.reports.boards import repository, submissions
 from eraser_hub.reports.boards.repository import score_repository
-from eraser_hub.reports.boards.submissions import read_system_yaml
+from eraser_hub.reports.boards.submissions import parse_outcome, parse_place, read_system_yaml
 from eraser_hub.reports.boards.submit import make_place
 from eraser_hub.scoring.settings import ScoreSettings
 from tools import review_submission
@@ -227,6 +227,9 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
     "aliases": (system(BOMB), "expected no aliases"),
     "an object of Python": (system(EXECUTED), "is no YAML"),
     "nested brackets": (system("name: " + "[" * 5000), "nest too deeply"),
+    "control characters in a text": (system(SYSTEM + 'cost: "\\e[2J"\n'), "cost: expected up to 500 printable"),
+    "a text from right to left": (system(SYSTEM.replace("movies, train", '"a\\u202eb"')), "trained_on: expected"),
+    "a long text": (system(SYSTEM + f"erasing: {'x' * 501}\n"), "erasing: expected up to 500"),
     "a large description": (system(SYSTEM + "cost: " + "x" * 70_000), "65,536 bytes"),
     "markup in the name": (system(SYSTEM.replace("Ours", "<script>alert(1)</script>")), "without < and >"),
     "control characters in the name": (system(SYSTEM.replace("Ours", '"a\\u202eb"')), "printable"),
@@ -313,17 +316,119 @@ def test_an_outcome_is_kept_by_the_digests_of_predictions_and_data(dataset, tmp_
     assert lines_of(folder, dataset, tmp_path / "cache") == first
 
 
-def test_a_deadline_ends_the_scorer(dataset, tmp_path, monkeypatch):
-    monkeypatch.setattr(submissions, "SECONDS", 0.01)
+def test_a_deadline_ends_the_scorer_and_is_not_kept(dataset, tmp_path, monkeypatch):
     folder = tmp_path / "submissions"
     add(folder)
-    lines, said = lines_of(folder, dataset, tmp_path / "cache")
+    with monkeypatch.context() as patch:
+        patch.setattr(submissions, "SECONDS", 0.01)
+        lines, said = lines_of(folder, dataset, tmp_path / "cache")
     assert lines == [] and "not scored within 0.01 s" in said[0]
+    assert [line.system for line in lines_of(folder, dataset, tmp_path / "cache")[0]] == ["Ours"]
+
+
+def test_a_damaged_outcome_is_none(dataset, tmp_path, monkeypatch):
+    folder, cache = tmp_path / "submissions", tmp_path / "cache"
+    add(folder)
+    lines_of(folder, dataset, cache)
+    (kept,) = cache.iterdir()
+    scored = []
+    monkeypatch.setattr(submissions, "_score_apart", lambda *_: scored.append(1) or submissions.Outcome("refused"))
+    for content in (b"", b"{", b"[]"):
+        kept.write_bytes(content)
+        assert lines_of(folder, dataset, cache)[1] == [f"not on the board: {PLACE}: refused"]
+    assert len(scored) == 3
+    assert [path.name for path in cache.iterdir()] == [kept.name], "no temporary file stays"
+
+
+TRACEBACK = "Traceback (most recent call last):\n  File 'x'\n"
+
+
+@pytest.mark.parametrize(
+    ("status", "stderr", "error", "lasting"),
+    [
+        (0, "note: skipped", "", True),
+        (1, "note: x\npredictions.jsonl:3: id: found 'Traceback MemoryError'\n", "predictions.jsonl:3: id", True),
+        (1, "hub/eraser: no such folder", "hub/eraser: no such folder", False),
+        (1, f"{TRACEBACK}ValueError: MemoryError", "the scorer ended in an error: ValueError: MemoryError", False),
+        (1, f"{TRACEBACK}numpy._core._exceptions._ArrayMemoryError: Unable", "not scored within 8 GB", False),
+        (1, f"{TRACEBACK}MemoryError", "not scored within 8 GB", False),
+        (-9, "", "not scored within 8 GB", False),
+        (3, "", "exit status 3", False),
+    ],
+)
+def test_what_a_scorer_says(status, stderr, error, lasting):
+    outcome = parse_outcome(status, stderr, "predictions.jsonl")
+    assert outcome.error.startswith(error) and bool(outcome.error) == bool(error) and outcome.lasting == lasting
+
+
+def test_a_board_of_refused_submissions_alone_says_why(dataset, tmp_path):
+    add(tmp_path / "submissions", predictions=b"{}\n")
+    of = {"from_hub": str(tmp_path / "submissions"), "dataset": dataset, "published": False}
+    with refused("empty", "all 1 submissions are refused", PLACE, "annotation_id"):
+        eraser_hub.board(tmp_path / "board", **of)
 
 
 def test_places():
-    assert make_place("movies", "test", "Ünï / ../x") == "movies.test/uni-x"
-    assert make_place("movies", "test", "模型") == "movies.test/system"
+    names = ("bert", "BERT+", "模型", "模 型", "a b", "a-b", "Ünï / ../x", "x" * 90, "x" * 99)
+    places = [make_place("movies", "test", name) for name in names]
+    assert places[0] == "movies.test/bert" and places[5] == "movies.test/a-b"
+    assert len(set(places)) == len(names)
+    assert all(parse_place(place) == ("movies", "test") for place in places)
+    assert make_place("movies", "test", "BERT") == places[0], "the board takes both for one name"
+    assert make_place("movies", "test", places[1].removeprefix("movies.test/")) != places[1]
+
+
+def test_a_copy_of_another_systems_predictions_is_not_submitted(dataset, tmp_path):
+    """Not even in another order of rows."""
+    add(tmp_path / "submissions", system=SYSTEM.replace("Ours", "Theirs"))
+    (tmp_path / "system.yaml").write_text(SYSTEM)
+    copy = tmp_path / "p.jsonl"
+    copy.write_bytes(changed(list.reverse))
+    of = {"config": "movies", "split": "val", "repository": str(tmp_path / "submissions"), "dry_run": True}
+    with refused("id-twice", "'Theirs'", file=copy):
+        eraser_hub.submit(copy, tmp_path / "system.yaml", dataset=dataset, **of)
+
+
+def test_an_update_in_another_format_takes_the_place_of_the_file(at_loopback, dataset, tmp_path):
+    import pyarrow.json
+    import pyarrow.parquet
+
+    (tmp_path / "system.yaml").write_text(SYSTEM.replace("Ours", "ours"))
+    of = {"dataset": dataset, "config": "movies", "split": "val", "repository": REPOSITORY}
+    eraser_hub.submit(PREDICTIONS, tmp_path / "system.yaml", **of)
+    repo = at_loopback.repos["datasets", REPOSITORY]
+    repo.merge("refs/pr/1")
+    table = tmp_path / "p.parquet"
+    pyarrow.parquet.write_table(pyarrow.json.read_json(PREDICTIONS), table)
+    eraser_hub.submit(table, tmp_path / "system.yaml", **of)
+    names = {path for path in repo.commits[repo.branches["refs/pr/2"]] if path.startswith(PLACE)}
+    assert names == {f"{PLACE}/system.yaml", f"{PLACE}/predictions.parquet"}
+
+
+def test_a_repository_of_too_much_is_refused(at_loopback, dataset, tmp_path, monkeypatch):
+    (tmp_path / "system.yaml").write_text(SYSTEM)
+    repo = at_loopback.repos["datasets", REPOSITORY]
+    tree = {
+        f"movies.validation/{name}/{file}": (content, False)
+        for name in ("a", "b")
+        for file, content in (("system.yaml", SYSTEM.encode()), ("predictions.jsonl", bytes(1000)))
+    }
+    repo.record("main", tree, "two")
+    for limit, most in (("MOST_PLACES", 1), ("MOST_FILES", 4), ("MOST_BYTES_OF_ALL", 2000)):
+        with monkeypatch.context() as patch:
+            patch.setattr(repository, limit, most)
+            with refused("size-limit", f"{most:,}", file=REPOSITORY):
+                lines_of(REPOSITORY, dataset, tmp_path / "cache")
+    assert at_loopback.count("GET", "resolve") == 0
+
+
+def test_downloads_are_of_the_commit_that_was_listed(at_loopback, dataset, tmp_path):
+    repo = at_loopback.repos["datasets", REPOSITORY]
+    tree = {f"{PLACE}/{path.name}": (path.read_bytes(), False) for path in add(tmp_path / "s").iterdir()}
+    commit = repo.record("main", tree, "one")
+    assert [line.system for line in lines_of(REPOSITORY, dataset, tmp_path / "cache")[0]] == ["Ours"]
+    assert at_loopback.count("GET", f"/tree/{commit}") == 1
+    assert at_loopback.count("GET", "/resolve/") == at_loopback.count("GET", f"/resolve/{commit}/") > 0
 
 
 def test_the_sample_description_is_sound():

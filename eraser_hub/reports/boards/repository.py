@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,9 @@ from .submissions import (
     refuse_duplicates,
 )
 
-MOST_FILES = 10_000
+MOST_PLACES = 1_000
+MOST_FILES = 10 * MOST_PLACES
+MOST_BYTES_OF_ALL = 5_000_000_000
 Say = Callable[[str], None]
 
 
@@ -104,34 +107,43 @@ def fetch_submissions(repository: str, folder: Path, say: Say) -> list[str]:
         The places ``CONFIG.SPLIT/SYSTEM`` whose files are now in ``folder``.
 
     Raises:
-        DataError: the repository cannot be listed or read.
+        DataError: the repository cannot be listed or read, or has too many submissions or bytes.
     """
     from huggingface_hub.hf_api import RepoFile
 
     place = find_place(repository)
     name = place.repository or repository
     publisher = Publisher(client(None, None, writes=False), say)
-    of: dict[str, Any] = {"repo_type": "dataset", "revision": place.revision}
-    rows = publisher.attempt(f"list {name}", lambda: list(publisher.api.list_repo_tree(name, recursive=True, **of)))
+    api: Any = publisher.api
+    what = f"list {name}"
+    # a branch may move between listing and downloads
+    commit = publisher.attempt(what, lambda: api.dataset_info(name, revision=place.revision).sha)
+    of: dict[str, Any] = {"repo_type": "dataset", "revision": commit}
+    rows = publisher.attempt(what, lambda: [*islice(api.list_repo_tree(name, recursive=True, **of), MOST_FILES + 1)])
     sizes = {row.path: row.size for row in rows if isinstance(row, RepoFile) and not row.path.startswith(".")}
-    if len(sizes) > MOST_FILES:
-        raise DataError(f"expected at most {MOST_FILES:,} files, found {len(sizes):,}", rule="size-limit", file=name)
+    if len(rows) > MOST_FILES:
+        raise DataError(f"expected at most {MOST_FILES:,} files and folders", rule="size-limit", file=name)
     places = dict[str, list[str]]()
     for path in sorted(sizes):
         if path.count("/"):
             places.setdefault("/".join(path.split("/")[:2]), []).append(path)
-    fetched = []
+    sound = dict[str, list[str]]()
     for own, paths in places.items():
         try:
             _check_paths(own, paths, sizes)
         except DataError as error:
             say(f"not on the board: {error}")
-            continue
-        for path in paths:
-            download: Any = publisher.api.hf_hub_download
-            publisher.attempt(f"read {path} of {name}", download, name, path, local_dir=str(folder), **of)
-        fetched.append(own)
-    return fetched
+        else:
+            sound[own] = paths
+    if len(sound) > MOST_PLACES:
+        words = f"expected at most {MOST_PLACES:,} submissions, found {len(sound):,}"
+        raise DataError(words, rule="size-limit", file=name)
+    if (total := sum(sizes[path] for paths in sound.values() for path in paths)) > MOST_BYTES_OF_ALL:
+        words = f"expected at most {MOST_BYTES_OF_ALL:,} bytes, found {total:,}"
+        raise DataError(words, rule="size-limit", file=name)
+    for path in (path for paths in sound.values() for path in paths):
+        publisher.attempt(f"read {path} of {name}", api.hf_hub_download, name, path, local_dir=str(folder), **of)
+    return list(sound)
 
 
 def _check_paths(place: str, paths: list[str], sizes: Mapping[str, int]) -> None:

@@ -19,9 +19,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from eraser_hub.conversion.eraser.corpus_yaml import load_yaml_values
 from eraser_hub.conversion.typed import convert_type
 from eraser_hub.metrics.unknown_fields import find_similar
+from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.lines import read_utf8_file, wrap_read_errors
@@ -34,12 +37,14 @@ PREDICTIONS = ("predictions.jsonl", "predictions.parquet")
 MOST_BYTES = 200_000_000  # of predictions
 MOST_CARD_BYTES = 1 << 16
 MOST_NAME = 100
+MOST_TEXT = 500
 SECONDS = 600
 MEMORY = 8 << 30
 _FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}")
 _GROUP = re.compile(r"([A-Za-z0-9][A-Za-z0-9_-]{0,95})\.([A-Za-z0-9_]{1,60})")
 _LINK = re.compile(r"https?://[^\s<>\"'`]{1,500}")
 _LICENSE = re.compile(r"[a-z0-9][a-z0-9.-]{0,60}")
+_OUT_OF_MEMORY = re.compile(r"[\w.]*MemoryError\b")
 
 
 @dataclass(frozen=True)
@@ -87,17 +92,26 @@ def read_system_yaml(path: Path) -> SystemRecord:
 
 
 def _check_words(system: SystemRecord, path: Path) -> None:
-    """Refuse names that a reader could mistake, and links that are none."""
+    """Refuse texts that a reader could mistake, and links that are none."""
     for field, text in (("name", system.name), *(("authors", one) for one in system.authors)):
-        bad = [one for one in text if unicodedata.category(one)[0] == "C" or one in "<>"]
-        if bad or len(text) > MOST_NAME or text != text.strip():
-            expected = f"expected up to {MOST_NAME} printable characters without < and >"
-            raise DataError(f"{expected}, found {show(text)}", rule="choice", file=path, field=field)
+        _check_text(text, MOST_NAME, path, field)
+        if "<" in text or ">" in text or text != text.strip():
+            words = f"expected a name without < and >, and no blanks around it, found {show(text)}"
+            raise DataError(words, rule="choice", file=path, field=field)
+    for field in ("trained_on", "erasing", "cost"):
+        _check_text(getattr(system, field) or "", MOST_TEXT, path, field)
     if system.link is not None and not _LINK.fullmatch(system.link):
         raise DataError(f"expected an address, found {show(system.link)}", rule="choice", file=path, field="link")
     if not _LICENSE.fullmatch(system.license):
         words = f"expected the Hub's name of a licence, as cc-by-4.0, found {show(system.license)}"
         raise DataError(words, rule="choice", file=path, field="license")
+
+
+def _check_text(text: str, most: int, path: Path, field: str) -> None:
+    """Refuse a text that is long, or has characters that control a terminal or turn the direction of text."""
+    if len(text) > most or any(unicodedata.category(one)[0] == "C" or one in "\u2028\u2029" for one in text):
+        words = f"expected up to {most} printable characters on one line, found {show(text)}"
+        raise DataError(words, rule="text", file=path, field=field)
 
 
 def parse_place(place: str) -> tuple[str, str]:
@@ -143,13 +157,18 @@ def check_size(path: str, size: int) -> None:
         raise DataError(words, rule="size-limit", file=path)
 
 
+def normalize_name(name: str) -> str:
+    """Return a system's name in the form by which names are the same."""
+    return unicodedata.normalize("NFKC", name).casefold()
+
+
 def refuse_duplicates(submissions: Iterable[Submission]) -> tuple[list[Submission], list[DataError]]:
     """Return the submissions, and an error for each that repeats a name or the predictions of an earlier one."""
     kept, errors = list[Submission](), list[DataError]()
     names, files = dict[tuple[str, str, str], str](), dict[tuple[str, str, str], str]()
     for one in submissions:
-        name = unicodedata.normalize("NFKC", one.system.name).casefold()
-        key, file = (one.config, one.split, name), (one.config, one.split, compute_file_digest(one.predictions))
+        key = (one.config, one.split, normalize_name(one.system.name))
+        file = (one.config, one.split, compute_file_digest(one.predictions))
         earlier = names.get(key) or files.get(file)
         if earlier is None:
             kept.append(one)
@@ -176,21 +195,41 @@ def check_submission(submission: Submission, dataset: Path, data_digest: str, ca
     if claimed and not data_digest.startswith(claimed):
         words = f"expected predictions for the data {data_digest[:12]}, found {show(claimed)}"
         raise DataError(words, rule="data-mismatch", file=submission.place, field="data_digest")
-    key = f"{compute_file_digest(submission.predictions)}-{data_digest[:16]}-{__version__}"
+    file_type = submission.predictions.suffix.lstrip(".")
+    key = f"{compute_file_digest(submission.predictions)}-{data_digest[:16]}-{__version__}-{file_type}.json"
     kept = None if cache is None else cache / key
-    if kept is not None and kept.is_file():
-        outcome = kept.read_text(encoding="utf-8")
-    else:
+    outcome = None if kept is None else _read_outcome(kept)
+    if outcome is None:
         outcome = _score_apart(submission, dataset)
-        if kept is not None:
+        if kept is not None and outcome.lasting:
             kept.parent.mkdir(parents=True, exist_ok=True)
-            kept.write_text(outcome, encoding="utf-8")
-    if outcome:
-        raise DataError(outcome, rule="check", file=submission.place)
+            atomic_write(kept, msgspec.json.encode(outcome))
+    if outcome.error:
+        raise DataError(outcome.error, rule="check", file=submission.place)
 
 
-def _score_apart(submission: Submission, dataset: Path) -> str:
-    """Return what the scorer says of bad predictions; "" for good ones."""
+class Outcome(msgspec.Struct):
+    """The outcome of scoring a file of predictions.
+
+    Attributes:
+        error: its error; "" for good predictions.
+        lasting: whether it says so each time: a deadline or a full memory may be the machine's.
+    """
+
+    error: str
+    lasting: bool = True
+
+
+def _read_outcome(path: Path) -> Outcome | None:
+    """Return a kept outcome; None if there is none, or if the file is damaged."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Outcome)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def _score_apart(submission: Submission, dataset: Path) -> Outcome:
+    """Score a submission in a process of its own."""
     words = ["--dataset", str(dataset.resolve()), "--config", submission.config, "--split", submission.split]
     names = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "HOME", "TMPDIR", "SYSTEMROOT")
     environment = {name: os.environ[name] for name in names if name in os.environ}
@@ -205,13 +244,25 @@ def _score_apart(submission: Submission, dataset: Path) -> str:
                 command, cwd=aside, env=environment, capture_output=True, timeout=SECONDS, check=False, **options
             )
         except subprocess.TimeoutExpired:
-            return f"not scored within {SECONDS} s"
-    if done.returncode == 0:
-        return ""
-    text = done.stderr.decode("utf-8", "replace").strip()
-    if done.returncode < 0 or "MemoryError" in text or "Traceback" in text:
-        return f"not scored within {MEMORY >> 30} GB of memory and {SECONDS} s"
-    return text.splitlines()[0][:500] if text else f"the scorer ended with {done.returncode}"
+            return Outcome(f"not scored within {SECONDS} s", lasting=False)
+    return parse_outcome(done.returncode, done.stderr.decode("utf-8", "replace"), name)
+
+
+def parse_outcome(returncode: int, stderr: str, name: str) -> Outcome:
+    """Return what the scorer's exit status and messages say of the file of predictions ``name``.
+
+    Only a success and an error that names the file are the predictions' own.
+    """
+    if returncode == 0:
+        return Outcome("")
+    lines = stderr.strip().splitlines() or [f"exit status {returncode}"]
+    crashed = lines[0].startswith("Traceback (most recent call last)")
+    if returncode < 0 or (crashed and _OUT_OF_MEMORY.match(lines[-1])):
+        return Outcome(f"not scored within {MEMORY >> 30} GB of memory and {SECONDS} s", lasting=False)
+    if crashed:
+        return Outcome(f"the scorer ended in an error: {lines[-1][:500]}", lasting=False)
+    of_predictions = [line for line in lines if line.startswith(name)]
+    return Outcome((of_predictions or lines)[0][:500], lasting=bool(of_predictions))
 
 
 def _limit() -> None:

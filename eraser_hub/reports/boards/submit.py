@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
 from eraser_hub.records.built import open_built
-from eraser_hub.records.errors import DataError
+from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.hub import find_place
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.scoring.runs import System
@@ -19,7 +20,9 @@ from eraser_hub.scoring.settings import ScoreSettings
 from ..board import collect_board_lines
 from ..board_lines import BoardLine, score_submissions
 from .repository import describe, score_repository
-from .submissions import CARD, Submission, check_size, parse_place, read_system_yaml
+from .submissions import CARD, PREDICTIONS, Submission, check_size, normalize_name, parse_place, read_system_yaml
+
+_DIGEST = re.compile(r"(^|-)[0-9a-f]{8}$")
 
 
 @dataclass(frozen=True)
@@ -42,11 +45,18 @@ class SubmitResult:
 def make_place(config: str, split: str, name: str) -> str:
     """Return the place of a system's submission.
 
+    A name of other characters than a-z, 0-9 and single hyphens gets a digest, so that no two names share a place.
+
+    >>> make_place("movies", "test", "bert-saliency")
+    'movies.test/bert-saliency'
     >>> make_place("movies", "test", "BERT + Saliency (ours)")
-    'movies.test/bert-saliency-ours'
+    'movies.test/bert-saliency-ours-06105c40'
     """
-    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
-    slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:80] or "system"
+    key = normalize_name(name)
+    plain = unicodedata.normalize("NFKD", key).encode("ascii", "ignore").decode()
+    slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:80]
+    if slug != key or _DIGEST.search(slug):
+        slug = f"{slug}-{hashlib.sha256(key.encode()).hexdigest()[:8]}".lstrip("-")
     return f"{config}.{split}/{slug}"
 
 
@@ -95,15 +105,24 @@ def submit(
     own, others = describe(line, submission), list[BoardLine]()
     if repository and (not dry_run or Path(repository).is_dir()):
         others = score_repository(repository, dataset=dataset, settings=settings, say=say)
+    _refuse_copy(own, others, predictions)
     others = [one for one in others if one.system != own.system or (one.dataset, one.split) != (own.dataset, own.split)]
     lines = [one for one in collect_board_lines([own, *others]) if one.dataset == own.dataset]
     address = "" if dry_run else _open_request(submission, system_file, repository, say)
     return SubmitResult(place, lines, list(line.notes), address)
 
 
+def _refuse_copy(own: BoardLine, others: Sequence[BoardLine], predictions: Path) -> None:
+    """Raise a DataError if another system of the board has the same predictions."""
+    for other in others:
+        if other.predictions == own.predictions and normalize_name(other.system) != normalize_name(own.system):
+            words = f"expected other predictions than those of {show(other.system)}"
+            raise DataError(words, rule="id-twice", file=predictions)
+
+
 def _open_request(submission: Submission, system_file: Path, repository: str, say: Callable[[str], None]) -> str:
     """Commit the two files as a pull request; return its address."""
-    from huggingface_hub import CommitOperationAdd
+    from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
     from eraser_hub.publishing.publisher import Publisher, client
 
@@ -114,11 +133,15 @@ def _open_request(submission: Submission, system_file: Path, repository: str, sa
     if "data_digest" not in text:
         text += f"\ndata_digest: {submission.system.data_digest}"
     name = f"predictions{submission.predictions.suffix}"
-    files = [
+    files: list[Any] = [
         CommitOperationAdd(f"{submission.place}/{CARD}", (text + "\n").encode()),
         CommitOperationAdd(f"{submission.place}/{name}", str(submission.predictions)),
     ]
     publisher = Publisher(client(None, None), say)
+    for other in (one for one in PREDICTIONS if one != name):  # of an earlier request, in the other format
+        path, exists = f"{submission.place}/{other}", cast(Any, publisher.api.file_exists)
+        if publisher.attempt(f"list {place.repository}", exists, place.repository, path, repo_type="dataset"):
+            files.append(CommitOperationDelete(path))
     of: dict[str, Any] = {"repo_type": "dataset", "create_pr": True}
     message = f"Submit {submission.system.name} to {submission.config}, {submission.split}"
     what, create = f"open a request at {place.repository}", cast(Any, publisher.api.create_commit)

@@ -31,7 +31,7 @@ def score_and_verify(
     Args:
         lines: the lines of score files.
         submissions: ``SYSTEM=FILE``, as of `board_lines.score_submissions`.
-        verify: ``SYSTEM=FILE``; the system is one of the score files'.
+        verify: ``SYSTEM=FILE``; the system is one of the score files'. Its lines of other splits stay.
         dataset: the built dataset's folder.
         config: its config; None: the default.
         split: its split.
@@ -42,7 +42,8 @@ def score_and_verify(
         differs from its score file.
 
     Raises:
-        DataError: no score file of a system to verify; predictions that the scorer does not take.
+        DataError: no score file of a system to verify, or none for the split; predictions that the scorer does not
+            take.
     """
     names = {argument.partition("=")[0] for argument in verify}
     known = {line.system for line in lines}
@@ -52,15 +53,23 @@ def score_and_verify(
         )
         raise DataError(words, rule="option-value", argument="verify")
     scored = score_submissions([*submissions, *verify], dataset=dataset, config=config, split=split, settings=settings)
-    claims = [line for line in lines if line.system in names]
-    return [
-        *(line for line in lines if line.system not in names),
-        *(_add_differences(line, claims) if line.system in names else line for line in scored),
-    ]
+    verified = {line.system: line for line in scored if line.system in names}
+    claims = [line for line in lines if line.system in verified and _has_data(line, verified[line.system])]
+    for name in sorted(names - {claim.system for claim in claims}):
+        places = sorted({f"{line.dataset}, {line.split}" for line in lines if line.system == name})
+        here = verified[name]
+        words = f"expected a score file of {show(name)} on {here.dataset}, {here.split}, found {'; '.join(places)}"
+        raise DataError(words, rule="option-value", argument="verify")
+    return [*(line for line in lines if line not in claims), *(_add_differences(line, claims) for line in scored)]
+
+
+def _has_data(claim: BoardLine, scored: BoardLine) -> bool:
+    """Return True if a score file's line is of the dataset and split of a scored one, or of an unknown split."""
+    return claim.dataset == scored.dataset and claim.split in ("", scored.split)
 
 
 def _add_differences(line: BoardLine, claims: Sequence[BoardLine]) -> BoardLine:
-    notes = [note for claim in claims if claim.system == line.system for note in [describe_differences(claim, line)]]
+    notes = [describe_differences(claim, line) for claim in claims if claim.system == line.system]
     return replace(line, notes=(*line.notes, *notes))
 
 
@@ -76,8 +85,6 @@ def describe_differences(claim: BoardLine, scored: BoardLine) -> str:
         parts[MOST_SHOWN:] = [f"and {more} more"]
     if claim.data and claim.data != scored.data:
         parts.append(f"data {shorten_digest(claim.data)} in the score file, {shorten_digest(scored.data)} here")
-    if claim.split and claim.split != scored.split:
-        parts.append(f"split {claim.split} in the score file, {scored.split} here")
     if claim.predictions and claim.predictions != scored.predictions:
         parts.append("other predictions than those of the score file")
     absent = [key for key, value in claim.scores.items() if value is not None and key not in scored.scores]
