@@ -1,8 +1,8 @@
 """Review a pull request at a board's submissions: ``python -m tools.review_submission ORG/NAME --revision refs/pr/1``.
 
-The submissions of the request are scored as ``eraser-hub board --from-hub`` scores them. Printed are the lines that
-the request adds or changes, the errors that it adds, and the systems that it lacks. With ``--comment`` the same text is
-also posted to the request; the token, of HF_TOKEN, needs no more than the right to discuss. The exit status is 1 if
+The submissions that differ from the main branch's are scored as ``eraser-hub board --from-hub`` scores them. Printed
+are their lines, the errors that the request adds, and the submissions that it lacks. With ``--comment`` the same text
+is also posted to the request; the token, of HF_TOKEN, needs no more than the right to discuss. The exit status is 1 if
 there is an error or no line. .github/workflows/submission.yml runs this by hand.
 """
 
@@ -19,7 +19,7 @@ from eraser_hub.publishing.publisher import Publisher, client
 from eraser_hub.records.errors import DataError
 from eraser_hub.reports.board import collect_board_lines, make_board_tables
 from eraser_hub.reports.board_lines import BoardLine
-from eraser_hub.reports.boards.repository import score_repository
+from eraser_hub.reports.boards.repository import list_submissions, score_repository
 from eraser_hub.scoring.settings import ScoreSettings
 
 _REQUEST = re.compile(r"refs/pr/([1-9]\d{0,8})")
@@ -32,7 +32,7 @@ class Review:
     Attributes:
         lines: the lines that it adds or changes.
         errors: what a board says of the request and not of the main branch.
-        absent: the systems of the main branch that it lacks: merged after it was opened, or removed by it.
+        absent: the places of the main branch's submissions that it lacks: merged after it was opened, or removed by it.
     """
 
     lines: list[BoardLine] = field(default_factory=list)
@@ -56,7 +56,7 @@ class Review:
 
 
 def review(repository: str, revision: str, dataset: Path, *, cache: Path | None = None) -> Review:
-    """Score the submissions of a pull request and of the main branch, and return how they differ.
+    """Score the submissions of a pull request that differ from those of the main branch.
 
     Args:
         repository: ``ORG/NAME`` of the submissions on the Hub.
@@ -68,21 +68,15 @@ def review(repository: str, revision: str, dataset: Path, *, cache: Path | None 
         DataError: another revision; no such repository or request.
     """
     find_request(revision)
-    settings, found = ScoreSettings(confidence_level=0.95), []
-    for place in (repository, f"{repository}@{revision.replace('/', '%2F')}"):
-        said = list[str]()
-        lines = score_repository(place, dataset=dataset, settings=settings, say=said.append, cache=cache)
-        found.append(({_identify(line): line for line in lines}, said))
-    (before, said_before), (after, said_after) = found
-    new = [line for key, line in after.items() if key not in before]
-    names = {key[:3] for key in after}
-    absent = [f"{line.system} ({line.dataset}, {line.split})" for key, line in before.items() if key[:3] not in names]
-    errors = [words for words in said_after if words not in said_before]
-    return Review(collect_board_lines(new, published=False), errors, absent)
-
-
-def _identify(line: BoardLine) -> tuple[object, ...]:
-    return line.system, line.dataset, line.split, line.predictions, line.detail
+    known, said, settings = list[str](), list[str](), ScoreSettings(confidence_level=0.95)
+    before = list_submissions(repository, known.append)
+    after = list_submissions(f"{repository}@{revision.replace('/', '%2F')}", lambda words: None)
+    changed = [place for place, files in after.places.items() if files != before.places.get(place)]
+    place = f"{repository}@{after.commit}"
+    lines = score_repository(place, dataset=dataset, settings=settings, say=said.append, cache=cache, only=changed)
+    errors = [words for words in said if words not in known]
+    absent = [place for place in before.places if place not in after.places]
+    return Review(collect_board_lines(lines, published=False), errors, absent)
 
 
 def find_request(revision: str) -> int:

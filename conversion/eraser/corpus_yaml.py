@@ -176,7 +176,7 @@ def load_yaml_values(text: str, path: Path) -> tuple[dict[str, Any], dict[str, i
         loader = _Loader(text)
         node = loader.get_single_node()
         if not isinstance(node, yaml.MappingNode):
-            message = "expected lines of `key: value`, name and labels among them, found none"
+            message = "expected lines of `key: value`, found none"
             raise DataError(message, rule="type", file=path)
         for key_node, value_node in node.value:
             key, line = loader.construct_object(key_node, deep=True), key_node.start_mark.line + 1

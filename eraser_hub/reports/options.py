@@ -87,7 +87,7 @@ class BenchArguments(Options):
             few inputs.
         out: Folder of all results; a second run does only what is missing.
         quick: Explain 50 texts, each label by its share.
-        plan: YAML file with these arguments; arguments beside it replace its own.
+        plan: YAML file with these arguments; arguments beside it replace its own, unless they have the default value.
         dry_run: Print the plan and its cost, and stop.
 
     Data:

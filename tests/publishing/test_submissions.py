@@ -134,14 +134,53 @@ def test_a_review_names_errors_and_what_a_request_lacks(at_loopback, dataset, tm
         "movies.validation/b/predictions.jsonl": (b"{}", False),
     }
     repo.branches["refs/pr/2"] = repo.branches["main"]
-    repo.record("refs/pr/2", bad, "request")
+    repo.record("refs/pr/2", repo.commits[repo.branches["main"]] | bad, "request")
     found = review_submission.review(REPOSITORY, "refs/pr/2", dataset, cache=tmp_path / "cache")
-    assert not found.sound and found.lines == [] and found.absent == ["Ours (movies, validation)"]
+    assert not found.sound and found.lines == [] and found.absent == []
     (error,) = found.errors
     assert error.startswith("not on the board: movies.validation/b/system.yaml:1: expected the keys name, ")
     assert review_submission.write_comment(found).splitlines()[2] == f"    {error}"
+    repo.record("refs/pr/2", bad, "request")
+    found = review_submission.review(REPOSITORY, "refs/pr/2", dataset, cache=tmp_path / "cache")
+    assert found.absent == [PLACE] and found.errors == [error]
     with refused("option-value", "expected refs/pr/NUMBER, found 'main'"):
         review_submission.review(REPOSITORY, "main", dataset)
+
+
+def test_a_review_downloads_and_scores_what_differs(at_loopback, dataset, tmp_path, monkeypatch):
+    repo = at_loopback.repos["datasets", REPOSITORY]
+    files = {
+        f"movies.validation/{name}/{file}": (content, False)
+        for name, system, rows in (
+            ("a", "A", PREDICTIONS),
+            ("b", "B", OTHERS),
+        )
+        for file, content in (
+            ("system.yaml", SYSTEM.replace("Ours", system).encode()),
+            ("predictions.jsonl", rows.read_bytes()),
+        )
+    }
+    mine, theirs = ({path: one for path, one in files.items() if f"/{name}/" in path} for name in "ba")
+    repo.record("main", theirs, "one")
+    repo.branches["refs/pr/1"] = repo.branches["main"]
+    repo.record("refs/pr/1", theirs | mine, "request")
+    scored = []
+    check = repository.check_submission
+    monkeypatch.setattr(
+        repository, "check_submission", lambda one, *more: scored.append(one.place) or check(one, *more)
+    )
+    of = {"dataset": dataset, "cache": tmp_path / "cache"}
+    found = review_submission.review(REPOSITORY, "refs/pr/1", **of)
+    assert [line.system for line in found.lines] == ["B"] and found.sound and found.absent == []
+    assert scored == ["movies.validation/b"]
+    assert at_loopback.count("GET", "/movies.validation/a/predictions.jsonl") == 0
+    for card, rows, what in ((SYSTEM.replace("Ours", "a"), OTHERS, "name"), (SYSTEM, PREDICTIONS, "predictions")):
+        copy = {"system.yaml": (card.encode(), False), "predictions.jsonl": (rows.read_bytes(), False)}
+        copy = {f"movies.validation/0/{name}": one for name, one in copy.items()}
+        repo.record("refs/pr/1", theirs | copy, "copy")
+        assert review_submission.review(REPOSITORY, "refs/pr/1", **of).errors == [
+            f"not on the board: movies.validation/0: expected another {what} than movies.validation/a"
+        ]
 
 
 def test_publishing_beside_merged_submissions_leaves_them(at_loopback, dataset, tmp_path, monkeypatch):
@@ -240,7 +279,7 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
     "an unknown key": (system(SYSTEM + "nmae: x\n"), "found 'nmae'"),
     "a key twice": (system(SYSTEM + "name: y\n"), "each key once"),
     "a number as name": (system(SYSTEM.replace("Ours", "7")), "name"),
-    "a list as description": (system("- a\n"), "name and labels"),
+    "a list as description": (system("- a\n"), "key: value"),
     "wrong digest": (system(SYSTEM + "data_digest: '000000000000'\n"), "expected predictions for the data"),
     "scores": (predictions(b'{"auprc": 0.9999, "signature": "forged"}\n'), "predictions.jsonl:1"),
     "no JSON": (predictions(b"\x00\xff"), "predictions.jsonl"),

@@ -293,6 +293,12 @@ async function openSplit() {
   fillSelect("#instance", ids, state.id, labels);
 }
 
+// a copy: marking and brushing change it
+function load(system) {
+  state.marks = new Set(system?.marks ?? []);
+  state.soft = system?.soft ? [...system.soft] : null;
+}
+
 async function openText(kept = {}) {
   text = await ask("open_instance", place());
   find("#query").textContent = text.query;
@@ -301,8 +307,8 @@ async function openText(kept = {}) {
   fillSelect("#system", ["", "gold", ...systems], "", ["your marks", "the gold evidence", ...systems]);
   const first = text.systems[kept.system ?? systems[0]], size = listWords().length;
   for (const key of ["marks", "a", "b"]) kept[key] &&= kept[key].filter((at) => at < size);  // a link may be of another text
-  state.marks = new Set(kept.marks ?? first?.marks ?? []);
-  state.soft = kept.soft ? scatter(kept.soft) : kept.marks ? null : first?.soft ?? null;
+  load(kept.marks ? { marks: kept.marks } : first);
+  if (kept.soft) state.soft = scatter(kept.soft);
   state.people = [new Set(kept.a ?? text.gold), new Set(kept.b ?? first?.marks ?? text.gold.slice(1))];
   chooseSystem(kept.marks ? "" : kept.system ?? systems[0] ?? "");
   state.quotes = kept.quotes ?? suggestQuotes();
@@ -538,10 +544,7 @@ find("#instance").addEventListener("change", ({ target }) => attempt(async () =>
 }));
 find("#system").addEventListener("change", ({ target }) => {
   const system = target.value === "gold" ? { marks: text.gold, soft: null } : text.systems[target.value];
-  if (system) {
-    state.marks = new Set(system.marks);
-    state.soft = system.soft && [...system.soft];
-  }
+  if (system) load(system);
   state.system = target.value === "gold" ? "" : target.value;
   paint();
   rescore();

@@ -41,11 +41,18 @@ def load_rows(dataset: str, config: str, split: str) -> Any:
     return rows
 
 
+@lru_cache(maxsize=4)
+def index_rows(dataset: str, config: str, split: str) -> dict[str, int]:
+    """Return the ids of a split, each with the place of its row; errors as of `load_rows`."""
+    rows = load_rows(dataset, config, split)
+    ids = [row["annotation_id"] for row in rows] if isinstance(rows, list) else rows["annotation_id"]
+    return {str(one): place for place, one in enumerate(ids)}
+
+
 def list_instances(dataset: str, config: str, split: str) -> dict[str, Any]:
     """Return the ids of a split, the first `MOST_INSTANCES`, and the number of all."""
-    rows = load_rows(dataset, config, split)
-    ids = [row["annotation_id"] for row in rows] if isinstance(rows, list) else list(rows["annotation_id"])
-    return {"ids": [str(one) for one in ids[:MOST_INSTANCES]], "total": len(ids)}
+    ids = list(index_rows(dataset, config, split))
+    return {"ids": ids[:MOST_INSTANCES], "total": len(ids)}
 
 
 def read_row(dataset: str, config: str, split: str, identity: str) -> dict[str, Any]:
@@ -54,15 +61,11 @@ def read_row(dataset: str, config: str, split: str, identity: str) -> dict[str, 
     Raises:
         Malformed: There is no such row, or its text is too long to draw.
     """
-    rows = load_rows(dataset, config, split)
-    if isinstance(rows, list):
-        row = next((one for one in rows if str(one["annotation_id"]) == identity), None)
-    else:
-        ids = [str(one) for one in rows["annotation_id"]]
-        row = rows[ids.index(identity)] if identity in ids else None
-    if row is None:
+    place = index_rows(dataset, config, split).get(identity)
+    if place is None:
         raise Malformed(f"{dataset}, {config}, {split}: no instance {identity!r}")
-    row = dict(row)
+    rows = load_rows(dataset, config, split)
+    row = dict(rows[place])
     label = row["classification"]
     if isinstance(label, int) and not isinstance(rows, list):  # a ClassLabel of a Dataset
         names = rows.features["classification"].names

@@ -9,6 +9,7 @@ from eraser_hub.scoring.uncertainty.verdicts import (
     BETTER,
     EQUIVALENT,
     NEGLIGIBLE,
+    SWAPPED,
     UNDECIDED,
     WORSE,
     find_direction,
@@ -43,7 +44,6 @@ class Test(NamedTuple):
 
 def list_tests(comparison: Mapping[str, Any]) -> Iterator[Test]:
     """Yield each headline test of a comparison, as of :func:`scoring.comparison.compare`, from both sides."""
-    turned: dict[str, str] = {BETTER: WORSE, WORSE: BETTER}
     for pair in comparison["comparisons"]:
         for key in comparison["family"]:
             test = pair["keys"].get(key)
@@ -54,7 +54,7 @@ def list_tests(comparison: Mapping[str, Any]) -> Iterator[Test]:
             difference, low, high = (float("nan") if number is None else number for number in numbers)
             verdict = str(test["verdict"])
             yield Test(pair["first"], pair["second"], key, verdict, difference, low, high)
-            other = turned.get(verdict, verdict)
+            other = SWAPPED.get(verdict, verdict)
             yield Test(pair["second"], pair["first"], key, other, -difference, -high, -low)
 
 

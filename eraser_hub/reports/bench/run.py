@@ -34,12 +34,15 @@ from eraser_hub.attribution.method import METHODS, supports
 from eraser_hub.attribution.run import compute_model_digest, explain_runs, find_run_settings, resolve_query
 from eraser_hub.attribution.settings import HUMAN, ExplainSettings
 from eraser_hub.attribution.work import load_model
+from eraser_hub.conversion.eraser.corpus_yaml import load_yaml_values
 from eraser_hub.experiments.folder import lock_run_folder, train_or_resume
 from eraser_hub.metrics.score_levels import LEVELS
+from eraser_hub.metrics.unknown_fields import find_similar
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.hub import at_revision
-from eraser_hub.records.options import UsageError, as_list
+from eraser_hub.records.lines import read_utf8_file, wrap_read_errors
+from eraser_hub.records.options import UsageError, as_list, read_options
 from eraser_hub.records.run_record import read_run
 from eraser_hub.records.tables import Cell, Table, Tables
 from eraser_hub.scoring.comparison import Inference, compare_files
@@ -127,6 +130,11 @@ class PlannedModel:
     place: str
     trained: bool
 
+    @property
+    def file_name(self) -> str:
+        """The name as a file's."""
+        return System(self.name, ()).file_name
+
 
 @dataclass(frozen=True, slots=True)
 class PlannedSystem:
@@ -154,7 +162,7 @@ def read_plan(arguments: BenchArguments) -> BenchArguments:
     """
     values: dict[str, Any] = {}
     if arguments.plan is not None:
-        values = _read_yaml(arguments.plan)
+        values = _read_plan_file(arguments.plan)
     defaults = {one.name: one.default for one in fields(BenchArguments)}
     chosen = {name: getattr(arguments, name) for name in defaults if getattr(arguments, name) != defaults[name]}
     merged = BenchArguments(**{**values, **chosen, "plan": None})
@@ -166,43 +174,28 @@ def read_plan(arguments: BenchArguments) -> BenchArguments:
     return merged
 
 
-def _read_yaml(path: Path) -> dict[str, Any]:
+def _read_plan_file(path: Path) -> dict[str, Any]:
     """Return the arguments in a plan's file."""
     try:
-        plan = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeError, yaml.YAMLError) as error:
-        line = getattr(getattr(error, "problem_mark", None), "line", None)
-        message = f"expected a YAML file with the arguments of `bench`, found {str(error).splitlines()[0]}"
-        number = None if line is None else line + 1
-        raise DataError(message, rule="syntax", file=path, line=number, argument="plan") from None
-    if not isinstance(plan, dict):
-        message = f"expected arguments of `bench` by name, found {show(plan)}"
-        raise DataError(message, rule="type", file=path, argument="plan")
-    plan.pop("record", None)  # what a run wrote into its bench.yaml
-    kinds: dict[str, tuple[type, ...]] = {
-        **dict.fromkeys(("quick",), (bool,)),
-        **dict.fromkeys(("sample", "seeds", "seed", "resamples", "workers"), (int,)),
-        **dict.fromkeys(("minimum_effect",), (int, float)),
-        **dict.fromkeys(("model", "method"), (str, list)),
-        **dict.fromkeys(("dataset", "config", "split", "paper", "engine", "revision", "out"), (str,)),
-    }
-    for name, value in plan.items():
-        if name not in kinds:
-            message = f"expected one of {', '.join(kinds)}, found {show(name)}"
-            raise DataError(message, rule="key-unknown", file=path, argument="plan")
-        texts = not isinstance(value, list) or all(isinstance(one, str) for one in value)
-        is_flag = isinstance(value, bool) and bool not in kinds[name]
-        if not isinstance(value, kinds[name]) or is_flag or not texts:
-            words = " or ".join(kind.__name__ for kind in kinds[name])
-            message = f"expected a value of type {words}, found {show(value)}"
-            raise DataError(message, rule="type", file=path, field=str(name), argument="plan")
-    if "out" in plan:
-        plan["out"] = Path(plan["out"])
-    if isinstance(plan.get("method"), str):
-        plan["method"] = tuple(plan["method"].split(","))
-    if "method" in plan:
-        plan["method"] = tuple(plan["method"])
-    return plan
+        with wrap_read_errors(path):
+            values, lines = load_yaml_values(read_utf8_file(str(path)).decode("utf-8"), path)
+    except DataError as error:
+        raise DataError(error.message, rule=error.rule, file=path, line=error.line, argument="plan") from None
+    values.pop("record", None)  # what a run wrote into its bench.yaml
+    options = {name: one for name, one in read_options(BenchArguments).items() if not one.python_only}
+    known = [name for name in options if name not in ("plan", "dry_run")]
+    for name, value in values.items():
+        if name not in known:
+            hint = f": did you mean {near!r}?" if (near := find_similar(name, known)) else ""
+            message = f"expected one of {', '.join(known)}, found {show(name)}{hint}"
+            raise DataError(message, rule="key-unknown", file=path, line=lines[name], argument="plan")
+        parted = tuple(value.split(",")) if options[name].commas and isinstance(value, str) else value
+        try:
+            values[name] = options[name].check(name, parted)
+        except UsageError as error:
+            of: dict[str, Any] = {"line": lines[name], "field": name, "argument": "plan"}
+            raise DataError(error.message, rule="type", file=path, **of) from None
+    return values
 
 
 def bench(arguments: BenchArguments) -> BenchResult | list[str]:
@@ -237,30 +230,32 @@ def bench(arguments: BenchArguments) -> BenchResult | list[str]:
         "paper": plan.paper,
     }
     with lock_run_folder(out, "bench", settings):
-        systems = list[PlannedSystem]()
+        systems, marked = list[PlannedSystem](), has_rationales(split)
         for model in models:
             places = _find_places(plan, model, dataset, out, say)
-            systems += _explain(plan, model, places, split, dataset, len(models) > 1, say)
-        return _conclude(plan, systems, split, dataset, say)
+            systems += _explain(plan, model, places, split, dataset, marked, len(models) > 1, say)
+        return _conclude(plan, systems, dataset, say)
 
 
 def plan_models(models: Sequence[str]) -> list[PlannedModel]:
     """Return the models that arguments name.
 
     Raises:
-        UsageError: two of one name.
+        UsageError: two of one name, or whose files have one name.
     """
-    found = []
+    found = list[PlannedModel]()
     for argument in models:
         name, equals, place = argument.partition("=")
         if not equals or Path(argument).exists():
             name, place = "", argument
         trained = place in SYSTEMS and not Path(place).exists()
         found.append(PlannedModel(name or Path(place).name, place, trained))
-    twice = [name for name, count in Counter(one.name for one in found).items() if count > 1]
-    if twice:
-        message = f"expected a name of its own for each model (NAME=PLACE), found {twice[0]} twice"
-        raise UsageError(message, rule="option-value", argument="model")
+    names = dict[str, str]()
+    for one in found:
+        if (other := names.get(one.file_name)) is not None:
+            message = f"expected a name of its own for each model and its files (NAME=PLACE), found {other}, {one.name}"
+            raise UsageError(message, rule="option-value", argument="model")
+        names[one.file_name] = one.name
     return found
 
 
@@ -276,7 +271,7 @@ def _find_places(plan: BenchArguments, model: PlannedModel, dataset: str, out: P
 
     folders = []
     for seed in range(plan.seed, plan.seed + plan.seeds):
-        folder = out / "models" / f"{model.name}.seed-{seed}"
+        folder = out / "models" / f"{model.file_name}.seed-{seed}"
         folder.parent.mkdir(exist_ok=True)
         folders.append(str(train_or_resume(folder, partial(make_config, seed), say, figures=False)))
     return folders
@@ -311,15 +306,15 @@ def _explain(
     places: Sequence[str],
     split: Split,
     dataset: str,
+    marked: bool,
     several: bool,
     say: Say,
 ) -> list[PlannedSystem]:
-    """Explain a model by each method, and by what people marked."""
+    """Explain a model by each method, and by what people marked if they ``marked`` any; ``several``: of some models."""
     systems: dict[str, PlannedSystem] = {}
     folder = (plan.out or Path()) / "predictions"
     folder.mkdir(exist_ok=True)
     how: dict[str, Any] = {"engine": plan.engine, "workers": plan.workers, "resume": True}
-    marked = has_rationales(split)
     for seed, place in enumerate(places, plan.seed):  # each training is explained by its own seed
         config = make_config(plan, place, dataset)
         adapter = load_model(resolve_query(config, split), split.label_names, split.label_task)
@@ -335,7 +330,7 @@ def _explain(
             draws = plan.seeds if METHODS[method].sampled and not model.trained else 1
             for draw in range(draws):
                 drawn = f".draw-{draw + 1}" if draws > 1 else ""
-                path = folder / f"{_file_name(model.name)}.{method}{suffix}{drawn}.jsonl"
+                path = folder / f"{model.file_name}.{method}{suffix}{drawn}.jsonl"
                 runs.append((replace(settings, seed=settings.seed + draw), path))
                 system.runs.append((place, *runs[-1]))
         for report in explain_runs(config, runs, model=adapter, **how):
@@ -345,7 +340,7 @@ def _explain(
             system = systems.setdefault(PEOPLE, PlannedSystem(name, model.name, PEOPLE, []))
             human = replace(config, rationales=HUMAN)
             settings, _ = find_run_settings(human, plan.paper, seed=seed)
-            path = folder / f"{_file_name(model.name)}.{PEOPLE}{suffix}.jsonl"
+            path = folder / f"{model.file_name}.{PEOPLE}{suffix}.jsonl"
             for report in explain_runs(human, [(settings, path)], model=adapter, **how):
                 say(report.lines()[0])
             system.runs.append((place, settings, path))
@@ -363,13 +358,7 @@ def has_rationales(split: Split) -> bool:
     return any(any(map(any, one.rationale)) for one in split.instances() if one.rationale is not None)
 
 
-def _file_name(name: str) -> str:
-    return System(name, ()).file_name
-
-
-def _conclude(
-    plan: BenchArguments, systems: Sequence[PlannedSystem], split: Split, dataset: str, say: Say
-) -> BenchResult:
+def _conclude(plan: BenchArguments, systems: Sequence[PlannedSystem], dataset: str, say: Say) -> BenchResult:
     """Score, compare and report the systems, and write the folder's files."""
     out = plan.out or Path()
     scored = [System(one.name, tuple(path for _, _, path in one.runs)) for one in systems]
@@ -464,14 +453,15 @@ def _describe(plan: BenchArguments, systems: Sequence[PlannedSystem]) -> dict[st
     values |= {"out": str(plan.out), "model": as_list(plan.model), "method": list(plan.method)}
     if not plan.method:
         del values["method"]
-    runs = {}
+    places = {place for one in systems for place, _, _ in one.runs}
+    runs, digests = {}, {place: compute_model_digest(place) for place in places}
     for one in systems:
         records = [read_run(path) for _, _, path in one.runs]
         runs[one.name] = [
             {
                 "file": path.name,
                 "signature": record["signature"],
-                "model": compute_model_digest(place),
+                "model": digests[place],
                 "data": record.get("data_digest") or record["data"].get("digest"),
             }
             for (place, _, path), record in zip(one.runs, records, strict=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from eraser_hub.conversion.download.fetch import get_cache_folder
 from eraser_hub.publishing.publisher import Publisher, client
@@ -30,6 +30,7 @@ from .submissions import (
     list_places,
     parse_place,
     read_submissions,
+    read_system_yaml,
     refuse_duplicates,
 )
 
@@ -39,8 +40,36 @@ MOST_BYTES_OF_ALL = 5_000_000_000
 Say = Callable[[str], None]
 
 
+class RemoteFile(NamedTuple):
+    """Size in bytes, and digest, of a file on the Hub."""
+
+    size: int
+    digest: str
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The submissions of one commit of a repository on the Hub.
+
+    Attributes:
+        name: ``ORG/NAME``.
+        commit: the commit.
+        places: ``CONFIG.SPLIT/SYSTEM`` -> path -> file.
+    """
+
+    name: str
+    commit: str
+    places: Mapping[str, Mapping[str, RemoteFile]]
+
+
 def score_repository(
-    repository: str, *, dataset: Path, settings: ScoreSettings, say: Say, cache: Path | None = None
+    repository: str,
+    *,
+    dataset: Path,
+    settings: ScoreSettings,
+    say: Say,
+    cache: Path | None = None,
+    only: Collection[str] | None = None,
 ) -> list[BoardLine]:
     """Return a verified line for each sound submission of a repository; a line names every other one.
 
@@ -50,19 +79,25 @@ def score_repository(
         settings: how the submissions are scored.
         say: receives the line of each submission that is not shown.
         cache: the folder of outcomes; by default one in the cache of downloads.
+        only: the places on the Hub to score; the other submissions are sound already, and keep their names.
 
     Raises:
         DataError: there is no such repository, or it cannot be reached.
     """
     cache = get_cache_folder() / "submissions" if cache is None else cache
     built, lines, groups = open_built(dataset), list[BoardLine](), dict[tuple[str, str], list[Submission]]()
-    sound, prefix = list[Submission](), ""
+    sound, accepted, digests, prefix = list[Submission](), list[Submission](), dict[str, str](), ""
     with ExitStack() as stack:
         if os.path.isdir(repository):
             folder, places = Path(repository), list_places(Path(repository))
         else:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="eraser-hub-")))
-            places, prefix = fetch_submissions(repository, folder, say), f"{folder}{os.sep}"
+            listing, prefix = list_submissions(repository, say), f"{folder}{os.sep}"
+            places = list(listing.places if only is None else only)
+            fetch_submissions(listing, folder, places, say)
+            if only is not None:
+                accepted = read_accepted(listing, folder, places, say)
+                digests = {place: _get_digest(listing, place) for place in places}
         # files of the Hub are named by their place there
         for one in read_submissions(folder, places, lambda words: say(words.replace(prefix, "") if prefix else words)):
             if one.config not in built.configs or one.split not in built.splits(one.config):
@@ -73,8 +108,8 @@ def score_repository(
             except DataError as error:
                 say(f"not on the board: {error}")
                 continue
-            sound.append(one)
-        kept, repeated = refuse_duplicates(sound)  # a broken one takes no name
+            sound.append(replace(one, digest=digests.get(one.place, "")))
+        kept, repeated = refuse_duplicates(sound, accepted)  # a broken one takes no name
         for other in repeated:
             say(f"not on the board: {other}")
         for one in kept:
@@ -100,14 +135,11 @@ def describe(line: BoardLine, submission: Submission) -> BoardLine:
     return replace(line, source="a submission, scored here", detail=f"{line.detail} · {'; '.join(words)}")
 
 
-def fetch_submissions(repository: str, folder: Path, say: Say) -> list[str]:
-    """Download the submissions of a repository of the Hub; a line names each that is too large or misplaced.
-
-    Returns:
-        The places ``CONFIG.SPLIT/SYSTEM`` whose files are now in ``folder``.
+def list_submissions(repository: str, say: Say) -> Listing:
+    """List the submissions of a repository of the Hub; a line names each that is too large or misplaced.
 
     Raises:
-        DataError: the repository cannot be listed or read, or has too many submissions or bytes.
+        DataError: the repository cannot be listed, or has too many submissions or bytes.
     """
     from huggingface_hub.hf_api import RepoFile
 
@@ -120,39 +152,76 @@ def fetch_submissions(repository: str, folder: Path, say: Say) -> list[str]:
     commit = publisher.attempt(what, lambda: api.dataset_info(name, revision=place.revision).sha)
     of: dict[str, Any] = {"repo_type": "dataset", "revision": commit}
     rows = publisher.attempt(what, lambda: [*islice(api.list_repo_tree(name, recursive=True, **of), MOST_FILES + 1)])
-    sizes = {row.path: row.size for row in rows if isinstance(row, RepoFile) and not row.path.startswith(".")}
+    files = {
+        row.path: RemoteFile(row.size, row.lfs.sha256 if row.lfs else row.blob_id)
+        for row in rows
+        if isinstance(row, RepoFile) and not row.path.startswith(".")
+    }
     if len(rows) > MOST_FILES:
         raise DataError(f"expected at most {MOST_FILES:,} files and folders", rule="size-limit", file=name)
-    places = dict[str, list[str]]()
-    for path in sorted(sizes):
+    places = dict[str, dict[str, RemoteFile]]()
+    for path in sorted(files):
         if path.count("/"):
-            places.setdefault("/".join(path.split("/")[:2]), []).append(path)
-    sound = dict[str, list[str]]()
-    for own, paths in places.items():
+            places.setdefault("/".join(path.split("/")[:2]), {})[path] = files[path]
+    for own in list(places):
         try:
-            _check_paths(own, paths, sizes)
+            _check_files(own, places[own])
         except DataError as error:
             say(f"not on the board: {error}")
-        else:
-            sound[own] = paths
-    if len(sound) > MOST_PLACES:
-        words = f"expected at most {MOST_PLACES:,} submissions, found {len(sound):,}"
+            del places[own]
+    if len(places) > MOST_PLACES:
+        words = f"expected at most {MOST_PLACES:,} submissions, found {len(places):,}"
         raise DataError(words, rule="size-limit", file=name)
-    if (total := sum(sizes[path] for paths in sound.values() for path in paths)) > MOST_BYTES_OF_ALL:
+    if (total := sum(file.size for own in places.values() for file in own.values())) > MOST_BYTES_OF_ALL:
         words = f"expected at most {MOST_BYTES_OF_ALL:,} bytes, found {total:,}"
         raise DataError(words, rule="size-limit", file=name)
-    for path in (path for paths in sound.values() for path in paths):
-        publisher.attempt(f"read {path} of {name}", api.hf_hub_download, name, path, local_dir=str(folder), **of)
-    return list(sound)
+    return Listing(name, commit, places)
 
 
-def _check_paths(place: str, paths: list[str], sizes: Mapping[str, int]) -> None:
+def fetch_submissions(
+    listing: Listing, folder: Path, places: Collection[str], say: Say, names: Collection[str] = (CARD, *PREDICTIONS)
+) -> None:
+    """Download the files of these names of some submissions into a folder.
+
+    Raises:
+        DataError: one of them cannot be read.
+    """
+    publisher = Publisher(client(None, None, writes=False), say)
+    download: Any = publisher.api.hf_hub_download
+    of: dict[str, Any] = {"repo_type": "dataset", "revision": listing.commit, "local_dir": str(folder)}
+    for path in (path for place in places for path in listing.places[place] if path.rpartition("/")[2] in names):
+        publisher.attempt(f"read {path} of {listing.name}", download, listing.name, path, **of)
+
+
+def read_accepted(listing: Listing, folder: Path, places: Collection[str], say: Say) -> list[Submission]:
+    """Return the other submissions of the groups of some places, without their predictions; broken ones do not count.
+
+    Raises:
+        DataError: a description cannot be downloaded.
+    """
+    groups = {place.partition("/")[0] for place in places}
+    others = [one for one in listing.places if one.partition("/")[0] in groups and one not in places]
+    fetch_submissions(listing, folder, others, say, [CARD])
+    accepted = list[Submission]()
+    for place in others:
+        with suppress(DataError):
+            system = read_system_yaml(folder / place / CARD)
+            accepted.append(Submission(place, *parse_place(place), system, folder, _get_digest(listing, place)))
+    return accepted
+
+
+def _get_digest(listing: Listing, place: str) -> str:
+    """Return the digest of a submission's predictions on the Hub."""
+    return next((file.digest for path, file in listing.places[place].items() if not path.endswith(CARD)), "")
+
+
+def _check_files(place: str, files: Mapping[str, RemoteFile]) -> None:
     """Raise a DataError if a submission has a wrong place, another file than the two, or a file that is too large."""
     parse_place(place)
     known = {f"{place}/{name}" for name in (CARD, *PREDICTIONS)}
-    for path in paths:
+    for path, file in files.items():
         if path not in known:
             raise DataError(f"expected {CARD} and predictions alone", rule="file-kind", file=path)
-        if path.endswith(CARD) and sizes[path] > MOST_CARD_BYTES:
+        if path.endswith(CARD) and file.size > MOST_CARD_BYTES:
             raise DataError(f"expected at most {MOST_CARD_BYTES:,} bytes", rule="size-limit", file=path)
-        check_size(path, sizes[path])
+        check_size(path, file.size)

@@ -56,6 +56,7 @@ class Submission:
         config, split: what the predictions answer.
         system: what system.yaml says.
         predictions: their file.
+        digest: the digest of the file, if it is known without reading it.
     """
 
     place: str
@@ -63,6 +64,7 @@ class Submission:
     split: str
     system: SystemRecord
     predictions: Path
+    digest: str = ""
 
 
 def read_system_yaml(path: Path) -> SystemRecord:
@@ -162,21 +164,33 @@ def normalize_name(name: str) -> str:
     return unicodedata.normalize("NFKC", name).casefold()
 
 
-def refuse_duplicates(submissions: Iterable[Submission]) -> tuple[list[Submission], list[DataError]]:
-    """Return the submissions, and an error for each that repeats a name or the predictions of an earlier one."""
-    kept, errors = list[Submission](), list[DataError]()
-    names, files = dict[tuple[str, str, str], str](), dict[tuple[str, str, str], str]()
+def refuse_duplicates(
+    submissions: Iterable[Submission], accepted: Iterable[Submission] = ()
+) -> tuple[list[Submission], list[DataError]]:
+    """Return the submissions, and an error for each that repeats a name or the predictions of an earlier one.
+
+    Args:
+        submissions: the submissions.
+        accepted: earlier ones, which are not returned.
+    """
+    kept, errors, accepted = list[Submission](), list[DataError](), list(accepted)
+    names = {_key(one, normalize_name(one.system.name)): one.place for one in accepted}
+    files = {_key(one, one.digest): one.place for one in accepted}
     for one in submissions:
-        key = (one.config, one.split, normalize_name(one.system.name))
-        file = (one.config, one.split, compute_file_digest(one.predictions))
-        earlier = names.get(key) or files.get(file)
+        name = _key(one, normalize_name(one.system.name))
+        file = _key(one, one.digest or compute_file_digest(one.predictions))
+        earlier = names.get(name) or files.get(file)
         if earlier is None:
             kept.append(one)
-            names[key] = files[file] = one.place
+            names[name] = files[file] = one.place
         else:
-            what = "name" if key in names else "predictions"
+            what = "name" if name in names else "predictions"
             errors.append(DataError(f"expected another {what} than {earlier}", rule="id-twice", file=one.place))
     return kept, errors
+
+
+def _key(submission: Submission, value: str) -> tuple[str, str, str]:
+    return submission.config, submission.split, value
 
 
 def check_submission(submission: Submission, dataset: Path, data_digest: str, cache: Path | None = None) -> None:

@@ -6,13 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from eraser_hub.scoring.uncertainty.verdicts import BETTER, VERDICTS, WORSE
+from eraser_hub.scoring.uncertainty.verdicts import BETTER, SWAPPED, VERDICTS
 
 from ..catalogue import format_interval, format_number, is_precision_or_recall, metric
 from ..documents import pack
 from ..report_tables import STAR, Block, ShownCell, ShownRow, format_p_value, get_sort_key, label_with_arrow
-
-TURNED: dict[str, str] = {BETTER: WORSE, WORSE: BETTER}
 
 
 def collect_keys(result: Mapping[str, Any]) -> list[str]:
@@ -86,7 +84,7 @@ def _find_test(
         if pair["first"] == name:
             return test["difference"], (low, high), test["p_holm"], test["verdict"]
         verdict = str(test["verdict"])
-        return -test["difference"], (-high, -low), test["p_holm"], TURNED.get(verdict, verdict)
+        return -test["difference"], (-high, -low), test["p_holm"], SWAPPED.get(verdict, verdict)
     return None
 
 

@@ -32,6 +32,7 @@ from .mixed_model import MINIMUM_CLUSTERS, MINIMUM_EFFECTIVE
 Verdict = Literal["better", "worse", "negligible", "equivalent", "undecided"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 BETTER, WORSE, NEGLIGIBLE, EQUIVALENT, UNDECIDED = VERDICTS
+SWAPPED: dict[str, str] = {BETTER: WORSE, WORSE: BETTER}  # the verdicts that change when a pair is swapped
 # in tables, of an exploratory score whose raw p is .05 or less: its verdict is undecided
 EXPLORATORY = "exploratory: p is not corrected"
 ALPHA = 0.05

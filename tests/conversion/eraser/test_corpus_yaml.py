@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import eraser_hub
+from eraser_hub import api
 from eraser_hub.attribution.dataset import find_kd, open_split
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.dataset import PartlyBuilt
@@ -75,8 +76,8 @@ def test_gold_is_comprehensive_as_the_corpus_says(source, tmp_path, text, known)
 @pytest.mark.parametrize(
     ("text", "rule", "line", "field", "mentioned"),
     [
-        ("", "type", None, None, "name and labels"),
-        ("- a\n", "type", None, None, "name and labels"),
+        ("", "type", None, None, "key: value"),
+        ("- a\n", "type", None, None, "key: value"),
         ("name: reviews\n", "key-missing", None, "labels", "['name']"),
         ("labels: [a, b]\n", "key-missing", None, "name", "['labels']"),
         (WORDS + "licence: mit\n", "key-unknown", 3, None, "'licence': did you mean 'license'?"),
@@ -103,7 +104,7 @@ def test_gold_is_comprehensive_as_the_corpus_says(source, tmp_path, text, known)
         (WORDS + "citation: 814\n", "type", 3, "citation", 814),
         ("name: [\n", "syntax", 2, None, "YAML"),
         ("name: &a reviews\nlabels: [*a]\n", "syntax", 2, None, "aliases"),
-        ("!!python/object/apply:os.system ['true']\n", "type", None, None, "name and labels"),
+        ("!!python/object/apply:os.system ['true']\n", "type", None, None, "key: value"),
         ("name: 2024-99-99\nlabels: [a]\n", "syntax", None, None, "month"),
         ("[" * 3000, "syntax", None, None, "brackets"),
         ("name: \x00\n", "syntax", None, None, "#x0000"),
@@ -259,11 +260,11 @@ def test_kd_is_that_of_corpus_yaml_else_of_training(source: Path, tmp_path: Path
     common: dict[str, Any] = {"config": "movies_flat", "method": "random"}
     for options, shown in (({}, f"kd:{kd:g}(train)"), ({"kd": kd}, f"kd:{kd:g}"), ({"kd": 0.3}, "kd:0.3")):
         out = tmp_path / f"{shown}.jsonl"
-        (report,) = eraser_hub.explain(str(model), folder, out=out, split="validation", **common, **options)
+        (report,) = api.explain(str(model), folder, out=out, split="validation", **common, **options)
         record = json.loads(Path(f"{out}.run.json").read_text())
         assert f"|{shown}|" in report.signature and f"|{shown}|" in record["signature"]
         assert record["settings"]["kd_source"] == ("" if options else "train")
         source_line = f"kd {kd:g}: the mean share of gold tokens in the rows of train that have any"
         assert (source_line in report.lines()) == (not options)
     with refused("option-missing", "kd", "'movies_flat'"):
-        eraser_hub.explain(str(model), folder, out=tmp_path / "none.jsonl", split="train", **common)
+        api.explain(str(model), folder, out=tmp_path / "none.jsonl", split="train", **common)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from typing import Any
 
 import pytest
 import yaml
@@ -19,8 +20,8 @@ from ...refusals import refused
 pytestmark = needs("sklearn", "skops")
 
 
-def run(hub, out, **more):
-    values = {"model": "logistic-regression", "method": ("occlusion",), "resamples": 100, **more}
+def run(hub, out, **more) -> Any:
+    values: dict[str, Any] = {"model": "logistic-regression", "method": ("occlusion",), "resamples": 100, **more}
     return eraser_hub.bench(dataset=str(hub / "eraser"), config="movies", split="validation", out=out, **values)
 
 
@@ -118,11 +119,16 @@ def test_draws_of_a_given_model(hub, benched, tmp_path):
     ("text", "rule", "mention"),
     [
         ("model: [a", "syntax", "YAML"),
-        ("- a\n", "type", "arguments of `bench`"),
+        ("- a\n", "type", "key: value"),
+        ("a: &x [b]\nmodel: *x\n", "syntax", "no aliases"),
+        ("model: a\nmodel: b\n", "key-twice", "'model'"),
+        ("sample: 0\n", "type", "at least 1"),
+        ("dry_run: true\n", "key-unknown", "dry_run"),
+        ("engine: cloud\n", "type", "local, ray"),
         ("modle: a\n", "key-unknown", "modle"),
         ("seeds: many\n", "type", "many"),
-        ("quick: 1\n", "type", "bool"),
-        ("seeds: true\n", "type", "int"),
+        ("quick: 1\n", "type", "True or False"),
+        ("seeds: true\n", "type", "whole number"),
         ("model: [1]\n", "type", "1"),
     ],
 )
@@ -134,15 +140,45 @@ def test_a_plan_that_is_none(tmp_path, text, rule, mention):
 
 
 def test_what_is_missing_is_named(tmp_path):
-    for values, argument in (({}, "dataset"), ({"dataset": "d"}, "model"), ({"dataset": "d", "model": "m"}, "out")):
+    names = ("dataset", "model", "out")
+    for place, argument in enumerate(names):
+        values: dict[str, Any] = dict.fromkeys(names[:place], "x")
         with refused("option-missing", argument=argument, type=UsageError):
             read_plan(BenchArguments(**values))
 
 
 def test_models_have_names_of_their_own():
     assert [one.name for one in plan_models(["A=x/model", "y/model"])] == ["A", "model"]
-    with refused("option-value", "model", argument="model", type=UsageError):
-        plan_models(["x/model", "y/model"])
+    for pair in (["x/model", "y/model"], ["a/b=x", "a b=y"], ["..=x", ".=y"], ["A=x", "A=y"]):
+        with refused("option-value", argument="model", type=UsageError):
+            plan_models(pair)
+    assert [one.file_name for one in plan_models(["../../a=x", "b=y"])] == ["_.._a", "b"]
+
+
+def test_a_name_with_separators_stays_in_the_folder(hub, tmp_path, monkeypatch):
+    from eraser_hub.reports.bench import run as of_bench
+
+    counts: dict[str, list[object]] = {"has_rationales": [], "compute_model_digest": []}
+
+    def count(name):
+        function = getattr(of_bench, name)
+
+        def counted(one):
+            counts[name].append(one)
+            return function(one)
+
+        return counted
+
+    for name in counts:
+        monkeypatch.setattr(of_bench, name, count(name))
+    run(hub, tmp_path / "in" / "out", model=("../../up=logistic-regression", "b=logistic-regression"), sample=3)
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+    assert [path.name for path in (tmp_path / "in").iterdir()] == ["out"]
+    folders = {path.name for path in (tmp_path / "in" / "out" / "models").iterdir() if path.is_dir()}
+    assert {name for name in folders if not name.startswith(".")} == {"_.._up.seed-1", "b.seed-1"}
+    assert len(counts["has_rationales"]) == 1
+    places = counts["compute_model_digest"]
+    assert len(places) == len(set(places)) == 2
 
 
 def test_an_unsupported_method(hub, tmp_path):
