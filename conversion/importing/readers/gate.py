@@ -74,8 +74,4 @@ def _read_set(group: ElementTree.Element, places: dict[str | None, int], path: P
 def _read_features(element: ElementTree.Element | None) -> dict[str, str]:
     features = [] if element is None else element.findall("Feature")
     pairs = ((feature.findtext("Name"), feature.findtext("Value")) for feature in features)
-    return {
-        name: value
-        for name, value in pairs
-        if name and value and name not in ("MimeType", "gate.SourceURL", "docNewLineType")
-    }
+    return {name: value for name, value in pairs if name and value and name not in _OWN_FEATURES}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 
 from eraser_hub.conversion.importing.reader import Reader, SourceRow
@@ -21,7 +22,7 @@ class Json(Reader):
         """Read the rows; those of an object have its keys."""
         path = self.path
         with wrap_read_errors(path):
-            data = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
+            data = path.read_bytes().removeprefix(BOM_UTF8)
         first, _, rest = data.partition(b"\n")
         if rest.strip() and first.strip().startswith(b"{") and first.strip().endswith(b"}"):
             yield from JsonLines(path).rows()

@@ -35,7 +35,7 @@ class LabelStudio(TaskReader):
         """Look for tasks with data and annotations, or for JSON_MIN's annotation_id."""
         row = first_element(path)
         whole = isinstance(row.get("data"), dict) and any(name in row for name in ("annotations", "completions"))
-        return whole or "annotation_id" in row
+        return whole or ("annotation_id" in row and len(_MIN_KEYS & row.keys()) > 2)
 
     def tasks(self) -> Iterator[Task]:
         """Read the tasks; cancelled annotations count as tasks that are left out."""
@@ -181,9 +181,11 @@ def _is_mark(value: Any) -> bool:
 
 
 def _fits(text: str, value: Mapping[str, Any]) -> bool:
-    words = value.get("text")
-    start, end, _ = _parse_offsets(value, "")
-    return not isinstance(words, str) or (len(text) >= end and words.split()[:1] == text[start:end].split()[:1])
+    try:
+        start, end, words = _parse_offsets(value, "")
+    except DataError:  # raised again with its place, when the task is parsed
+        return True
+    return words is None or (len(text) >= end and words.split()[:1] == text[start:end].split()[:1])
 
 
 def _parse_offsets(value: Mapping[str, Any], place: str) -> tuple[int, int, str | None]:

@@ -36,7 +36,7 @@ class Prodigy(TaskReader):
     def recognizes(cls, path: Path) -> bool:
         """Look for a text with an answer, or with Prodigy's hashes."""
         row = first_line_object(path)
-        return isinstance(row.get("text"), str) and (row.get("answer") in ANSWERS or "_task_hash" in row)
+        return isinstance(row.get("text"), str) and (row.get("answer") in tuple(ANSWERS) or "_task_hash" in row)
 
     def tasks(self) -> Iterator[Task]:
         """Read a task for each input, with its position as id."""
@@ -53,7 +53,7 @@ def _parse_task(row: SourceRow, path: Path, ids: dict[str, str]) -> Task:
     text, answer = cells.get("text"), cells.get("answer", "accept")
     if not isinstance(text, str):
         raise DataError(f"expected a text, found {show(text)}", rule="type", field="text")
-    if answer is not None and answer not in ANSWERS:
+    if answer is not None and answer not in tuple(ANSWERS):
         raise DataError(f"expected accept, reject or ignore, found {show(answer)}", rule="choice", field="answer")
     person = cells.get("_annotator_id") or cells.get("_session_id")
     annotation = TaskAnnotation(None if person is None else str(person))

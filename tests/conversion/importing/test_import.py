@@ -506,6 +506,14 @@ def test_files_that_are_not_in_order(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(("name", "end"), [("rows.jsonl", "\r\n"), ("rows.json", "\n"), ("rows.csv", "\r\n")])
+def test_a_byte_order_mark_is_no_content(name: str, end: str, tmp_path: Path) -> None:
+    lines = ["tokens,mask,label", '"[""a"", ""b""]","[0, 1]",good'] if name == "rows.csv" else [json.dumps(GOOD)] * 2
+    (tmp_path / name).write_bytes(f"\ufeff{end.join(lines)}{end}".encode())
+    done = import_corpus({"train": open_file(tmp_path / name)}, "mine", MASKS, tmp_path / "out")
+    assert done.labels == ["good"]
+
+
 def test_no_folder_of_others_is_replaced(tmp_path: Path) -> None:
     target = run([GOOD], MASKS, tmp_path).folder
     with refused("file-exists", "`force`", file="mine"):

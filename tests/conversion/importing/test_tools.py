@@ -225,6 +225,9 @@ def test_what_is_no_export_is_not_recognized(tmp_path: Path) -> None:
             path = tmp_path / name
             path.write_text(text, errors="surrogateescape")
             assert not find_tools(path)
+    assert not find_tools(write_lines(tmp_path / "x.jsonl", [{"text": "a", "answer": ["b"]}]))
+    (tmp_path / "x.json").write_text('[{"annotation_id": "a", "text": "b", "label": "c"}]')
+    assert not find_tools(tmp_path / "x.json")
     assert not find_tools(tmp_path) and not find_tools(tmp_path / "missing")
     assert {"doccano", "label-studio", "prodigy", "brat", "webanno", "cas", "spacy", "gate"} <= set(READERS)
 
@@ -243,6 +246,7 @@ MARKED: dict[str, Any] = {"text": DULL, "label": [[0, 4, "WHY"]], "verdict": "ba
         ({**MARKED, "text": None}, "doccano", "type", "text"),
         ({**MARKED, "relations": [3]}, "doccano", "type", "relations[0]"),
         ({"text": DULL, "answer": "maybe"}, "prodigy", "choice", "answer"),
+        ({"text": DULL, "answer": ["accept"]}, "prodigy", "choice", "answer"),
         ({"text": DULL, "answer": "accept", "spans": [[0, 4]]}, "prodigy", "type", "spans[0]"),
         ({"text": DULL, "answer": "accept", "spans": {"start": 0}}, "prodigy", "type", "spans"),
         (
@@ -275,6 +279,13 @@ def test_rows_at_fault(row: dict[str, Any], tool: str, rule: Any, field: str, tm
         ("x.json", '{"%TYPES": {}, "%FEATURE_STRUCTURES": [], "x": "uima."}', "key-missing", None),
         ("x.xml", "<GateDocument", "syntax", 1),
         ("x.json", '[{"id": 1, "data": {"text": "a"}, "annotations": [{"result": 3}]}]', "type", 1),
+        (
+            "x.json",
+            '[{"id": 1, "data": {"text": "a"}, "annotations": [{"result": [{"type": "labels", "to_name": "text", '
+            '"value": {"start": "0", "end": 1, "text": "a"}}]}]}]',
+            "type",
+            1,
+        ),
         ("x.json", '[{"id": 1, "data": {"a": "a", "b": "b"}, "annotations": []}]', "option-missing", None),
     ],
 )
