@@ -112,9 +112,12 @@ def _find_task(sources: Mapping[str, Source], column: str) -> tuple[LabelTask, s
 
 
 def _is_decimal(cell: object) -> bool:
-    if isinstance(cell, str):
-        return _DECIMAL.fullmatch(cell) is not None
-    return isinstance(cell, int | float) and not isinstance(cell, bool) and math.isfinite(cell)
+    if isinstance(cell, bool) or not isinstance(cell, int | float | str):
+        return False
+    try:
+        return (not isinstance(cell, str) or _DECIMAL.fullmatch(cell) is not None) and math.isfinite(float(cell))
+    except OverflowError:  # an integer that no float holds
+        return False
 
 
 def _list_labels(sources: Mapping[str, Source], column: str) -> tuple[str, ...]:

@@ -154,13 +154,18 @@ def test_whole_numbers_are_a_regression_on_request_alone(tmp_path: Path) -> None
     rows = [{**ONE, "labels": cell} for cell in (1, 3)]
     assert run(rows, tmp_path).labels == ["1", "3"]
     assert run(rows, tmp_path / "b", task="regression").labels == ["1.0", "3.0"]
+    result = run([{**ONE, "labels": cell} for cell in (1, 10**400)], tmp_path / "d")
+    assert result.task == "classification" and result.labels == ["1", str(10**400)]
     result = run([{**ONE, "labels": cell} for cell in ("1.5", "2.0")], tmp_path / "c", task="classification")
     assert result.labels == ["1.5", "2.0"] and result.task == "classification"
 
 
 @pytest.mark.parametrize(
     ("cell", "rule"),
-    [(None, "label-missing"), ("", "label-missing"), ("low", "type"), (float("nan"), "type"), ([1.0, 2.0], "type")],
+    [
+        *((None, "label-missing"), ("", "label-missing"), ("low", "type"), (float("nan"), "type"), ([1.0, 2.0], "type")),
+        *(("1e999", "type"), (10**400, "type"), (True, "type")),
+    ],
 )
 def test_a_number_that_is_none(cell: object, rule: str, tmp_path: Path) -> None:
     with refused(rule, "regression", file="rows", line=2, field="labels"):
