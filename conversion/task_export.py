@@ -6,20 +6,23 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 from xml.sax.saxutils import quoteattr
 
 from eraser_hub.metrics.token_rows import find_runs
+from eraser_hub.metrics.tokens import split_tokens
 from eraser_hub.records.built import BuiltDataset, get_label_name
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.outputs import OutputWriter, find_inputs
-from eraser_hub.records.predictions import instances
+from eraser_hub.records.predictions import Rationale, instances
+from eraser_hub.records.rules import Rule
 
 from .dataset import ExportResult
 
 DOCCANO, LABEL_STUDIO = "doccano", "label-studio"
-COLUMNS = ["annotation_id", "query", "classification", "documents", "rationale_positions"]
+COLUMNS = ["annotation_id", "query", "classification", "documents", "evidences", "rationale_positions"]
 SPAN_LABEL = "RATIONALE"
 LABEL_CONFIG = "label-studio.xml"
 _WRITERS = {DOCCANO: "jsonl", LABEL_STUDIO: "json"}
@@ -69,7 +72,7 @@ def export_tasks(
         force: replace files that no export wrote.
 
     Returns:
-        the files, and counts of annotations without predictions.
+        the files, and counts of annotations without predictions, or whose alternative rationales become one.
 
     Raises:
         DataError: the dataset or the predictions are at fault, or a file is there already.
@@ -81,7 +84,7 @@ def export_tasks(
         writer.check(each)
     names = built.label_names(config) or ()
     rows = built.rows(config, split, COLUMNS)
-    predicted = None if predictions is None else _read_predictions(predictions, {row["annotation_id"] for row in rows})
+    predicted = None if predictions is None else _read_predictions(predictions, rows, names)
     texts = [text for row in rows for text in _mark_texts(row, names, predicted)]
     files = [path]
     if tool == DOCCANO:
@@ -98,7 +101,10 @@ def export_tasks(
 
 def _describe(rows: Sequence[Any], texts: Sequence[MarkedText], predicted: Mapping[str, Any] | None) -> Iterator[str]:
     yield f"tasks: {len(texts):,}, one for each document of {len(rows):,} annotations"
-    if predicted is not None:
+    if predicted is None:
+        if several := sum(len(row["evidences"]) > 1 for row in rows):
+            yield f"annotations with several groups of evidences, whose marks are one set in the task: {several:,}"
+    else:
         lacking = sum(row["annotation_id"] not in predicted for row in rows)
         if lacking:
             yield f"annotations without a prediction, exported without marks: {lacking:,}"
@@ -107,22 +113,64 @@ def _describe(rows: Sequence[Any], texts: Sequence[MarkedText], predicted: Mappi
             yield f"predictions without hard rationales, exported without marks: {unmarked:,}"
 
 
-def _read_predictions(path: Path, ids: set[str]) -> dict[str, tuple[str | None, dict[str, Spans] | None]]:
-    """Return id -> (label, docid -> spans of tokens); the spans are None if the instance has no hard rationale."""
+def _read_predictions(
+    path: Path, rows: Sequence[Mapping[str, Any]], names: Sequence[str]
+) -> dict[str, tuple[str | None, dict[str, Spans] | None]]:
+    """Return id -> (label, docid -> spans of tokens); the spans are None if the instance has no hard rationale.
+
+    Raises:
+        DataError: an annotation, a document or a label that the split does not have; or a span that no scorer takes.
+    """
+    documents = {row["annotation_id"]: row["documents"] for row in rows}
     predicted: dict[str, tuple[str | None, dict[str, Spans] | None]] = {}
     for number, instance in instances(path):
         name = str(instance.annotation_id)
-        if name not in ids:
+        if name not in documents:
             message = f"expected an annotation of the split, found {show(name)}"
             raise DataError(message, rule="id-unknown", file=path, line=number)
-        if name in predicted:
-            raise DataError("expected each annotation once", rule="id-twice", file=path, line=number, instance=name)
-        spans: dict[str, Spans] = {}
-        for one in instance.rationales or ():
-            if one.hard_rationale_predictions is not None:
-                spans[str(one.docid)] = [(span.start_token, span.end_token) for span in one.hard_rationale_predictions]
-        predicted[name] = instance.classification, spans or None
+        try:
+            if name in predicted:
+                raise DataError("expected each annotation once", rule="id-twice", instance=name)
+            if names and instance.classification not in (*names, None):
+                message = f"expected one of {', '.join(map(repr, names))}, found {show(instance.classification)}"
+                raise DataError(message, rule="label-unknown", instance=name, field="classification")
+            texts = {document["docid"]: document["text"] for document in documents[name]}
+            predicted[name] = instance.classification, _read_spans(instance.rationales or (), texts, name) or None
+        except DataError as error:
+            raise error.at(file=path, line=number) from None
     return predicted
+
+
+def _read_spans(rationales: Sequence[Rationale], texts: Mapping[str, str], name: str) -> dict[str, Spans]:
+    """Return docid -> the hard spans of an instance, by the rules of the scorers: equal spans are one."""
+    by_document: dict[str, Spans] = {}
+    seen: set[str] = set()
+    for at, one in enumerate(rationales):
+        docid, where = str(one.docid), f"rationales[{at}]"
+        if docid in seen or docid not in texts:
+            message = (
+                f"expected {'each document once' if docid in seen else 'a document of the row'}, found {show(docid)}"
+            )
+            rule: Rule = "document-twice" if docid in seen else "document-unknown"
+            raise DataError(message, rule=rule, instance=name, field=f"{where}.docid")
+        seen.add(docid)
+        if one.hard_rationale_predictions is None:
+            continue
+        spans = sorted({(span.start_token, span.end_token) for span in one.hard_rationale_predictions})
+        size, where = len(split_tokens(texts[docid])), f"{where}.hard_rationale_predictions"
+        for start, end in spans:
+            if not 0 <= start < end <= size:
+                rule = "span-bounds" if 0 <= start < end else "span-order"
+                message = (
+                    f"expected 0 <= start_token < end_token <= {size}, the document's tokens, found {[start, end]}"
+                )
+                raise DataError(message, rule=rule, instance=name, field=where)
+        for before, span in pairwise(spans):
+            if span[0] < before[1]:
+                message = f"expected spans that do not overlap, found {list(before)} and {list(span)}"
+                raise DataError(message, rule="span-overlap", instance=name, field=where)
+        by_document[docid] = spans
+    return by_document
 
 
 def _mark_texts(
@@ -133,7 +181,7 @@ def _mark_texts(
     by_document: list[Spans] = [find_runs(positions) for positions in row["rationale_positions"]]
     if predicted is not None:
         label, spans = predicted.get(row["annotation_id"], (None, None))
-        by_document = [sorted((spans or {}).get(document["docid"], [])) for document in row["documents"]]
+        by_document = [(spans or {}).get(document["docid"], []) for document in row["documents"]]
     for document, spans_of_tokens in zip(row["documents"], by_document, strict=True):
         places = [match.span() for match in re.finditer("[^ \n]+", document["text"])]
         data = {"annotation_id": row["annotation_id"], "docid": document["docid"], "query": row["query"]}

@@ -163,7 +163,13 @@ def test_whole_numbers_are_a_regression_on_request_alone(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("cell", "rule"),
     [
-        *((None, "label-missing"), ("", "label-missing"), ("low", "type"), (float("nan"), "type"), ([1.0, 2.0], "type")),
+        *(
+            (None, "label-missing"),
+            ("", "label-missing"),
+            ("low", "type"),
+            (float("nan"), "type"),
+            ([1.0, 2.0], "type"),
+        ),
         *(("1e999", "type"), (10**400, "type"), (True, "type")),
     ],
 )

@@ -396,8 +396,22 @@ def test_exports_that_are_refused(tmp_path: Path) -> None:
     stranger = write_lines(tmp_path / "p.jsonl", [{"annotation_id": "x"}])
     with refused("id-unknown", "'x'", file=stranger, line=1):
         api.export(**where, split="train", format="doccano", predictions=stranger)
+    for rule, field, spans, more in (
+        ("span-order", "rationales[0].hard_rationale_predictions", [(0, 0)], {}),
+        ("span-order", "rationales[0].hard_rationale_predictions", [(-2, -1)], {}),
+        ("span-bounds", "rationales[0].hard_rationale_predictions", [(0, 99)], {}),
+        ("span-overlap", "rationales[0].hard_rationale_predictions", [(0, 2), (1, 3)], {}),
+        ("document-unknown", "rationales[0].docid", [(0, 1)], {"docid": "x"}),
+        ("label-unknown", "classification", [(0, 1)], {"classification": "x"}),
+    ):
+        hard = [{"start_token": start, "end_token": end} for start, end in spans]
+        rationale = {"docid": more.pop("docid", "1"), "hard_rationale_predictions": hard}
+        write_lines(stranger, [{"annotation_id": "1", "rationales": [rationale], "classification": "bad", **more}])
+        with refused(rule, file=stranger, line=1, instance="1", field=field):
+            api.export(**where, split="train", format="doccano", predictions=stranger)
     (tmp_path / "tasks").mkdir()
     (tmp_path / "tasks/mine-train.jsonl").write_text("mine\n")
     with refused("file-exists"):
         api.export(**where, split="train", format="doccano")
-    api.export(**where, split="train", format="doccano", force=True)
+    made = api.export(**where, split="train", format="doccano", force=True)
+    assert made.notes[1:] == ["annotations with several groups of evidences, whose marks are one set in the task: 1"]
