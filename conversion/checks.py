@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -125,6 +125,13 @@ class Tally:
             if len(kept) >= MAX_EXAMPLES:
                 return
             kept.append(example)
+
+    def describe(self, words: Mapping[str, str]) -> Iterator[str]:
+        """Yield a line with count and examples for each check that has issues, in the order of ``words``."""
+        for check, title in words.items():
+            if count := self.counts[check]:
+                examples = self.examples[check]
+                yield f"{title}: {count:,} ({', '.join(examples)}{', ..' if count > len(examples) else ''})"
 
 
 class UniqueStrings:

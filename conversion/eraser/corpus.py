@@ -82,6 +82,7 @@ def inspect_folder(folder: Path, config: EraserConfig) -> CorpusFolder:
         if entry.name == "docs.jsonl" if lines else entry.name == "docs" and entry.is_dir():
             continue
         if config.corpus_yaml and entry.name in (CORPUS_YAML, IMPORT_RECORD, "annotators"):
+            skipped += _find_other_annotators(path, config.name) if entry.is_dir() else ()
             continue
         if is_license(entry):
             licenses.append(path)
@@ -104,6 +105,12 @@ def inspect_folder(folder: Path, config: EraserConfig) -> CorpusFolder:
     ordered = sorted(splits.values(), key=lambda each: (_ORDER.get(each.split, 3), each.split))
     backups = tuple(each.path for each in skipped if each.reason == BACKUP)
     return CorpusFolder(config, folder, tuple(ordered), tuple(skipped), backups, tuple(licenses))
+
+
+def _find_other_annotators(folder: Path, name: str) -> list[Skipped]:
+    """Return the files of a folder of annotators that are not the corpus's, as after a change of its name."""
+    reason = f"is not {name}.parquet, the file of the corpus's annotators"
+    return [Skipped(path, reason) for path in sorted(folder.iterdir()) if path.name != f"{name}.parquet"]
 
 
 def _read_first_line(path: Path) -> bytes | None:

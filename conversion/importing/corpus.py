@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -76,6 +77,7 @@ from .texts import (
     parse_tokens,
     parse_word,
     sort_labels,
+    split_at_blanks,
 )
 
 if TYPE_CHECKING:
@@ -84,6 +86,7 @@ if TYPE_CHECKING:
 GROUPS, MAJORITY = "groups", "majority"
 QUERY_SEPARATOR = " [sep] "  # between the parts of a query, as in CoS-E
 BATCH_ROWS = 10_000
+OTHER_BLANKS = "\t\r\f\v\u00a0\u3000"  # U+0020 and line ends cut, these do not
 MISSING = {"", "na", "n/a", "#n/a", "<na>", "nan", "nil", "none", "null", "-", "?"}  # of labels, case and blanks aside
 
 NOTES = {
@@ -91,6 +94,7 @@ NOTES = {
     "ties": "rows left out, for their labels tie",
     "lists": "cells of text read as lists",
     "asterisks": "texts with asterisks within a word or apart from words, which are kept and mark nothing",
+    "other blanks": "rows whose tokens hold a tab, carriage return or other blank (`tokenizer` whitespace cuts there)",
     "blank sentences": "texts with blank lines or sentences, which sentence numbers do not count",
     "no label": "rows left out, for none of their annotators gives a label",
     "labels differ": "rows whose annotators give several labels, of which the majority's is taken",
@@ -230,7 +234,7 @@ def import_corpus(
         files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != STATE)
         digests = {path.relative_to(folder).as_posix(): compute_file_digest(path) for path in files}
         (folder / IMPORT_RECORD).write_text(json.dumps({"generator": GENERATOR, "files": digests}, indent=1))
-        kept = _keep_files(target, folder, {*written, IMPORT_RECORD} - {*changed}, changed)
+        kept = _keep_files(target, folder, {*written, IMPORT_RECORD}, changed)
     names = list(labelling.names) if labelling.task == MULTI_LABEL else labels
     notes = [source.note for source in opened.values() if source.note]
     return Imported(target, rows, names, [*notes, *importer.notes(tokenizer), *kept], labelling.task)
@@ -273,12 +277,12 @@ def _is_changed(path: Path, digest: str) -> bool:
 
 
 def _keep_files(target: Path, folder: Path, written: Collection[str], changed: Sequence[str]) -> list[str]:
-    """Copy to the new folder what no import wrote, and changed files beside the new ones; return notes on both."""
+    """Copy to the new folder what no import wrote, and changed files under another name; return notes on both."""
     new = {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
     carry_over(target, folder, lambda path: path.as_posix() in written)
     kept = sorted({path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()} - new)
     notes = [f"kept, since no import wrote them: {', '.join(kept)}"] if kept else []
-    for name in set(changed) & new:
+    for name in changed:
         copies = (folder / f"{name}.old{number or ''}" for number in count())
         copy = next(path for path in copies if not os.path.lexists(path))
         link_or_copy(target / name, copy)
@@ -370,7 +374,10 @@ class _Importer:
                 if self.columns.offsets != SENTENCES or row.named:
                     self._people.add(row, split, docids)
         if not known:
-            raise DataError("expected at least one row that can be taken, found none", rule="empty", file=source.name)
+            message = "; ".join(
+                ["expected at least one row that can be taken, found none", *self.tally.describe(NOTES)]
+            )
+            raise DataError(message, rule="empty", file=source.name)
         return len(known)
 
     def _read_rows(self, split: str, source: Source, known: dict[str, int]) -> Iterator[AnnotatedRow]:
@@ -524,6 +531,14 @@ class _Importer:
 
     def _parse_texts(self, cells: Row) -> list[Text]:
         """Return the texts of a row: one of each column, or the documents or the dialogue of the only one."""
+        columns = self.columns
+        texts = self._find_texts(cells)
+        if not columns.tokenized and self.cut is split_at_blanks:
+            held = any(blank in text.source for text in texts for blank in OTHER_BLANKS)
+            self.tally.note("other blanks", int(held))
+        return texts
+
+    def _find_texts(self, cells: Row) -> list[Text]:
         columns = self.columns
         if len(columns.texts) == 1 and (objects := find_objects(get_cell(cells, columns.texts[0]))) is not None:
             parsed = parse_objects(objects, self.cut, columns.texts[0], tokenized=columns.tokenized)
@@ -684,23 +699,21 @@ class _Importer:
             lines.append("no column of rationales is named: faithfulness needs none, agreement is left out")
         elif self.columns.kind == SPANS:
             lines.append(f"spans: counted in {self.columns.offsets}, the end exclusive")
-        for check, words in NOTES.items():
-            if count := self.tally.counts[check]:
-                examples = ", ".join(self.tally.examples[check])
-                more = ", .." if count > len(self.tally.examples[check]) else ""
-                lines.append(f"{words}: {count:,} ({examples}{more})")
+        lines += self.tally.describe(NOTES)
         odd = () if self.labelling.task == REGRESSION else _describe_odd_labels(self.labels)
         return [*lines, *self._people.notes(), *odd]
 
 
 def _describe_odd_labels(labels: Mapping[str, int]) -> Iterator[str]:
-    """Yield a note about labels that are alike but for case or outer blanks, and about names of missing values."""
+    """Yield notes about labels that differ in case, blanks or composition alone, and about names of missing values."""
     alike: dict[str, list[str]] = {}
     for label, rows in labels.items():
-        alike.setdefault(label.strip().casefold(), []).append(f"{show(label)} {rows:,}")
+        key = unicodedata.normalize("NFC", label.strip()).casefold()
+        alike.setdefault(key, []).append(f"{show(label)} {rows:,}")
     for names in alike.values():
         if len(names) > 1:
-            yield f"labels that differ in case or outer blanks alone, kept apart: {', '.join(sorted(names))}"
+            what = "case, outer blanks or the composition of characters"
+            yield f"labels that differ in {what} alone, kept apart: {', '.join(sorted(names))}"
     missing = [name for key in sorted(MISSING & alike.keys()) for name in alike[key]]
     if missing:
         yield f"labels that are names of a missing value, kept as labels: {', '.join(missing)}"

@@ -98,11 +98,13 @@ def apply_steps(recipe: Recipe, source: Source, dropped: Counter[str]) -> Source
             try:
                 made = [each for cells in made for each in STEPS[name](cells, arguments, folder)]
             except DataError as error:
-                raise error.at(file=source.name, line=row.number) from None
+                raise error if error.file else error.at(file=source.name, line=row.number) from None
             except (TypeError, ValueError, KeyError, IndexError, AttributeError) as error:
                 message = f"does not fit the layout of the recipe {recipe.name}: {get_first_line(error)}"
                 raise DataError(message, rule="type", file=source.name, line=row.number) from None
-            dropped[name] += not made
+            if not made:
+                dropped[name] += 1
+                break
         several = len(list(made)) > 1
         for at, cells in enumerate(made, 1):
             key = f"{row.key or row.number}_{at}" if several else row.key

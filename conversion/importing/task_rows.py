@@ -33,6 +33,8 @@ NOTES = {
     "other marks": "marks with other labels, which are no evidence",
     "no evidence": "relations that join no evidence to a query, not kept",
     "unrelated": "marks of evidence that belong to no query, left out",
+    "several labels": "tasks in which a person chose several labels, of which the most frequent one counts "
+    "(`text`, `label` and `task` multi-label make an annotation of each)",
     "twice": "earlier annotations of the same person, replaced by the last",
     "utf-16": "marks whose offsets count UTF-16 units, converted",
     "widened tokens": "spans widened to whole tokens",
@@ -96,6 +98,7 @@ def make_source(readers: Mapping[str, TaskReader], columns: TaskColumns | None =
     columns = columns or TaskColumns()
     tally = Tally()
     tasks = {split: _read_tasks(reader, tally) for split, reader in readers.items()}
+    _refuse_empty(tasks, readers, tally)
     every = [task for some in tasks.values() for task in some]
     for task in every if columns.id is not None else ():
         task.id = _read_id(task, columns.id or "")
@@ -105,14 +108,15 @@ def make_source(readers: Mapping[str, TaskReader], columns: TaskColumns | None =
         for split, some in tasks.items()
     }
     rows = {split: list(source.rows()) for split, source in sources.items()}  # counts what is left out, once
+    _refuse_empty(rows, readers, tally)
     sources = {split: replace(source, rows=rows[split].__iter__) for split, source in sources.items()}
-    names = list(every[0].texts) if every else ["text"]
+    names = list(every[0].texts)
     marks = tuple("spans" if len(names) == 1 else f"spans of {name}" for name in names)
     title = next(iter(readers.values())).title
-    notes = [f"format: {title}", *chosen.notes, *_describe_tally(tally)]
+    notes = [f"format: {title}", *chosen.notes, *tally.describe(NOTES)]
     offsets = TOKENS if chosen.tokenized else CHARACTERS
     query = "query" if chosen.query_labels else columns.query
-    identity = "id" if every and all(task.id is not None for task in every) else None
+    identity = "id" if all(task.id is not None for task in every) else None
     return TaskSource(sources, tuple(names), marks, chosen.label, query, identity, chosen.tokenized, offsets, notes)
 
 
@@ -123,11 +127,13 @@ def _read_id(task: Task, column: str) -> str:
         raise error.at(file=task.file, line=task.number) from None
 
 
-def _describe_tally(tally: Tally) -> Iterator[str]:
-    for check, words in NOTES.items():
-        if count := tally.counts[check]:
-            examples = tally.examples[check]
-            yield f"{words}: {count:,} ({', '.join(examples)}{', ..' if count > len(examples) else ''})"
+def _refuse_empty(by_split: Mapping[str, Sequence[object]], readers: Mapping[str, TaskReader], tally: Tally) -> None:
+    """Raise a DataError that says why all tasks of a split are left out, if they are."""
+    for split, tasks in by_split.items():
+        if not tasks:
+            reasons = tally.describe(NOTES)
+            message = "; ".join(["expected at least one task that can be taken, found none", *reasons])
+            raise DataError(message, rule="empty", file=readers[split].path)
 
 
 # -- tasks ------------------------------------------------------------------------------------------------------------
@@ -201,7 +207,7 @@ class _Choices:
         self.span_labels = self._choose_span_labels(marks)
         self.query_labels = self._find_query_labels(tasks)
         self.label = self._choose_label(tasks)
-        self.tokenized = not columns.retokenize and bool(tasks) and all(task.tokens is not None for task in tasks)
+        self.tokenized = not columns.retokenize and all(task.tokens is not None for task in tasks)
 
     def is_evidence(self, mark: Mark) -> bool:
         return bool({mark.label, *mark.attributes.values()} & self.span_labels)
@@ -318,7 +324,7 @@ def _list_label_columns(tasks: Sequence[Task]) -> dict[str, Counter[str]]:
 
 def _has_column(tasks: Sequence[Task], name: str) -> bool:
     try:
-        return bool(tasks) and get_cell(tasks[0].fields, name) is not None
+        return get_cell(tasks[0].fields, name) is not None
     except DataError:
         return False
 
@@ -408,6 +414,7 @@ class _Rows:
                 chosen.tally.add("no label", 1, [place])
                 return None
             cells[chosen.label] = [label for each in labels for label in each]
+            chosen.tally.add("several labels", int(any(len(each) > 1 for each in labels)), [place])
         cells[ANNOTATORS] = [each.annotator for each in people or task.annotations]
         for text, source in task.texts.items():
             marks = [[(mark.start, mark.end) for mark in some if mark.text == text] for some in by_person]

@@ -212,6 +212,8 @@ def _is_tool_export(options: ImportOptions) -> bool:
 
     if options.mask or options.spans or options.quotes or options.tokens:
         return False
+    if options.text and options.task in ("multi-label", "regression"):
+        return False
     if options.format is not None or options.span_label:
         return options.format is None or issubclass(READERS.find(options.format, "format"), TaskReader)
     return not options.text or bool(find_tools(fetch_file(options.source)))
@@ -223,7 +225,7 @@ def _import_tasks(options: ImportOptions) -> Imported:
     from eraser_hub.conversion.importing.annotations import import_annotations, open_tool
 
     if options.task not in ("auto", "classification"):
-        message = f"an annotation tool's texts have one class each, found {options.task}: name the columns of its rows"
+        message = f"an annotation tool's texts have one class each, found {options.task}: name `text`, a column"
         raise UsageError(message, rule="option-conflict", argument="task")
     shares, pairs = _parse_splits(options.split or [])
     source = fetch_file(options.source)

@@ -168,6 +168,9 @@ def test_alone_and_back(source: Path, tmp_path: Path) -> None:
     ERASER.export(result.folder, None, out=tmp_path / "raw")
     for name in ("train.jsonl", "corpus.yaml", "annotators/reviews.parquet"):
         assert (tmp_path / "raw/reviews" / name).read_bytes() == (source / "mine" / name).read_bytes()
+    (source / "mine/corpus.yaml").write_text(WORDS.replace("reviews", "renamed"))
+    result = ERASER.build(None, out=tmp_path / "hub", source=source / "mine")
+    assert any("annotators/reviews.parquet: skipped: is not renamed.parquet" in note for note in result.notes)
 
 
 def test_a_second_build_keeps_it(source: Path, tmp_path: Path) -> None:

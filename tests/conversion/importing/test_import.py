@@ -359,10 +359,11 @@ def test_a_label_in_brackets_is_a_list_and_counted(tmp_path: Path) -> None:
 
 
 def test_labels_that_are_alike_are_named(tmp_path: Path) -> None:
-    labels = ["good", "Good", "good ", "good", "NA", "null", "bad"]
+    labels = ["good", "Good", "good ", "good", "NA", "null", "bad", "caf\u00e9", "cafe\u0301"]
     result = run([{**GOOD, "label": label} for label in labels], MASKS, tmp_path)
     assert result.labels == sorted(set(labels)), "nothing is merged"
-    alike, missing = result.notes[-2:]
+    alike, composed, missing = result.notes[-3:]
+    assert "'caf\u00e9' 1" in composed and "'cafe\u0301' 1" in composed
     assert "'Good' 1, 'good ' 1, 'good' 2" in alike and "bad" not in alike
     assert "'NA' 1, 'null' 1" in missing
     assert not [note for note in run([GOOD], MASKS, tmp_path / "other").notes if "label" in note]
@@ -506,6 +507,23 @@ def test_files_that_are_not_in_order(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("text", "options", "held"),
+    [
+        ("a fine\r\nfilm", {}, True),
+        ("a\tfine film", {}, True),
+        ([{"id": "1", "text": "a\u00a0fine film"}], {}, True),
+        ("a fine\nfilm", {}, False),
+        ("a\tfine film", {"tokenizer": "whitespace"}, False),
+    ],
+)
+def test_blanks_that_do_not_cut_are_counted(text: object, options: dict[str, str], held: bool, tmp_path: Path) -> None:
+    notes = run(
+        [{"text": text, "label": "good"}], Columns(("text",), (), "label", tokenized=False), tmp_path, **options
+    )
+    assert any(note == f"{NOTES['other blanks']}: 1 (rows:1)" for note in notes.notes) == held
+
+
 @pytest.mark.parametrize(("name", "end"), [("rows.jsonl", "\r\n"), ("rows.json", "\n"), ("rows.csv", "\r\n")])
 def test_a_byte_order_mark_is_no_content(name: str, end: str, tmp_path: Path) -> None:
     lines = ["tokens,mask,label", '"[""a"", ""b""]","[0, 1]",good'] if name == "rows.csv" else [json.dumps(GOOD)] * 2
@@ -552,6 +570,11 @@ def test_force_removes_a_split_of_the_earlier_import_alone(tmp_path: Path) -> No
     (target / "val.jsonl").write_text("mine\n")
     import_corpus({"train": opened}, "mine", MASKS, tmp_path / "out", force=True)
     assert sorted(path.name for path in target.glob("*.jsonl")) == ["docs.jsonl", "train.jsonl", "val.jsonl"]
+    import_corpus({"train": opened, "test": opened}, "mine", MASKS, tmp_path / "out", force=True)
+    (target / "test.jsonl").write_text("changed\n")
+    result = import_corpus({"train": opened}, "mine", MASKS, tmp_path / "out", force=True)
+    assert (target / "test.jsonl.old").read_text() == "changed\n" and not (target / "test.jsonl").exists()
+    assert "test.jsonl was changed after its import: it is test.jsonl.old now" in result.notes
 
 
 def test_a_source_in_the_folder_is_not_replaced(tmp_path: Path) -> None:

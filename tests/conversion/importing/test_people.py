@@ -121,7 +121,7 @@ def test_duplicates_ties_and_missing_labels_are_counted(tmp_path: Path) -> None:
 
 
 def test_rows_without_any_label_are_no_corpus(tmp_path: Path) -> None:
-    with refused("empty", file="rows"):
+    with refused("empty", NOTES["no label"], file="rows"):
         run([person("ann", None, [0, 1, 0])], LONG, tmp_path)
 
 

@@ -76,6 +76,17 @@ def test_a_recipe_is_a_file(tmp_path: Path) -> None:
     assert done.exit_code == 0 and "train 2; labels marked, unmarked" in done.stdout, done.output
 
 
+def test_a_row_is_dropped_by_one_step_alone(tmp_path: Path) -> None:
+    text = (FOLDER / "cos-e.yaml").read_text(encoding="utf-8")
+    choose = "- choose: {column: id, to: again, cases: {}, else: x}\n"
+    last = text.index("\nsample:")
+    (tmp_path / "mine.yaml").write_text(f"{text[:last]}\n{choose}{text[last:]}", encoding="utf-8")
+    source = write_sample("cos-e", tmp_path / "a")
+    done = typed("--recipe", str(tmp_path / "mine.yaml"), "--source", str(source), *_out(tmp_path))
+    assert done.exit_code == 0, done.output
+    assert "step join: 1" in done.stderr and "step choose" not in done.stderr
+
+
 def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
     with refused("option-value", "scifact", argument="recipe"):
         read_recipe("nothing")
@@ -92,6 +103,9 @@ def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
     words = ("--recipe", "scifact", "--source", str(tmp_path / "claims.jsonl"), *_out(tmp_path))
     done = typed(*words)
     assert done.exit_code == 1 and "corpus.jsonl" in str(done.exception)
+    (tmp_path / "corpus.jsonl").write_text('{"doc_id": 1}\n{\n')
+    with refused("syntax", file=tmp_path / "corpus.jsonl", line=2):
+        raise typed(*words).exception or AssertionError
     (tmp_path / "posts.json").write_text('[{"x": 3}]')
     done = typed("--recipe", "docred", "--source", str(tmp_path / "posts.json"), *_out(tmp_path))
     assert done.exit_code == 1

@@ -219,6 +219,28 @@ def test_an_earlier_answer_of_a_person_is_replaced(tmp_path: Path) -> None:
     assert counted(done) == {"twice": 1}
 
 
+def test_several_labels_of_one_person(tmp_path: Path) -> None:
+    """They tie as classes, which is counted; as plain rows they are labels of their own."""
+    path = write_lines(tmp_path / "x.jsonl", [{"text": "a", "label": ["b", "c"]}, {"text": "d", "label": ["c"]}])
+    done = import_annotations({"train": path}, "mine", tmp_path)
+    assert done.rows == {"train": 1} and counted(done)["several labels"] == 1
+    words = ("--source", str(path), "--out", str(tmp_path), "--text", "text", "--label", "label")
+    result = typed(*words, "--name", "more", "--task", "multi-label")
+    assert result.exit_code == 0 and "train 4; labels b, c" in result.stdout, result.output
+    assert typed(*words[:-4], "--name", "none", "--task", "multi-label").exit_code == 2
+
+
+def test_an_export_without_any_task_says_why(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "x.jsonl", [{"text": "a", "answer": "reject", "accept": ["b"]}])
+    with refused("empty", NOTES["rejected"], file=path):
+        import_annotations({"train": path}, "mine", tmp_path)
+    rows = [{"text": "a", "answer": "accept", "spans": [{"start": 0, "end": 1, "label": "R"}]}]
+    write_lines(path, [{**rows[0], "accept": ["b"]}])
+    other = write_lines(tmp_path / "y.jsonl", rows)
+    with refused("empty", NOTES["no label"], file=other):
+        import_annotations({"train": path, "test": other}, "mine", tmp_path)
+
+
 def test_what_is_no_export_is_not_recognized(tmp_path: Path) -> None:
     for text in ("", "{", "[]", "[1]", "null", '{"text": 3}', '{"a": 1}\n', "\udcff", "[{}]", '["x"'):
         for name in ("x.json", "x.jsonl", "x.tsv", "x.xmi", "x.xml", "x.txt"):
