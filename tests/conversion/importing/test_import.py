@@ -639,8 +639,10 @@ def test_the_hatexplain_shape_to_annotator_agreement(tmp_path: Path, samples: Pa
     assert "village: train 18, test 9; labels hatespeech, normal, offensive" in done.stdout
     assert f"{NOTES['ties']}: 1 (hatexplain_train.json:19)" in done.stderr
     built = HUB_DATASETS["eraser"].build(None, out=tmp_path / "hub", source=tmp_path).folder
-    rows = datasets.Dataset.from_parquet(str(built / "annotators/village.parquet"), cache_dir=str(tmp_path / "cache"))
-    result = evaluate.load(str(spaces / "annotator_agreement")).compute(references=rows)
+    rows: Any = datasets.Dataset.from_parquet(
+        str(built / "annotators/village.parquet"), cache_dir=str(tmp_path / "cache")
+    )
+    result: Any = evaluate.load(str(spaces / "annotator_agreement")).compute(references=rows)
     assert (
         result["comparisons"] == sum(1 for row in rows if row["rationale_positions"])
         and 0.5 < result["cohen_kappa"] < 1

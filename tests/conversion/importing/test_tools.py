@@ -376,7 +376,7 @@ def test_tasks_come_back_as_they_went(tool: str, tmp_path: Path) -> None:
     """The gold, then a model's rationales, exported and imported again: equal tokens, marks and labels."""
     done = run("prodigy.jsonl", tmp_path, span_label=["RATIONALE"], annotators="majority")
     api.build("eraser", source=done.folder, out=tmp_path / "hub", progress=False)
-    where = {"config": "mine", "split": "train", "format": tool}
+    where: dict[str, Any] = {"config": "mine", "split": "train", "format": tool}
     made = api.export(tmp_path / "hub/eraser", out=tmp_path / "tasks", **where)
     path = made.files[0]
     again = import_annotations({"train": path}, "again", tmp_path, label="classification", id="annotation_id")
