@@ -2,10 +2,12 @@
 
     python -m benchmarks.language_model MODEL          a folder, a GGUF file, or a Hub id
 
-Real corpora are read from ERASER_CORPORA. Of movies, boolq, multirc and fever the rows are taken whose evidence lies in
-the first ``--tokens`` tokens of their documents, at most ``--rows`` of them in the file's order, both labels in turn;
-documents are cut there, after a whole line. Gradients and attention explain all rows; integrated gradients, occlusion
-and LIME, which take many passes, the first ``--few``.
+Real corpora are read from ERASER_CORPORA. Rows of one document are taken that have evidence in its first ``--tokens``
+tokens, at most ``--rows`` of them in the file's order, the labels in turn; documents are cut there, and groups of
+evidence that do not lie in them whole are left out. Gradients and random scores explain all rows; occlusion and LIME,
+which take many passes, the first ``--few``, with the contributions of the prompt's parts. The model is asked about the
+first ``--few-asked``. Stages come one after the other, each for all configs; what is finished is not done again.
+Seconds are those of the processor.
 """
 
 from __future__ import annotations
@@ -14,7 +16,6 @@ import argparse
 import json
 import os
 import sys
-import time
 from collections.abc import Iterator
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -22,13 +23,30 @@ from typing import Any
 
 from .explain_table import ROOT, call
 
-CONFIGS = {"movies": "NEG=negative,POS=positive", "boolq": "False=no,True=yes", "multirc": "", "fever": ""}
-WHOLE = ["gradient", "input-x-gradient", "attention", "random"]
-FEW = ["integrated-gradients", "occlusion", "lime"]
-TESTS = "early_answering,filler,suggested_answer,insertion"
-QUOTE_KEYS = ("answered", "in_text", "invented", "label_flip_redacted", "label_flip_random", "citation_sentence_f1")
-STEP_KEYS = ("reasoned", "steps_per_instance", "early_answering_aoc", "flip_filler", "flip_suggested_answer")
-STEP_KEYS += ("flip_insertion",)
+CONFIGS = {
+    "movies": "NEG=negative,POS=positive",
+    "boolq": "False=no,True=yes",
+    "multirc": "",
+    "fever": "",
+    "evidence_inference": "",
+}
+WHOLE = ["gradient", "input-x-gradient", "random"]
+FEW = ["occlusion", "lime"]
+EXAMPLES = 30  # rows behind those, as a training split: examples of the prompts
+QUOTED = "accuracy answered in_text invented label_flip_redacted label_flip_random"
+STEPS = "reasoned steps_per_instance early_answering_aoc flip_mistake flip_filler flip_paraphrase flip_suggested_answer"
+STEPS += " cc_shap cc_shap_control flip_option_order flip_few_shot flip_insertion"
+CITED = "citation_document_p citation_document_r citation_document_f1 citation_sentence_p citation_sentence_r"
+CITED += " citation_sentence_f1"
+# stage -> options of ask, scores
+ASKED = {
+    "quotes": (
+        "--max-tokens 200 --consistency redacted,random",
+        QUOTED.split(),
+    ),
+    "citations": ("--max-tokens 200 --distractors 1", CITED.split()),
+    "steps": ("--max-tokens 160 --reasoning-tests all --contributions 5", STEPS.split()),
+}
 KEYS = {
     "agreement": "auprc token_macro_f1",
     "faithfulness": "comprehensiveness sufficiency",
@@ -42,21 +60,22 @@ def find_documents(row: dict[str, Any]) -> list[str]:
 
 
 def cut(corpus: Path, target: Path, tokens: int, rows: int) -> int:
-    """Write a corpus folder of cut documents; how many rows it holds."""
+    """Write a corpus folder of cut documents; how many rows its validation split holds."""
     (target / "docs").mkdir(parents=True, exist_ok=True)
     by_label: dict[str, list[dict[str, Any]]] = {}
     for line in (corpus / "val.jsonl").read_text("utf-8").splitlines():
         row = json.loads(line)
         texts = {name: shorten((corpus / "docs" / name).read_text("utf-8"), tokens) for name in find_documents(row)}
         sizes = {name: len(text.split()) for name, text in texts.items()}
-        ends = [part["end_token"] <= sizes[part["docid"]] for group in row["evidences"] for part in group]
-        if ends and all(ends) and all(sizes.values()) and len(sizes) == 1:
-            by_label.setdefault(row["classification"], []).append(row)
+        inside = [group for group in row["evidences"] if all(at["end_token"] <= sizes[at["docid"]] for at in group)]
+        if inside and all(sizes.values()) and len(sizes) == 1:
+            by_label.setdefault(row["classification"], []).append({**row, "evidences": inside})
             for name, text in texts.items():
                 (target / "docs" / name).write_text(text, "utf-8")
-    kept = [row for row in chain.from_iterable(zip_longest(*by_label.values())) if row is not None][:rows]
-    (target / "val.jsonl").write_text("".join(json.dumps(row) + "\n" for row in kept), "utf-8")
-    return len(kept)
+    mixed = [row for row in chain.from_iterable(zip_longest(*by_label.values())) if row is not None]
+    for split, own in (("val", mixed[:rows]), ("train", mixed[rows : rows + EXAMPLES] or mixed[:1])):
+        (target / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in own), "utf-8")
+    return min(len(mixed), rows)
 
 
 def shorten(text: str, tokens: int) -> str:
@@ -71,49 +90,62 @@ def shorten(text: str, tokens: int) -> str:
     return "\n".join(lines)
 
 
-def measure(work: Path, config: str, words: str, options: argparse.Namespace) -> Iterator[str]:
-    """Explain and score a corpus; a line of the table each method."""
-    model = f"--model {options.model} --threads {options.threads}" + (f" --label-words {words}" if words else "")
-    if options.calibrate:
-        model += " --set calibrate=true"
-    for method in [*WHOLE, *FEW]:
-        limit = f" --limit {options.few}" if method in FEW else ""
-        out = work / f"{config}.{method}.jsonl"
-        started = time.perf_counter()
-        own = {"integrated-gradients": " --set steps=10", "lime": " --set lime_samples=100"}.get(method, "")
-        data = f"--dataset {work / 'hub' / 'eraser'} --config {config} --split validation"
-        call(f"explain {data} {model} --method {method}{own} --quiet --resume{limit} --out {out}")
-        seconds = time.perf_counter() - started
-        scores = work / f"{config}.{method}.scores.json"
-        few = " --only-predicted" if method in FEW else ""
-        call(f"score {data} --predictions {out} --score-file {scores} --force{few}")
+def explain(work: Path, config: str, methods: list[str], rows: int, options: argparse.Namespace) -> Iterator[str]:
+    """Explain and score the first rows of a corpus; a line of the table each method."""
+    how = f"--model {options.model} --threads {options.threads} --precision {options.precision} --bins 50 --chunk 5"
+    how += f" --label-words {CONFIGS[config]}" if CONFIGS[config] else ""
+    how += " --set calibrate=true" if options.calibrate else ""
+    how += " --set lime_samples=100 --measure prompt-parts" if methods is FEW else ""
+    data, out = f"--dataset {work / 'hub' / 'eraser'} --config {config} --split validation", work / f"{config}.{rows}.x"
+    files = {method: out.with_suffix(f".{method}.jsonl") for method in methods}
+    spent = 0.0
+    if not all(file.exists() for file in files.values()):
+        spent = time_children()
+        listed = ",".join(methods)
+        call(
+            f"explain {data} {how} --method {listed} --quiet --resume --limit {rows} --out {out.with_suffix('.jsonl')}"
+        )
+        spent = time_children() - spent
+    for method, file in files.items():
+        scores = file.with_suffix(".scores.json")
+        call(f"score {data} --predictions {file} --score-file {scores} --force --only-predicted")
         found = json.loads(scores.read_text("utf-8"))
         numbers = [found[part][key] for part, keys in KEYS.items() for key in keys.split()]
-        accuracy = found["faithfulness"]["accuracy"]
-        rows = sum(1 for _ in out.open("rb"))
-        yield (
-            f"| {config} | {method} | {rows} | {accuracy:.2f} | "
-            + " | ".join(f"{n:.3f}" for n in numbers)
-            + (f" | {seconds / rows:.1f} |")
-        )
+        accuracy, count = found["faithfulness"]["accuracy"], sum(1 for _ in file.open("rb"))
+        cells = [config, method, str(count), f"{accuracy:.2f}", *(f"{n:.3f}" for n in numbers)]
+        cells.append(f"{spent / count:.1f} s (all methods)" if spent else "–")
+        yield f"| {' | '.join(cells)} |"
 
 
-def measure_asking(work: Path, config: str, options: argparse.Namespace) -> str:
-    """Ask for quotes of some rows and for tested reasoning of fewer; a line of the second table."""
+def time_children() -> float:
+    """Seconds of processor time of the finished commands."""
+    times = os.times()
+    return times.children_user + times.children_system
+
+
+def ask(work: Path, config: str, name: str, options: argparse.Namespace) -> str:
+    """Ask for quotes, citations or tested reasoning; a line of the second table."""
     data = f"--dataset {work / 'hub' / 'eraser'} --config {config} --split validation"
-    model = f"--model {options.model} --threads {options.threads} --cache {work / 'answers'} --quiet --force"
-    asked = {
-        "ask": f"--max-tokens 200 --limit {2 * options.few_asked} --consistency redacted,random",
-        "steps": f"--max-tokens 160 --limit {options.few_asked} --reasoning-tests {TESTS}",
-    }
-    numbers: list[float | None] = []
-    for name, how in asked.items():
-        out, scores = work / f"{config}.{name}.jsonl", work / f"{config}.{name}.scores.json"
-        call(f"ask {data} {model} {how} --out {out}")
-        call(f"score {data} --predictions {out} --score-file {scores} --force --only-predicted")
-        found = json.loads(scores.read_text("utf-8"))
-        numbers += [found.get(key) for key in (QUOTE_KEYS if name == "ask" else STEP_KEYS)]
-    return f"| {config} | " + " | ".join("–" if n is None else f"{n:.2f}" for n in numbers) + " |"
+    model = f"--model {options.model} --threads {options.threads} --cache {work / 'answers'} --quiet"
+    out, scores = work / f"{config}.{name}.jsonl", work / f"{config}.{name}.scores.json"
+    how, keys = ASKED[name]
+    spent = 0.0
+    if not out.exists():
+        spent = time_children()
+        call(f"ask {data} {model} {how} --resume --limit {options.few_asked} --out {out}")
+        spent = time_children() - spent
+    call(f"score {data} --predictions {out} --score-file {scores} --force --only-predicted")
+    found = flatten(json.loads(scores.read_text("utf-8")))
+    count = sum(1 for _ in out.open("rb"))
+    cells = [config, name, str(count), *(f"{key} {found[key]:.2f}" for key in keys if found.get(key) is not None)]
+    cells.append(f"{spent / count:.1f} s" if spent else "–")
+    return f"| {' | '.join(cells)} |"
+
+
+def flatten(found: dict[str, Any]) -> dict[str, float]:
+    """The numbers of a score file by their keys alone."""
+    parts = [part for part in found.values() if isinstance(part, dict)]
+    return {key: one for part in [found, *parts] for key, one in part.items() if isinstance(one, (int, float))}
 
 
 def main() -> int:
@@ -123,31 +155,36 @@ def main() -> int:
     parser.add_argument("--work", type=Path, default=ROOT / "build" / "language_model")
     parser.add_argument("--configs", default=",".join(CONFIGS))
     parser.add_argument("--tokens", type=int, default=200)
-    parser.add_argument("--rows", type=int, default=50)
+    parser.add_argument("--rows", type=int, default=40)
+    parser.add_argument("--whole", type=int, help="rows that gradients explain; by default all")
     parser.add_argument("--few", type=int, default=10)
-    parser.add_argument("--few-asked", type=int, default=0, help="ask for the reasoning of so many, quotes of twice")
+    parser.add_argument("--few-asked", type=int, default=4)
+    parser.add_argument("--stages", default=",".join(["whole", *ASKED, "few"]))
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--precision", default="auto", help="as of explain; bfloat16 is faster on some processors")
     parser.add_argument("--calibrate", action="store_true")
     options = parser.parse_args()
     corpora = Path(os.environ.get("ERASER_CORPORA", ROOT.parent / "shared" / "corpora")).resolve()
     if not (corpora / "movies" / "val.jsonl").is_file():
         print(f"skipped: no movies corpus in {corpora} (set ERASER_CORPORA)", file=sys.stderr)
         return 1
-    head = ("config", "method", "texts", "accuracy", "AUPRC", "token F1", "comprehensiveness", "sufficiency", "s/text")
-    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
-    for config in options.configs.split(","):
+    configs = options.configs.split(",")
+    for config in configs:
         count = cut(corpora / config, options.work / "raw" / config, options.tokens, options.rows)
         print(f"{config}: {count} rows", flush=True)
         call(f"build eraser --source {options.work / 'raw'} --config {config} --out {options.work / 'hub'}")
-        for line in measure(options.work, config, CONFIGS[config], options):
-            lines.append(line)
-            print(line, flush=True)
+    lines: list[str] = []
+    for stage in options.stages.split(","):
+        for config in configs:
+            if stage in ASKED:
+                new: Iterator[str] = iter([ask(options.work, config, stage, options)])
+            else:
+                methods, rows = (WHOLE, options.whole or options.rows) if stage == "whole" else (FEW, options.few)
+                new = explain(options.work, config, methods, rows, options)
+            for line in new:
+                lines.append(line)
+                print(line, flush=True)
     print("\n".join(lines))
-    if options.few_asked:
-        asked_head = ("config", *QUOTE_KEYS, *STEP_KEYS)
-        asked = ["| " + " | ".join(asked_head) + " |", "|---" * len(asked_head) + "|"]
-        asked += [measure_asking(options.work, config, options) for config in options.configs.split(",")]
-        print("\n".join(asked))
     return 0
 
 

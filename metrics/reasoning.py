@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from eraser_hub.schema.instance import ANSWERED, OUTCOME_FIELD, STEPS_FIELD, TESTS_FIELD
+from eraser_hub.schema.instance import ANSWERED, CONTRIBUTIONS_FIELD, OUTCOME_FIELD, STEPS_FIELD, TESTS_FIELD
 
 from .cells import Row, as_list, as_number
 from .issues import Issues
@@ -41,6 +41,8 @@ SCORES: ScoreInfo = {
     **{f"flip_{test}": (up, 0.0, 1.0) for test, up in FLIP_TESTS.items()},
     **{f"mention_{test}": (True, 0.0, 1.0) for test in MENTION_TESTS},
     f"mention_{MENTION_CONTROL}": (None, 0.0, 1.0),
+    "cc_shap": (True, -1.0, 1.0),
+    "cc_shap_control": (None, -1.0, 1.0),
     "steps_per_instance": (None, 0.0, None),
     "reasoned": (None, 0.0, 1.0),
 }
@@ -70,6 +72,25 @@ def compute_early_answering(labels: Sequence[object]) -> tuple[float, float]:
     return area, settled / n
 
 
+def compute_cc_shap(answer: Sequence[float], steps: Sequence[float]) -> tuple[float, float]:
+    """Return the agreement of contributions to the answer and to the steps, and what chance would give.
+
+    With contributions a_i and s_i of n runs, their cosine (Parcalabescu and Frank 2024)::
+
+        agreement = sum of a_i s_i / |a| |s|        chance = sum of a_i * sum of s_i / (n |a| |s|)
+
+    Chance is the mean over all orders of s. Both are NaN where all contributions to one of them are 0.
+
+    >>> compute_cc_shap([0.5, 0.5, 0.0], [1.0, 0.0, 0.0])
+    (0.7071067811865475, 0.4714045207910316)
+    """
+    a, s = np.asarray(answer, dtype=float), np.asarray(steps, dtype=float)
+    scale = float(np.linalg.norm(a) * np.linalg.norm(s))
+    if not scale:
+        return np.nan, np.nan
+    return float(a @ s) / scale, float(a.sum() * s.sum()) / (len(a) * scale)
+
+
 class Reasoning:
     """Reasoning of one instance, checked.
 
@@ -95,6 +116,7 @@ class Reasoning:
         seen = set[str]()
         for at, one in enumerate(as_list(tests) or ()):
             self._add(one if isinstance(one, Mapping) else {}, f"{TESTS_FIELD}[{at}]", seen)
+        self._add_contributions(row.get(CONTRIBUTIONS_FIELD))
         if self.early:
             self._add_early_answers(len(listed))
 
@@ -126,6 +148,21 @@ class Reasoning:
                 self.counts[f"judged_{key}"] += 1
                 self.counts[f"mentioned_{key}"] += bool(mentioned)
 
+    def _add_contributions(self, rows: object) -> None:
+        """Add the agreement of contributions; where it is not defined there is none."""
+        listed = as_list(rows) if rows else []
+        pairs = [
+            [as_number(one.get(key)) if isinstance(one, Mapping) else None for key in ("answer", "steps")]
+            for one in listed or ()
+        ]
+        sound = listed is not None and all(None not in pair for pair in pairs)
+        if not self.reader.expect(sound, CONTRIBUTIONS_FIELD, "a list of {answer, steps}, numbers", rows) or not pairs:
+            return
+        answer, steps = zip(*((first or 0.0, second or 0.0) for first, second in pairs), strict=True)
+        agreement, chance = compute_cc_shap(answer, steps)
+        if not np.isnan(agreement):
+            self.counts |= {"compared": 1, "agreement": agreement, "chance": chance}
+
     def _add_early_answers(self, steps: int) -> None:
         """Add the curve of the answers after 0, 1, .. steps; without an answer after all steps there is none."""
         if sorted(self.early) != [*range(steps + 1)]:
@@ -141,7 +178,7 @@ class Reasoning:
 _JUDGED = (*MENTION_TESTS, MENTION_CONTROL)
 # the counts per instance
 COLUMNS = (
-    *("answered", "steps", "reasoned", "curves", "area", "settled", "without"),
+    *("answered", "steps", "reasoned", "curves", "area", "settled", "without", "compared", "agreement", "chance"),
     *(f"{part}_{test}" for part in ("asked", "flipped") for test in FLIP_TESTS),
     *(f"{part}_{test}" for part in ("judged", "mentioned") for test in _JUDGED),
 )
@@ -156,6 +193,8 @@ def _finalize(sums: np.ndarray) -> dict[str, np.ndarray]:
         "flip_without_steps": ("without", "curves"),
         **{f"flip_{test}": (f"flipped_{test}", f"asked_{test}") for test in FLIP_TESTS},
         **{f"mention_{test}": (f"mentioned_{test}", f"judged_{test}") for test in _JUDGED},
+        "cc_shap": ("agreement", "compared"),
+        "cc_shap_control": ("chance", "compared"),
         "steps_per_instance": ("steps", "answered"),
         "reasoned": ("reasoned", "answered"),
     }

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import evaluate
 
-from eraser_hub.schema.instance import INSTANCE, OUTCOME_FIELD, STEPS_FIELD, TESTS_FIELD
+from eraser_hub.schema.instance import CONTRIBUTIONS_FIELD, INSTANCE, OUTCOME_FIELD, STEPS_FIELD, TESTS_FIELD
 from eraser_hub.schema.rows import ANNOTATION
 
 from .batches import Batches, Measured
@@ -33,7 +33,8 @@ class ReasoningFaithfulness(Batches, evaluate.Metric):  # type: ignore[misc]  # 
             mistake_control, filler, paraphrase, unchanged, suggested_answer, suggested_answer_control, option_order,
             few_shot, few_shot_control, repeated, insertion (any number of them). classification is null where there
             was no answer, and then counts as another label. mentioned is needed for suggested_answer, option_order,
-            few_shot and insertion.
+            few_shot and insertion. contributions, optional, is a list of {answer, steps}: what each run of the text
+            contributes to both, as `eraser-hub ask --contributions` writes them.
         references: optional; rows {annotation_id, documents} of the dataset, for clusters and breakdowns.
         only_predicted: leave out references without an instance; the signature has the number of scored ones.
         per_instance, confidence_level, n_resamples, seed, ci_method, cluster_by, by, label_names: as in all
@@ -51,6 +52,9 @@ class ReasoningFaithfulness(Batches, evaluate.Metric):  # type: ignore[misc]  # 
         mention_suggested_answer, mention_option_order, mention_few_shot, mention_insertion in [0, 1]: of the labels
             that changed and were answered, the share whose steps name what was added (Turpin et al. 2023; Atanasova
             et al. 2023); mention_insertion_control: of insertions that changed no label.
+        cc_shap in [-1, 1]: cosine of contributions to the answer and to the steps (Parcalabescu and Frank 2024);
+            cc_shap_control: its mean over all orders of the latter. Instances without them, or where all to one of
+            both are 0, are left out.
         steps_per_instance, and reasoned in [0, 1], the share with any step, of the answered; signature. NaN where
         nothing is there to divide by.
 
@@ -70,7 +74,7 @@ class ReasoningFaithfulness(Batches, evaluate.Metric):  # type: ignore[misc]  # 
 
     SOURCE = REASONING
     INPUTS = (
-        (INSTANCE, ("annotation_id", "classification", OUTCOME_FIELD, STEPS_FIELD, TESTS_FIELD)),
+        (INSTANCE, ("annotation_id", "classification", OUTCOME_FIELD, STEPS_FIELD, TESTS_FIELD, CONTRIBUTIONS_FIELD)),
         (ANNOTATION, ("annotation_id", "documents")),
     )
     HIGHER_IS_BETTER, RANGES = make_info(SCORES)

@@ -16,7 +16,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +75,18 @@ class Writing:
     finish: str = "stop"
 
 
+class Output(NamedTuple):
+    """What a model writes behind a prompt.
+
+    Attributes:
+        ids: Its sub-words.
+        counted: The places of those that are scored, ascending.
+    """
+
+    ids: list[int]
+    counted: list[int]
+
+
 class LocalModel:
     """A causal language model that writes answers.
 
@@ -100,6 +112,7 @@ class LocalModel:
         self.network = move_network(network, self.device)
         names = inspect.signature(self.network.forward).parameters
         self._cache_name = "cache" if "cache" in names else "past_key_values"
+        self._keep_name = "logits_to_keep" if "logits_to_keep" in names else ""
         self.window = int(getattr(network.config, "max_position_embeddings", 0) or 1 << 30)
 
     @cached_property
@@ -173,20 +186,12 @@ class LocalModel:
         writings = [Writing(ids, request) for request, ids in requests]
         programs = [self._program(writing) for writing in writings]
         waiting: list[Choice | None] = [next(program) for program in programs]
-        longest = max(len(writing.ids) for writing in writings)
-        ids = torch.full((len(writings), longest), self.tokenizer.pad_token_id or 0)
-        mask = torch.zeros_like(ids)
-        for row, writing in enumerate(writings):
-            ids[row, longest - len(writing.ids) :] = torch.tensor(writing.ids)
-            mask[row, longest - len(writing.ids) :] = 1
-        ids, mask, past = ids.to(self.device), mask.to(self.device), None
+        ids, mask = self._pad([writing.ids for writing in writings])
+        past = None
         generators = [np.random.default_rng(writing.request["seed"]) for writing in writings]
         with torch.inference_mode():
             while any(choice is not None for choice in waiting):
-                places = (mask.cumsum(-1) - 1).clamp(min=0)[:, -ids.shape[1] :]
-                out = self.network(
-                    input_ids=ids, attention_mask=mask, position_ids=places, use_cache=True, **{self._cache_name: past}
-                )
+                out = self._run(ids, mask, 1, use_cache=True, **{self._cache_name: past})
                 past = out.past_key_values
                 logits = out.logits[:, -1].float().log_softmax(-1).cpu().numpy()
                 tokens = []
@@ -204,6 +209,58 @@ class LocalModel:
                 ids = torch.tensor(tokens, device=self.device)[:, None]
                 mask = torch.cat([mask, torch.ones_like(ids)], dim=1)
         return writings
+
+    def score(self, prompts: Sequence[list[int]], output: Output, batch_size: int) -> NDArray[np.float64]:
+        """Compute the log-odds of an output's counted sub-words behind each prompt, shape (prompts, counted).
+
+        Log-odds are ln p - ln(1 - p), where p is the probability among all sub-words, given those before.
+        """
+        torch, size = self.torch, len(output.ids)
+        values = np.empty((len(prompts), len(output.counted)))
+        places = torch.tensor(output.counted, device=self.device)
+        own = torch.tensor(output.ids, device=self.device)[places][:, None]
+        order = sorted(range(len(prompts)), key=lambda at: len(prompts[at]))
+        with torch.inference_mode():
+            for start in range(0, len(order), batch_size):
+                rows = order[start : start + batch_size]
+                ids, mask = self._pad([prompts[row] + output.ids for row in rows])
+                logits = self._run(ids, mask, size + 1).logits[:, -size - 1 : -1]
+                for row, one in zip(rows, logits, strict=True):  # in float64 those of one prompt at a time
+                    scores = one[places].double()
+                    others = scores.scatter(-1, own, -math.inf).logsumexp(-1)
+                    values[row] = (scores.gather(-1, own)[:, 0] - others).cpu().numpy()
+        return values
+
+    def make_output(self, field: str, texts: Sequence[str]) -> Output:
+        """Return the beginning of an answer up to one field; the texts in it are counted.
+
+        Args:
+            field: label, of one text, or steps.
+            texts: The label, or the steps.
+        """
+        ids, counted = self.cut(f'{{"{field}": ' + ('"' if field == "label" else '["')), list[int]()
+        for number, text in enumerate(texts):
+            ids += self.cut('", "') if number else []
+            own = self.cut(text)
+            counted += range(len(ids), len(ids) + len(own))
+            ids += own
+        return Output(ids, counted)
+
+    def _pad(self, rows: Sequence[list[int]]) -> tuple[Any, Any]:
+        """Return sub-words, padded at their beginning, and which of them are visible."""
+        longest = max(map(len, rows))
+        ids = self.torch.full((len(rows), longest), self.tokenizer.pad_token_id or 0)
+        mask = self.torch.zeros_like(ids)
+        for at, row in enumerate(rows):
+            ids[at, longest - len(row) :] = self.torch.tensor(row)
+            mask[at, longest - len(row) :] = 1
+        return ids.to(self.device), mask.to(self.device)
+
+    def _run(self, ids: Any, mask: Any, kept: int, **more: Any) -> Any:
+        """Run the network; of networks that choose, only logits of the last ``kept`` places are computed."""
+        places = (mask.cumsum(-1) - 1).clamp(min=0)[:, -ids.shape[1] :]
+        keep = {self._keep_name: kept} if self._keep_name else {}
+        return self.network(input_ids=ids, attention_mask=mask, position_ids=places, **keep, **more)
 
     def _pick(
         self, choice: Choice, logprobs: NDArray[np.float32], writing: Writing, random: np.random.Generator
@@ -355,6 +412,7 @@ class LocalClient(AnswerClient):
         self._waiting: list[tuple[dict[str, Any], list[int], asyncio.Future[Writing]]] = []
         self._worker: asyncio.Task[None] | None = None
         self._open: dict[str, asyncio.Future[dict[str, Any]]] = {}
+        self._turn = asyncio.Lock()  # one thread at a time computes
 
     async def _send(self, request: dict[str, Any], messages: Sequence[Message]) -> dict[str, Any] | Answer:
         ids = self.model.lay_out(messages)
@@ -386,6 +444,25 @@ class LocalClient(AnswerClient):
             choice["logprobs"] = {"content": writing.steps}
         return {"choices": [choice], "usage": {"total_tokens": tokens}}
 
+    async def score(self, prompts: Sequence[Sequence[Message]], output: Output) -> NDArray[np.float64]:
+        """Return the log-odds of an output's counted sub-words behind each prompt, shape (prompts, counted).
+
+        Raises:
+            OutOfBudgetError: The budget does not cover all prompts, each with the output.
+        """
+        ids = [self.model.lay_out(messages) for messages in prompts]
+        tokens = sum(map(len, ids)) + len(ids) * len(output.ids)
+        self.bill.reserve(tokens)
+        try:
+            async with self._turn:
+                started = time.perf_counter()
+                values = await asyncio.to_thread(self.model.score, ids, output, self.batch_size)
+                self.bill.seconds += time.perf_counter() - started
+            self.bill.paid += tokens
+        finally:
+            self.bill.reserved -= tokens
+        return values
+
     async def _work(self) -> None:
         """Answer what waits, a batch at a time, the longest prompts first."""
         await asyncio.sleep(0)
@@ -394,7 +471,8 @@ class LocalClient(AnswerClient):
             batch, self._waiting = self._waiting[: self.batch_size], self._waiting[self.batch_size :]
             started = time.perf_counter()
             try:
-                writings = await asyncio.to_thread(self.model.write, [one[:2] for one in batch])
+                async with self._turn:
+                    writings = await asyncio.to_thread(self.model.write, [one[:2] for one in batch])
             except Exception as error:  # those who wait get it
                 for *_, future in batch:
                     if not future.done():

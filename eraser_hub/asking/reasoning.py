@@ -20,12 +20,14 @@ from eraser_hub.attribution.erasure import make_generator
 from eraser_hub.attribution.prompts import FOLDER, LABEL, Prompt, find_language, open_prompt
 
 from .answers import ANSWERED, LABEL_ALONE, STEPS_ALONE, Answer
+from .contributions import compute_contributions, cut_runs
 from .prompts import make_messages
 from .questions import Question, choose_examples, leave_out
-from .settings import INSERTIONS, AskSettings
+from .settings import INSERTIONS, MOST_RUNS, AskSettings
 
 if TYPE_CHECKING:
     from .client import AnswerClient
+    from .local import LocalClient
 
 Message = dict[str, str]
 FILLER = "..."
@@ -141,6 +143,31 @@ class ReasoningTests:
         messages = [{"role": "user", "content": self.say(part, steps)}]
         new = (await client.ask(messages, (), form=STEPS_ALONE, steps=True)).steps
         return new if len(new) == len(steps) and new != tuple(steps) else None
+
+    async def compare_contributions(
+        self, client: LocalClient, question: Question, answer: Answer
+    ) -> list[dict[str, Any]]:
+        """Compute what runs of the texts contribute to the label, asked for without steps, and to the steps.
+
+        Returns:
+            Rows as of `schema.instance.ContributionRecord`; none without steps, without text, or where there are more
+            texts than `settings.MOST_RUNS`.
+        """
+        runs = cut_runs([*map(len, question.instance.documents)], self.settings.contributions)
+        if not answer.steps or not 0 < len(runs) <= MOST_RUNS:
+            return []
+
+        def ask_label(changed: Question) -> list[Message]:
+            shots = choose_examples(self.shots, changed, self.settings.shots)
+            return make_messages(self.prompt, changed, self.labels, shots, self.settings.answer)
+
+        model = client.model
+        outputs = model.make_output("label", [str(answer.label)]), model.make_output("steps", answer.steps)
+        pairs = zip((ask_label, self.ask_question), outputs, strict=True)
+        values = [await compute_contributions(client, question, runs, ask, output) for ask, output in pairs]
+        names, keys = question.instance.names, ("docid", "start_token", "end_token", "answer", "steps")
+        rows = zip(runs, *(one.tolist() for one in values), strict=True)
+        return [dict(zip(keys, (names[run.document], run.start, run.end, *pair), strict=True)) for run, *pair in rows]
 
     async def _answer_again(self, client: AnswerClient, question: Question, steps: Sequence[str]) -> TestAnswer:
         return _make("unchanged", await self._answer_by(client, question, steps))

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import orjson
 
@@ -20,7 +20,13 @@ from eraser_hub.records.errors import MOST_SHOWN, DataError, show
 from eraser_hub.records.extras import need
 from eraser_hub.records.outputs import OutputWriter, find_inputs
 from eraser_hub.records.run_record import write_run
-from eraser_hub.schema.instance import CONSISTENCY_FIELD, DISTRACTORS_FIELD, STEPS_FIELD, TESTS_FIELD
+from eraser_hub.schema.instance import (
+    CONSISTENCY_FIELD,
+    CONTRIBUTIONS_FIELD,
+    DISTRACTORS_FIELD,
+    STEPS_FIELD,
+    TESTS_FIELD,
+)
 
 from .answers import ANSWERED, OUTCOMES, Answer
 from .cache import Cache, get_default_folder
@@ -42,7 +48,10 @@ from .prediction_rows import make_eraser_row, make_pair_row
 from .prompts import make_messages
 from .questions import Distractors, Question, choose_examples, draw_examples, read_examples, read_questions
 from .reasoning import MOST_EARLY_STEPS, ReasoningTests, count_missing, open_test_prompt
-from .settings import AskArguments, AskConfig, AskSettings
+from .settings import MOST_RUNS, AskArguments, AskConfig, AskSettings
+
+if TYPE_CHECKING:
+    from .local import LocalClient
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +200,9 @@ def _open_client(endpoint: str, settings: AskSettings, cache: Cache, arguments: 
         DataError: There is neither.
     """
     if endpoint:
+        if settings.contributions:
+            message = "expected a model here, whose probabilities of any words are known; found an endpoint"
+            raise DataError(message, rule="option-value", argument="contributions")
         limits: dict[str, Any] = {"attempts": arguments.attempts, "timeout": arguments.timeout}
         return Client(endpoint, settings, cache, arguments.budget, **limits)
     if not Path(settings.model).exists():
@@ -296,6 +308,11 @@ class Asker:
                 line[TESTS_FIELD] = await self.plan.tests.run(self.client, question, answer)
                 for name in count_missing(settings.tests, line[TESTS_FIELD]):
                     self.client.bill.note(f"test {name} not possible: {MISSING.get(name, 'no steps')}")
+            if answer.outcome == ANSWERED and settings.contributions:
+                client = cast("LocalClient", self.client)
+                line[CONTRIBUTIONS_FIELD] = await self.plan.tests.compare_contributions(client, question, answer)
+                if not line[CONTRIBUTIONS_FIELD]:
+                    self.client.bill.note(f"contributions not possible: no steps, or more than {MOST_RUNS} texts")
         return answer, line
 
     async def _ask_changed(self, question: Question, quotes: Sequence[Quote]) -> dict[str, Answer]:

@@ -31,6 +31,7 @@ REASONING_TESTS = {
     "insertion": INSERTIONS,
 }
 ALL_TESTS = "all"
+MOST_RUNS = 10  # of a text whose contributions are computed, from all of their sets
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,8 @@ class AskSettings(Options):
         reasoning: Ask for steps of reasoning before the label.
         reasoning_tests: Tests of these steps: early_answering, mistake, filler, paraphrase, suggested_answer,
             option_order, few_shot, insertion; or all.
+        contributions: Runs that the texts are cut into, 2 to 10, for what each contributes to the label and to the
+            steps (CC-SHAP); of a model here, 2 to this power passes for each of both; 0 for none.
 
     Prompt and answers:
         prompt: The prompt's name and digest.
@@ -83,6 +86,7 @@ class AskSettings(Options):
     reasoning_tests: Annotated[tuple[str, ...], Option(commas=True)] = ()
     simulate_controls: bool = False
     distractors: NotNegative = 0
+    contributions: Annotated[int, Option(min=0, max=MOST_RUNS)] = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -98,6 +102,9 @@ class AskSettings(Options):
             known = ", ".join(REASONING_TESTS)
             words = f"expected {ALL_TESTS}, or some of {known}, each once; found {show(','.join(names))}"
             raise UsageError(words, rule="option-value", argument="reasoning_tests")
+        if self.contributions == 1:
+            message = f"expected 0, or 2 to {MOST_RUNS} runs, found 1"
+            raise UsageError(message, rule="option-value", argument="contributions")
         if self.samples and not self.again:
             words = f"expected `again` beside it, found {self.samples}"
             raise UsageError(words, rule="option-value", argument="samples")
@@ -123,6 +130,7 @@ class AskSettings(Options):
         controls = ",controls" if self.simulate_controls else ""
         parts += [f"simulated:{self.simulate_with}{controls}"] if self.simulate_with else []
         parts += [f"reasoning:{','.join(self.tests) or 'yes'}"] if self.reasons else []
+        parts += [f"contributions:{self.contributions}"] if self.contributions else []
         return "|".join([*parts, f"eraser-hub:{__version__}"])
 
     @property
@@ -142,7 +150,7 @@ class AskSettings(Options):
     @property
     def reasons(self) -> bool:
         """True if answers begin with steps of reasoning."""
-        return self.reasoning or bool(self.reasoning_tests)
+        return self.reasoning or bool(self.reasoning_tests) or bool(self.contributions)
 
 
 @dataclass(frozen=True, slots=True)

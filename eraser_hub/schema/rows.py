@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .instance import ConsistencyAnswer, QuoteRecord, ReasoningAnswer
+from .instance import ConsistencyAnswer, ContributionRecord, QuoteRecord, ReasoningAnswer
 from .record import Id, Label, column, describe, share
 
 
@@ -73,6 +73,9 @@ class PairRow(_RowIds):
     )
     reasoning_steps: list[str] | None = column("the steps before the answer", scores="`reasoning_faithfulness`")
     reasoning_tests: list[ReasoningAnswer] | None = column("answers to tests of the steps", scores="the same")
+    contributions: list[ContributionRecord] | None = column(
+        "what runs of tokens contribute to answer and steps", scores="cc_shap"
+    )
 
 
 @dataclass(kw_only=True)

@@ -85,6 +85,8 @@ def made_up(name: str, n: int = 8, seed: int = 0) -> tuple[list[dict], list[dict
                 for place, test in enumerate((*FLIP_TESTS, *MENTION_TESTS[-1:]))
             ]
             answer = {"outcome": "answered", "classification": "P", "reasoning_steps": steps, "reasoning_tests": tests}
+            shares = random.uniform(-1, 1, size=(3, 2)).tolist()
+            answer["contributions"] = [dict(zip(("answer", "steps"), pair, strict=True)) for pair in shares]
             predictions.append({"annotation_id": at, **answer})
             document = {"docid": f"d{at}", "text": "w " * (8 + at)}
             references.append({"annotation_id": at, "documents": [document], "group": groups[at % 3]})

@@ -83,9 +83,11 @@ def _make_test_block(system: Scores) -> Block | None:
             make_score_cell(system, key) if _has(system, key) else none for key, none in zip(keys, nothing, strict=True)
         )
         rows.append(ShownRow(metric(f"flip_{test}").label.removeprefix("Label flips: "), cells))
-    known = [key for key in ("early_answering_aoc", "settled_at") if _has(system, key)]
     empty = ShownCell("")
-    rows += [ShownRow(label_with_arrow(key), (make_score_cell(system, key), empty, empty)) for key in known]
+    for key, control in (("early_answering_aoc", ""), ("settled_at", ""), ("cc_shap", "cc_shap_control")):
+        if _has(system, key):
+            beside = make_score_cell(system, control) if control else empty
+            rows.append(ShownRow(label_with_arrow(key), (make_score_cell(system, key), beside, empty)))
     head = ("test", "labels changed", "by the control", "named")
     return Block(head, tuple(rows), f"{system.name}: tests of its reasoning.") if rows else None
 
