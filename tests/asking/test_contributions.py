@@ -27,6 +27,7 @@ from eraser_hub.attribution.prompts import open_prompt
 from eraser_hub.metrics.reasoning_faithfulness import ReasoningFaithfulness
 
 from ..refusals import refused
+from .scripted_server import completion
 from .test_client import Asking
 from .test_local import folder, messages, model, run
 
@@ -65,7 +66,7 @@ def compare(model: LocalModel, tmp_path: Any, monkeypatch: Any, label: dict, ste
 
 def score(rows: list[dict], **more: Any) -> dict:
     row = {"annotation_id": "one", "classification": "POS", "reasoning_steps": ["a"], "contributions": rows}
-    return ReasoningFaithfulness().compute(predictions=[{**row, **more}])
+    return ReasoningFaithfulness().compute(predictions=[{**row, **more}]) or {}
 
 
 def test_runs_cover_every_text():
@@ -144,13 +145,13 @@ def test_a_run_writes_and_scores_them(hub, folder, tmp_path):
         ends = [row["end_token"] for row in line["contributions"]]
         assert [row["start_token"] for row in line["contributions"]] == [0, *ends][: len(ends)]
     assert "|contributions:3|" in report.signature
-    result = ReasoningFaithfulness().compute(predictions=lines)
+    result = ReasoningFaithfulness().compute(predictions=lines) or {}
     assert -1 <= result["cc_shap"] <= 1 and -1 <= result["cc_shap_control"] <= 1
     json.dumps(lines)
 
 
 def test_a_server_does_not_give_them(hub, tmp_path):
     with refused("option-value", "expected a model here", argument="contributions"):
-        Asking(hub, tmp_path)(lambda request, before: None, contributions=3)
+        Asking(hub, tmp_path)(lambda request, before: completion("{}"), contributions=3)
     with refused("option-value", "2 to 10 runs", argument="contributions"):
         AskArguments("any", dataset=hub, out=tmp_path / "a.jsonl", contributions=1)
