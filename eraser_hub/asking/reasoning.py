@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -161,9 +161,9 @@ class ReasoningTests:
             shots = choose_examples(self.shots, changed, self.settings.shots)
             return make_messages(self.prompt, changed, self.labels, shots, self.settings.answer)
 
-        model = client.model
+        model, asks = client.model, tuple[Callable[[Question], list[Message]], ...]((ask_label, self.ask_question))
         outputs = model.make_output("label", [str(answer.label)]), model.make_output("steps", answer.steps)
-        pairs = zip((ask_label, self.ask_question), outputs, strict=True)
+        pairs = zip(asks, outputs, strict=True)
         values = [await compute_contributions(client, question, runs, ask, output) for ask, output in pairs]
         names, keys = question.instance.names, ("docid", "start_token", "end_token", "answer", "steps")
         rows = zip(runs, *(one.tolist() for one in values), strict=True)
