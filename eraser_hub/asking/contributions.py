@@ -72,7 +72,7 @@ async def compute_contributions(
         question: The question.
         runs: Runs of its texts, at most `settings.MOST_RUNS`.
         make_messages: Makes the prompt of a changed question.
-        output: What the model writes behind the prompt.
+        output: The text behind the prompt.
     """
     coalitions = enumerate_coalitions(len(runs))
     prompts = [make_messages(_remove_runs(question, runs, kept)) for kept in coalitions.tolist()]

@@ -76,7 +76,7 @@ class Writing:
 
 
 class Output(NamedTuple):
-    """What a model writes behind a prompt.
+    """Text that a model writes behind a prompt.
 
     Attributes:
         ids: Its sub-words.
