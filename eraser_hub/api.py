@@ -607,14 +607,15 @@ def board(arguments: BoardArguments) -> BoardResult:
         place = Path(at_revision(str(arguments.dataset), arguments.revision))
         split = arguments.split or "test"
         of: dict[str, Any] = {"dataset": place, "config": arguments.config, "split": split, "settings": settings}
-        lines = score_and_verify(lines, submissions, verify, **of)
+        lines = score_and_verify(lines, submissions, verify, **of, texts=arguments.texts)
     notes = list[str]()
     if arguments.from_hub:
         from eraser_hub.reports.boards.repository import score_repository
 
         place = Path(at_revision(str(arguments.dataset), arguments.revision))
         settings = ScoreSettings(confidence_level=0.95, minimum_effect=arguments.minimum_effect, gold=arguments.gold)
-        lines += score_repository(arguments.from_hub, dataset=place, settings=settings, say=notes.append)
+        of = {"dataset": place, "settings": settings, "texts": arguments.texts}
+        lines += score_repository(arguments.from_hub, **of, say=notes.append)
     refused = list(notes)
     notes += [f"{line.system}: {note}" for line in lines for note in line.notes]
     notes += describe_data(lines)

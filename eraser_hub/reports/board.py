@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from eraser_hub.metrics.data_digest import shorten_digest
 from eraser_hub.papers import PAPERS, load_paper
@@ -17,6 +17,7 @@ from eraser_hub.scoring.scores import describe_gold
 from .board_lines import BoardLine, average_draws, make_people_lines
 from .boards.feeds import make_json_feed, make_rss_feed
 from .boards.groups import group_lines
+from .boards.texts import GroupTexts, pack_texts
 from .catalogue import FAMILIES, format_number, format_small_print, is_precision_or_recall, metric
 from .page import render, to_json_text, write_files
 from .report_tables import get_sort_key
@@ -28,7 +29,7 @@ NOTE = (
 )
 
 
-BOARD_SCRIPTS = ("report/text.js", "report/saving.js", "board_views.js", "board.js")
+BOARD_SCRIPTS = ("report/text.js", "report/saving.js", "report/layout.js", "board_views.js", "board.js")
 
 
 def read_published_lines() -> list[BoardLine]:
@@ -153,6 +154,22 @@ def _describe_line_gold(line: BoardLine) -> str:
     return describe_gold(line.gold) if line.gold else ""
 
 
+class _Texts(NamedTuple):
+    groups: dict[str, GroupTexts]
+    columns: list[int | None]  # of each line among those of its group
+
+
+def _collect_texts(lines: Sequence[BoardLine]) -> _Texts:
+    """Return the texts of each group, and the column of each line in them; None of a line without texts."""
+    groups, columns = dict[str, list[BoardLine]](), list[int | None]()
+    for line in lines:
+        own = groups.setdefault(line.group or line.dataset, [])
+        columns.append(len(own) if line.texts else None)
+        own += [line] * bool(line.texts)
+    packed = {name: pack_texts([(one.system, one.texts) for one in own]) for name, own in groups.items() if own}
+    return _Texts(packed, columns)
+
+
 def list_board_files(out: Path) -> tuple[Path, Path, Path, Path]:
     """Return the paths of a board's page, data and feeds."""
     return out / "index.html", out / "board.json", out / "feed.xml", out / "feed.json"
@@ -177,8 +194,11 @@ def write_board(
     Returns:
         The four files.
     """
+    from markupsafe import Markup
+
     data = to_board_json(lines)
     counts = dict(sorted(Counter(line.group or line.dataset for line in lines).items()))
+    texts = _collect_texts(lines)
     own = Counter(line.group or line.dataset for line in lines if line.kind == "scored")
     page = render(
         "board.html",
@@ -190,7 +210,8 @@ def write_board(
         families=[family for family in FAMILIES if any(c["family"] == family for c in data["columns"])],
         groups=counts,
         first=max(counts, key=lambda name: (own[name], counts[name]), default=""),
-        rows=data["rows"],
+        rows=[{**row, "texts": texts.columns[place]} for place, row in enumerate(data["rows"])],
+        texts={name: (Markup(one.index), one.packed) for name, one in texts.groups.items()},
         number=format_number,
         small_print=format_small_print,
     )

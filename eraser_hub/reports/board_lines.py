@@ -31,7 +31,9 @@ from eraser_hub.scoring.settings import ScoreSettings
 from eraser_hub.scoring.tables import BESIDE
 from eraser_hub.scoring.uncertainty.verdicts import BETTER, WORSE
 
+from .boards.texts import choose_texts, mark_texts
 from .catalogue import metric
+from .marked_instances import MarkedInstance
 from .score_ranges import check_scores
 
 _SEED = re.compile(r"\bseed:[^|]*")
@@ -62,6 +64,7 @@ class BoardLine:
         verified: True if the board scored the predictions itself.
         group: the name of the lines that it may be compared with, see `boards.groups`; "" for those of the dataset.
         sample: how the data differ from the release's split; "" if they do not, or if that is not known.
+        texts: a few texts with the system's rationales, the same texts for all verified lines of the data.
     """
 
     system: str
@@ -85,6 +88,7 @@ class BoardLine:
     verified: bool = False
     group: str = ""
     sample: str = ""
+    texts: tuple[MarkedInstance, ...] = ()
 
     @property
     def status(self) -> str:
@@ -350,6 +354,7 @@ def score_submissions(
     config: str | None,
     split: str,
     settings: ScoreSettings | None = None,
+    texts: int = 0,
 ) -> list[BoardLine]:
     """Score prediction files against a built dataset, with the same scorer for all: a line of the board each.
 
@@ -359,19 +364,23 @@ def score_submissions(
         config: its config; None: the default.
         split: its split.
         settings: confidence level, resamples, seed, and whether a part of the split may be scored.
+        texts: number of texts to show with the rationales.
 
     Raises:
         DataError: predictions that the scorer does not take, with file and instance.
     """
     settings, source = settings or ScoreSettings(confidence_level=DEFAULT_LEVEL), read_split(dataset, config, split)
-    lines, runs, people = [], dict[str, list[Scores]](), score_people(source, settings)
+    lines, runs, people = list[BoardLine](), dict[str, list[Scores]](), score_people(source, settings)
+    chosen = choose_texts(source, texts)
     named = parse_systems([one for one in submissions if isinstance(one, str)], draws=True)
     for system in [*(one for one in submissions if isinstance(one, System)), *named]:
-        read_predictions(source, system.path)  # reports errors before anything is scored
+        answers = read_predictions(source, system.path)  # reports errors before anything is scored
         scores = score_system(source, system, settings.everything(source.holds_pairs, source.label_task))
         scores.people = people
         line = make_board_line(scores.as_flat_json(), file=system.path)
-        lines.append(replace(line, notes=tuple(scores.all_notes), source="scored here", verified=True))
+        marked = mark_texts(source, chosen, system, answers, settings.gold)
+        more: dict[str, Any] = {"notes": tuple(scores.all_notes), "texts": marked}
+        lines.append(replace(line, source="scored here", verified=True, **more))
         runs.setdefault(system.name, []).append(scores)
     better, notes = find_better(runs, settings)
     lines = [replace(line, better=tuple(better.get(line.system, ()))) for line in lines]

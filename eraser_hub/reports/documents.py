@@ -140,7 +140,10 @@ def unpack(packed: str) -> Any:
 
 
 def index_documents(
-    instances: Iterable[Sequence[MarkedInstance]], systems: Sequence[str], labels: Sequence[str] = ()
+    instances: Iterable[Sequence[MarkedInstance]],
+    systems: Sequence[str],
+    labels: Sequence[str] = (),
+    most_tokens: int | None = CHUNK_TOKENS,
 ) -> DocumentIndex:
     """Make the index and the chunks of the documents.
 
@@ -149,13 +152,14 @@ def index_documents(
             MarkedInstance that holds the gold alone.
         systems: their names.
         labels: the labels in the dataset's order; others are added as they come.
+        most_tokens: tokens after which a chunk ends; None: one chunk.
     """
     browsed = DocumentIndex(
         list(systems), list(labels), predicted=[[] for _ in systems], confidence=[[] for _ in systems]
     )
     chunk, tokens = _Chunk(), 0
     for marked in instances:
-        if chunk.rows and tokens > CHUNK_TOKENS:
+        if chunk.rows and most_tokens is not None and tokens > most_tokens:
             browsed.packed.append(pack(chunk.as_json()))
             chunk, tokens = _Chunk(), 0
         if not chunk.rows:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from eraser_hub.records.arguments import Force, Gold, Progress, Revision, Split
-from eraser_hub.records.options import AtLeastOne, NamedFiles, Option, Options, Seed, UsageError, as_list
+from eraser_hub.records.options import AtLeastOne, NamedFiles, NotNegative, Option, Options, Seed, UsageError, as_list
 from eraser_hub.records.outputs import OutputWriter, find_inputs
 from eraser_hub.scoring.options import AllowMismatch, ClusterBy, MinimumEffect, OnlyPredicted
 
@@ -147,6 +147,8 @@ class BoardArguments(Options):
 
     Page:
         published: Show the papers' printed results, too; the option leaves them out.
+        texts: Number of texts to show with gold and each verified system's rationales. By default none: with the page
+            they become public.
         space: Also write the board as a gradio Space to this folder.
         title: Title of the board.
     """
@@ -165,6 +167,7 @@ class BoardArguments(Options):
     minimum_effect: MinimumEffect = None
     gold: Gold = "evidence"
     published: bool = True
+    texts: NotNegative = 0
     space: Path | None = None
     title: str = "Results board"
     force: Force = False

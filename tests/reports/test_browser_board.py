@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
+from functools import partial
 
 import pytest
 
+import eraser_hub
 from eraser_hub.reports.board import collect_board_lines, write_board
 from eraser_hub.reports.board_lines import BoardLine
 
@@ -417,6 +419,53 @@ def test_the_pareto_front_minds_the_direction_of_each_score(tested):
     choose(browser, "dataset", "")
     assert not browser.find_element("id", "scatter").is_displayed()
     assert browser.find_element("id", "front").text.startswith("Choose a group")
+
+
+def test_a_systems_rationales_on_the_texts_of_its_group(browser, hub, samples, tmp_path, serious_findings):
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    from tools.browser import VIEWS, view_as
+
+    files = samples / "predictions" / "eraser"
+    lines = [f"A={files / 'movies.val.jsonl'}", f"<b>={files / 'movies.val.baseline.jsonl'}"]
+    of = {"dataset": hub / "eraser", "config": "movies", "split": "val", "published": False}
+    result = eraser_hub.board(tmp_path / "out", submission=lines, texts=3, **of)
+    page = (tmp_path / "out" / "index.html").as_uri()
+    browser.get(page)
+    names = browser.execute_script("return [...document.querySelectorAll('#line option')].map(o => o.value)")
+    assert names[0] == "" and {name.split(" · ")[0] for name in names[1:]} == {"A", "<b>"}
+    assert not browser.find_elements("css selector", "#texts *"), "nothing is unpacked yet"
+    for line in result.lines:
+        name = next(name for name in names if name.startswith(f"{line.system} · "))
+        choose(browser, "line", name)
+        WebDriverWait(browser, 20).until(partial(drawn, line=line))
+        heads = [head.text for head in browser.find_elements("css selector", "#texts h3")]
+        assert [head.split(" · ")[0] for head in heads] == [one.annotation_id for one in line.texts]
+        first = line.texts[0]
+        sign = "✓ right" if first.right else "✗ wrong"
+        assert f"gold {first.label} · predicted {first.predicted_label} {sign}" in heads[0]
+        spans = sum(len(document.predicted or ()) for document in first.documents)
+        assert len(browser.find_elements("css selector", "#texts details:first-child .m.pred")) == 2 * spans
+    link = browser.current_url
+    for width, scheme in VIEWS:
+        view_as(browser, width, scheme)
+        browser.get("about:blank")
+        browser.get(link)
+        WebDriverWait(browser, 20).until(partial(drawn, line=result.lines[-1]))
+        assert browser.execute_script("return document.documentElement.scrollWidth") == width
+        assert serious_findings(browser) == []
+    view_as(browser)
+    choose(browser, "line", "")
+    assert not browser.find_elements("css selector", "#texts *")
+    assert browser.get_log("browser") == []
+
+
+def drawn(browser, line):
+    """Whether a line's texts are drawn."""
+    ids = [one.annotation_id for one in line.texts]
+    heads = [head.text.split(" · ")[0] for head in browser.find_elements("css selector", "#texts h3")]
+    chosen = browser.find_element("id", "line").get_property("value")
+    return heads == ids and chosen.startswith(f"{line.system} · ") and "texts, drawn" in browser.page_source
 
 
 def pair(browser):

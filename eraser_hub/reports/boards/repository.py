@@ -70,6 +70,7 @@ def score_repository(
     say: Say,
     cache: Path | None = None,
     only: Collection[str] | None = None,
+    texts: int = 0,
 ) -> list[BoardLine]:
     """Return a verified line for each sound submission of a repository; a line names every other one.
 
@@ -79,6 +80,7 @@ def score_repository(
         settings: how the submissions are scored.
         say: receives the line of each submission that is not shown.
         cache: the folder of outcomes; by default one in the cache of downloads.
+        texts: as of `score_submissions`.
         only: the places on the Hub to score; the other submissions are sound already, and keep their names.
 
     Raises:
@@ -116,7 +118,8 @@ def score_repository(
             groups.setdefault((one.config, one.split), []).append(one)
         for (config, split), own in groups.items():
             systems = [System(one.system.name, (one.predictions,)) for one in own]
-            scored = score_submissions(systems, dataset=dataset, config=config, split=split, settings=settings)
+            of: dict[str, Any] = {"dataset": dataset, "config": config, "split": split, "settings": settings}
+            scored = score_submissions(systems, **of, texts=texts)
             lines += [describe(line, one) for line, one in zip(scored, own, strict=True)]
     return lines
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from eraser_hub.metrics.data_digest import shorten_digest
 from eraser_hub.records.errors import DataError, show
@@ -25,6 +26,7 @@ def score_and_verify(
     config: str | None,
     split: str,
     settings: ScoreSettings,
+    texts: int = 0,
 ) -> list[BoardLine]:
     """Score predictions, and replace the score files' lines of those that ``verify`` names.
 
@@ -36,6 +38,7 @@ def score_and_verify(
         config: its config; None: the default.
         split: its split.
         settings: as of `board_lines.score_submissions`.
+        texts: as of `board_lines.score_submissions`.
 
     Returns:
         The lines of other score files, then a verified line for each submission; the notes of a verified one say what
@@ -52,7 +55,8 @@ def score_and_verify(
             f"expected the system of a score file ({', '.join(sorted(known)) or 'none is given'}), found {show(name)}"
         )
         raise DataError(words, rule="option-value", argument="verify")
-    scored = score_submissions([*submissions, *verify], dataset=dataset, config=config, split=split, settings=settings)
+    of: dict[str, Any] = {"dataset": dataset, "config": config, "split": split, "settings": settings, "texts": texts}
+    scored = score_submissions([*submissions, *verify], **of)
     verified = {line.system: line for line in scored if line.system in names}
     claims = [line for line in lines if line.system in verified and _has_data(line, verified[line.system])]
     for name in sorted(names - {claim.system for claim in claims}):

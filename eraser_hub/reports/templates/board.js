@@ -77,7 +77,7 @@
   }
 
   // ---- two scores against each other, two lines beside each other; chosen: what the reader asked for, by select
-  const chosen = { x: "", y: "", first: "", second: "" };
+  const chosen = { x: "", y: "", first: "", second: "", ...(byId("line") && { line: "" }) };
   function fill(id, options, fallback) { // options: [value, text]
     const select = byId(id);
     select.replaceChildren();
@@ -109,6 +109,7 @@
       svg.setAttribute("aria-label", name(axes[1]) + " against " + name(axes[0]) + " of " + points.length + " lines");
       byId("front").textContent = "Pareto front (no other line is better in one score and at least as good in the other): " + front.map((point) => point.name).join(", ") + ". It is that of the numbers as they stand: no difference is tested.";
     } else byId("front").textContent = byId("dataset").value ? "No line shown has a score of each." : "Choose a group: lines of different groups are not comparable.";
+    if (byId("line")) drawLine(names);
     const options = [["", "choose a line"], ...[...names.values()].map((one) => [one, one])];
     const pair = ["first", "second"].map((id) => fill(id, options, "")).map((wanted) => own.find((row) => names.get(row) === wanted));
     const both = pair.every(Boolean) && pair[0] !== pair[1], alike = both && pair[0].dataset.group === pair[1].dataset.group;
@@ -118,6 +119,27 @@
     if (alike) drawPair(byId("pair"), pair.map((row) => names.get(row)), scores);
     const starred = scores.some(([, , better]) => better.some(Boolean));
     byId("compared").textContent = alike ? (starred ? "★ better than every other verified line of the group, by its verdict. The other differences have no verdict here" : "These differences have no verdict here") + ": eraser-hub compare tests two systems." : both ? "The two lines are of different groups, and so not comparable." : "Choose two lines: the scores of the open tab, and their difference (first less second).";
+  }
+  // ---- a line's rationales on the texts of its group, which are unpacked when looked at
+  const holders = [...document.querySelectorAll("script[data-group]")], unpacked = new Map();
+  function load(group) {
+    if (!unpacked.has(group)) {
+      const holder = holders.find((one) => one.dataset.group === group);
+      unpacked.set(group, unpack(holder.id.replace("index", "packed")).then((data) => [JSON.parse(holder.textContent), data]));
+    }
+    return unpacked.get(group);
+  }
+  async function drawLine(names) {
+    const options = [...names].filter(([row]) => row.dataset.texts !== undefined).map(([, one]) => [one, one]);
+    const wanted = fill("line", [["", options.length ? "choose a system" : "no system shown has texts"], ...options], "");
+    const row = [...names.keys()].find((one) => names.get(one) === wanted && wanted);
+    byId("legend").hidden = !row;
+    byId("about").textContent = row ? "" : "Texts with the gold and a verified system's rationales.";
+    if (!row) { byId("texts").replaceChildren(); return; }
+    const [index, data] = await load(row.dataset.group);
+    if (byId("line").value !== wanted) return; // a later choice overtook this one
+    drawTexts(byId("texts"), index, data, Number(row.dataset.texts));
+    byId("about").textContent = data.rows.length + " texts, drawn by the digests of their ids, the same for every system of the group.";
   }
   for (const id of Object.keys(chosen)) byId(id).addEventListener("change", () => { chosen[id] = byId(id).value; drawViews(); remember(); });
   function open(name) {
@@ -132,7 +154,7 @@
   }
 
   // What is shown, as the address has it: #group=..&family=..&status=..&find=..&parts=1&sparse=1&sort=KEY:descending
-  // &x=KEY&y=KEY&first=LINE&second=LINE
+  // &x=KEY&y=KEY&line=LINE&first=LINE&second=LINE
   const CONTROLS = { group: "dataset", status: "kind", find: "find", parts: "parts", sparse: "sparse" };
   function remember() {
     if (printing) return;

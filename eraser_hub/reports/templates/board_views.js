@@ -70,6 +70,28 @@ function drawScatter(svg, points, front, signs, titles) {
     add("text", { ...quiet, x: free.x, y: free.y, "text-anchor": free.anchor, "font-weight": on ? 600 : 400 }, short);
   }
 }
+// index and data: of the group's texts, see documents.py; system: the line's place in them
+function drawTexts(box, index, data, system) {
+  box.replaceChildren(...data.rows.map((row, i) => {
+    const item = make("details"), said = row.systems[system], facts = [visible(index.ids[i])];
+    const gold = index.gold[i], predicted = index.predicted[system][i], label = index.labels[predicted];
+    if (gold >= 0) facts.push("gold " + visible(index.labels[gold]));
+    if (predicted >= 0) facts.push("predicted " + visible(label) + (gold < 0 ? "" : gold === predicted ? " ✓ right" : " ✗ wrong") + (said.p && !lost(said.p[label]) ? " (p = " + number(said.p[label]) + ")" : ""));
+    const head = make("summary"), words = make("h3", "", facts.join(" · "));
+    words.dir = "auto";
+    head.append(words);
+    item.append(head);
+    item.open = i === 0;
+    if (row.query) item.append(make("p", "facts", "query " + visible(row.query)));
+    row.docs.forEach((d, place) => {
+      const text = layOut(data.docs[d], row, place, [system], false), article = make("article", "document");
+      article.append(heading(row, data.docs[d], text, place), ...columnOf(text, row, system, place));
+      item.append(article);
+    });
+    if (said.quotes) item.append(quoteList(said.quotes, ""));
+    return item;
+  }));
+}
 // names: of the two lines; scores: [label, [first, second], [first is better, second is better]]
 function drawPair(table, names, scores) {
   const head = make("tr"), body = make("tbody"), top = make("thead");
