@@ -37,7 +37,8 @@ class ReportArguments(Options):
 
     Uncertainty:
         confidence_level: Level of the confidence intervals.
-        resamples: Bootstrap resamples.
+        resamples: Resamples of intervals and tests; by default 1,000 for the intervals of scores, and for tests as many
+            as `compare` takes.
     """
 
     dataset: Path
@@ -50,7 +51,7 @@ class ReportArguments(Options):
     title: str = ""
     figures: Path | None = None
     confidence_level: float = 0.95
-    resamples: AtLeastOne = 1000
+    resamples: AtLeastOne | None = None
     seed: Seed = 0
     cluster_by: ClusterBy = "auto"
     minimum_effect: MinimumEffect = None
@@ -99,7 +100,8 @@ class BenchArguments(Options):
         paper: Make all choices of this paper's code: eraser, wang2022, carton2020.
 
     Uncertainty:
-        resamples: Resamples of tests and intervals.
+        resamples: Resamples of intervals and tests; by default 1,000 for the intervals of scores, and for tests as many
+            as `compare` takes.
 
     Run:
         engine: Where explanations run.
@@ -118,7 +120,7 @@ class BenchArguments(Options):
     seed: Seed = 1
     paper: str = ""
     minimum_effect: MinimumEffect = None
-    resamples: AtLeastOne = 10_000
+    resamples: AtLeastOne | None = None
     engine: Literal["local", "ray"] = "local"
     workers: AtLeastOne = 2
     plan: Path | None = None

@@ -7,7 +7,7 @@ from typing import Any
 
 from eraser_hub.metrics.data_digest import shorten_digest
 from eraser_hub.metrics.rank_correlation import kendall_tau
-from eraser_hub.metrics.resampling import DEFAULT_LEVEL, DEFAULT_RESAMPLES
+from eraser_hub.metrics.resampling import DEFAULT_LEVEL
 from eraser_hub.scoring.comparison import Inference, compare_scores
 from eraser_hub.scoring.evaluators import EVALUATED
 from eraser_hub.scoring.mask_leaks import CHANCE, SHAPE
@@ -127,9 +127,9 @@ def describe_leaks(scored: Sequence[Scores]) -> list[str]:
 
 def compare_all_pairs(systems: Sequence[Scores], settings: ScoreSettings) -> dict[str, Any] | None:
     """Compare all pairs of systems, as `eraser-hub compare` does; None if they share no block."""
-    level, count = settings.confidence_level or DEFAULT_LEVEL, settings.n_resamples or DEFAULT_RESAMPLES
+    level = settings.confidence_level or DEFAULT_LEVEL
     by_name, part = {system.name: system for system in systems}, settings.only_predicted
-    inference = Inference(count, settings.seed, level, minimum_effect=settings.minimum_effect)
+    inference = Inference(settings.n_resamples, settings.seed, level, minimum_effect=settings.minimum_effect)
     return compare_scores(by_name, inference, part, same_fields=True)
 
 

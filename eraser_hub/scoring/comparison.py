@@ -13,7 +13,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,9 @@ from .paired_tests import (
     ADJUSTMENTS,
     RESAMPLES,
     Pair,
+    choose_resamples,
     count_differing,
+    count_needed_resamples,
     holm,
     is_exact,
     paired_bootstrap,
@@ -72,7 +74,8 @@ class Inference:
     """Settings of the tests of differences.
 
     Attributes:
-        n_resamples: resamples of the randomisation test and of the bootstrap.
+        n_resamples: resamples of the randomisation test and of the bootstrap; None: 10,000, and so many exchanges of
+            documents that a star is possible, see `paired_tests.choose_resamples`.
         seed: seed of all random draws.
         confidence_level: confidence level of the intervals of differences.
         adjust: "holm", "bh" (Benjamini and Hochberg) or "none": the correction over the family of tests.
@@ -81,7 +84,7 @@ class Inference:
             ceiling, where both are known, else 0.
     """
 
-    n_resamples: int = RESAMPLES
+    n_resamples: int | None = None
     seed: int = 0
     confidence_level: float = DEFAULT_LEVEL
     adjust: str = "holm"
@@ -90,7 +93,7 @@ class Inference:
 
     def check(self) -> None:
         """Raise a ValueError for a setting out of its range."""
-        check_settings(self.confidence_level, self.n_resamples)
+        check_settings(self.confidence_level, RESAMPLES if self.n_resamples is None else self.n_resamples)
         if self.adjust not in ADJUSTMENTS:
             words = f"adjust: expected one of {', '.join(ADJUSTMENTS)}, found {self.adjust!r}"
             raise DataError(words, rule="option-value")
@@ -219,7 +222,7 @@ def _with_clusters(systems: dict[str, list[Statistics]]) -> dict[str, list[Stati
 def compare(
     *systems: Result | Sequence[Result],
     names: Sequence[str] | None = None,
-    n_resamples: int = RESAMPLES,
+    n_resamples: int | None = None,
     seed: int = 0,
     confidence_level: float = DEFAULT_LEVEL,
     adjust: str = "holm",
@@ -313,20 +316,16 @@ def compare_blocks(
     """
     inference = inference or Inference()
     inference.check()
-    counts = {len(run) for runs in systems.values() for run in runs}
-    if len(counts) > 1 or not all(systems.values()):
-        raise DataError(f"expected the same scores of every system, found {sorted(counts)} blocks", rule="length")
-    names = list(systems)
+    names, levels = list(systems), _align_blocks(systems)
     pairs = list(combinations(names, 2))
     scores: dict[str, dict[str, float]] = {name: {} for name in names}
     spread: dict[str, dict[str, float]] = {name: {} for name, runs in systems.items() if len(runs) > 1}
     keys: dict[tuple[str, str], dict[str, dict[str, Any]]] = {pair: {} for pair in pairs}
     left_out: dict[str, list[str]] = {name: [] for name in names}
-    levels = []
-    for block in range(max(counts)):
-        level = align_systems({name: [run[block] for run in runs] for name, runs in systems.items()})
-        levels.append(level)
-        shared = _single_keys([run for runs in level.values() for run in runs])
+    shared_keys = [_single_keys([run for runs in level.values() for run in runs]) for level in levels]
+    family = inference.family(list(dict.fromkeys(chain(*shared_keys))), between_models)
+    exchanges = _count_exchanges(inference, len(family) * len(pairs), systems)
+    for level, shared in zip(levels, shared_keys, strict=True):
         for name, runs in level.items():
             table = [run.scores() for run in runs]
             left_out[name] += [key for key, value in table[0].items() if value.ndim == 0 and key not in shared]
@@ -335,8 +334,7 @@ def compare_blocks(
                 spread[name] |= {key: float(np.std([own[key] for own in table], ddof=1)) for key in shared}
         for first, second in pairs:
             runs_of_files = [None if draws is None else draws[name] for name in (first, second)]
-            keys[first, second] |= _pair(level[first], level[second], shared, inference, runs_of_files)
-    family = inference.family(list(keys[pairs[0]]), between_models)
+            keys[first, second] |= _pair(level[first], level[second], shared, inference, exchanges, runs_of_files)
     tests = _correct(keys, family, inference, effects or {})
     few_clusters = [
         f"{name}: {line}"
@@ -356,13 +354,32 @@ def compare_blocks(
         "comparisons": [{"first": first, "second": second, "keys": keys[first, second]} for first, second in pairs],
         "left_out": {name: own for name, own in left_out.items() if own},
         "notes": [
-            *_notes(whole.n_clusters, tests, inference, bool(spread)),
+            *_notes(whole.n_clusters, tests, inference, exchanges, bool(spread)),
             *describe_shared_trainings(draws or {}),
             *_describe_verdicts(systems, keys, family, whole.n_clusters, inference, draws),
             *dict.fromkeys(few_clusters),
         ],
-        "signature": _signature(whole, family, tests, names, inference),
+        "signature": _signature(whole, family, tests, names, inference, exchanges),
     }
+
+
+def _align_blocks(systems: Mapping[str, Sequence[Sequence[Statistics]]]) -> list[dict[str, list[Statistics]]]:
+    """Return the statistics of each block by system, see `align_systems`."""
+    counts = {len(run) for runs in systems.values() for run in runs}
+    if len(counts) > 1 or not all(systems.values()):
+        raise DataError(f"expected the same scores of every system, found {sorted(counts)} blocks", rule="length")
+    return [
+        align_systems({name: [run[block] for run in runs] for name, runs in systems.items()})
+        for block in range(max(counts))
+    ]
+
+
+def _count_exchanges(inference: Inference, tests: int, systems: Mapping[str, Sequence[object]]) -> int:
+    """Return the number of exchanges; where fewer than two systems have one run, the model decides and not these."""
+    if inference.n_resamples is not None:
+        return inference.n_resamples
+    decides = sum(len(runs) == 1 for runs in systems.values()) > 1
+    return choose_resamples(tests, inference.adjust) if decides else RESAMPLES
 
 
 def _correct(
@@ -408,25 +425,28 @@ def _describe_verdicts(
     return lines
 
 
-def _notes(clusters: int, tests: int, inference: Inference, several: bool) -> list[str]:
+def _notes(clusters: int, tests: int, inference: Inference, exchanges: int, several: bool) -> list[str]:
     """Return notes on tests that cannot reach significance; with ``several`` runs the model decides: it can."""
     strictest = 1 if inference.adjust == "none" else tests
     if several:
         return []
-    if is_exact(clusters, inference.n_resamples):
+    if is_exact(clusters, exchanges):
         least = 2 ** (1 - clusters)
         if strictest * least > ALPHA:
             words = f"no star is possible: of {clusters} clusters the smallest p is {least:.3g}"
             return [f"{words}, and there are {tests} tests"]
-    elif strictest / (inference.n_resamples + 1) > ALPHA:
-        needed = math.ceil(strictest / ALPHA) - 1
-        return [f"no star is possible: {tests} tests need {needed} resamples or more, not {inference.n_resamples}"]
+    elif strictest / (exchanges + 1) > ALPHA:
+        needed = count_needed_resamples(tests, inference.adjust)
+        most = "" if inference.n_resamples else ", the most that are taken unasked"
+        return [f"no star is possible: {tests} tests need {needed} resamples or more, not {exchanges}{most}"]
     return []
 
 
-def _signature(whole: Statistics, family: Sequence[str], tests: int, names: Sequence[str], inference: Inference) -> str:
+def _signature(
+    whole: Statistics, family: Sequence[str], tests: int, names: Sequence[str], inference: Inference, exchanges: int
+) -> str:
     settings: dict[str, object] = {"n": len(whole.ids), "test": "randomisation,mixed model", "ci": "mixed model"}
-    settings |= {"level": inference.confidence_level, "resamples": inference.n_resamples, "seed": inference.seed}
+    settings |= {"level": inference.confidence_level, "resamples": exchanges, "seed": inference.seed}
     settings |= {"systems": len(names), "cluster": whole.clustering, "clusters": whole.n_clusters}
     settings |= {"adjust": inference.adjust, "family": list(family), "tests": tests}
     if inference.minimum_effect is not None:
@@ -485,6 +505,7 @@ def _pair(
     second: Sequence[Statistics],
     keys: Sequence[str],
     inference: Inference,
+    exchanges: int,
     runs: Sequence[Sequence[int] | None],
 ) -> dict[str, dict[str, Any]]:
     finalize = restrict_finalize(first[0], keys)
@@ -495,8 +516,8 @@ def _pair(
             raise DataError("expected systems scored with the same settings, found others", rule="constant")
         sums.append(replace(run, values=values, columns=None).cluster_sums())
     pair = Pair(sums[: len(first)], sums[len(first) :], finalize)
-    p_values = randomisation(pair, inference.n_resamples, inference.seed)
-    resampled = paired_bootstrap(pair, inference.n_resamples, inference.seed)
+    p_values = randomisation(pair, exchanges, inference.seed)
+    resampled = paired_bootstrap(pair, inference.n_resamples or RESAMPLES, inference.seed)
     shared = runs[0] is not None and runs[1] is not None and share_trainings(runs[0], runs[1])
     several, models, differing = len(sums) > 2, pair.models(runs[0], runs[1], shared), count_differing(pair)
     return {

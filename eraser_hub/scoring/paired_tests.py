@@ -27,8 +27,10 @@ from eraser_hub.metrics.statistics_builder import Finalize
 from eraser_hub.records.errors import DataError
 
 from .uncertainty.mixed_model import DifferenceModel, compute_influences, fit_difference, make_unknown_difference
+from .uncertainty.verdicts import ALPHA
 
 RESAMPLES = 10_000
+MOST_RESAMPLES = 100_000  # that are chosen, and not named by a user
 
 
 class Pair:
@@ -135,6 +137,33 @@ def _concatenate(parts: Sequence[Scores]) -> dict[str, np.ndarray]:
 def is_exact(n: int, n_resamples: int) -> bool:
     """Return True if there are at most ``n_resamples`` exchanges of n clusters."""
     return n < 31 and 2**n <= n_resamples
+
+
+def count_needed_resamples(tests: int, adjust: str = "holm") -> int:
+    """Return how many exchanges of documents let the smallest p-value be .05 after the correction.
+
+    The smallest p-value of N exchanges is 1 / (N + 1), and the first step of each correction multiplies it by the
+    number of tests.
+
+    Args:
+        tests: number of tests in the family.
+        adjust: the correction, see `ADJUSTMENTS`.
+
+    >>> count_needed_resamples(75), count_needed_resamples(75, "none")
+    (1499, 19)
+    """
+    return math.ceil((1 if adjust == "none" else max(1, tests)) / ALPHA) - 1
+
+
+def choose_resamples(tests: int, adjust: str = "holm") -> int:
+    """Return the number of exchanges of documents where nobody names one.
+
+    It is 10,000, or the next multiple of it that reaches `count_needed_resamples`, and at most 100,000.
+
+    >>> choose_resamples(90), choose_resamples(190 * 6), choose_resamples(1_000_000)
+    (10000, 30000, 100000)
+    """
+    return min(MOST_RESAMPLES, RESAMPLES * max(1, math.ceil(count_needed_resamples(tests, adjust) / RESAMPLES)))
 
 
 def randomisation(pair: Pair, n_resamples: int = RESAMPLES, seed: int = 0) -> dict[str, float]:

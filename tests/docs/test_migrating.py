@@ -17,7 +17,7 @@ from eraser_hub.conversion.importing.corpus import Columns, import_corpus
 from eraser_hub.conversion.importing.sources import open_file
 
 PAGE = Path(__file__).parents[2] / "docs" / "migrating.md"
-OPTIONS = {"--unmarked score", "--kd SHARE", "--folds instances"}  # each has a test below
+OPTIONS = {"--unmarked score", "--kd SHARE", "--folds instances", "--resamples N"}  # each has a test below
 TEXTS = [(["a", "good", "film"], "POS", [0, 1, 0]), (["so", "bad", "it", "is"], "NEG", []), (["fine"], "POS", [])]
 
 
@@ -88,6 +88,18 @@ def test_kd_is_what_is_given(place: Path, tmp_path: Path) -> None:
         run("explain", *data(place), "--split", "test", "--model", tmp_path / "model", "--out", out, "--quiet", *more)
         found.append(json.loads(Path(f"{out}.run.json").read_text(encoding="utf-8"))["settings"]["kd"])
     assert found == pytest.approx([1 / 3, 1 / 9], abs=1e-4)
+
+
+def test_resamples_of_a_report_are_those_named(samples: Path, tmp_path: Path) -> None:
+    folder = samples / "predictions" / "eraser"
+    eraser_hub.build("eraser", source=samples / "eraser", config="movies", out=tmp_path / "hub")
+    words: list[object] = ["report", "--dataset", tmp_path / "hub" / "eraser", "--config", "movies", "--split", "val"]
+    for name in ("movies.val.jsonl", "movies.val.baseline.jsonl"):
+        words += ["--predictions", folder / name]
+    for more, count in (((), 10_000), (("--resamples", 1000), 1000)):
+        run(*words, *more, "--out", tmp_path / "report", "--force")
+        page = (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
+        assert f"|resamples:{count}|" in page.replace("<wbr>", "").replace("​", "")
 
 
 def test_folds_of_instances_are_those_of_two(place: Path, tmp_path: Path) -> None:

@@ -33,6 +33,13 @@ def compared(hub, systems):
     return eraser_hub.compare(*systems, dataset=hub / "eraser", **SETTINGS)
 
 
+def find(pattern, text):
+    """The first group of a pattern's first match."""
+    match = re.search(pattern, text)
+    assert match is not None, pattern
+    return match[1]
+
+
 def winners(compared):
     """{score: the systems that are better, in each pair}."""
     found = {}
@@ -81,9 +88,9 @@ def test_latex_text_and_markdown_star_the_score_of_the_better_system(compared):
 
 def test_the_report_has_the_same_words_and_stars(compared, hub, systems, tmp_path):
     """Its matrix of differences, for every baseline, and its findings."""
-    page = eraser_hub.report(hub / "eraser", tmp_path / "report", systems, resamples=10_000, **SETTINGS).page
+    page = eraser_hub.report(hub / "eraser", tmp_path / "report", systems, **SETTINGS).page
     text = page.read_text(encoding="utf-8")
-    packed = unpack(re.search(r'id="comparison">([^<]*)<', text)[1])
+    packed = unpack(find(r'id="comparison">([^<]*)<', text))
     assert packed["names"] == list(compared["scores"]) and packed["verdicts"] == list(VERDICTS)
     assert packed["keys"][: packed["headline"]] == compared["family"]
     assert set(packed["keys"]) == {key for key in compared["comparisons"][0]["keys"] if not is_precision_or_recall(key)}
@@ -92,14 +99,14 @@ def test_the_report_has_the_same_words_and_stars(compared, hub, systems, tmp_pat
             own = pair["keys"][key]
             assert VERDICTS[test[5]] == own["verdict"], key
             assert test[0] == pytest.approx(own["difference"], abs=1e-6)
-    table = re.search(r'<table id="differences".*?</table>', text, re.DOTALL)[0]
+    table = find(r'(?s)(<table id="differences".*?</table>)', text)
     for name in ("ours", "theirs"):
         (pair,) = [one for one in compared["comparisons"] if (one["first"], one["second"]) == (name, "near")]
         for key in compared["family"]:
-            cell = re.search(rf'data-system="{name}" data-key="{key}">(.*?)</td>', table)[1]
+            cell = find(rf'data-system="{name}" data-key="{key}">(.*?)</td>', table)
             assert cell.startswith("★") == (pair["keys"][key]["verdict"] == "better")
             assert cell.endswith(f"{pair['keys'][key]['verdict']}</small>")
-    first = re.search(r'<ul class="findings">\s*<li>(.*?)</li>', text)[1]
+    first = find(r'<ul class="findings">\s*<li>(.*?)</li>', text)
     assert html.unescape(first) == describe_findings(compared)[0]
 
 

@@ -125,6 +125,23 @@ def test_too_few_resamples_or_clusters_for_a_star_are_said():
     assert note in text_of(compare(*six))
 
 
+def test_unnamed_resamples_grow_until_a_star_is_possible(monkeypatch):
+    monkeypatch.setattr("eraser_hub.scoring.paired_tests.RESAMPLES", 20)
+    random = np.random.default_rng(0)
+    one, two = (system(random.normal(size=40), None, "a", "b", "c") for _ in range(2))
+
+    def exchanges(*systems, **more):
+        return int(re.findall(r"resamples:(\d+)", compare(*systems, **more)["signature"])[0])
+
+    assert exchanges(one, two) == 60, "3 tests need 59"
+    assert about_stars(compare(one, two)) == []
+    assert exchanges(one, two, adjust="none") == 20 and exchanges(one, two, n_resamples=7) == 7
+    assert exchanges(one, two, primary="a") == 20 and exchanges(one, two, one) == 180
+    monkeypatch.setattr("eraser_hub.scoring.paired_tests.MOST_RESAMPLES", 40)
+    (note,) = about_stars(compare(one, two))
+    assert note.endswith("3 tests need 59 resamples or more, not 40, the most that are taken unasked")
+
+
 def test_annotations_of_a_cluster_are_exchanged_together():
     random = np.random.default_rng(4)
     values, clusters = random.normal(size=(2, 12)), np.repeat(np.arange(4), 3)
@@ -249,7 +266,7 @@ def test_a_list_in_place_of_two_systems_is_told_apart():
     with refused("length", "found 1", "compare(a, b)"):
         compare([system([1, 2]), system([1, 3])])
     with refused("type", "found int", field="A"):
-        compare(3, system([1, 2]))
+        compare(3, system([1, 2]))  # type: ignore[arg-type]
 
 
 def test_the_same_seed_gives_the_same_numbers():
