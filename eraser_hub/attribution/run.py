@@ -524,7 +524,7 @@ def plan_runs(arguments: ExplainArguments, values: Mapping[str, Any]) -> Configu
     dataset = at_revision(arguments.dataset, arguments.revision)
     config = ExplainConfig(dataset, arguments.config, arguments.split, arguments.model, **config_values)
     options |= {"erase": next(iter(arguments.erase), None), "also_erase": arguments.erase[1:] or None}
-    options["more"] = parse_settings(arguments.more) if arguments.more else {}
+    options |= parse_settings(arguments.more)
     paper, runs, size = options.pop("paper", ""), [], None
     for method in methods or (None,):
         settings, size = find_run_settings(config, paper, method=method, **options)

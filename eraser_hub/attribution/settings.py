@@ -367,21 +367,21 @@ def find_declared_settings() -> dict[str, Setting]:
 
 
 def parse_settings(pairs: Iterable[str]) -> dict[str, Any]:
-    """Return the settings that plug-ins declare, from ``NAME=VALUE`` each.
+    """Return settings of methods and measures, from ``NAME=VALUE`` each.
 
     Raises:
         UsageError: no such pair, or a name that none of them has.
     """
     declared, values = find_declared_settings() if pairs else {}, {}
+    own = {name: one for name, one in read_options(ExplainSettings).items() if one.settable and not one.commas}
     for pair in pairs:
         name, equals, text = pair.partition("=")
-        if not equals or name not in declared:
-            own = [field for field, option in read_options(ExplainSettings).items() if option.settable]
+        if not equals or name not in own.keys() | declared:
             message = (
                 f"one of {', '.join([*own, *declared])}, found {name!r}" if equals else f"NAME=VALUE, found {pair!r}"
             )
             raise UsageError(f"expected {message}", rule="option-value", argument="more")
-        values[name] = declared[name].parsed(text)
+        values[name] = own[name].read(text) if name in own else declared[name].parsed(text)
     return values
 
 

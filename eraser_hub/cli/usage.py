@@ -142,20 +142,8 @@ def _take_settings(values: dict[str, Any], described: Mapping[str, Option]) -> N
             message = f"expected it once, found {values[field]} and {text}"
             raise UsageError(message, rule="option-conflict", argument=field)
         else:
-            values[field] = _setting(field, option, text)
+            values[field] = _parsed(field, option, text) if option.commas else option.read(text)
     values["more"] = tuple(rest)
-
-
-def _setting(field: str, option: Option, text: str) -> Any:
-    """Return the value of a setting from its text."""
-    if option.commas:
-        return _parsed(field, option, text)
-    if option.kind is bool and text in ("true", "false"):
-        return text == "true"
-    try:
-        return option.kind(text) if option.kind in (int, float, Path) else text
-    except ValueError:
-        return text  # which the option's check refuses
 
 
 def _spellings(described: Mapping[str, Option]) -> dict[str, str]:

@@ -127,6 +127,15 @@ class Option:
             return Path(value)
         return os.fspath(value) if self.kind is str and isinstance(value, os.PathLike) else value
 
+    def read(self, text: str) -> Any:
+        """Return a value from its text; the text itself where it is none of the type, which `check` refuses."""
+        if self.kind is bool and text in ("true", "false"):
+            return text == "true"
+        try:
+            return self.kind(text) if self.kind in (int, float, Path) else text
+        except ValueError:
+            return text
+
     def _expected(self, value: object) -> str:
         """Return the expected values if one value is bad; "" if it is good."""
         kinds: Any = _KINDS.get(self.kind, self.kind)

@@ -95,6 +95,7 @@ class BenchArguments(Options):
         sample: Number of texts to explain, each label by its share.
 
     Explanations:
+        more: Setting of a method or measure, NAME=VALUE, as in `explain`; repeat it for several.
         seeds: Number of trainings of a system, and of draws of methods that draw.
         seed: The first seed.
         paper: Make all choices of this paper's code: eraser, wang2022, carton2020.
@@ -116,6 +117,7 @@ class BenchArguments(Options):
     out: Path | None = None
     quick: bool = False
     sample: AtLeastOne | None = None
+    more: Annotated[tuple[str, ...], Option(name="set")] = ()
     seeds: AtLeastOne = 1
     seed: Seed = 1
     paper: str = ""

@@ -32,7 +32,7 @@ from eraser_hub.attribution.costs import count_inputs
 from eraser_hub.attribution.dataset import Split, open_split
 from eraser_hub.attribution.method import METHODS, supports
 from eraser_hub.attribution.run import compute_model_digest, explain_runs, find_run_settings, resolve_query
-from eraser_hub.attribution.settings import HUMAN, ExplainSettings
+from eraser_hub.attribution.settings import HUMAN, ExplainSettings, build_settings, check_used, parse_settings
 from eraser_hub.attribution.work import load_model
 from eraser_hub.conversion.eraser.corpus_yaml import load_yaml_values
 from eraser_hub.experiments.folder import lock_run_folder, train_or_resume
@@ -217,8 +217,9 @@ def bench(arguments: BenchArguments) -> BenchResult | list[str]:
     split = open_split(dataset, plan.config, plan.split)
     plan = replace(plan, config=split.config)
     models = plan_models(as_list(plan.model) or [])
+    chosen = read_settings(plan)
     if plan.dry_run:
-        return describe_plan(plan, models, split, dataset)
+        return describe_plan(plan, models, split, dataset, chosen)
     out = plan.out or Path()
     sample = QUICK if plan.quick else plan.sample
     settings = {
@@ -228,12 +229,13 @@ def bench(arguments: BenchArguments) -> BenchResult | list[str]:
         "sample": sample,
         "seed": plan.seed,
         "paper": plan.paper,
+        **({"set": list(plan.more)} if plan.more else {}),
     }
     with lock_run_folder(out, "bench", settings):
         systems, marked = list[PlannedSystem](), has_rationales(split)
         for model in models:
             places = _find_places(plan, model, dataset, out, say)
-            systems += _explain(plan, model, places, split, dataset, marked, len(models) > 1, say)
+            systems += _explain(plan, model, places, split, dataset, chosen, marked, len(models) > 1, say)
         return _conclude(plan, systems, dataset, say)
 
 
@@ -257,6 +259,18 @@ def plan_models(models: Sequence[str]) -> list[PlannedModel]:
             raise UsageError(message, rule="option-value", argument="model")
         names[one.file_name] = one.name
     return found
+
+
+def read_settings(plan: BenchArguments) -> dict[str, Any]:
+    """Return the settings of methods and measures that a plan names.
+
+    Raises:
+        UsageError: an unknown setting, or one that none of the methods reads.
+    """
+    chosen = parse_settings(plan.more)
+    methods = METHODS if plan.method == (ALL,) else plan.method or DEFAULT_METHODS
+    check_used(chosen, [build_settings("", "", embeddings=True, method=name, **chosen) for name in methods])
+    return chosen
 
 
 def _find_places(plan: BenchArguments, model: PlannedModel, dataset: str, out: Path, say: Say) -> list[str]:
@@ -306,6 +320,7 @@ def _explain(
     places: Sequence[str],
     split: Split,
     dataset: str,
+    chosen: Mapping[str, Any],
     marked: bool,
     several: bool,
     say: Say,
@@ -326,7 +341,7 @@ def _explain(
         for method in methods:
             name = f"{model.name}, {method}" if several else method
             system = systems.setdefault(method, PlannedSystem(name, model.name, method, []))
-            settings, _ = find_run_settings(config, plan.paper, method=method, seed=seed)
+            settings, _ = find_run_settings(config, plan.paper, method=method, seed=seed, **chosen)
             draws = plan.seeds if METHODS[method].sampled and not model.trained else 1
             for draw in range(draws):
                 drawn = f".draw-{draw + 1}" if draws > 1 else ""
@@ -482,7 +497,9 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
-def describe_plan(plan: BenchArguments, models: Sequence[PlannedModel], split: Split, dataset: str) -> list[str]:
+def describe_plan(
+    plan: BenchArguments, models: Sequence[PlannedModel], split: Split, dataset: str, chosen: Mapping[str, Any]
+) -> list[str]:
     """Return the plan in lines: what is trained, and the largest number of model inputs of each explanation.
 
     Methods of a system that is yet to be trained are known after its training.
@@ -497,7 +514,7 @@ def describe_plan(plan: BenchArguments, models: Sequence[PlannedModel], split: S
         config = make_config(plan, model.place, dataset)
         adapter = load_model(resolve_query(config, split), split.label_names, split.label_task)
         for method in choose_methods(plan, adapter):
-            settings, _ = find_run_settings(config, plan.paper, method=method, seed=plan.seed)
+            settings, _ = find_run_settings(config, plan.paper, method=method, seed=plan.seed, **chosen)
             draws = plan.seeds if METHODS[method].sampled else 1
             counts = Counter[str]()
             for one in rows.instances():

@@ -106,6 +106,20 @@ def test_a_dry_run_trains_and_writes_nothing(hub, benched, tmp_path):
     assert run(hub, tmp_path / "none", dry_run=True, seeds=3)[1].startswith("logistic-regression: 3 trainings")
 
 
+def test_settings_of_methods_are_passed_on(hub, benched, tmp_path):
+    model = str(benched[1] / "models" / "logistic-regression.seed-1")
+    values = {"model": model, "method": ("lime",), "sample": 4}
+    run(hub, tmp_path / "out", **values, more=("lime_samples=50", "soft_draws=2"))
+    (path,) = (tmp_path / "out" / "predictions").glob("*.lime.jsonl.run.json")
+    settings = json.loads(path.read_text("utf-8"))["settings"]
+    assert (settings["lime_samples"], settings["soft_draws"]) == (50, 2)
+    with refused("resume", "set", file=tmp_path / "out", argument="out"):
+        run(hub, tmp_path / "out", **values, more=("lime_samples=60",))
+    for pair, rule in (("steps=9", "option-conflict"), ("stepz=9", "option-value"), ("lime_samples=x", "option-value")):
+        with refused(rule, type=UsageError):
+            run(hub, tmp_path / "none", **values, more=(pair,))
+
+
 def test_draws_of_a_given_model(hub, benched, tmp_path):
     _, out, _ = benched
     place = str(out / "models" / "logistic-regression.seed-1")
