@@ -359,7 +359,7 @@ def _parse_release(folder: Path) -> dict[str, Any]:
 def read_file_ends(path: Path) -> dict[str, bool]:
     """Return True or False for ``byte_order_mark`` (at the start of a file) and ``final_newline`` (at its end)."""
     with path.open("rb") as file:
-        has_mark = file.read(3) == b"\xef\xbb\xbf"
+        has_mark = file.read(3) == BOM_UTF8
         size = file.seek(0, 2)
         file.seek(max(size - 1, 0))
         return {"byte_order_mark": has_mark, "final_newline": not size or file.read(1) == b"\n"}

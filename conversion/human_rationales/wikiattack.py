@@ -10,7 +10,6 @@ The masks count the tokens of :func:`tokenize_comment`.
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 from collections.abc import Collection, Iterator
@@ -19,7 +18,7 @@ from os import PathLike
 from pathlib import Path
 
 from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.lines import read_utf8_lines
+from eraser_hub.records.lines import read_csv_records, read_utf8_lines
 from eraser_hub.records.rules import Rule
 
 RATIONALE_COLUMNS = ("platform_comment_id", "rationale")
@@ -94,7 +93,7 @@ def read_rationales(path: str | PathLike[str]) -> Iterator[AttackRationale]:
     columns = ",".join(RATIONALE_COLUMNS)
     seen: dict[str, int] = {}
     header_read = False
-    for line, fields, text in _read_csv_records(path):
+    for line, fields, text in read_csv_records(path):
         if not header_read:
             if tuple(fields) != RATIONALE_COLUMNS:
                 message = f"expected the columns {columns}, found {show(','.join(fields))}"
@@ -116,28 +115,6 @@ def read_rationales(path: str | PathLike[str]) -> Iterator[AttackRationale]:
         raise DataError(f"expected the columns {columns}, found an empty file", rule="empty", file=path, line=1)
 
 
-def _read_csv_records(path: str | PathLike[str]) -> Iterator[tuple[int, list[str], str]]:
-    """Yield (1-based line, fields, released text) of each record of a CSV file; a record may span lines."""
-    read: list[str] = []
-
-    def read_lines() -> Iterator[str]:
-        for text in read_utf8_lines(path):
-            read.append(text)
-            yield text
-
-    reader = csv.reader(read_lines(), strict=True)
-    while True:
-        line = reader.line_num + 1
-        read.clear()
-        try:
-            fields = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            raise DataError(f"not CSV: {error}", rule="syntax", file=path, line=line) from None
-        yield line, fields, "".join(read).removesuffix("\n")
-
-
 def _make_repeated_error(comment_id: str, before: int, path: str | PathLike[str], line: int) -> DataError:
     message = f"expected each id once, found it on line {before} as well"
     return DataError(message, rule="id-twice", file=path, line=line, instance=comment_id)
@@ -155,7 +132,7 @@ def format_rationale(comment_id: str, mask: Collection[bool]) -> str:
 def _read_table(path: str | PathLike[str]) -> Iterator[tuple[int, list[str]]]:
     """Yield (line, fields) of a comments or annotations file: a .csv, or tabs without quoting."""
     if Path(path).suffix.lower() == ".csv":
-        yield from ((line, fields) for line, fields, _ in _read_csv_records(path))
+        yield from ((line, fields) for line, fields, _ in read_csv_records(path))
         return
     for line, text in enumerate(read_utf8_lines(path), 1):
         # the release maps quotes to ` and tabs to TAB_TOKEN, so a tab always separates

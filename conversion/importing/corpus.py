@@ -429,8 +429,8 @@ class _Importer:
             joiner.add(name, query, texts, person, row.number)
             return None
         assert label is not None
-        self.tally.note("labels differ", int(len(set(labels)) > 1))
-        several = labels if isinstance(parse_literal(cell) if isinstance(cell, str) else cell, list) else None
+        self.tally.note("labels differ", len(set(labels)) > 1)
+        several = labels if isinstance(parse_literal(cell), list) else None
         people = join_people(several, marked, names, columns.annotator or "", self.tally)
         return AnnotatedRow(name, label, query, texts, people, names is not None)
 
@@ -477,7 +477,7 @@ class _Importer:
         marks = self._read_label_marks(cells, texts, present)
         chosen = [label for label in names if self.keeps_absent or label in present]
         self.tally.note("absent" if self.keeps_absent else "dropped", len(names) - len(present))
-        self.tally.note("unlabelled", int(not chosen))
+        self.tally.note("unlabelled", not chosen)
         return [
             AnnotatedRow(
                 f"{name}:{label}",
@@ -525,8 +525,8 @@ class _Importer:
                     raise DataError(f"{message}, found {len(annotators)}", rule="length", field=column)
                 by_label[label].append(annotators)
         if shared:
-            self.tally.note("shared marks", int(len(present) > 1))
-            self.tally.note("unlabelled marks", int(not present))
+            self.tally.note("shared marks", len(present) > 1)
+            self.tally.note("unlabelled marks", not present)
         return {label: self._align_annotators(by_text) for label, by_text in by_label.items()}
 
     def _parse_texts(self, cells: Row) -> list[Text]:
@@ -535,7 +535,7 @@ class _Importer:
         texts = self._find_texts(cells)
         if not columns.tokenized and self.cut is split_at_blanks:
             held = any(blank in text.source for text in texts for blank in OTHER_BLANKS)
-            self.tally.note("other blanks", int(held))
+            self.tally.note("other blanks", held)
         return texts
 
     def _find_texts(self, cells: Row) -> list[Text]:
@@ -556,16 +556,16 @@ class _Importer:
             value = self._get_cell(cells, column)
             if self.columns.kind == MASK and marks == column and isinstance(value, str):
                 value, stars = remove_marks(value)  # the column has the text with marks only
-                self.tally.note("asterisks", int(stars > 0))
+                self.tally.note("asterisks", stars > 0)
             text = parse_text(value, self.cut, column)
             blank = text.source.rstrip().count("\n") + 1 > len(text.lines)
-        self.tally.note("blank sentences", int(blank and self.columns.offsets == SENTENCES))
+        self.tally.note("blank sentences", blank and self.columns.offsets == SENTENCES)
         return text
 
     def _get_cell(self, cells: Row, column: str, parse: Callable[[Any], Any] = parse_strings) -> Any:
         """Return a cell, and note a text that ``parse`` reads as a list."""
         value = get_cell(cells, column)
-        self.tally.note("lists", int(isinstance(value, str) and isinstance(parse(value), list)))
+        self.tally.note("lists", isinstance(value, str) and isinstance(parse(value), list))
         return value
 
     def _read_marks(self, cells: Row, texts: Sequence[Text]) -> list[list[list[Span]]]:
@@ -608,7 +608,7 @@ class _Importer:
         """Return the groups of evidences, each with its spans in each text."""
         groups = [spans for spans in row.marked if any(spans)]
         if not groups:
-            self.tally.note("no marks", int(bool(self.columns.marks)))
+            self.tally.note("no marks", bool(self.columns.marks))
         elif len(groups) < len(row.marked) and self.annotators == GROUPS:
             self.tally.note("silent", len(row.marked) - len(groups))
         if self.annotators == GROUPS or not groups:
@@ -616,7 +616,7 @@ class _Importer:
         shared = majority(np.array(self._make_flat_masks(row)))
         bounds = np.cumsum([len(text) for text in row.texts])[:-1]
         agreed = [find_mask_runs(part) for part in np.split(shared, bounds)]
-        self.tally.note("no majority", int(not any(agreed)))
+        self.tally.note("no majority", not any(agreed))
         return [agreed] if any(agreed) else []
 
     @staticmethod
@@ -645,9 +645,9 @@ class _Importer:
                 file.write(to_json_line({"docid": docid, "document": text.document}) + "\n")
                 digest = blake2b(f"{number}:{text.document}".encode(), digest_size=16).digest()
                 elsewhere = self._texts.setdefault(digest, split) != split
-                self.tally.add("in several splits", int(elsewhere), [f"{docid} of {split}"])
+                self.tally.add("in several splits", elsewhere, [f"{docid} of {split}"])
             docids.append(docid)
-        self.tally.add("shared", int(repeats == len(row.texts) and not row.again), [row.name])
+        self.tally.add("shared", repeats == len(row.texts) and not row.again, [row.name])
         return docids
 
     def _add_document(self, text: Text, file: IO[str]) -> str:

@@ -35,7 +35,7 @@ class ParsedDocuments(NamedTuple):
 
 def find_objects(value: Any) -> list[Mapping[str, Any]] | None:
     """Return the objects of a cell of documents or turns; None for other cells."""
-    value = parse_literal(value) if isinstance(value, str) else value
+    value = parse_literal(value)
     if not isinstance(value, list) or not value or not all(isinstance(each, Mapping) for each in value):
         return None
     return value if all(_find_key(each, IDS) or _find_key(each, ROLES) for each in value) else None
@@ -104,7 +104,7 @@ def split_marks(value: Any, names: Sequence[str], column: str) -> list[Any]:
     Raises:
         DataError: the cell has another form, or names another document.
     """
-    value = parse_literal(value) if isinstance(value, str) else value
+    value = parse_literal(value)
     if value is None or value == "" or value == []:
         return [None] * len(names)
     by_name: dict[str, Any] = {}

@@ -14,7 +14,7 @@ from eraser_hub.metrics.token_rows import find_mask_runs
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.rules import Rule
 
-from .texts import Span, Text, parse_literal
+from .texts import Span, Text, have_same_letters, parse_literal
 
 MASK, SPANS, QUOTES = "mask", "spans", "quotes"
 TOKENS, CHARACTERS, SENTENCES = "tokens", "characters", "sentences"
@@ -68,27 +68,29 @@ class MarkReader(NamedTuple):
         Raises:
             DataError: the cell does not fit the text, or has another form.
         """
-        if self.kind == MASK and isinstance(value, str) and isinstance(parse_literal(value), str):
+        value = parse_literal(value)
+        if self.kind == MASK and isinstance(value, str):
             return [find_mask_runs(_read_starred_text(value, text, column))] if value.strip() else []
-        value = parse_literal(value) if isinstance(value, str) else value
         if value is None or value == [] or value == "":
             return []
         reader: Callable[[Any, Text, str], list[Span]]
         several: Callable[[Any], bool]
         several, reader = {
-            MASK: (lambda each: each is None or isinstance(each, list | str), self._read_mask),
+            MASK: (lambda each: isinstance(each, list | str), self._read_mask),
             SPANS: (self._is_list_of_spans, self._read_spans),
-            QUOTES: (lambda each: each is None or isinstance(each, list), self._read_quotes),
+            QUOTES: (lambda each: isinstance(each, list), self._read_quotes),
         }[self.kind]
-        if not isinstance(value, list) or not all(map(several, value)):
+        if not isinstance(value, list) or not all(each is None or several(each) for each in value):
             return [reader(value, text, column)]
-        return [reader(each, text, f"{column}[{number}]") for number, each in enumerate(value)]
+        # null: an annotator without marks
+        parts = ([] if each is None else each for each in value)
+        return [reader(each, text, f"{column}[{number}]") for number, each in enumerate(parts)]
 
     def _read_mask(self, value: Any, text: Text, column: str) -> list[Span]:
-        value = parse_literal(value) if isinstance(value, str) else value
+        value = parse_literal(value)
         if isinstance(value, str):
             return find_mask_runs(_read_starred_text(value, text, column))
-        if value is None or value == []:
+        if value == []:
             return []
         if not isinstance(value, list):
             raise DataError(f"expected a list of 0 and 1, found {show(value)}", rule="type", field=column)
@@ -115,7 +117,7 @@ class MarkReader(NamedTuple):
     def _check_words(self, span: Span, tokens: Span, words: Any, text: Text, field: str) -> None:
         """Refuse a span whose own text, if it has one, is not what stands at its offsets; blanks do not count."""
         characters = text.source[slice(*span)] if self.offsets == CHARACTERS else "".join(text.tokens[slice(*tokens)])
-        if isinstance(words, str) and "".join(words.split()) != "".join(characters.split()):
+        if isinstance(words, str) and not have_same_letters(words, characters):
             message = f"expected the span's own text {show(words)} at {list(span)}, found {show(characters)}"
             raise DataError(message, rule="span-text", field=field)
 
@@ -151,20 +153,18 @@ class MarkReader(NamedTuple):
             return (start, end) if self.offsets == TOKENS else (0, 0)
         if self.offsets == SENTENCES:
             return text.get_sentence(start)[0], text.get_sentence(end - 1)[1]
-        self.tally.note("widened", int(text.is_widened(start, end)))
+        self.tally.note("widened", text.is_widened(start, end))
         return text.find_covered(start, end)
 
     def _read_quotes(self, value: Any, text: Text, column: str) -> list[Span]:
         quotes = [value] if isinstance(value, str) else value
-        if quotes is None:
-            return []
         spans = set()
         for number, quote in enumerate(quotes if isinstance(quotes, list) else [None]):
             if not isinstance(quote, str):
                 raise DataError(f"expected a quote, found {show(quotes)}", rule="type", field=f"{column}[{number}]")
             places = _find_quote(quote, text)
             if len(places) == 1:
-                self.tally.note("widened", int(text.is_widened(*places[0])))
+                self.tally.note("widened", text.is_widened(*places[0]))
                 spans.add(text.find_covered(*places[0]))
             elif places:
                 self.tally.note("quotes twice", words=f": {show(quote, 40)} {len(places)} times")

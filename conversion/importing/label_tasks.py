@@ -87,7 +87,7 @@ def _iterate_cells(sources: Mapping[str, Source], column: str) -> Iterable[tuple
                 cell = get_cell(row.cells, column)
             except DataError as error:
                 raise error.at(file=source.name, line=row.number) from None
-            yield source, row.number, row.cells, parse_literal(cell) if isinstance(cell, str) else cell
+            yield source, row.number, row.cells, parse_literal(cell)
 
 
 def _find_task(sources: Mapping[str, Source], column: str) -> tuple[LabelTask, str]:
@@ -158,7 +158,7 @@ def read_present_labels(cells: Row, column: str, names: Sequence[str], classes: 
     if column not in cells and "," in column:
         return [name for name in names if _parse_flag(get_cell(cells, name), name)]
     cell = get_cell(cells, column)
-    cell = parse_literal(cell) if isinstance(cell, str) else cell
+    cell = parse_literal(cell)
     if isinstance(cell, Mapping):
         return [str(name) for name, flag in cell.items() if _parse_flag(flag, f"{column}.{name}")]
     return _parse_list(cell, classes, column)
@@ -176,7 +176,7 @@ def read_number(cell: Any, column: str) -> str:
     Raises:
         DataError: the cell is no finite number; with the task's name.
     """
-    cell = parse_literal(cell) if isinstance(cell, str) else cell
+    cell = parse_literal(cell)
     if not _is_decimal(cell):
         missing = cell is None or cell == ""
         message = f"expected one finite number for the task {REGRESSION}, found {show(cell)}"
@@ -195,7 +195,7 @@ def find_label_marks(
         names: the labels of the corpus.
         pairs: True if a pair of numbers is a span, and no rationale of its own.
     """
-    value = parse_literal(value) if isinstance(value, str) else value
+    value = parse_literal(value)
     if isinstance(value, Mapping) and value and set(value) <= set(names):
         return value
     if isinstance(value, list) and len(value) == len(present) > 1 and all(_is_rationale(each, pairs) for each in value):

@@ -71,7 +71,7 @@ def parse_names(value: Any, column: str) -> str | list[str] | None:
     Raises:
         DataError: the cell has no name.
     """
-    value = parse_literal(value) if isinstance(value, str) else value
+    value = parse_literal(value)
     if isinstance(value, list):
         if all(each is None for each in value):
             return None
@@ -175,7 +175,7 @@ class PeopleJoiner:
             if label is None:
                 self.tally.note("ties" if labels else "no label")
                 continue
-            self.tally.note("labels differ", int(len(set(labels)) > 1))
+            self.tally.note("labels differ", len(set(labels)) > 1)
             yield group.line, AnnotatedRow(group.name, label, group.query, group.texts, people, True)
 
 

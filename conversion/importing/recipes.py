@@ -118,7 +118,7 @@ def apply_steps(recipe: Recipe, source: Source, dropped: Counter[str]) -> Source
 def _choose(cells: Cells, arguments: Mapping[str, Any], folder: Path) -> Iterator[Cells]:
     """Set ``to`` to the case of a column's value; ``empty`` is the case of an empty list or text."""
     value = get_cell(cells, arguments["column"])
-    value = parse_literal(value) if isinstance(value, str) else value
+    value = parse_literal(value)
     case = "empty" if value in ("", [], None) else str(value)
     yield {**cells, arguments["to"]: arguments["cases"].get(case, arguments["else"])}
 
@@ -126,7 +126,7 @@ def _choose(cells: Cells, arguments: Mapping[str, Any], folder: Path) -> Iterato
 def _characters(cells: Cells, arguments: Mapping[str, Any], folder: Path) -> Iterator[Cells]:
     """Turn a list of the marked characters' numbers into spans."""
     value = get_cell(cells, arguments["column"])
-    numbers = parse_literal(value) if isinstance(value, str) else value
+    numbers = parse_literal(value)
     yield {**cells, arguments["to"]: [list(span) for span in find_runs(map(int, numbers or ()))]}
 
 
@@ -180,7 +180,7 @@ def _aspects(cells: Cells, arguments: Mapping[str, Any], folder: Path) -> Iterat
 
 def _statements(cells: Cells, arguments: Mapping[str, Any], folder: Path) -> Iterator[Cells]:
     """Make a text of the statements for and against answers; those for the answer are its evidence."""
-    sides = [parse_literal(cells[name]) if isinstance(cells[name], str) else cells[name] for name in arguments["from"]]
+    sides = [parse_literal(cells[name]) for name in arguments["from"]]
     lines = [[" ".join(line.split()) for line in side if line.strip()] for side in sides]
     options = [cells[name] for name in arguments["options"]]
     label = "ABCDEFGH"[options.index(cells[arguments["answer"]])]

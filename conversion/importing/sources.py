@@ -144,7 +144,15 @@ def split_source(source: Source, shares: Mapping[str, float], texts: Sequence[st
 
 
 def wrap_dataset(rows: Dataset | IterableDataset, name: str) -> Source:
-    """Return the source of a Dataset in memory or a streamed one."""
+    """Return the source of a Dataset in memory or a streamed one; a format, such as numpy's, does not count.
+
+    Raises:
+        DataError: the rows are no Dataset.
+    """
+    if not hasattr(rows, "with_format"):
+        message = f"expected a Dataset (`Dataset.from_list`, `Dataset.from_pandas`), found a {type(rows).__name__}"
+        raise DataError(message, rule="type", argument="sources")
+    rows = rows.with_format(None)
     return Source(name, lambda: _iterate_dataset(rows, name), dict(find_class_names(rows.features or {})))
 
 

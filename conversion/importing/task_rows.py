@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +16,7 @@ from .evidence_marks import CHARACTERS, TOKENS
 from .reader import SourceRow
 from .sources import Source
 from .tasks import NOT_ANNOTATED, Mark, Relation, Task, TaskAnnotation, TaskReader, Utf16Offsets
-from .texts import Span, get_cell, parse_word
+from .texts import Span, Text, get_cell, have_same_letters, parse_word
 
 ANNOTATORS = "annotators"  # the column of the people, in the order of their marks
 RELATION = "relation"  # the question whose answers are the labels of relations
@@ -174,10 +173,10 @@ def _check_mark(mark: Mark, task: Task, tally: Tally, place: str) -> Mark:
     name = mark.text or next(iter(task.texts))
     text = task.texts[name]
     mark = mark._replace(text=name)
-    if mark.words is not None and not _has_words(text[mark.start : mark.end], mark.words):
+    if mark.words is not None and not have_same_letters(text[mark.start : mark.end], mark.words):
         offsets = Utf16Offsets(text)
         converted = mark._replace(start=offsets.to_character(mark.start), end=offsets.to_character(mark.end))
-        if not _has_words(text[converted.start : converted.end], mark.words):
+        if not have_same_letters(text[converted.start : converted.end], mark.words):
             found = show(text[mark.start : mark.end])
             message = f"expected the mark's own text {show(mark.words)} at {[mark.start, mark.end]}, found {found}"
             raise DataError(message, rule="span-text", file=task.file, line=task.number, field="spans")
@@ -188,10 +187,6 @@ def _check_mark(mark: Mark, task: Task, tally: Tally, place: str) -> Mark:
         rule: Rule = "span-bounds" if 0 <= mark.start <= mark.end else "span-order"
         raise DataError(message, rule=rule, file=task.file, line=task.number, field="spans")
     return mark
-
-
-def _has_words(found: str, words: str) -> bool:
-    return "".join(found.split()) == "".join(words.split())
 
 
 # -- choices ----------------------------------------------------------------------------------------------------------
@@ -379,7 +374,7 @@ class _Rows:
                 found.setdefault(spans, {})[at] = (parts, [relation for relation, _ in own], evidence)
             lost = sum(self.chosen.is_evidence(mark) and mark.id not in used for mark in annotation.marks)
             self.chosen.tally.add("unrelated", lost, [place])
-        self.chosen.tally.add("no query", int(not found), [place])
+        self.chosen.tally.add("no query", not found, [place])
         for number, answers in enumerate(found.values(), 1):
             parts, _, _ = next(iter(answers.values()))
             query = " ".join(" ".join(task.texts[part.text][part.start : part.end].split()) for part in parts)
@@ -414,7 +409,7 @@ class _Rows:
                 chosen.tally.add("no label", 1, [place])
                 return None
             cells[chosen.label] = [label for each in labels for label in each]
-            chosen.tally.add("several labels", int(any(len(each) > 1 for each in labels)), [place])
+            chosen.tally.add("several labels", any(len(each) > 1 for each in labels), [place])
         cells[ANNOTATORS] = [each.annotator for each in people or task.annotations]
         for text, source in task.texts.items():
             marks = [[(mark.start, mark.end) for mark in some if mark.text == text] for some in by_person]
@@ -431,16 +426,10 @@ class _Rows:
     ) -> tuple[list[list[str]], list[list[Span]]]:
         """Return the tokens of each sentence, and the marks in tokens."""
         kept = [[(start, end) for start, end in tokens if text[start:end].strip()] for tokens in sentences]
-        places = [span for tokens in kept for span in tokens]
-        starts, ends = [start for start, _ in places], [end for _, end in places]
-
-        def cover(start: int, end: int) -> Span:
-            first, stop = bisect_right(ends, start), bisect_left(starts, end)
-            widened = first < stop and (starts[first] < start or ends[stop - 1] > end)
-            self.chosen.tally.add("widened tokens", int(widened), [place])
-            return first, max(first, stop)
-
+        whole = Text(text, [], [span for tokens in kept for span in tokens], [], "")
+        widened = sum(whole.is_widened(*span) for spans in marks for span in spans)
+        self.chosen.tally.add("widened tokens", widened, [place])
         return (
             [[text[start:end] for start, end in tokens] for tokens in kept if tokens],
-            [[cover(*span) for span in spans] for spans in marks],
+            [[whole.find_covered(*span) for span in spans] for spans in marks],
         )

@@ -214,7 +214,7 @@ def parse_tokens(value: Any, column: str) -> Text:
     Raises:
         DataError: the cell has another form, or a token is empty or contains a blank.
     """
-    tokens = parse_literal(value) if isinstance(value, str) else value
+    tokens = parse_literal(value)
     if not isinstance(tokens, list):
         message = f"expected a list of tokens (`text` takes running text), found {show(value)}"
         raise DataError(message, rule="type", field=column)
@@ -254,11 +254,11 @@ def _get_member(value: Any, name: str, row: Row, column: str) -> Any:
     return value[name]
 
 
-def parse_literal(text: str) -> Any:
-    """Return the list in a cell of text, in JSON or Python notation (as pandas writes it), else the text."""
-    if not text.lstrip().startswith(("[", "{")) or len(text) > LONGEST_LITERAL:
+def parse_literal(text: Any) -> Any:
+    """Return the list in a cell of text, in JSON or Python notation (as pandas writes it), else the cell as it is."""
+    if not isinstance(text, str) or not text.lstrip().startswith(("[", "{")):
         return text
-    if is_nested_deeper(text):
+    if len(text) > LONGEST_LITERAL or is_nested_deeper(text):
         return text
     try:
         return json.loads(text)
@@ -272,8 +272,13 @@ def parse_literal(text: str) -> Any:
 
 def parse_strings(value: Any) -> Any:
     """Return the list of strings in a cell of text; other cells as they are: ``[2019]`` is a text."""
-    parsed = parse_literal(value) if isinstance(value, str) else value
+    parsed = parse_literal(value)
     return parsed if isinstance(parsed, list) and all(isinstance(each, str) for each in parsed) else value
+
+
+def have_same_letters(one: str, other: str) -> bool:
+    """Return True if two texts are equal but for blanks."""
+    return "".join(one.split()) == "".join(other.split())
 
 
 def parse_word(value: Any, column: str) -> str:
@@ -300,7 +305,7 @@ def parse_labels(value: Any, names: Sequence[str] | None, column: str) -> list[s
     Raises:
         DataError: the cell has no label, or an invalid one.
     """
-    value = parse_literal(value) if isinstance(value, str) else value
+    value = parse_literal(value)
     if isinstance(value, list):
         if not value:
             raise DataError("expected a label, found an empty list", rule="label-missing", field=column)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import errno
 import os
 import stat
@@ -17,6 +18,7 @@ from .errors import DataError
 from .rules import Rule
 
 BATCH_BYTES = 1 << 20
+LONGEST_CELL = 1 << 27  # of a CSV
 MOST_BYTES = 256 << 20  # of a file that is read at once; the largest score files have a tenth of it
 
 
@@ -135,6 +137,37 @@ def read_utf8_lines(path: str | PathLike[str]) -> Iterator[str]:
                 message = f"expected UTF-8, found {describe_bad_byte(raw, error)}"
                 raise DataError(message, rule="encoding", file=path, line=number) from None
             yield text.removeprefix("\ufeff") if number == 1 else text
+
+
+def read_csv_records(path: str | PathLike[str], dialect: str = "excel") -> Iterator[tuple[int, list[str], str]]:
+    """Yield (1-based line, fields, text without the last line feed) of each record of a CSV; a record may span lines.
+
+    Args:
+        path: the file.
+        dialect: a dialect of the module csv; ``excel-tab`` reads tabs.
+
+    Raises:
+        DataError: broken UTF-8, or no CSV, with the line.
+    """
+    read: list[str] = []
+
+    def read_lines() -> Iterator[str]:
+        for text in read_utf8_lines(path):
+            read.append(text)
+            yield text
+
+    limit = csv.field_size_limit(LONGEST_CELL)  # of the process: restored below
+    reader = csv.reader(read_lines(), dialect, strict=True)
+    line = 1
+    try:
+        for fields in reader:
+            yield line, fields, "".join(read).removesuffix("\n")
+            read.clear()
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise DataError(f"is no CSV: {error}", rule="syntax", file=path, line=line) from None
+    finally:
+        csv.field_size_limit(limit)
 
 
 def file_name(docid: str) -> str:

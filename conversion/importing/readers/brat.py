@@ -17,6 +17,7 @@ from eraser_hub.conversion.importing.tasks import (
     merge_files,
     read_text_file,
 )
+from eraser_hub.conversion.importing.texts import have_same_letters
 from eraser_hub.records.errors import DataError, show
 
 _MARK = re.compile(r"(T\S+)\t(\S+) (\d+ \d+(?:;\d+ \d+)*)\t(.*)")
@@ -84,7 +85,7 @@ def _parse_marks(line: str, text: str) -> Iterator[Mark]:
     match = _match(_MARK, line, "T1<TAB>Type START END<TAB>TEXT")
     parts = [(int(start), int(end)) for start, _, end in (part.partition(" ") for part in match[3].split(";"))]
     found = " ".join(text[start:end] for start, end in parts)
-    if "".join(found.split()) != "".join(match[4].split()):
+    if not have_same_letters(found, match[4]):
         message = f"expected the mark's own text {show(match[4])} at {match[3]}, found {show(found)}"
         raise DataError(message, rule="span-text")
     yield from (Mark(start, end, match[2], match[1]) for start, end in parts)

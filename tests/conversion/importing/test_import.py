@@ -82,6 +82,7 @@ def test_masks_in_every_form(mask: object, groups: list[list[int]], tmp_path: Pa
         ("[(2, 6)]", [[0, 1, 0]]),
         ([[[2, 6]], [[7, 11]]], [[0, 1, 0], [0, 0, 1]]),
         ([[], [[2, 6]]], [[0, 1, 0]]),
+        ([None, [[2, 6]]], [[0, 1, 0]]),
         ([[3, 4]], [[0, 1, 0]]),
         ([[1, 2]], []),
         ([[2, 2]], []),
@@ -227,7 +228,9 @@ def test_the_same_rows_from_every_kind_of_source(tmp_path: Path) -> None:
     names = ("rows.parquet", "rows.csv", "rows.jsonl", "list.json", "object.json", "lines.json")
     sources = [open_file(tmp_path / name) for name in names]
     sources += [open_dataset(str(tmp_path / "saved"), None, None)["train"]]
-    sources += [wrap_dataset(held, "memory"), wrap_dataset(held.to_iterable_dataset(), "stream")]
+    sources += [wrap_dataset(one, "memory") for one in (held, held.with_format("numpy"), held.to_iterable_dataset())]
+    with refused("type", "list", argument="sources"):
+        import_corpus({"train": rows}, "mine", MASKS, tmp_path)  # type: ignore[dict-item]
     columns = Columns(("text",), ("quotes",), "label", tokenized=False, kind="quotes", id="id")
     folders = [
         import_corpus({"train": one}, "mine", columns, tmp_path / str(at)).folder for at, one in enumerate(sources)
