@@ -341,9 +341,8 @@ class _Importer:
         self.tally = RowTally()
         self.labels: Counter[str] = Counter()
         self._marks = MarkReader(columns.kind, columns.offsets, self.tally)
-        self._docids: set[str] = set()
         self._texts: dict[bytes, str] = {}
-        self._named: dict[str, bytes] = {}
+        self._docids: dict[str, bytes] = {}  # digests of the texts that rows name; empty for the others
         self._people = PeopleTable()
 
     def write(self, split: str, source: Source, folder: Path) -> int:
@@ -356,7 +355,10 @@ class _Importer:
                 for path, mode in ((f"{release_split(split)}.jsonl", "w"), ("docs.jsonl", "a"))
             )
             for row in self._read_rows(split, source, known):
-                docids = self._add_texts(row, split, shared, documents)
+                try:
+                    docids = self._add_texts(row, split, shared, documents)
+                except DataError as error:
+                    raise error.at(file=source.name, line=known[row.name]) from None
                 groups = self._make_groups(row)
                 record = {
                     "annotation_id": row.name,
@@ -640,7 +642,7 @@ class _Importer:
                 docid = name if len(row.texts) == 1 else f"{name}_{column}"
                 while docid in self._docids:  # the same id in another split
                     docid = f"{split}:{docid}"
-                self._docids.add(docid)
+                self._docids[docid] = b""
                 shared[number, text.document] = docid
                 file.write(to_json_line({"docid": docid, "document": text.document}) + "\n")
                 digest = blake2b(f"{number}:{text.document}".encode(), digest_size=16).digest()
@@ -657,12 +659,12 @@ class _Importer:
             DataError: the id had another text before.
         """
         digest = blake2b(text.document.encode(), digest_size=16).digest()
-        if self._named.setdefault(text.name, digest) != digest:
+        if text.name not in self._docids:
+            self._docids[text.name] = digest
+            file.write(to_json_line({"docid": text.name, "document": text.document}) + "\n")
+        elif self._docids[text.name] != digest:
             message = f"expected one text under each id, found another under {show(text.name)}"
             raise DataError(message, rule="document-twice", field=self.columns.texts[0])
-        if text.name not in self._docids:
-            self._docids.add(text.name)
-            file.write(to_json_line({"docid": text.name, "document": text.document}) + "\n")
         return text.name
 
     def write_annotators(self, path: Path) -> None:

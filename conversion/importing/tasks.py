@@ -180,8 +180,8 @@ class Utf16Offsets:
         self._places = None if text.isascii() else [0, *accumulate(2 if sign > "\uffff" else 1 for sign in text)]
 
     def to_character(self, offset: int) -> int:
-        """Return the character at an offset."""
-        return offset if self._places is None else bisect_left(self._places, offset)
+        """Return the character at an offset; a negative one stays, so that the span is refused."""
+        return offset if self._places is None or offset < 0 else bisect_left(self._places, offset)
 
 
 def list_project_files(folder: Path, *suffixes: str) -> list[tuple[Path, str, str | None]]:

@@ -75,8 +75,11 @@ def test_documents_that_do_not_fit(docs: Any, why: Any, rule: str, mentioned: st
 
 def test_one_id_with_two_texts_is_refused(tmp_path: Path) -> None:
     rows = [{"docs": [{"id": "d", "text": text}], "why": None, "label": "x"} for text in ("one", "two")]
-    with refused("document-twice", "'d'"):
+    with refused("document-twice", "'d'", file="rows", line=2):
         run(rows, SPANS, tmp_path)
+    first = {"docs": "the text of a row without ids", "why": None, "label": "x"}
+    with refused("document-twice", "'train_1'", file="rows", line=2):
+        run([first, {"docs": [{"id": "train_1", "text": "other"}], "why": None, "label": "x"}], SPANS, tmp_path / "b")
 
 
 TURNS = [{"role": "user", "text": "It hurts."}, {"role": "the doctor", "content": "Since\nwhen ?"}]
