@@ -80,10 +80,10 @@ class MarkReader(NamedTuple):
             SPANS: (self._is_list_of_spans, self._read_spans),
             QUOTES: (lambda each: isinstance(each, list), self._read_quotes),
         }[self.kind]
-        if not isinstance(value, list) or not all(each is None or several(each) for each in value):
-            return [reader(value, text, column)]
         # null: an annotator without marks
-        parts = ([] if each is None else each for each in value)
+        parts = [[] if each is None else each for each in value] if isinstance(value, list) else []
+        if not parts or not all(map(several, parts)):
+            return [reader(value, text, column)]
         return [reader(each, text, f"{column}[{number}]") for number, each in enumerate(parts)]
 
     def _read_mask(self, value: Any, text: Text, column: str) -> list[Span]:
