@@ -203,19 +203,21 @@ def make_code(name: str, example: PageExample) -> tuple[str, str]:
     """Return code that scores a file in Python, and on the command line."""
     namespace = get_namespace() or "ORG"
     dataset, config, split = example.gold
-    lines = ["import json", "", "import evaluate", "from datasets import load_dataset", ""]
+    sides = {"predictions": example.predictions, "references": example.references}
+    sources = {
+        side: f'[json.loads(line) for line in open("{side}.jsonl", encoding="utf-8")]'
+        for side, rows in sides.items()
+        if rows
+    }
+    if dataset and example.references:
+        sources["references"] = f'load_dataset("{namespace}/{dataset}", "{config}", split="{split}")'
+    lines = ["import json", ""] if "json.loads" in str(sources) else []
+    lines += ["import evaluate", *["from datasets import load_dataset"] * ("load_dataset" in str(sources)), ""]
     lines.append(f'metric = evaluate.load("{namespace}/{name}")')
-    arguments = []
-    if example.predictions:
-        lines.append('predictions = [json.loads(line) for line in open("predictions.jsonl", encoding="utf-8")]')
-        arguments.append("predictions=predictions")
-    if example.references:
-        lines.append(f'references = load_dataset("{namespace}/{dataset}", "{config}", split="{split}")')
-        arguments.append("references=references")
+    lines += [f"{side} = {source}" for side, source in sources.items()]
+    arguments = [f"{side}={side}" for side in sources]
     arguments += [f"{key}={value!r}" for key, value in example.options.items()]
     lines += [f"scores = metric.compute({', '.join(arguments)})", "print(scores)"]
-    if "references" not in " ".join(arguments):
-        lines.remove("from datasets import load_dataset")
     command = (
         f"eraser-hub score --dataset {namespace}/{dataset} --config {config} --split {split} "
         f"--predictions predictions.jsonl\neraser-hub report --dataset {namespace}/{dataset} --config {config} "

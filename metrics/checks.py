@@ -7,7 +7,7 @@ scores are computed from the values as they are.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from functools import partial
 
 import numpy as np
@@ -44,23 +44,31 @@ def check_references(r: References, tokens: np.ndarray, sentences: np.ndarray | 
     """
     rows = r.group_instance[r.group] if r.group.size else np.zeros(0, dtype=np.int64)
     report = partial(issues.add_where, "reference", rows=rows)
+
+    def path(field: str) -> Callable[[int], str]:
+        return partial(_find_evidence_path, r, field)
+
     unknown = tokens < 0
-    report(unknown, "evidences.docid", lambda e: f"no document {r.docids[int(r.doc[e])]!r}", "document-unknown")
+    report(unknown, path("docid"), lambda e: f"no document {r.docids[int(r.doc[e])]!r}", "document-unknown")
     reversed_ = ~unknown & ((r.start < 0) | (r.end < r.start))
     expected = "expected 0 <= start_token <= end_token"
-    report(reversed_, "evidences.start_token", lambda e: f"{expected}, found [{r.start[e]}, {r.end[e]})", "span-order")
+    report(reversed_, path("start_token"), lambda e: f"{expected}, found [{r.start[e]}, {r.end[e]})", "span-order")
     past, limit = ~unknown & ~reversed_ & (r.end > tokens), "(the document's tokens)"
-    report(
-        past, "evidences.end_token", lambda e: f"expected at most {tokens[e]} {limit}, found {r.end[e]}", "span-bounds"
-    )
+    report(past, path("end_token"), lambda e: f"expected at most {tokens[e]} {limit}, found {r.end[e]}", "span-bounds")
     if sentences is not None:
         first, last = r.start_sentence, r.end_sentence
         known = ~unknown & (first >= 0) & (last >= 0)
-        order = "expected start_sentence <= end_sentence"
-        field = "evidences.start_sentence"
+        order, field = "expected start_sentence <= end_sentence", path("start_sentence")
         report(known & (last < first), field, lambda e: f"{order}, found [{first[e]}, {last[e]})", "span-order")
-        past, limit, field = known & (last > sentences), "(the document's sentences)", "evidences.end_sentence"
+        past, limit, field = known & (last > sentences), "(the document's sentences)", path("end_sentence")
         report(past, field, lambda e: f"expected at most {sentences[e]} {limit}, found {last[e]}", "span-bounds")
+
+
+def _find_evidence_path(r: References, field: str, evidence: int) -> str:
+    """Return the path of an evidence's field, with the index of its group and its own index there."""
+    group = int(r.group[evidence])
+    number = group - int(np.searchsorted(r.group_instance, r.group_instance[group]))
+    return f"evidences[{number}][{evidence - int(np.searchsorted(r.group, group))}].{field}"
 
 
 def check_rationales(chunk: MatchedChunk, tokens: np.ndarray, issues: Issues) -> None:

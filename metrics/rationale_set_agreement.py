@@ -301,6 +301,8 @@ class RationaleSetAgreement(Batches, evaluate.Metric):  # type: ignore[misc]  # 
         scores |= _score_answer_changes(rows, fields)
         scores |= _score_answers(rows, fields, language)
         issues.raise_if_any()
+        if not scores and "rationale" in fields:
+            raise InputError("nothing to score: expected rationale_ids in a row, found none", "empty", "references")
         if not scores:
             expected = "rationale, pred_label with pred_proba and rationale_pred_proba, or answer"
             message = f"nothing to score: expected {expected}, found none of them"

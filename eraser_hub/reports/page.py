@@ -47,8 +47,8 @@ def render(template: str, scripts: Sequence[str], **values: Any) -> str:
     return fill_template(template, script_hash=f"sha256-{digest}", generator=GENERATOR, **marked, **values)
 
 
-def write_files(contents: Mapping[Path, Iterable[str]], writer: OutputWriter) -> None:
-    """Write texts that belong together: after an error of writing, the old files are there.
+def write_files(contents: Mapping[Path, Iterable[str] | bytes], writer: OutputWriter) -> None:
+    """Write texts, or bytes, that belong together: after an error of writing, the old files are there.
 
     All are written before the first takes its name. If a name cannot be taken, the error lists the files that are new.
 
@@ -62,6 +62,9 @@ def write_files(contents: Mapping[Path, Iterable[str]], writer: OutputWriter) ->
             for path, pieces in contents.items():
                 stack.push(lambda kind, *_, path=path: renamed.append(path) if kind is None else None)
                 beside = stack.enter_context(writer.open(path))
+                if isinstance(pieces, bytes):
+                    beside.write_bytes(pieces)
+                    continue
                 # a lone surrogate in a document cannot be written: it is shown as the replacement sign
                 with beside.open("w", encoding="utf-8", errors="replace", newline="\n") as stream:
                     stream.writelines(pieces)
@@ -118,7 +121,7 @@ class ReportContent:
 def write_report(
     path: Path,
     content: ReportContent,
-    beside: Mapping[Path, Iterable[str]] | None = None,
+    beside: Mapping[Path, Iterable[str] | bytes] | None = None,
     writer: OutputWriter | None = None,
 ) -> None:
     """Write a report's page, and the files that belong to it; errors as of `write_files`."""

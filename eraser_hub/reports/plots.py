@@ -5,12 +5,13 @@ The files are deterministic: no date, no random identifiers, one style.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.outputs import GENERATOR, OutputWriter
+from eraser_hub.records.outputs import GENERATOR
 
 from .figures import Figure, get_series_style
 
@@ -24,19 +25,18 @@ _FACTS: dict[str, dict[str, str | None]] = {
 _MARKS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D", "cross": "x", "": None}
 
 
-def write_figures(figures: Sequence[Figure], folder: Path, writer: OutputWriter) -> list[Path]:
-    """Write each figure as NAME.png (200 dpi), NAME.svg and NAME.pdf.
+def draw_figures(figures: Sequence[Figure], folder: Path) -> dict[Path, bytes]:
+    """Draw each figure as NAME.png (200 dpi), NAME.svg and NAME.pdf.
 
     Args:
         figures: what to draw.
-        folder: where to; made if it is missing.
-        writer: the run's writer.
+        folder: the folder of the files.
 
     Returns:
-        The files written, in order.
+        Path -> content, in order; nothing is written.
 
     Raises:
-        DataError: matplotlib is not installed, or what the writer refuses; nothing is written then.
+        DataError: matplotlib is not installed.
     """
     try:
         import matplotlib
@@ -45,9 +45,7 @@ def write_figures(figures: Sequence[Figure], folder: Path, writer: OutputWriter)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Canvas
 
-    for path in list_figure_files(figures, folder):
-        writer.check(path)
-    written = []
+    drawn = {}
     style: Any = {
         "svg.hashsalt": "eraser-hub",  # otherwise identifiers inside the SVG are random
         "svg.fonttype": "none",
@@ -66,16 +64,11 @@ def write_figures(figures: Sequence[Figure], folder: Path, writer: OutputWriter)
             canvas = Canvas(figsize=(4.4, 3.2 + 0.16 * len(figure.series)), layout="constrained")
             FigureCanvasAgg(canvas)
             _draw(figure, canvas)
-            for path in list_figure_files([figure], folder):
-                with writer.open(path) as beside:
-                    canvas.savefig(beside, dpi=200, format=path.suffix[1:], metadata=_FACTS[path.suffix])
-                written.append(path)
-    return written
-
-
-def list_figure_files(figures: Sequence[Figure], folder: Path) -> list[Path]:
-    """Return the paths of the figures' files."""
-    return [folder / f"{figure.name}{suffix}" for figure in figures for suffix in _FACTS]
+            for suffix, facts in _FACTS.items():
+                content = io.BytesIO()
+                canvas.savefig(content, dpi=200, format=suffix[1:], metadata=facts)
+                drawn[folder / f"{figure.name}{suffix}"] = content.getvalue()
+    return drawn
 
 
 def _dash(pattern: str) -> Any:

@@ -141,15 +141,15 @@ def make_report(
         before, after = content.sections[:2], content.sections[2:]
         section = _make_operator_section(rows, systems_by_operator, scored, settings)
         content = replace(content, sections=[*before, section, *after])
-    plotted: list[Path] = []
+    plotted: dict[Path, bytes] = {}
     if figures is not None:
-        from .plots import write_figures
+        from .plots import draw_figures
 
-        plotted = write_figures([figure for section in content.sections for figure in section.figures], figures, writer)
+        plotted = draw_figures([figure for section in content.sections for figure in section.figures], figures)
     score_files = {
         path: to_json_text(scores.as_flat_json(), indent=2) for path, scores in zip(names, scored, strict=True)
     }
-    write_report(out / "index.html", content, score_files, writer)
+    write_report(out / "index.html", content, {**score_files, **plotted}, writer)
     notes = tuple(f"{scores.name}: {note}" for scores in scored for note in scores.all_notes)
     return ReportFiles(out / "index.html", tuple(score_files), tuple(plotted), notes)
 

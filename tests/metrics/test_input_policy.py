@@ -117,21 +117,21 @@ def run(folder: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch, *options: s
     return int(end(folder, corpus, monkeypatch, *options).code or 0)
 
 
-def hard(spans: list[tuple[Any, Any]]) -> Callable[[Case], None]:
+def hard(spans: list[tuple[Any, Any]]) -> Callable[[Case], object]:
     def spoil(case: Case) -> None:
         case.rationale["hard_rationale_predictions"] = [{"start_token": a, "end_token": b} for a, b in spans]
 
     return spoil
 
 
-def soft(value: Any, field: str = "soft_rationale_predictions", at: int = 2) -> Callable[[Case], None]:
+def soft(value: Any, field: str = "soft_rationale_predictions", at: int = 2) -> Callable[[Case], object]:
     def spoil(case: Case) -> None:
         case.rationale[field][at % len(case.rationale[field])] = value
 
     return spoil
 
 
-def setting(value: Any, *path: Any) -> Callable[[Case], None]:
+def setting(value: Any, *path: Any) -> Callable[[Case], object]:
     def spoil(case: Case) -> None:
         target: Any = case.second
         for key in path[:-1]:
@@ -144,7 +144,7 @@ def setting(value: Any, *path: Any) -> Callable[[Case], None]:
     return spoil
 
 
-def gold(value: Any, *path: Any) -> Callable[[Case], None]:
+def gold(value: Any, *path: Any) -> Callable[[Case], object]:
     def spoil(case: Case) -> None:
         target: Any = case.gold[1]
         for key in path[:-1]:
@@ -154,7 +154,7 @@ def gold(value: Any, *path: Any) -> Callable[[Case], None]:
     return spoil
 
 
-def both(*spoilers: Callable[[Case], None]) -> Callable[[Case], None]:
+def both(*spoilers: Callable[[Case], object]) -> Callable[[Case], object]:
     def spoil(case: Case) -> None:
         for one in spoilers:
             one(case)
@@ -197,7 +197,7 @@ class Refusal:
         self.command, self.file, self.line, self.instance = command or rule, file, line, instance
 
 
-def gold_refusal(spoil: Callable[[Case], None], rule: str, field: str, *mentions: str, **more: str) -> Refusal:
+def gold_refusal(spoil: Callable[[Case], object], rule: str, field: str, *mentions: str, **more: Any) -> Refusal:
     return Refusal(spoil, rule, field, *mentions, file="val.jsonl", **more)
 
 
@@ -228,15 +228,19 @@ REFUSED: dict[str, Refusal] = {
     "huge offset": Refusal(hard([(1, 10**30)]), "range", f"rationales[0].{HARD}[0].end_token", "64 bits"),
     "large offset": Refusal(hard([(1, 2**62)]), "span-bounds", f"rationales[0].{HARD}[0].end_token", "7", str(2**62)),
     "no end": Refusal(setting([{"start_token": 1}], *R, HARD), "type", f"rationales[0].{HARD}[0].end_token", "None"),
-    "gold reversed": gold_refusal(gold(0, *first_evidence, "end_token"), "span-order", "evidences.start_token"),
+    "gold reversed": gold_refusal(gold(0, *first_evidence, "end_token"), "span-order", "evidences[0][0].start_token"),
     "gold past the end": gold_refusal(
-        gold(8, *first_evidence, "end_token"), "span-bounds", "evidences.end_token", "7", "8"
+        gold(8, *first_evidence, "end_token"), "span-bounds", "evidences[0][0].end_token", "7", "8"
     ),
     "gold unknown document": gold_refusal(
-        gold("d9", *first_evidence, "docid"), "document-unknown", "evidences.docid", "'d9'", command="document-missing"
+        gold("d9", *first_evidence, "docid"),
+        "document-unknown",
+        "evidences[0][0].docid",
+        "'d9'",
+        command="document-missing",
     ),
     "gold past the sentences": gold_refusal(
-        gold(3, *first_evidence, "end_sentence"), "span-bounds", "evidences.end_sentence", "2", "3"
+        gold(3, *first_evidence, "end_sentence"), "span-bounds", "evidences[0][0].end_sentence", "2", "3"
     ),
     "gold id twice": gold_refusal(gold("a1", "annotation_id"), "id-twice", "annotation_id", "'a1'", instance="a1"),
     "gold label unknown": gold_refusal(
@@ -353,7 +357,7 @@ def test_module_refuses(name: str) -> None:
     assert told
 
 
-ALLOWED: dict[str, Callable[[Case], None]] = {
+ALLOWED: dict[str, Callable[[Case], object]] = {
     "identical spans collapse": hard([(1, 3), (1, 3)]),
     "no hard spans in one": hard([]),
     "gold empty span": gold(1, *first_evidence, "end_token"),
@@ -375,8 +379,8 @@ def test_allowed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert run(tmp_path, case.write(tmp_path), monkeypatch) == 0
     found = json.loads((tmp_path / "scores.json").read_text())
     options = {"references": case.rows(), "label_names": ["NEG", "POS"]}
-    agreement = EraserAgreement().compute(predictions=case.predictions, **options)
-    faithfulness = EraserFaithfulness().compute(predictions=case.predictions, **options)
+    agreement: Any = EraserAgreement().compute(predictions=case.predictions, **options)
+    faithfulness: Any = EraserFaithfulness().compute(predictions=case.predictions, **options)
     for flat, part in ((agreement, found["agreement"]), (faithfulness, found["faithfulness"])):
         assert flat.keys() == part.keys()
         for key, value in flat.items():
@@ -431,7 +435,7 @@ def test_first_instance_with_empty_list_keeps_span_scores(tmp_path: Path, monkey
 def test_kl_is_infinite_where_the_original_has_a_zero(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     case = Case()
     case.second["classification_scores"] = {"NEG": 0.0, "POS": 1.0}
-    result = EraserFaithfulness().compute(predictions=case.predictions, references=case.rows())
+    result: Any = EraserFaithfulness().compute(predictions=case.predictions, references=case.rows())
     assert result["comprehensiveness_kl"] == math.inf
     assert run(tmp_path, case.write(tmp_path), monkeypatch) == 0
     assert json.loads((tmp_path / "scores.json").read_text())["classification_scores"]["comprehensiveness_kl"] is None
@@ -441,7 +445,7 @@ def test_single_class_documents_give_nan(tmp_path: Path, monkeypatch: pytest.Mon
     case = Case()
     for row in case.gold:
         row["evidences"] = []
-    result = EraserAgreement().compute(predictions=case.predictions, references=case.rows())
+    result: Any = EraserAgreement().compute(predictions=case.predictions, references=case.rows())
     assert math.isnan(result["average_precision"]) and math.isnan(result["roc_auc_score"])
     assert result["auprc"] == 0.5
     assert run(tmp_path, case.write(tmp_path), monkeypatch) == 0

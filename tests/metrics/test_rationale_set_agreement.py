@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from itertools import combinations
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -17,7 +18,7 @@ from ..refusals import refused
 index_sets = st.sets(st.integers(0, 9), min_size=1, max_size=5)
 
 
-def compute(predictions, references, **settings):
+def compute(predictions, references, **settings) -> Any:
     return RationaleSetAgreement().compute(predictions=predictions, references=references, **settings)
 
 
@@ -94,7 +95,7 @@ def test_strings_integers_repeated_indices_and_sequences():
     assert set(found) == {"token_f1", "token_f1_single", "iou_f1", "signature", "per_instance"}
 
 
-def labelled(label, full, alone, rest, name=1):
+def labelled(label, full, alone, rest, name: Any = 1):
     probabilities = {"pred_proba": full, "rationale_pred_proba": alone, "non_rationale_pred_proba": rest}
     return {"id": name, "rationale": [[1]], "pred_label": label, **probabilities}
 
@@ -201,6 +202,11 @@ def test_a_predicted_index_past_the_tokens_is_named():
         compute([{"id": 1, "rationale": [[5]]}], [{**GOLD[0], "tokens": [["a", "b"]]}])
 
 
+def test_references_without_any_gold_set_are_named():
+    with refused("empty", "references", "rationale_ids"):
+        compute([{"id": 1, "rationale": [[0]]}], [{"id": 1, "rationale_ids": None, "has_gold": False}])
+
+
 def test_an_optional_field_in_some_rows_is_refused_at_the_first_that_deviates():
     rows = [labelled(1, [0.1, 0.9], [0.2, 0.8], [0.5, 0.5], name) for name in range(3)]
     rows[2]["pred_proba"] = None
@@ -230,9 +236,9 @@ def test_new_p_compares_answers_as_strings():
         answer_row("4", "", "", "in May"),
     ]
     references = [{"id": row["id"], "rationale_ids": [[[0]]], "answers": ["in May"]} for row in rows]
-    result = RationaleSetAgreement().compute(predictions=rows, references=references, per_instance=True)
+    result: Any = RationaleSetAgreement().compute(predictions=rows, references=references, per_instance=True)
     assert result["new_p"] == 0.5 and result["per_instance"]["new_p"] == [1, 0, 0, 1]
-    part = RationaleSetAgreement().compute(predictions=rows[:1], references=references, paper="wang2022")
+    part: Any = RationaleSetAgreement().compute(predictions=rows[:1], references=references, paper="wang2022")
     assert part["new_p"] == 0.25  # of all gold records
     with refused("type", "found 3", instance="1", field="non_rationale_pred_label"):
         RationaleSetAgreement().compute(predictions=[answer_row("1", "a", "a", 3)], references=references[:1])

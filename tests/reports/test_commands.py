@@ -9,6 +9,7 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -118,7 +119,8 @@ def test_several_runs_of_a_system_are_told_as_mean_and_spread(hub, tmp_path):
     third = tmp_path / "third.jsonl"
     third.write_text(second.read_text(encoding="utf-8"), encoding="utf-8")
     systems = parse_systems([f"ours={first},{second}", f"theirs={third}"])
-    settings, part = ScoreSettings(n_resamples=20, cluster_by="none"), {"config": "movies", "split": "validation"}
+    part: dict[str, Any] = {"config": "movies", "split": "validation"}
+    settings = ScoreSettings(n_resamples=20, cluster_by="none")
     written = make_report(hub / "eraser", **part, out=tmp_path / "out", systems=systems, settings=settings)
     one, other = map(read_score_file, written.score_files)
     values = [0.7563175262, 0.4122834776]  # token macro F1 of the two files
@@ -208,7 +210,7 @@ def test_a_hostile_instance_is_named(hub, tmp_path, field, value):
     path.write_text("".join(json.dumps(instance) + "\n" for instance in instances))
     with pytest.raises(DataError) as caught:
         systems, settings = parse_systems([str(path)]), ScoreSettings(n_resamples=5)
-        part = {"config": "movies", "split": "val"}
+        part: dict[str, Any] = {"config": "movies", "split": "val"}
         make_report(hub / "eraser", **part, systems=systems, out=tmp_path / "out", settings=settings)
     assert "p.jsonl" in str(caught.value) and caught.value.rule != "input" and not (tmp_path / "out").exists()
 
@@ -288,6 +290,20 @@ def test_figures_beside_the_report(hub, tmp_path):
     assert {"aopc_comprehensiveness.png", "aopc_sufficiency.svg"} <= {
         path.name for path in (tmp_path / "figures").iterdir()
     }
+
+
+def test_a_page_that_does_not_fit_leaves_no_figures(hub, tmp_path):
+    """A file may have 100 kB: less than the page, more than each figure."""
+    pytest.importorskip("matplotlib", reason="skipped: no matplotlib")
+    places = ("--figures", tmp_path / "figures", "--out", tmp_path / "report")
+    predictions = ("--predictions", PREDICTIONS / "movies.val.jsonl")
+
+    def small_files():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+    done = run("report", *movies_of(hub, "val"), *predictions, "--resamples", 20, *places, preexec_fn=small_files)
+    assert done.returncode == 1 and done.stderr.startswith(f"{tmp_path / 'report' / 'index.html'}: "), done.stderr
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
 def test_a_full_disk_names_the_file(hub, tmp_path):

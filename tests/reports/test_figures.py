@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 import xml.etree.ElementTree as ET
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eraser_hub.records.outputs import OutputWriter
+from eraser_hub.records.outputs import GENERATOR, OutputWriter
 from eraser_hub.reports.curves import make_aopc_figures, make_distribution_figures
 from eraser_hub.reports.figures import Figure, Series, compute_histogram, compute_ticks, get_series_style, render_svg
+from eraser_hub.reports.page import write_files
 from eraser_hub.reports.sections import make_fidelity_section
 from eraser_hub.scoring.scores import Scores
 
@@ -43,7 +45,11 @@ def test_series_are_told_apart_without_colour():
 
 def test_a_system_looks_alike_where_another_is_missing():
     """The second system keeps its colour, dash and marker in a figure to which the first has nothing to give."""
-    more = {"occlusion_rates": [0.0, 1.0], "sufficiency_curve": [0.9, 0.0], "comprehensiveness_curve": [0.9, 0.0]}
+    more: dict[str, Any] = {
+        "occlusion_rates": [0.0, 1.0],
+        "sufficiency_curve": [0.9, 0.0],
+        "comprehensiveness_curve": [0.9, 0.0],
+    }
     first = Scores("a", per_instance={"token_f1": [0.5]})
     second = system("b", **more, reading="dependency")
     second.per_instance.update(auprc=[0.5], token_f1=[0.25])
@@ -80,7 +86,7 @@ def test_fidelity_with_and_without():
 
 
 def test_fidelity_of_each_class():
-    curves = {f"{key}_curve": [0.9, 0.5, 0.0] for key in ("sufficiency", "comprehensiveness")}
+    curves: dict[str, Any] = {f"{key}_curve": [0.9, 0.5, 0.0] for key in ("sufficiency", "comprehensiveness")}
     of_classes = {"POS": curves, "NEG": {**curves, "sufficiency_curve": [0.8, 0.1, None]}}
     split = replace(system(**curves, occlusion_rates=[0.0, 0.5, 1.0], reading="brevity"), name="s", by_class=of_classes)
     figures = make_fidelity_section([split]).figures
@@ -123,20 +129,23 @@ def test_histogram_closes_its_last_bin():
 
 def test_files_for_a_paper_are_deterministic(tmp_path):
     pytest.importorskip("matplotlib", reason="skipped: no matplotlib")
-    from eraser_hub.reports.plots import write_figures
+    from eraser_hub.reports.plots import draw_figures
 
     figures = make_aopc_figures([system("$a_b^", 1.0)], [system("r", 0.1)])
     figures += make_distribution_figures([Scores("a", per_instance={"auprc": [0.1, 0.9]})], ["auprc"])
-    writer = OutputWriter()
-    one, two, _ = (write_figures(figures, tmp_path / name, writer) for name in ("1", "2", "2"))
+    one, two = (draw_figures(figures, tmp_path) for _ in range(2))
     assert [path.name for path in one] == [
         f"{figure}.{kind}"
         for figure in ("aopc_comprehensiveness", "distribution_auprc")
         for kind in ("png", "svg", "pdf")
     ]
-    for a, b in zip(one, two, strict=True):
-        assert a.read_bytes() == b.read_bytes()
-        assert a.stat().st_size > 2000
-    two[-1].write_text("mine")
-    with refused("file-exists", file=two[-1]):
-        write_figures(figures, tmp_path / "2", writer)
+    assert one == two and all(len(content) > 2000 for content in one.values()) and not list(tmp_path.iterdir())
+    page, text = tmp_path / "index.html", [f'<meta name="generator" content="{GENERATOR}">']
+    write_files({page: text, **one}, OutputWriter())
+    write_files({page: text, **one}, OutputWriter())
+    last = list(one)[-1]
+    last.write_text("mine")
+    page.unlink()
+    with refused("file-exists", file=last):
+        write_files({page: text, **one}, OutputWriter())
+    assert not page.exists(), "one file that may not be written, and none is"
