@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.attribution.run import compute_model_digest
-from eraser_hub.attribution.transformers.devices import find_device, move_network
-from eraser_hub.attribution.transformers.words import open_network
+from eraser_hub.attribution.transformers.devices import find_network_device, move_network
+from eraser_hub.attribution.transformers.words import make_loading, open_network
 from eraser_hub.records.errors import DataError, get_first_line
 
 from .answers import BROKEN, QUOTED, Answer, make_schema
@@ -94,22 +94,28 @@ class LocalModel:
         name: A folder of transformers, or a GGUF file.
         device: Torch device; None: cuda if there is one.
         threads: Processor threads; 0 leaves it to torch.
+        dtype: Type of the weights.
+        device_map: Where its layers go, as transformers' from_pretrained takes it; "" for the device.
 
     Raises:
         DataError: it cannot be opened, or is no causal model.
     """
 
-    def __init__(self, name: str, device: str | None = None, threads: int = 0) -> None:
+    def __init__(
+        self, name: str, device: str | None = None, threads: int = 0, dtype: str = "float32", device_map: str = ""
+    ) -> None:
         import torch
 
         if threads:
             torch.set_num_threads(threads)
         self.torch = torch
-        network, self.tokenizer, self.description = open_network(name, False, lambda _: "AutoModelForCausalLM")
+        network, self.tokenizer, self.description = open_network(
+            name, False, lambda _: "AutoModelForCausalLM", make_loading(dtype, device_map, device)
+        )
         if getattr(network.config, "is_encoder_decoder", False):
             raise DataError("expected a causal language model, found an encoder and decoder", rule="model", file=name)
-        self.device = find_device(device)
-        self.network = move_network(network, self.device)
+        self.device = find_network_device(device, network)
+        self.network = move_network(network, self.device, dtype != "float32")
         names = inspect.signature(self.network.forward).parameters
         self._cache_name = "cache" if "cache" in names else "past_key_values"
         self._keep_name = "logits_to_keep" if "logits_to_keep" in names else ""
@@ -484,6 +490,7 @@ class LocalClient(AnswerClient):
                     future.set_result(writing)
 
 
-def name_model(name: str) -> str:
+def name_model(name: str, dtype: str = "float32") -> str:
     """Return a local model's name with its digest: answers are kept under what the model is, not where it lies."""
-    return f"{Path(name).name}@{compute_model_digest(name)[:12]}"
+    own = f"{Path(name).name}@{compute_model_digest(name)[:12]}"
+    return own if dtype == "float32" else f"{own},{dtype}"

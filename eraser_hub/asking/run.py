@@ -211,8 +211,10 @@ def _open_client(endpoint: str, settings: AskSettings, cache: Cache, arguments: 
     need("torch", "transformers")
     from .local import LocalClient, LocalModel, name_model
 
-    model = LocalModel(settings.model, arguments.device, arguments.threads)
-    named = replace(settings, model=name_model(settings.model))
+    model = LocalModel(
+        settings.model, arguments.device, arguments.threads, arguments.dtype, device_map=arguments.device_map
+    )
+    named = replace(settings, model=name_model(settings.model, arguments.dtype))
     return LocalClient(model, named, cache, arguments.budget, arguments.concurrency)
 
 

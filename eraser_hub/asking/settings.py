@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Literal
 
+from eraser_hub.attribution.config import WeightType
 from eraser_hub.records.arguments import Config, DatasetPlace, Force, Resume, Split
 from eraser_hub.records.errors import show
 from eraser_hub.records.json_lines import has_half_character
@@ -196,6 +197,8 @@ class AskArguments(AskSettings):
         budget: Most tokens to pay for.
         price: Price of a million tokens, by which the report tells the cost.
         device: Torch device of a model here; by default cuda, if available.
+        device_map: Where the layers of a model here go, as transformers' from_pretrained takes it: auto, balanced ..
+        dtype: Type of the weights of a model here.
         threads: Processor threads of a model here; 0 leaves it to torch.
 
     Run:
@@ -217,6 +220,8 @@ class AskArguments(AskSettings):
     budget: AtLeastOne | None = None
     price: Annotated[float | None, Option(min=0)] = None
     device: str | None = None
+    device_map: str = ""
+    dtype: WeightType = "float32"
     threads: NotNegative = 0
     resume: Resume = False
     force: Force = False

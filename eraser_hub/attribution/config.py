@@ -15,6 +15,7 @@ Task = Literal[
 ]
 Engine = Literal["local", "ray"]
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
+WeightType = Literal["float32", "bfloat16", "float16"]
 LabelScore = Literal["sum", "mean", "first"]
 
 
@@ -31,6 +32,8 @@ class Prompting:
     label_words: tuple[str, ...] = ()
     label_score: LabelScore = "sum"
     calibrate: bool = False
+    dtype: WeightType = "float32"
+    device_map: str = ""
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -62,6 +65,8 @@ class ExplainConfig:
         label_score: log-probability of a language model's answer: its sub-words' sum or mean, or the first one's.
         calibrate: divide a language model's probabilities by those for a text that says nothing, "N/A" (Zhao et al.,
             2021).
+        dtype: type of a language model's weights, and of its passes: float32, bfloat16 or float16.
+        device_map: where a language model's layers go, as transformers' from_pretrained takes it: auto, balanced ..
 
     Data:
         limit: Number of instances to explain, from the first.
@@ -97,6 +102,8 @@ class ExplainConfig:
     label_words: Annotated[tuple[str, ...], Option(commas=True)] = ()
     label_score: Annotated[LabelScore, Option(settable=True)] = "sum"
     calibrate: Annotated[bool, Option(settable=True)] = False
+    dtype: Annotated[WeightType, Option(settable=True)] = "float32"
+    device_map: Annotated[str, Option(settable=True)] = ""
     limit: AtLeastOne | None = None
     sample: AtLeastOne | None = None
     sample_seed: Annotated[int | None, Option(python_only=True)] = None
@@ -110,7 +117,8 @@ class ExplainConfig:
     @property
     def prompting(self) -> Prompting:
         """The way a language model is asked for a label."""
-        return Prompting(self.config or "", self.prompt, self.label_words, self.label_score, self.calibrate)
+        named = {one.name: getattr(self, one.name) for one in fields(Prompting)}
+        return Prompting(**{**named, "config": self.config or ""})
 
 
 @dataclass(frozen=True, kw_only=True)

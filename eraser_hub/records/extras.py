@@ -11,6 +11,7 @@ from .errors import DataError
 EXTRAS = {
     "explain": ("torch", "transformers", "sklearn", "scipy", "threadpoolctl", "skops", "captum", "safetensors"),
     "gguf": ("gguf",),
+    "devices": ("accelerate",),
     "llm": ("openai", "rapidfuzz"),
     "harness": ("lm_eval", "inspect_ai"),
     "ray": ("ray",),

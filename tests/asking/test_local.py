@@ -140,7 +140,7 @@ def test_an_answer_takes_no_more_than_the_most_tokens(model, form):
 
 def run(hub: Path, folder: Path, out: Path, **how: Any) -> tuple[list[dict], Any]:
     place = {"dataset": hub, "config": "movies", "limit": 3, "out": out, "cache": out.with_name("cache")}
-    report = ask(AskArguments(str(folder), max_tokens=100, **place, **how))
+    report = ask(AskArguments(str(folder), max_tokens=100, **{**place, **how}))
     return [json.loads(line) for line in out.read_text().splitlines()], report
 
 
@@ -205,3 +205,18 @@ def test_a_chat_template_without_system_messages(model, monkeypatch):
     monkeypatch.setattr(model.tokenizer, "chat_template", "{{ raise_exception('never') }}")
     with refused("model", "chat template", "never"):
         model.lay_out(messages("a"))
+
+
+def test_weights_in_half_precision(hub, folder, tmp_path):
+    """They write in the same form, and their answers are kept apart from those of float32."""
+    import torch
+
+    run(hub, folder, tmp_path / "quotes.jsonl")
+    lines, report = run(hub, folder, tmp_path / "half.jsonl", dtype="bfloat16", cache=tmp_path / "cache")
+    assert {line["outcome"] for line in lines} == {"answered"}
+    name = local.name_model(str(folder), "bfloat16")
+    assert f"model:{name}|" in report.signature and name.endswith(",bfloat16")
+    assert "0 answers from the cache" in "\n".join(report.lines())
+    assert next(LocalModel(str(folder), dtype="bfloat16").network.parameters()).dtype == torch.bfloat16
+    with refused("option-conflict", argument="device_map"):
+        run(hub, folder, tmp_path / "other.jsonl", device="cpu", device_map="auto")

@@ -15,7 +15,7 @@ from ..transformers.multiple_choice import ChoiceModel
 from ..transformers.prompted import PromptedModel
 from ..transformers.question_answering import AnswerModel
 from ..transformers.sequence_model import SequenceModel
-from ..transformers.words import find_gguf, make_open_error, open_network
+from ..transformers.words import find_gguf, make_loading, make_open_error, open_network
 
 # the end of an architecture's name -> what it computes, and its adapter
 TASKS: dict[str, tuple[str, type[SequenceModel]]] = {
@@ -83,10 +83,12 @@ class TransformerOpener(Opener):
                 )
             return CLASSES.get(ending, f"AutoModel{ending}")
 
-        network, tokenizer, description = open_network(name, opening.trust_remote_code, find_class)
+        asked = opening.prompting
+        loading = make_loading(asked.dtype, asked.device_map, opening.device)
+        network, tokenizer, description = open_network(name, opening.trust_remote_code, find_class, loading)
         class_name = find_class(description.split()[0])
         _, adapter = TASKS.get(class_name.removeprefix("AutoModel"), ("", PromptedModel))
-        more = {"prompting": opening.prompting} if adapter is PromptedModel else {}
+        more: dict[str, Any] = {"prompting": opening.prompting} if adapter is PromptedModel else {}
         if adapter is SequenceModel:
             adapter = HEADS[opening.task if opening.task in HEADS else find_head(network.config)]
         try:

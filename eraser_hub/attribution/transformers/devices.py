@@ -78,11 +78,23 @@ def to_float64(values: Any) -> Any:
     return (values.cpu() if values.device.type == "mps" else values).double()
 
 
-def move_network(network: Any, device: Any) -> Any:
+def find_network_device(name: str | None, network: Any) -> Any:
+    """Return the device of a network's inputs: that of `find_device`, or where ``device_map`` put its embeddings.
+
+    Raises:
+        DataError: as of `find_device`.
+    """
+    if getattr(network, "hf_device_map", None):
+        return network.get_input_embeddings().weight.device
+    return find_device(name)
+
+
+def move_network(network: Any, device: Any, keeps_type: bool = False) -> Any:
     """Move the network to the device, for evaluation, its weights in float32.
 
     A checkpoint may hold half-precision weights, which ``transformers`` keeps: gradients and the differences of
-    probabilities that faithfulness is made of need float32; where half precision is wanted autocast makes it.
+    probabilities that faithfulness is made of need float32; where half precision is wanted autocast makes it. With
+    ``keeps_type`` weights stay as they are. A network that ``device_map`` placed stays where it is.
 
     Raises:
         DataError: it does not fit into the device's memory.
@@ -90,7 +102,9 @@ def move_network(network: Any, device: Any) -> Any:
     import torch
 
     try:
-        if any(weights.dtype in (torch.float16, torch.bfloat16) for weights in network.parameters()):
+        if getattr(getattr(network, "lm", network), "hf_device_map", None):
+            return network.eval()
+        if not keeps_type and any(weights.dtype in (torch.float16, torch.bfloat16) for weights in network.parameters()):
             network = network.float()
         return network.to(device).eval()
     except RuntimeError as error:

@@ -56,7 +56,10 @@ class PromptedModel(SequenceModel):
 
         self.is_causal = not getattr(network.config, "is_encoder_decoder", False)
         labels = CausalLabels(network) if self.is_causal else SequenceToSequenceLabels(network)
-        super().__init__(labels, tokenizer, **{**more, "query_last": False})
+        if prompting.dtype != "float32" and more.get("precision", "auto") not in ("auto", prompting.dtype):
+            message = f"expected `precision` {prompting.dtype} or auto beside `dtype`, found {more['precision']}"
+            raise DataError(message, argument="precision", rule="option-conflict")
+        super().__init__(labels, tokenizer, **{**more, "query_last": False, "dtype": prompting.dtype})
         if self.half:
             keep_heads_in_float32(network, self.device.type)
         self.provides = frozenset({"probabilities", "gradients", "embeddings"})

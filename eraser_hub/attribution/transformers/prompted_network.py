@@ -17,6 +17,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+# rows are run in two parts if each has so many and both together have less than this share of places to compute: the
+# rows of a part begin alike for longer
+LEAST_ROWS, LEAST_GAIN = 4, 0.85
 Layers = list[tuple[Tensor, Tensor]]  # keys and values of each layer, (rows, heads, places, width)
 
 
@@ -123,9 +126,14 @@ class CausalLabels(LabelNetwork):
             input_ids: Padded at the end, shape (inputs, places); none of a prompt is hidden.
             sizes: Length of each prompt.
         """
-        rows = input_ids.cpu().numpy()
-        same = (rows == rows[0]).all(axis=0)
-        common = min(int(same.argmin()) if not same.all() else len(same), min(sizes) - 1)
+        rows, half = input_ids.cpu().numpy(), len(sizes) // 2
+        common = _count_start(rows, sizes)
+        parts = slice(half), slice(half, None)
+        if half >= LEAST_ROWS and sum(_count_computed(rows[one], sizes[one]) for one in parts) < LEAST_GAIN * (
+            _count_computed(rows, sizes)
+        ):
+            logits = [self.continue_prefix(input_ids[one, : max(sizes[one])], sizes[one]).logits for one in parts]
+            return LabelOutput(torch.cat(logits))
         kept, layers = self._prefix
         known = min(_count_common(kept, rows[0]), common)
         mask = torch.ones((1, common), dtype=torch.long, device=input_ids.device)
@@ -253,6 +261,17 @@ class SequenceToSequenceLabels(LabelNetwork):
 
 def _to_log_probabilities(logits: Tensor) -> Tensor:
     return torch.log_softmax(logits if logits.dtype == torch.float64 else logits.float(), dim=-1)
+
+
+def _count_start(rows: NDArray[np.int64], sizes: Sequence[int]) -> int:
+    """Count the places at the start that all rows share; each has a further one."""
+    same = (rows == rows[0]).all(axis=0)
+    return min(int(same.argmin()) if not same.all() else len(same), min(sizes) - 1)
+
+
+def _count_computed(rows: NDArray[np.int64], sizes: Sequence[int]) -> int:
+    """Count the places of rows behind their shared start."""
+    return len(sizes) * (max(sizes) - _count_start(rows, sizes))
 
 
 def _count_common(first: NDArray[np.int64], second: NDArray[np.int64]) -> int:

@@ -18,7 +18,15 @@ from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.errors import DataError
 from eraser_hub.schema.label_tasks import MULTI_LABEL
 
-from .devices import describe_half, find_device, half_type, keep_heads_in_float32, move_network, to_float32, to_float64
+from .devices import (
+    describe_half,
+    find_network_device,
+    half_type,
+    keep_heads_in_float32,
+    move_network,
+    to_float32,
+    to_float64,
+)
 from .gradients import (
     ATTENTION_METHODS,
     PLAIN,
@@ -58,14 +66,15 @@ class SequenceModel(WindowModel):
         device: str | None = None,
         precision: str = "auto",
         description: str = "",
+        dtype: str = "float32",
     ) -> None:
         import torch
 
         super().__init__()
         self.torch = torch
-        self.device = find_device(device)
-        self.half = half_type(precision, self.device)
-        self.network = move_network(network, self.device)
+        self.device = find_network_device(device, getattr(network, "lm", network))
+        self.half = None if dtype != "float32" else half_type(precision, self.device)
+        self.network = move_network(network, self.device, dtype != "float32")
         if self.half:
             keep_heads_in_float32(self.network, self.device.type)
             self.notes.add_message(describe_half(self.half, self.device))

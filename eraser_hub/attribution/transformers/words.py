@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,13 +68,36 @@ def find_gguf(name: str) -> Path | None:
     return files[0] if files else None
 
 
-def open_network(name: str, trust_remote_code: bool, find_class: Callable[[str], str]) -> tuple[Any, Any, str]:
+def make_loading(dtype: str, device_map: str, device: str | None) -> dict[str, Any]:
+    """Return the arguments of from_pretrained for the type of a language model's weights, and for its places.
+
+    Raises:
+        DataError: ``device_map`` beside a device, or without the package accelerate.
+    """
+    import torch
+    import transformers
+
+    if device_map and device is not None:
+        message = f"expected `device` or `device_map`, found both: {device} and {device_map}"
+        raise DataError(message, argument="device_map", rule="option-conflict")
+    if device_map:
+        need("accelerate")
+    version = tuple(int(part) for part in transformers.__version__.split(".")[:2])
+    name = "dtype" if version >= (4, 56) else "torch_dtype"
+    placed = {"device_map": device_map} if device_map else {}
+    return {name: getattr(torch, dtype), **placed} if placed or dtype != "float32" else {}
+
+
+def open_network(
+    name: str, trust_remote_code: bool, find_class: Callable[[str], str], loading: Mapping[str, Any] | None = None
+) -> tuple[Any, Any, str]:
     """Open a network from a local folder or Hub id; return it, its tokenizer and its description.
 
     Args:
         name: folder or Hub id.
         trust_remote_code: run the code that the model brings.
         find_class: from the architecture to the class of transformers that opens it.
+        loading: further arguments of from_pretrained, of a language model: see :func:`make_loading`.
 
     Raises:
         DataError: it cannot be opened; what ``find_class`` refuses.
@@ -94,6 +117,7 @@ def open_network(name: str, trust_remote_code: bool, find_class: Callable[[str],
         if class_name in GENERATORS:
             # as it is: the prompt is one text, whose words stand behind blanks already
             tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **options)
+            options |= loading or {}
         else:
             tokenizer = load_tokenizer(folder, trust_remote_code)
         network = getattr(transformers, class_name).from_pretrained(folder, **options)
