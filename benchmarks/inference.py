@@ -3,7 +3,8 @@
 rejection   two simple systems on real corpora, exchanged document by document: every difference is chance, and a test
             at .05 is to find one in five cases of a hundred
 stars       how many of these comparisons put a star anywhere
-coverage    samples of a made-up population whose scores are known: a 95 % interval is to hold them in 95 of a hundred
+coverage    samples of a made-up population whose scores are known: a 95 % interval, studentised or BCa, is to hold
+            them in 95 of a hundred
 
 python -m benchmarks.inference
 """
@@ -23,11 +24,14 @@ from typing import Any
 
 import numpy as np
 
+from eraser_hub.metrics.agreement_scores import describe_scores
 from eraser_hub.metrics.eraser_agreement import EraserAgreement
 from eraser_hub.metrics.eraser_faithfulness import EraserFaithfulness
+from eraser_hub.metrics.erasure import SCORE_INFO
+from eraser_hub.metrics.intervals import student_intervals
 from eraser_hub.metrics.resampling import bootstrap_weights, compute_bounds, jackknife
 from eraser_hub.metrics.results import HEADLINE
-from eraser_hub.metrics.statistics_builder import Finalize, Statistics
+from eraser_hub.metrics.statistics_builder import Finalize, Statistics, StatisticsBuilder, make_info
 from eraser_hub.metrics.token_rows import find_runs
 from eraser_hub.scoring.comparison import restrict_finalize
 from eraser_hub.scoring.paired_tests import Pair, holm, paired_bootstrap, randomisation
@@ -40,8 +44,10 @@ CORPORA = Path(os.environ.get("ERASER_CORPORA", ROOT.parent / "shared" / "corpor
 RESULTS = Path(__file__).with_name("results_inference.md")
 NAMES = ("multirc", "evidence_inference", "fever")
 EXCHANGES, ALONE, RESAMPLES = 500, 100, 999
-SAMPLES, SIZES = 2000, (25, 50, 200)
+SAMPLES, SIZES = 2000, (3, 5, 8, 12, 25, 50, 100, 200)
 KEYS = ("comprehensiveness", "macro_f1", "iou_macro_f1", "auprc")
+MEANS = ("normal", "skew", "mostly 0", "uneven")
+RANGES = make_info(describe_scores() | SCORE_INFO)[1] | {"mostly 0": (0.0, 1.0)}
 
 
 # ------------------------------------------------------------------------------------------------------------ rejection
@@ -168,24 +174,41 @@ def _annotation(
     return prediction, reference | {"evidences": [[evidence] for evidence in evidences]}
 
 
-def coverage(kind: str, population: Sequence[Statistics], random: np.random.Generator) -> list[str]:
-    """Lines of the table: the share of samples whose interval holds the population's score."""
+def _make_means(random: np.random.Generator, documents: int = 4000) -> Statistics:
+    """Return means over documents: normal, skew, 0 in nine documents of ten, and normal of uneven sizes (1 to 400)."""
+    own, builder = random.normal(0.5, 0.2, documents), StatisticsBuilder(documents)
+    sizes = np.ceil(np.exp(random.normal(1, 1.2, documents)))
+    zeros = (random.random(documents) < 0.1) * random.uniform(0.3, 1, documents)
+    for name, values in zip(MEANS, (own, random.exponential(size=documents), zeros), strict=False):
+        builder.add_mean(name, values)
+    builder.add_mean("uneven", np.repeat(own, sizes.astype(int)), np.repeat(np.arange(documents), sizes.astype(int)))
+    return builder.statistics([str(at) for at in range(documents)])
+
+
+def coverage(
+    kind: str, population: Sequence[Statistics], keys: Sequence[str], random: np.random.Generator
+) -> list[str]:
+    """Lines of the table: the share of samples whose interval (BCa, studentised) holds the population's score."""
     lines = []
     for n in SIZES:
         weights = np.concatenate(list(bootstrap_weights(n, RESAMPLES, n)))
-        held: dict[str, list[bool]] = {}
+        held: dict[str, list[tuple[bool, bool]]] = {}
         for statistics in population:
-            rows, keys = statistics.cluster_sums(), [key for key in KEYS if key in statistics.scores()]
-            finalize = restrict_finalize(statistics, keys)
+            rows, own = statistics.cluster_sums(), [key for key in keys if key in statistics.scores()]
+            finalize = restrict_finalize(statistics, own)
             truth = finalize(rows.sum(axis=0))
             for _ in range(SAMPLES):
                 sample = rows[random.integers(0, len(rows), n)]
                 drawn, left_out = finalize(weights @ sample), jackknife(sample, finalize)
-                bounds = compute_bounds(finalize(sample.sum(axis=0)), drawn, left_out=left_out)
-                for key in keys:
-                    low, high = bounds[key]
-                    held.setdefault(key, []).append(bool(low <= truth[key] <= high))
-        lines.append(f"| {kind} | {n} | {' | '.join(f'{np.mean(held[key]):.3f}' for key in KEYS)} |")
+                both = [
+                    compute_bounds(finalize(sample.sum(axis=0)), drawn, left_out=left_out),
+                    student_intervals(sample, finalize, ranges=RANGES),
+                ]
+                for key in own:  # an open end, NaN, holds everything
+                    inside = [not (bounds[key][0] > truth[key] or bounds[key][1] < truth[key]) for bounds in both]
+                    held.setdefault(key, []).append((inside[0], inside[1]))
+        shares = (np.mean(held[key], axis=0) for key in keys)
+        lines.append(f"| {kind} | {n} | {' | '.join(f'{bca:.2f}, {student:.2f}' for bca, student in shares)} |")
     return lines
 
 
@@ -195,7 +218,8 @@ def main() -> int:
     tests = [line for name in NAMES if (CORPORA / name).is_dir() for line in rejections(name, random)]
     alone, together = _population(4000, 0, random), _population(1500, 4, random)
     alone = [replace(statistics, clusters=None) for statistics in alone]
-    covered = coverage("independent", alone, random) + coverage("clustered", together, random)
+    covered = coverage("independent", alone, KEYS, random) + coverage("clustered", together, KEYS, random)
+    means = coverage("means", [_make_means(random)], MEANS, random)
     lines = [
         "## inference",
         "",
@@ -210,12 +234,18 @@ def main() -> int:
         "|---|---|---|---|---|---|---|---|",
         *tests,
         "",
-        f"Coverage of 95 % BCa intervals, {SAMPLES} samples of n documents, {RESAMPLES} resamples (independent: one "
-        "annotation a document; clustered: five on average). Macro F1 has a class of 10 %.",
+        f"Coverage of 95 % intervals, BCa and studentised, {SAMPLES} samples of n documents, {RESAMPLES} resamples "
+        "(independent: one annotation a document; clustered: five on average). Macro F1 has a class of 10 %.",
         "",
         "| annotations | n | mean | macro F1 | IOU | AUPRC |",
         "|---|---|---|---|---|---|",
         *covered,
+        "",
+        "Likewise of means over documents.",
+        "",
+        f"| scores | n | {' | '.join(MEANS)} |",
+        "|---|---|---|---|---|---|",
+        *means,
     ]
     RESULTS.write_text("\n".join(lines) + "\n", encoding="utf-8")
     print("\n".join(lines))

@@ -189,7 +189,7 @@ SCORE_VARIANTS = {
     "ious": "--iou-thresholds 0.1 --iou-thresholds 0.5 --iou-thresholds 0.9",
     "by": "--by classification",
     "per-instance": "--per-instance",
-    "intervals": "--confidence-level 0.95 --n-resamples 200 --seed 3",
+    "intervals": "--confidence-level 0.95 --n-resamples 200 --seed 3 --ci-method bca",
     "bca": "--confidence-level 0.9 --n-resamples 100 --ci-method bca --by classification",
     "chance": "--random-baseline 3 --seed 2",
     "strict": "--strict --iou-thresholds 0.5",
@@ -211,7 +211,8 @@ def scores() -> Iterator[Journey]:
         annotated = f"score --data-dir {folder} --annotations {folder}/val.jsonl {results}"
         yield Journey(f"score-{config}-annotations", annotated)
     raw = f"score {MOVIES_RAW} --score-file @/scores.json"
-    everything = "--per-instance --by classification --confidence-level 0.95 --n-resamples 100 --random-baseline 2"
+    everything = "--per-instance --by classification --random-baseline 2"
+    everything += " --confidence-level 0.95 --n-resamples 100 --ci-method bca"
     yield Journey("score-movies-2-processes", f"{raw} --results {OURS} --num-proc 2 {everything}", fresh=True)
     yield Journey("score-movies-baseline", f"{raw} --results {BASELINE} {everything}")
     yield Journey("score-movies-aopc", f"{raw} --results {OURS} --aopc-thresholds 0.05 --aopc-thresholds 0.5")

@@ -23,8 +23,8 @@ from eraser_hub.schema.rows import ID_FIELDS
 from .cells import Row
 from .clusters import AUTO, AnnotationColumns, add_clusters
 from .data_digest import find_digest, shorten_digest
+from .intervals import cautions
 from .issues import Issues, cut
-from .resampling import cautions
 from .results import HEADLINE, describe_breakdown, report
 from .rows import to_rows
 from .sources import PaperSource
@@ -183,11 +183,13 @@ class Batches:
         if intervals or options.get("per_instance") or cluster_by != AUTO:
             statistics = add_clusters(statistics, columns, cluster_by)
         if intervals:
-            notes += [f"{self.name}: {line}" for line in cautions(statistics)]
+            notes += [f"{self.name}: {line}" for line in cautions(statistics, options.get("ci_method", "auto"))]
         for note in notes:
             warnings.warn(note, stacklevel=3)
         settings = {**identity, "n": len(statistics.ids), **measured.settings}
-        return report(statistics, self.name, settings, by_values=values, extra=measured.extra, **options)
+        return report(
+            statistics, self.name, settings, by_values=values, extra=measured.extra, ranges=self.RANGES, **options
+        )
 
     def _check_settings(self, settings: Mapping[str, object], options: Sequence[str] = ()) -> None:
         """Raise a TypeError for a keyword argument that is neither one of ``options`` nor a setting of this module."""

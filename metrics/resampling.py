@@ -1,4 +1,4 @@
-"""Resampling of additive statistics: confidence intervals of scores, exact bounds of shares, tests against chance.
+"""Resampling of additive statistics: bootstrap intervals of scores, the jackknife, tests against chance.
 
 A score that is a function of SUMS of statistics never has to be recomputed from the data: for a matrix ``values`` (one
 row per cluster of annotations, see `clusters`) and ``finalize`` (sums to scores), a resample is ``finalize(weights @
@@ -8,7 +8,7 @@ Undefined values: the interval of a key leaves out replicates whose score is NaN
 key whose score on the data is NaN has the interval (NaN, NaN). Infinite statistics (a KL divergence) that are drawn
 zero times never become NaN.
 
-Sources: Efron and Tibshirani (1993), chapters 13 and 14 (percentile and BCa intervals); Clopper and Pearson (1934).
+Sources: Efron and Tibshirani (1993), chapters 13 and 14 (percentile and BCa intervals).
 """
 
 from __future__ import annotations
@@ -20,19 +20,13 @@ from statistics import NormalDist
 import numpy as np
 
 from .issues import InputError
-from .statistics_builder import Finalize, Statistics
+from .statistics_builder import Finalize
 
 DEFAULT_LEVEL = 0.95
 DEFAULT_RESAMPLES = 1000
-CI_METHODS = ("bca", "percentile")
+AUTO, BCA, STUDENT, PERCENTILE = CI_METHODS = ("auto", "bca", "student", "percentile")
 # sums of the same rows in another order differ by less than this, relative to 1 or to the value: they are equal
 SAME = 1e-12
-# below these counts of annotations of a class, or of hits, the interval is unreliable: warn
-FEW = 5
-# scores that are shares of annotations
-SHARES = frozenset(("accuracy", "any_group_coverage", "iou_f1", "new_p", "accuracy_rationale", "accuracy_no_rationale"))
-# names of counts of hits in messages, if they differ from the columns' names
-NAMED = {"labels": "accuracy", "sentence_by_spans": "sentence"}
 # weights of one chunk of resamples take at most this many bytes
 CHUNK_BYTES = 32 * 2**20
 NORMAL = NormalDist()
@@ -71,7 +65,7 @@ def check_values(values: np.ndarray, name: str = "values") -> np.ndarray:
 
 
 def check_settings(
-    confidence_level: float = DEFAULT_LEVEL, n_resamples: int = DEFAULT_RESAMPLES, ci_method: str = CI_METHODS[0]
+    confidence_level: float = DEFAULT_LEVEL, n_resamples: int = DEFAULT_RESAMPLES, ci_method: str = AUTO
 ) -> None:
     """Raise a ValueError for a level outside (0, 1), fewer than one resample or an unknown method."""
     if isinstance(confidence_level, bool) or not 0 < confidence_level < 1:
@@ -198,7 +192,7 @@ def bootstrap_intervals(
     confidence_level: float = DEFAULT_LEVEL,
     n_resamples: int = DEFAULT_RESAMPLES,
     seed: int = 0,
-    ci_method: str = CI_METHODS[0],
+    ci_method: str = BCA,
 ) -> dict[str, np.ndarray]:
     """Compute confidence intervals of every score by the bootstrap over rows.
 
@@ -227,99 +221,9 @@ def bootstrap_intervals(
     if len(values) < 2:
         return {key: np.full((*np.shape(score)[1:], 2), math.nan) for key, score in scores.items()}
     draws = replicates(values, finalize, n_resamples, seed)
-    left_out = jackknife(values, finalize) if ci_method == "bca" else None
+    left_out = jackknife(values, finalize) if ci_method == BCA else None
     return compute_bounds(
         {key: np.asarray(score)[0] for key, score in scores.items()}, draws, confidence_level, left_out
-    )
-
-
-def clopper_pearson(hits: int, n: int, confidence_level: float = DEFAULT_LEVEL) -> tuple[float, float]:
-    """Compute exact bounds of a share: the p at which so many hits of n, or more, or fewer, become improbable.
-
-    >>> [round(bound, 6) for bound in clopper_pearson(0, 50)]
-    [0.0, 0.071122]
-    """
-    log_factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))])
-    tail = (1 - confidence_level) / 2
-
-    def bound(least: int, most: int, rising: bool) -> float:
-        k = np.arange(least, most + 1)
-        log_coefficients = log_factorial[n] - log_factorial[k] - log_factorial[n - k]
-        low, high = 0.0, 1.0
-        while high - low > 2**-50 * max(high, 2**-20):
-            p = (low + high) / 2
-            probability = np.exp(log_coefficients + k * math.log(p) + (n - k) * math.log1p(-p)).sum()
-            low, high = (p, high) if (probability < tail) == rising else (low, p)
-        return (low + high) / 2
-
-    return (0.0 if hits == 0 else bound(hits, n, True)), (1.0 if hits == n else bound(0, hits, False))
-
-
-def intervals(
-    statistics: Statistics,
-    confidence_level: float | None = None,
-    n_resamples: int | None = None,
-    seed: int = 0,
-    ci_method: str = CI_METHODS[0],
-) -> dict[str, np.ndarray] | None:
-    """Compute `bootstrap_intervals` over clusters; None if neither a level nor a number of resamples is given.
-
-    A share of annotations that is 0 or 1 does not vary in resamples: its bounds are exact (`clopper_pearson`) if each
-    cluster has one annotation; otherwise the bound on the other side is NaN.
-    """
-    if confidence_level is None and n_resamples is None:
-        return None
-    level = DEFAULT_LEVEL if confidence_level is None else confidence_level
-    resamples = DEFAULT_RESAMPLES if n_resamples is None else n_resamples
-    rows, finalize = statistics.cluster_sums(), statistics.finalize
-    bounds = bootstrap_intervals(rows, finalize, level, resamples, seed, ci_method)
-    for key, n in _find_constant_shares(statistics).items():
-        hit = float(statistics.scores()[key])
-        if len(rows) == len(statistics.ids):
-            bounds[key] = np.array(clopper_pearson(round(hit * n), n, level))
-        else:
-            bounds[key] = np.array([0.0, math.nan] if hit == 0 else [math.nan, 1.0])
-    return bounds
-
-
-def _find_constant_shares(statistics: Statistics) -> dict[str, int]:
-    """Return the shares that are 0 or 1, each with its number of annotations."""
-    keys = [key for key, score in statistics.scores().items() if key in SHARES and score in (0.0, 1.0)]
-    if not keys:
-        return {}
-    each = statistics.finalize(statistics.values)
-    return {key: int((~np.isnan(each[key])).sum()) for key in keys}
-
-
-def describe_small_counts(statistics: Statistics) -> list[str]:
-    """Return a line for classes of fewer than 5 annotations, and one for counts of fewer than 5 hits."""
-    sums = statistics.values.sum(axis=0).tolist()
-    columns = dict(zip(statistics.columns, sums, strict=True)) if statistics.columns else {}
-    rare = {name: f"{int(count)}" for name, count in columns.items() if count < FEW}
-    labels = [name[6:-6] for name in rare if name.startswith("label ") and name.endswith(".truth")]
-    used = [label for label in labels if columns[f"label {label}.truth"] or columns[f"label {label}.predicted"]]
-    hits = [name[:-5] for name in rare if name.endswith(".hits") and not name.startswith("label ")]
-    lines = []
-    if used:
-        classes = ", ".join(f"{label} ({rare[f'label {label}.truth']})" for label in used)
-        lines.append(f"fewer than {FEW} annotations of {classes}: intervals of macro F1 are rough")
-    if hits:
-        counts = ", ".join(f"{NAMED.get(name, name)} ({rare[f'{name}.hits']})" for name in hits)
-        lines.append(f"fewer than {FEW} hits of {counts}: their intervals are rough")
-    return lines
-
-
-def cautions(statistics: Statistics) -> list[str]:
-    """Return lines that warn of unreliable intervals: one cluster, small counts, and shares without a bound."""
-    is_clustered = statistics.n_clusters < len(statistics.ids)
-    none = ["one cluster says nothing of others: there is no interval"] if statistics.n_clusters == 1 else []
-    return (
-        none
-        + describe_small_counts(statistics)
-        + [
-            f"{key} is the same in all {n} annotations, which are not independent: one end of it has no bound"
-            for key, n in (_find_constant_shares(statistics).items() if is_clustered else ())
-        ]
     )
 
 

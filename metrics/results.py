@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from .intervals import Ranges, describe_intervals, intervals
 from .issues import InputError
-from .resampling import CI_METHODS, DEFAULT_LEVEL, DEFAULT_RESAMPLES, intervals
+from .resampling import AUTO
 from .statistics_builder import Statistics
 
 # equal to the package's version (a test compares them); a Space has no package
@@ -139,9 +140,10 @@ def report(
     confidence_level: float | None = None,
     n_resamples: int | None = None,
     seed: int = 0,
-    ci_method: str = CI_METHODS[0],
+    ci_method: str = AUTO,
     by: str | None = None,
     label_names: Sequence[str] | None = None,
+    ranges: Ranges | None = None,
 ) -> dict[str, object]:
     """Return the result of a metric: a flat dict of plain Python numbers.
 
@@ -159,12 +161,12 @@ def report(
         ci_method: likewise.
         by: the column's name; groups by label have no macro F1.
         label_names: names of the class numbers in ``by_values``, if they are class numbers.
+        ranges: of the scores, for studentised intervals.
     """
     settings = dict(settings) if "n" in settings else {"n": len(statistics.ids), **settings}
-    bounds = intervals(statistics, confidence_level, n_resamples, seed, ci_method)
+    bounds = intervals(statistics, confidence_level, n_resamples, seed, ci_method, ranges)
     if bounds is not None:
-        level, resamples = confidence_level or DEFAULT_LEVEL, n_resamples or DEFAULT_RESAMPLES
-        settings |= {"ci": ci_method, "level": level, "resamples": resamples, "seed": seed}
+        settings |= describe_intervals(statistics, confidence_level, n_resamples, seed, ci_method)
         settings |= {"cluster": statistics.clustering, "clusters": statistics.n_clusters}
     result: dict[str, object] = {}
     for key, value in statistics.scores().items():

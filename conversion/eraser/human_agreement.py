@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from eraser_hub.metrics.annotator_columns import AnnotatorColumns
-from eraser_hub.metrics.annotators import agreement
+from eraser_hub.metrics.annotators import SCORES, agreement
 from eraser_hub.metrics.clusters import add_clusters
+from eraser_hub.metrics.intervals import intervals
 from eraser_hub.metrics.nominal_agreement import KEYS as NOMINAL_KEYS
-from eraser_hub.metrics.resampling import DEFAULT_LEVEL, intervals
+from eraser_hub.metrics.resampling import DEFAULT_LEVEL
 from eraser_hub.metrics.rows import RowColumns
-from eraser_hub.metrics.statistics_builder import Statistics
+from eraser_hub.metrics.statistics_builder import Statistics, make_info
 from eraser_hub.metrics.tokens import mask, split_tokens
 from eraser_hub.records.built import BuiltDataset
 from eraser_hub.records.predictions import instances
@@ -86,7 +87,7 @@ def compute_annotator_agreement(path: Path) -> tuple[dict[str, Cell], dict[str, 
         note += f" The majority holds the annotator: marks at random would have a kappa of {random:.3f}."
     statistics = Statistics([str(at) for at in range(len(texts))], columns.values, columns.finalize)
     statistics = add_clusters(statistics, RowColumns([[text.row] for text in texts]))
-    bounds = intervals(statistics, DEFAULT_LEVEL) or {}
+    bounds = intervals(statistics, DEFAULT_LEVEL, ranges=make_info(SCORES)[1]) or {}
     between = {
         key: Cell(float(score), None, 3, float(bounds[key][0]), float(bounds[key][1]))
         for key, score in scores.items()

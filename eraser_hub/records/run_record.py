@@ -92,3 +92,10 @@ def read_signature(results: Path) -> str:
     """
     signature = read_run(results).get("signature")
     return signature if isinstance(signature, str) else ""
+
+
+def read_model_digest(predictions: Path) -> str:
+    """Return the digest of the model that made the predictions, by the record of the run; "" where it is not known."""
+    model = read_run(predictions).get("model") if predictions.is_file() else None
+    digest = model.get("digest") if isinstance(model, dict) else None
+    return digest if isinstance(digest, str) else ""

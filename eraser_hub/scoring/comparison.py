@@ -21,7 +21,8 @@ import numpy as np
 
 from eraser_hub.metrics.agreement_scores import SENTENCES_BY_SPANS
 from eraser_hub.metrics.clusters import AUTO, NONE, number_values
-from eraser_hub.metrics.resampling import DEFAULT_LEVEL, check_settings, describe_small_counts, intervals
+from eraser_hub.metrics.intervals import describe_small_counts, intervals
+from eraser_hub.metrics.resampling import DEFAULT_LEVEL, check_settings
 from eraser_hub.metrics.results import HEADLINE, signature
 from eraser_hub.metrics.statistics_builder import Finalize, Statistics, StatisticsBuilder
 from eraser_hub.records.errors import MOST_SHOWN, DataError, show
@@ -41,10 +42,11 @@ from .paired_tests import (
 )
 from .quotes import BLOCK as QUOTES
 from .runs import System, describe_unlike_operators, group_by_operator
-from .score import score
+from .score import RANGES, score
 from .scored_split import ScoredSplit
 from .scores import Scores, average_runs
 from .settings import ScoreSettings
+from .uncertainty.method_ranks import rank_methods
 from .uncertainty.mixed_model import DifferenceModel
 from .uncertainty.same_model import (
     NORMALISED,
@@ -583,6 +585,8 @@ def compare_scores(
     )
     result["notes"] += describe_different_models(different, list(result["comparisons"][0]["keys"]))
     result |= _collect_levels(systems)
+    if different and (ranked := rank_methods(systems)):
+        result["method_ranks"] = ranked
     identity = next(iter(systems.values())).identity
     if identity is not None:
         result["signature"] = identity.sign(result["signature"])
@@ -710,7 +714,7 @@ def _quote_scores(runs: Sequence[Scores], inference: Inference) -> dict[str, Any
     known = {key: value for key, value in means.items() if not math.isnan(value)}
     if len(blocks) > 1:
         return known
-    bounds = intervals(blocks[0], inference.confidence_level, None, inference.seed) or {}
+    bounds = intervals(blocks[0], inference.confidence_level, None, inference.seed, ranges=RANGES[QUOTES]) or {}
     return {name: value for key in known for name, value in ((key, known[key]), (f"{key}_ci", bounds[key].tolist()))}
 
 

@@ -14,8 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.metrics.clusters import AUTO, NONE, cluster_by_items, number_values
+from eraser_hub.metrics.intervals import intervals
 from eraser_hub.metrics.joining import MatchedChunk
-from eraser_hub.metrics.resampling import DEFAULT_LEVEL, intervals
+from eraser_hub.metrics.resampling import AUTO as AUTO_METHOD
+from eraser_hub.metrics.resampling import DEFAULT_LEVEL
 from eraser_hub.metrics.statistics_builder import StatisticsBuilder
 
 if TYPE_CHECKING:
@@ -101,6 +103,7 @@ def compute_mask_leak(
     confidence_level: float | None = DEFAULT_LEVEL,
     n_resamples: int | None = None,
     seed: int = 0,
+    ci_method: str = AUTO_METHOD,
 ) -> dict[str, Any]:
     """Measure how well the shapes of masks predict the labels that the model gave.
 
@@ -108,13 +111,14 @@ def compute_mask_leak(
         shapes: of each instance's mask, see `compute_mask_shape`.
         labels: the label that the model gave.
         clusters: instances that share documents have one number, int64 (n,); None: each stands for itself.
-        confidence_level: level of the interval, see `resampling.intervals`; None: no interval.
+        confidence_level: level of the interval, see `intervals.intervals`; None: no interval.
         n_resamples: resamples of the bootstrap.
         seed: seed of the folds and of the bootstrap.
+        ci_method: see `intervals.intervals`.
 
     Returns:
         ``mask_leak``: the share of instances whose label is predicted, by folds without its cluster;
-        ``mask_leak_ci``: its interval by the bootstrap over clusters, where one is asked for; ``mask_leak_chance``: the
+        ``mask_leak_ci``: its interval over clusters, where one is asked for; ``mask_leak_chance``: the
         share of the most frequent label. Empty where there is nothing to tell: a single label, or a single cluster.
     """
     clusters = np.arange(len(shapes)) if clusters is None else clusters
@@ -122,7 +126,7 @@ def compute_mask_leak(
         return {}
     predicted = find_leaked_labels(np.stack(shapes), labels, clusters, seed)
     chance = max(map(list(labels).count, set(labels))) / len(labels)
-    bounds = compute_share_interval(predicted, clusters, confidence_level, n_resamples, seed)
+    bounds = compute_share_interval(predicted, clusters, confidence_level, n_resamples, seed, ci_method)
     return {SHAPE: float(predicted.mean()), **({f"{SHAPE}_ci": list(bounds)} if bounds else {}), CHANCE: chance}
 
 
@@ -132,15 +136,17 @@ def compute_share_interval(
     confidence_level: float | None,
     n_resamples: int | None,
     seed: int,
+    ci_method: str = AUTO_METHOD,
 ) -> tuple[float, float] | None:
-    """Return the interval of a mean over instances, over clusters, or None as `resampling.intervals` has it."""
+    """Return the interval of a mean over instances, over clusters, or None as `intervals.intervals` has it."""
     builder = StatisticsBuilder(len(hits))
-    builder.add_mean("share", hits.astype(np.float64))
+    key = "accuracy" if hits.dtype == np.bool_ else "share"  # a share of right and wrong has exact bounds
+    builder.add_mean(key, hits.astype(np.float64))
     statistics = replace(
         builder.statistics(list(map(str, range(len(hits))))), clusters=clusters, clustering="documents"
     )
-    bounds = intervals(statistics, confidence_level, n_resamples, seed)
-    return (float(bounds["share"][0]), float(bounds["share"][1])) if bounds else None
+    bounds = intervals(statistics, confidence_level, n_resamples, seed, ci_method, {key: (0.0, 1.0)})
+    return (float(bounds[key][0]), float(bounds[key][1])) if bounds else None
 
 
 def find_document_clusters(docids: Sequence[Sequence[str | int]]) -> NDArray[np.int64]:
@@ -163,7 +169,8 @@ def compute_document_interval(
     clusters = find_document_clusters(docids) if settings.cluster_by == AUTO else np.arange(len(docids))
     if len(np.unique(clusters)) < 2:
         return None
-    return compute_share_interval(values, clusters, settings.confidence_level, settings.n_resamples, settings.seed)
+    s = settings
+    return compute_share_interval(values, clusters, s.confidence_level, s.n_resamples, s.seed, s.ci_method)
 
 
 class Masks:
@@ -212,7 +219,7 @@ class Masks:
         """Return how well the masks predict the labels, or a line that says why this cannot be measured.
 
         Args:
-            settings: clusters, level, resamples and seed.
+            settings: clusters, and how intervals are made.
         """
         if not self.selected or not self.labels:
             lacking = "label" if self.selected else "rationale"
@@ -224,6 +231,7 @@ class Masks:
             confidence_level=settings.confidence_level,
             n_resamples=settings.n_resamples,
             seed=settings.seed,
+            ci_method=settings.ci_method,
         )
         why = "no mask_leak: expected several labels and clusters, found one: there is nothing to tell"
         return leak, "" if leak else why

@@ -24,7 +24,7 @@ from .settings import ScoreSettings
 
 # what a language model says in a record: module -> the fields that it scores, the first of which it needs
 ROW_MODULES = {QUOTES: (QUOTES_FIELD, CONSISTENCY_FIELD), REASONING: (STEPS_FIELD, TESTS_FIELD)}
-LEVELS = ("confidence_level", "n_resamples", "seed", "per_instance")
+LEVELS = ("confidence_level", "n_resamples", "seed", "ci_method", "per_instance")
 
 
 def load_metric_module(name: str) -> Any:

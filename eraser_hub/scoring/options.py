@@ -43,6 +43,7 @@ ClusterBy = Annotated[str, Option(group="Uncertainty", help=f"{_CLUSTERS}the ann
 _OF_PAIRS = (
     "confidence_level",
     "n_resamples",
+    "ci_method",
     "seed",
     "only_predicted",
     "allow_mismatch",
@@ -131,6 +132,7 @@ class AgainstArguments(Options):
         names = {one.name for one in fields(self)} & {one.name for one in fields(ScoreSettings)}
         values = {name: getattr(self, name) for name in names}
         values["n_resamples"] = getattr(self, "resamples", None)
+        values["ci_method"] = getattr(self, "interval", "auto")
         if self.gold_file is not None:
             del values["gold"]
         for name in ("iou_thresholds", "aopc_thresholds"):
@@ -170,7 +172,8 @@ class ScoreArguments(AgainstArguments):
     Uncertainty:
         confidence_level: Confidence level of the bootstrap intervals, e.g. 0.95; no intervals by default.
         resamples: Bootstrap resamples; 1000 by default.
-        ci_method: Method of the bootstrap intervals: bca or percentile.
+        interval: Method of the intervals: auto, which is student (Student's t of jackknife influences, corrected for
+            skewness) below 100 documents and bca from there on; or percentile.
         resample_annotators: Redraw each text's annotators this often (e.g. 20), so that intervals of agreement include
             who annotated; goes with `gold` majority, union, intersection or soft.
 
@@ -186,7 +189,7 @@ class ScoreArguments(AgainstArguments):
     sentence_threshold: float = 0.5
     confidence_level: float | None = None
     resamples: Annotated[int | None, Option(old=("n-resamples",))] = None
-    ci_method: str = "bca"
+    interval: Annotated[Literal["auto", "bca", "student", "percentile"], Option(old=("ci-method",))] = "auto"
     resample_annotators: NotNegative = 0
     per_instance: bool = False
     by: str | None = None
@@ -333,5 +336,6 @@ def _make_usage_error(error: ValueError) -> UsageError:
     """Return the error of a setting as one of the argument, whose name opens the message."""
     name, colon, message = str(error).partition(": ")
     if colon and name.isidentifier():
-        return UsageError(message, rule="option-value", argument={"n_resamples": "resamples"}.get(name, name))
+        names = {"n_resamples": "resamples", "ci_method": "interval"}
+        return UsageError(message, rule="option-value", argument=names.get(name, name))
     return UsageError(str(error), rule="option-value")

@@ -6,6 +6,7 @@ annotation or only their sums are kept. Records of the perturbation benchmark ar
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
@@ -16,11 +17,12 @@ import msgspec
 import numpy as np
 
 from eraser_hub.metrics.agreement import Agreement
-from eraser_hub.metrics.agreement_scores import PRF, SOFT, format_iou_suffix
+from eraser_hub.metrics.agreement_scores import PRF, SOFT, describe_scores, format_iou_suffix
 from eraser_hub.metrics.checks import name_labels
 from eraser_hub.metrics.clusters import add_clusters
-from eraser_hub.metrics.erasure import classification_report
+from eraser_hub.metrics.erasure import SCORE_INFO, classification_report
 from eraser_hub.metrics.faithfulness import Faithfulness
+from eraser_hub.metrics.intervals import cautions
 from eraser_hub.metrics.issues import Issues, IssuesByRule
 from eraser_hub.metrics.matching import (
     DOCUMENTS,
@@ -31,10 +33,13 @@ from eraser_hub.metrics.matching import (
     describe_fields,
     describe_left_out,
 )
+from eraser_hub.metrics.quotes import SCORES as OF_QUOTES
 from eraser_hub.metrics.rankings import check_policy
-from eraser_hub.metrics.resampling import cautions
+from eraser_hub.metrics.reasoning import SCORES as OF_REASONING
+from eraser_hub.metrics.resampling import DEFAULT_LEVEL, DEFAULT_RESAMPLES
 from eraser_hub.metrics.results import average_groups, describe_breakdown, report
-from eraser_hub.metrics.statistics_builder import Statistics, StatisticsBuilder
+from eraser_hub.metrics.soft_gold import SCORES as OF_SOFT_GOLD
+from eraser_hub.metrics.statistics_builder import Statistics, StatisticsBuilder, make_info
 from eraser_hub.metrics.unknown_fields import UnknownFields
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.predictions import instances
@@ -47,16 +52,18 @@ from .gold.forms import EVIDENCE, MAJORITY, SOFT_FORM, choose_gold
 from .gold.soft_agreement import SOFT_SETTINGS, SoftAgreement, resample_annotators
 from .identity import identify
 from .mask_leaks import Masks
-from .modules import module_result, score_records
-from .quotes import score_by_rows
+from .modules import LEVELS, module_result, score_records
+from .quotes import BLOCK as QUOTES
+from .quotes import REASONING, score_by_rows
 from .references import Gold, describe_backup, raise_issues, read_gold, read_split_ids
 from .runs import System
 from .scored_split import Row, Rows, ScoredSplit
 from .scores import Scores, average_runs
 from .settings import ScoreSettings
-from .uncertainty.mixed_model import MINIMUM_CLUSTERS
 
 FLAT_BLOCKS = ("agreement", "faithfulness")  # scored by columns; the others are modules that score row by row
+_TABLES = (describe_scores() | OF_SOFT_GOLD, SCORE_INFO, OF_QUOTES, OF_REASONING)
+RANGES = {name: make_info(table)[1] for name, table in zip((*FLAT_BLOCKS, QUOTES, REASONING), _TABLES, strict=True)}
 
 
 def score(source: ScoredSplit, predictions: Path, settings: ScoreSettings | None = None, num_proc: int = 0) -> Scores:
@@ -197,7 +204,7 @@ class _Instances:
                 scores.add_levels(**self.agreement.compute_levels())
             scores.rationale_form = self.agreement.levels.form.name if "hard" in self.parts.fields.used else ""
         if s.confidence_level is not None or s.n_resamples is not None:
-            scores.cautions = _describe_cautions(statistics.values())
+            scores.cautions = _describe_cautions(statistics.values(), s.ci_method)
         scores.add(leak)
         self._add_fidelity(scores)
         scores.signatures += [scores.run] if scores.run else []
@@ -286,6 +293,7 @@ class _Instances:
             seed=s.seed,
             ci_method=s.ci_method,
             by=s.by,
+            ranges=RANGES[name],
         )
         if self.source.label_task == MULTI_LABEL and s.by == "query" and isinstance(result["by"], dict):
             result["macro"] = average_groups(result["by"])
@@ -300,7 +308,9 @@ class _Instances:
         ]
         bounds = resample_annotators(statistics, draws, s.confidence_level, s.n_resamples, s.seed)
         result |= {f"{key}_ci": bound.tolist() for key, bound in bounds.items() if f"{key}_ci" in result}
-        head = head.replace(f"|ci:{s.ci_method}", "|ci:percentile")
+        level, resamples = s.confidence_level or DEFAULT_LEVEL, s.n_resamples or DEFAULT_RESAMPLES
+        own = f"|ci:percentile|level:{level:g}|resamples:{resamples}|seed:{s.seed}|"
+        head = re.sub(r"\|ci:.*?\|(?=cluster:)", own, head)
         return {**result, "signature": f"{head}|annotators:resampled {len(draws)}|version:{version}"}
 
     def _count_agreement(self, like: Statistics) -> np.ndarray:
@@ -335,7 +345,7 @@ class _Instances:
         if self.faithfulness.classes.regression:
             scores.notes.append(f"normalised fidelity is left out: it needs probabilities, the task is {REGRESSION}")
             return
-        options = s.of_module("confidence_level", "n_resamples", "seed", "per_instance", "by")
+        options = s.of_module(*LEVELS, "by")
         result, notes = module_result("normalized_fidelity", self.rows, self.gold.rows(), self.path, options)
         scores.add(result, "normalized_fidelity")
         scores.cautions += notes
@@ -426,10 +436,6 @@ def _check_strict(used: Set[str], issues: Issues) -> None:
             issues.add("prediction", 0, field_name, message, "key-missing")
 
 
-def _describe_cautions(blocks: Iterable[Statistics]) -> list[str]:
+def _describe_cautions(blocks: Iterable[Statistics], ci_method: str) -> list[str]:
     """Return the warnings about intervals, each once."""
-    blocks = list(blocks)
-    lines = list(dict.fromkeys(line for own in blocks for line in cautions(own)))
-    n = max((own.n_clusters for own in blocks), default=0)
-    few = [f"{n} clusters: intervals of fewer than {MINIMUM_CLUSTERS} are too short"]
-    return lines + (few if 1 < n < MINIMUM_CLUSTERS else [])
+    return list(dict.fromkeys(line for own in blocks for line in cautions(own, ci_method)))

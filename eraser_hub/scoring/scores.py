@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from eraser_hub.metrics.clusters import number_values
 from eraser_hub.metrics.results import HEADLINE
 from eraser_hub.metrics.score_levels import LEVELS
 from eraser_hub.metrics.statistics_builder import Statistics
 from eraser_hub.papers import describe_comprehensive
-from eraser_hub.records.errors import DataError
+from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.outputs import OutputWriter
-from eraser_hub.records.run_record import read_predictions_digest
+from eraser_hub.records.run_record import read_model_digest, read_predictions_digest
 from eraser_hub.records.tables import Cell, Table, Tables
 
 from .identity import Identity
@@ -34,7 +35,7 @@ from .tables import (
     make_comparison_tables,
     make_score_cells,
 )
-from .uncertainty.power import describe_power, make_pilot
+from .uncertainty.power import describe_power, make_pilot, make_score_pilot
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -270,6 +271,36 @@ class Scores:
             DataError: the file is an input or none that a run wrote, or cannot be written; it stays as it was.
         """
         save_json(path, self.as_json(), OutputWriter(tuple(self.inputs), force))
+
+    def power(
+        self, key: str, effects: Sequence[float] = (), runs: Sequence[int] = (1, 3, 5, 10)
+    ) -> list[dict[str, Any]]:
+        """Return what other numbers of documents and runs would find, with this system as the pilot.
+
+        The differences are those from a fixed value, such as chance or a published score. Two systems share their
+        documents, so that their difference varies less or more: `Comparison.power` plans for it.
+
+        Args:
+            key: the score.
+            effects: differences to find with power .8 at .05.
+            runs: numbers of runs of the system.
+
+        Returns:
+            As of `Comparison.power`. A system with one run knows nothing of runs (`average_runs`).
+
+        Raises:
+            DataError: as of `uncertainty.power.make_score_pilot`.
+        """
+        block = next((name for name, one in self.statistics.items() if key in one.scores()), None)
+        if block is None or self.number(key) is None:
+            known = (name for name in self.scores if self.number(name) is not None)
+            message = f"expected one of {', '.join(known)}, found {show(key)}"
+            raise DataError(message, rule="option-value", argument="key")
+        own = [run[block] for run in self.runs]
+        digests = [read_model_digest(path) for path in self.files]
+        trainings = number_values(digests).tolist() if len(digests) == len(own) and all(digests) else None
+        pilot = make_score_pilot(own, key, trainings)
+        return describe_power(pilot, own[0].n_clusters, effects, runs)
 
     def __repr__(self) -> str:
         """Return the headline scores as a table, and the notes: what a Python session shows."""

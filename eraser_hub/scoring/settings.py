@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from eraser_hub.metrics.agreement import AgreementSettings, check_unmarked
 from eraser_hub.metrics.clusters import AUTO, NONE
 from eraser_hub.metrics.rankings import check_policy
-from eraser_hub.metrics.resampling import CI_METHODS, DEFAULT_LEVEL, DEFAULT_RESAMPLES, check_settings
+from eraser_hub.metrics.resampling import AUTO as AUTO_METHOD
+from eraser_hub.metrics.resampling import DEFAULT_LEVEL, DEFAULT_RESAMPLES, check_settings
 from eraser_hub.metrics.sources import PAPERS, check_paper
 from eraser_hub.records.arguments import GoldForm
 from eraser_hub.records.errors import DataError
@@ -29,7 +30,7 @@ class ScoreSettings:
         unmarked: "score" or "skip" annotations without gold rationale in agreement; None: skip them, but score those of
             the configurations that this package builds.
         per_instance: keep every score of every instance.
-        confidence_level, n_resamples, seed, ci_method: of the bootstrap's intervals, see `resampling.intervals`.
+        confidence_level, n_resamples, seed, ci_method: of intervals, see `intervals.intervals`.
         minimum_effect: smallest difference that matters where the scores are compared, see `comparison.Inference`.
         by: a column of the annotations to break scores down by.
         cluster_by: what intervals and tests draw together, see `clusters.clustered`.
@@ -56,7 +57,7 @@ class ScoreSettings:
     confidence_level: float | None = None
     n_resamples: int | None = None
     seed: int = 0
-    ci_method: str = CI_METHODS[0]
+    ci_method: str = AUTO_METHOD
     minimum_effect: float | None = None
     by: str | None = None
     cluster_by: str = AUTO

@@ -17,7 +17,8 @@ from eraser_hub.conversion.importing.corpus import Columns, import_corpus
 from eraser_hub.conversion.importing.sources import open_file
 
 PAGE = Path(__file__).parents[2] / "docs" / "migrating.md"
-OPTIONS = {"--unmarked score", "--kd SHARE", "--folds instances", "--resamples N"}  # each has a test below
+# each has a test below
+OPTIONS = {"--unmarked score", "--kd SHARE", "--folds instances", "--resamples N", "--interval bca"}
 TEXTS = [(["a", "good", "film"], "POS", [0, 1, 0]), (["so", "bad", "it", "is"], "NEG", []), (["fine"], "POS", [])]
 
 
@@ -77,6 +78,26 @@ def test_unmarked_score_counts_unmarked_rows_as_zero(place: Path, tmp_path: Path
         found[unmarked] = [scores["token_prf"]["instance_macro"]["f1"], scores["token_soft_metrics"]["auprc"]]
     assert found[()] == pytest.approx([1, 1])
     assert found["--unmarked", "score"] == pytest.approx([1 / 3, (1 + 0.5 + 0.5) / 3])
+
+
+@pytest.mark.parametrize("spelling", ["--interval", "--ci-method"])
+def test_interval_bca_is_the_bootstrap_of_two(samples: Path, tmp_path: Path, spelling: str) -> None:
+    import numpy as np
+
+    from eraser_hub.metrics.resampling import bootstrap_intervals
+    from eraser_hub.scoring.score import score
+    from eraser_hub.scoring.scored_split import ScoredSplit
+    from eraser_hub.scoring.settings import ScoreSettings
+
+    predictions, file = samples / "predictions" / "eraser" / "movies.val.jsonl", tmp_path / "scores.json"
+    words = ("--source", samples / "eraser" / "movies", "--split", "val", "--predictions", predictions)
+    run("score", *words, "--confidence-level", 0.95, "--seed", 1, "--out", file, spelling, "bca")
+    found = json.loads(file.read_text(encoding="utf-8"))["agreement"]
+    source = ScoredSplit(samples / "eraser" / "movies", "val")
+    statistics = score(source, predictions, ScoreSettings(n_resamples=9)).statistics["agreement"]
+    expected = bootstrap_intervals(statistics.cluster_sums(), statistics.finalize, seed=1)
+    assert np.allclose(found["token_macro_f1_ci"], expected["token_macro_f1"], atol=1e-12)
+    assert "|ci:bca|level:0.95|resamples:1000|seed:1|" in found["signature"]
 
 
 def test_kd_is_what_is_given(place: Path, tmp_path: Path) -> None:

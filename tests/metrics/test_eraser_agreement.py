@@ -181,7 +181,13 @@ def test_arrow_errors_are_those_of_rows() -> None:
 
 def test_settings_extend_the_result() -> None:
     predictions, references = rows.random_case(5)
-    asked: dict[str, Any] = {"per_instance": True, "confidence_level": 0.9, "n_resamples": 50, "seed": 3}
+    asked: dict[str, Any] = {
+        "per_instance": True,
+        "confidence_level": 0.9,
+        "n_resamples": 50,
+        "seed": 3,
+        "ci_method": "bca",
+    }
     more: dict[str, Any] = {"by": "classification", "random_baseline": True, "iou_thresholds": [0.1]}
     found = compute(predictions, references, **asked, **more)
     assert found["per_instance"]["annotation_id"] == [row["annotation_id"] for row in references]

@@ -89,7 +89,7 @@ def test_flips_and_mentions_by_hand():
 def test_an_interval_draws_documents():
     rows = [row(str(at), *early("B" if at % 2 else "A", "A"), steps=1) for at in range(40)]
     references = [{"annotation_id": str(at), "documents": [{"docid": f"d{at // 4}", "text": "w"}]} for at in range(40)]
-    result = compute(*rows, references=references, confidence_level=0.95, n_resamples=50)
+    result = compute(*rows, references=references, n_resamples=50, ci_method="bca")
     assert result["early_answering_aoc"] == 0.25 == result["early_answering_aoc_ci"][0]  # each document has as many
     assert "|clusters:10|" in result["signature"]
 

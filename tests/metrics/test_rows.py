@@ -290,9 +290,8 @@ def test_inputs_are_left_as_they_were(name):
 @each
 def test_per_instance_by_and_intervals(name):
     predictions, references = made_up(name)
-    found = compute(
-        name, predictions, references, per_instance=True, by="group", confidence_level=0.9, n_resamples=60, seed=3
-    )
+    bca = {"confidence_level": 0.9, "n_resamples": 60, "seed": 3, "ci_method": "bca"}
+    found = compute(name, predictions, references, per_instance=True, by="group", **bca)
     columns = found["per_instance"]
     assert len({len(column) for column in columns.values()}) == 1
     assert columns["annotation_id"] == [str(at) for at in range(8)]
@@ -302,7 +301,7 @@ def test_per_instance_by_and_intervals(name):
         assert all(key in group for group in found["by"].values())
         assert type(value) is float
     assert set(found["by"]) == {"x", "y", "z"}
-    one = compute(name, predictions, references, n_resamples=60, seed=3, confidence_level=0.9)
+    one = compute(name, predictions, references, **bca)
     assert all(one[key] == found[key] for key in one if key.endswith("_ci"))
     drawn = r"cluster:(original|documents|none)\|clusters:8"
     assert re.search(rf"ci:bca\|level:0.9\|resamples:60\|seed:3\|{drawn}\|by:group", found["signature"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 
 import pytest
 from typer.testing import CliRunner
@@ -51,7 +52,8 @@ def test_csv_holds_all_digits_and_the_intervals(scored):
             if isinstance(value, float):
                 row = rows[block, key]
                 assert float(row["value"]) == value
-                assert [float(row["value_low"]), float(row["value_high"])] == flat[block][f"{key}_ci"]
+                ends = [math.nan if end is None else end for end in flat[block][f"{key}_ci"]]
+                assert [float(row["value_low"]), float(row["value_high"])] == pytest.approx(ends, abs=0, nan_ok=True)
         for group, scores in flat[block]["by"].items():
             assert (
                 float(rows[f"{block}_by", "accuracy" if block == "faithfulness" else "auprc"][group])

@@ -50,6 +50,7 @@ from eraser_hub.scoring.runs import System
 from eraser_hub.scoring.scored_split import ScoredSplit
 from eraser_hub.scoring.scores import Comparison
 from eraser_hub.scoring.settings import ScoreSettings
+from eraser_hub.scoring.tables import make_rank_table
 from eraser_hub.systems.system import SYSTEMS
 from eraser_hub.systems.train_config import Say, TrainConfig
 from eraser_hub.version import __version__
@@ -409,6 +410,8 @@ def _conclude(plan: BenchArguments, systems: Sequence[PlannedSystem], dataset: s
         one.name: json.loads(path.read_text("utf-8")) for one, path in zip(systems, report.score_files, strict=True)
     }
     tables = Tables(str(plan.config), [make_table(title, systems, flat, comparison)])
+    if comparison is not None and (ranked := comparison.get("method_ranks")):
+        tables.tables.append(make_rank_table(ranked))
     models = {one.name: one.model for one in systems}
     findings = [] if comparison is None else describe_findings(comparison, chance, models)
     result = BenchResult(out, findings, tables, comparison, report.page, notes)

@@ -10,7 +10,7 @@ from typing import Any
 from eraser_hub.metrics.results import HEADLINE
 from eraser_hub.records.run_record import read_signature
 from eraser_hub.scoring.scores import Scores
-from eraser_hub.scoring.uncertainty.same_model import explain_same_model
+from eraser_hub.scoring.uncertainty.same_model import group_by_model
 from eraser_hub.scoring.uncertainty.verdicts import find_direction
 
 from ..bench.findings import describe_findings
@@ -76,16 +76,8 @@ def find_chance_systems(scored: Sequence[Scores]) -> list[str]:
 
 def find_models(scored: Sequence[Scores]) -> dict[str, str]:
     """Return the model that each system explains, named by its first system; empty where all explain one model."""
-    groups: list[list[Scores]] = []
-    for one in scored:
-        own = next((group for group in groups if explain_same_model(group[0], one)), None)
-        if own is None:
-            groups.append([one])
-        else:
-            own.append(one)
-    if len(groups) < 2:
-        return {}
-    return {one.name: f"model of {group[0].name}" for group in groups for one in group}
+    groups = group_by_model({one.name: one for one in scored})
+    return {name: f"model of {group[0]}" for group in groups for name in group} if len(groups) > 1 else {}
 
 
 def list_headline(scored: Sequence[Scores], comparison: Mapping[str, Any] | None = None) -> list[str]:

@@ -10,7 +10,7 @@ annotations, see `metrics.clusters`. Both systems of a pair share their document
 both explain the same trainings: then the runs are paired as well.
 
 Sources: Searle, Casella and McCulloch (1992) (ANOVA estimators, REML); Satterthwaite (1946); Efron and Stein (1981)
-(the jackknife); Cameron, Gelbach and Miller (2011) (sums of variances of crossed clusters); Hall (1992) (skewness).
+(the jackknife); Cameron, Gelbach and Miller (2011) (sums of variances of crossed clusters).
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from eraser_hub.metrics.intervals import MINIMUM_CLUSTERS
+from eraser_hub.metrics.student import compute_interval, measure_influences, quantile, two_sided_p
 from eraser_hub.records.errors import DataError
 
 from .reml import fit_reml
-from .student import quantile, two_sided_p
 
-# with fewer clusters an interval and a test are refused: 2^5 exchanges allow no p below 1/16
-MINIMUM_CLUSTERS = 6
-# so are those that fewer effective clusters carry
+# an interval and a test that fewer effective clusters carry are refused; so are those of fewer than `MINIMUM_CLUSTERS`:
+# 2^5 exchanges allow no p below 1/16
 MINIMUM_EFFECTIVE = 3
 
 
@@ -250,11 +250,9 @@ class DifferenceModel:
         """
         if self.is_refused:
             return np.nan, np.nan
-        t, error, b = quantile((1 + level) / 2, float(self.df)), float(self.standard_error), float(self.skewness)
-        ends = [t, -t]
-        if abs(b) > 1e-6:
-            ends = [3 / b * (float(np.cbrt(1 + b * (end - b / 6))) - 1) for end in ends]
-        return float(self.difference) - max(t, ends[0]) * error, float(self.difference) - min(-t, ends[1]) * error
+        figures = (self.difference, self.standard_error, self.df, self.skewness)
+        centre, error, df, skewness = map(float, figures)
+        return compute_interval(centre, error, df, skewness, level)
 
 
 def _average_draws(influences: np.ndarray, runs: Sequence[int] | None) -> np.ndarray:
@@ -303,14 +301,7 @@ def fit_difference(
     centred = differences - difference[..., None]
     noise = 1e-12 * np.maximum(1.0, np.abs(differences).max(axis=-1))
     square = np.where(np.abs(centred).max(axis=-1) <= noise, 0.0, (centred**2).sum(axis=-1) / (n - 1))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        moment = (centred**2).mean(axis=-1)
-        kurtosis = (centred**4).mean(axis=-1) / moment**2
-        if n > 3:
-            unbiased = 3 + (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * (kurtosis - 3) + 6)
-            kurtosis = np.maximum(kurtosis, unbiased)
-        skewness = (centred**3).mean(axis=-1) / moment**1.5 / np.sqrt(n)
-        document_df = np.minimum(n - 1, 2 / ((kurtosis - 1) / n + 2 / (n * (n - 1))))
+    document_df, skewness = measure_influences(differences)
     alike = np.where(np.abs(difference) <= noise, 0.0, n - 1)  # documents that are all equal say nothing of others
     document_df = np.where(square > 0, document_df, np.where(np.isnan(difference), np.nan, alike))
     clusters = np.where((square > 0) | (alike > 0), document_df + 1, 0.0)

@@ -17,10 +17,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from eraser_hub.metrics.intervals import MINIMUM_CLUSTERS
+from eraser_hub.metrics.resampling import jackknife
+from eraser_hub.metrics.statistics_builder import Statistics
+from eraser_hub.metrics.student import quantile, two_sided_p
 from eraser_hub.records.errors import DataError, show
 
-from .mixed_model import MINIMUM_CLUSTERS, MINIMUM_EFFECTIVE, is_refused
-from .student import quantile, two_sided_p
+from .mixed_model import MINIMUM_EFFECTIVE, compute_influences, fit_difference, is_refused
 from .verdicts import ALPHA
 
 POWER = 0.8
@@ -123,20 +128,59 @@ def make_pilot(result: Mapping[str, Any], key: str, pair: int = 0) -> Pilot:
         message = f"expected one of {', '.join(comparison['keys'])}, found {show(key)}"
         raise DataError(message, rule="option-value", argument="key")
     test = comparison["keys"][key]
-    parts, effective, n = test["components"], test["effective_clusters"], result["clusters"]
+    counts = [result["runs"][comparison[side]] for side in ("first", "second")]
+    return _make_pilot(key, test["components"], test["effective_clusters"], test["df"], result["clusters"], counts)
+
+
+def make_score_pilot(runs: Sequence[Statistics], key: str, trainings: Sequence[int] | None = None) -> Pilot:
+    """Return the pilot that one system is for its difference from a fixed value, such as chance or a published score.
+
+    Args:
+        runs: the statistics of each run, on the same annotations.
+        key: the score.
+        trainings: the training of each run, see `same_model.number_trainings`.
+
+    Raises:
+        DataError: see `make_pilot`; or the statistics are sums over all annotations.
+    """
+    if len(runs[0].ids) < 2 or any(list(run.ids) != list(runs[0].ids) for run in runs):
+        message = (
+            f"{key}: expected statistics of each annotation, the same in all runs, found {len(runs[0].ids)}; `score` "
+            "keeps them with `confidence_level`"
+        )
+        raise DataError(message, rule="score-missing")
+    values = np.array([float(run.scores()[key]) for run in runs])
+    without = [jackknife(run.cluster_sums(), run.finalize)[key] for run in runs]
+    influences = compute_influences(values, np.stack(without, axis=-1))
+    if len(influences) < MINIMUM_CLUSTERS or not np.isfinite(influences).all():
+        raise DataError(
+            f"{key}: expected a pilot of {MINIMUM_CLUSTERS} documents or more, none of which alone decides the score, "
+            f"found {len(influences)}",
+            rule="score-missing",
+        )
+    model = fit_difference(influences, np.zeros((len(influences), 1)), trainings)
+    parts = model.components.as_dict()
+    return _make_pilot(key, parts, float(model.clusters), float(model.df), model.n, [len(runs), 1])
+
+
+def _make_pilot(
+    key: str, parts: Mapping[str, float], effective: float, df: float, n: int, counts: Sequence[int]
+) -> Pilot:
+    """Return the pilot of a difference with these components; ``counts``: the runs of each side."""
     if any(value is None or math.isnan(value) for value in parts.values()):
         raise DataError(f"{key}: expected variance components, found none", rule="score-missing")
+    if not sum(parts.values()) > 0:
+        raise DataError(f"{key}: expected a score that varies between documents, found none", rule="score-missing")
     if is_refused(n, effective):
         least = f"{MINIMUM_CLUSTERS} documents or more, of which {MINIMUM_EFFECTIVE} or more carry the difference"
         found = f"{n}, of which about {effective:.0f} do"
         raise DataError(f"{key}: expected a pilot of {least}, found {found}", rule="score-missing")
-    counts = [result["runs"][comparison[side]] for side in ("first", "second")]
     several = [count for count in counts if count > 1] or [1]
     runs = len(several) / sum(1 / count for count in several)
     document_df, by_run = effective - 1, parts["runs"] + parts["draws"]
     by_document = parts["documents"] + parts["interaction"]
     # what Satterthwaite's formula leaves for the runs, of the precision of the whole
-    left = (by_document + by_run) ** 2 / test["df"] - by_document**2 / document_df
+    left = (by_document + by_run) ** 2 / df - by_document**2 / document_df
     is_known = runs > 1 and by_run > 0 and left > 0
     return Pilot(
         parts["documents"] * n,

@@ -11,14 +11,13 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 
 from eraser_hub.metrics.calibration import BINS
 from eraser_hub.metrics.clusters import number_values
 from eraser_hub.metrics.statistics_builder import Statistics
-from eraser_hub.records.run_record import read_run
+from eraser_hub.records.run_record import read_model_digest
 from eraser_hub.schema.instance import ERASED
 
 from ..scores import Scores
@@ -28,13 +27,6 @@ UNNORMALISED = frozenset(f"{side}{end}" for side in ERASED for end in ("", "_aop
 # headline scores between different models, in place of those
 NORMALISED = tuple(f"{prefix}_{side}" for prefix in ("naopc", "normalized") for side in ERASED)
 SAME_SCORES = 1e-6
-
-
-def read_model_digest(predictions: Path) -> str:
-    """Return the digest of the model that made the predictions, by the record of the run; "" where it is not known."""
-    model = read_run(predictions).get("model") if predictions.is_file() else None
-    digest = model.get("digest") if isinstance(model, dict) else None
-    return digest if isinstance(digest, str) else ""
 
 
 def number_trainings(systems: Mapping[str, Scores]) -> dict[str, list[int]]:
@@ -106,6 +98,18 @@ def _read_full_scores(statistics: Statistics) -> np.ndarray:
     place = {name: at for at, name in enumerate(statistics.columns or ())}
     gaps = statistics.values[:, [place[f"ece.gap{at}"] for at in range(BINS)]].sum(axis=1)
     return np.column_stack([statistics.values[:, place["brier.sum"]], gaps])
+
+
+def group_by_model(systems: Mapping[str, Scores]) -> list[list[str]]:
+    """Return the names of the systems that explain each model."""
+    groups: list[list[str]] = []
+    for name, system in systems.items():
+        own = next((group for group in groups if explain_same_model(systems[group[0]], system)), None)
+        if own is None:
+            groups.append([name])
+        else:
+            own.append(name)
+    return groups
 
 
 def find_different_models(systems: Mapping[str, Scores]) -> list[tuple[str, str]]:

@@ -22,12 +22,13 @@ from eraser_hub.metrics.agreement_scores import describe_scores
 from eraser_hub.metrics.annotators import SCORES as OF_ANNOTATORS
 from eraser_hub.metrics.erasure import SCORE_INFO as OF_ERASURE
 from eraser_hub.metrics.fidelity import SCORES as OF_FIDELITY
+from eraser_hub.metrics.intervals import MINIMUM_CLUSTERS
 from eraser_hub.metrics.quotes import SCORES as OF_QUOTES
 from eraser_hub.metrics.rank_consistency import SCORES as OF_RANKS
 from eraser_hub.metrics.rationale_sets import SCORES as OF_SETS
 from eraser_hub.metrics.reasoning import SCORES as OF_REASONING
 
-from .mixed_model import MINIMUM_CLUSTERS, MINIMUM_EFFECTIVE
+from .mixed_model import MINIMUM_EFFECTIVE
 
 Verdict = Literal["better", "worse", "negligible", "equivalent", "undecided"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)

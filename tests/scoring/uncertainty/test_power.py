@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from eraser_hub.scoring.comparison import compare
-from eraser_hub.scoring.scores import Comparison
+from eraser_hub.scoring.scores import Comparison, Scores, average_runs
 from eraser_hub.scoring.uncertainty.mixed_model import fit_difference
 from eraser_hub.scoring.uncertainty.power import Pilot, describe_power, make_pilot
 
@@ -57,3 +57,43 @@ def test_a_comparison_is_a_pilot():
     assert result.power("f1", effects=[0.5], runs=[3])[0]["documents for 0.5"] == pilot.documents_for(0.5, 3)
     with refused("option-value", "f1", "'none'", argument="key"):
         make_pilot(result, "none")
+
+
+def make_scores(values):
+    run = system(values)
+    return Scores(statistics={"agreement": run}, scores={key: float(one) for key, one in run.scores().items()})
+
+
+def test_scores_are_a_pilot_for_their_difference_from_a_fixed_value():
+    random = np.random.default_rng(0)
+    values = random.uniform(size=30)
+    n, error = 30, values.std(ddof=1) / np.sqrt(30)
+    (row,) = make_scores(values).power("f1", effects=[0.1], runs=[1])
+    assert row["detectable"] == pytest.approx((stats.t.ppf(0.975, n - 1) + stats.t.ppf(0.8, n - 1)) * error)
+    one_sample = Pilot(values.var(ddof=1), kurtosis=1.0)  # a uniform score keeps n - 1 degrees of freedom
+    assert row["documents for 0.1"] == pytest.approx(one_sample.documents_for(0.1), abs=1)
+    runs = average_runs([make_scores(values + shift + 0.02 * random.normal(size=30)) for shift in (-0.1, 0.0, 0.1)])
+    three, many = runs.power("f1", runs=[3, 30])
+    assert three["detectable"] > 1.3 * row["detectable"] and many["detectable"] < 0.75 * three["detectable"]
+
+
+def test_the_power_of_one_system_is_the_power_that_is_found():
+    random, n = np.random.default_rng(2), 25
+    found, promised = [], []
+    for _ in range(300):
+        values = 0.5 + 0.2 * random.normal(size=n)
+        promised.append(make_scores(values).power("f1", runs=[1])[0]["detectable"])
+        found.append(stats.ttest_1samp(values, 0.5 - promised[-1]).pvalue <= 0.05)
+    assert np.mean(found) == pytest.approx(0.8, abs=0.08)
+
+
+def test_scores_without_rows_or_with_too_few_are_no_pilot():
+    whole = make_scores(np.random.default_rng(0).normal(size=30))
+    with refused("option-value", "f1", "'none'", argument="key"):
+        whole.power("none")
+    with refused("score-missing", "f1", "6 documents or more", "found 3"):
+        make_scores([0.1, 0.2, 0.4]).power("f1")
+    with refused("score-missing", "f1", "confidence_level"):
+        make_scores([0.1]).power("f1")
+    with refused("score-missing", "f1", "varies"):
+        make_scores([0.25] * 9).power("f1")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from eraser_hub.scoring.uncertainty.student import quantile, two_sided_p
+from eraser_hub.metrics.student import quantile, two_sided_p
 
 pytestmark = pytest.mark.unit
 DEGREES = (0.5, 1, 2, 3.7, 10, 55, 1000, 1e5)

@@ -1,0 +1,258 @@
+"""Confidence intervals of scores: the choice of a method, studentised intervals, exact bounds of shares, warnings.
+
+Fewer than 100 clusters have studentised intervals of their jackknife influences (see `student`), which hold the true
+score more often than the bootstrap's (see `resampling`). docs/statistics.md has the measurements.
+
+Source: Clopper and Pearson (1934).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from .resampling import (
+    AUTO,
+    BCA,
+    DEFAULT_LEVEL,
+    DEFAULT_RESAMPLES,
+    SAME,
+    STUDENT,
+    bootstrap_intervals,
+    check_settings,
+    jackknife,
+)
+from .statistics_builder import Finalize, Statistics
+from .student import compute_interval, measure_influences
+
+# "auto" is "student" below this number of clusters, else "bca"
+STUDENT_BELOW = 100
+# intervals of fewer clusters are too short
+MINIMUM_CLUSTERS = 6
+# keys named in one line
+MOST_NAMED = 8
+# below these counts of annotations of a class, or of hits, the interval is unreliable: warn
+FEW = 5
+# scores that are shares of annotations
+SHARES = frozenset(("accuracy", "any_group_coverage", "iou_f1", "new_p", "accuracy_rationale", "accuracy_no_rationale"))
+# names of counts of hits in messages, if they differ from the columns' names
+NAMED = {"labels": "accuracy", "sentence_by_spans": "sentence"}
+# key -> the lowest and the highest value; None: no bound
+Ranges = Mapping[str, tuple[float | None, float | None]]
+
+
+def clopper_pearson(hits: int, n: int, confidence_level: float = DEFAULT_LEVEL) -> tuple[float, float]:
+    """Compute exact bounds of a share: the p at which so many hits of n, or more, or fewer, become improbable.
+
+    >>> [round(bound, 6) for bound in clopper_pearson(0, 50)]
+    [0.0, 0.071122]
+    """
+    log_factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))])
+    tail = (1 - confidence_level) / 2
+
+    def bound(least: int, most: int, rising: bool) -> float:
+        k = np.arange(least, most + 1)
+        log_coefficients = log_factorial[n] - log_factorial[k] - log_factorial[n - k]
+        low, high = 0.0, 1.0
+        while high - low > 2**-50 * max(high, 2**-20):
+            p = (low + high) / 2
+            probability = np.exp(log_coefficients + k * math.log(p) + (n - k) * math.log1p(-p)).sum()
+            low, high = (p, high) if (probability < tail) == rising else (low, p)
+        return (low + high) / 2
+
+    return (0.0 if hits == 0 else bound(hits, n, True)), (1.0 if hits == n else bound(0, hits, False))
+
+
+def _compute_student_interval(
+    score: float, left_out: np.ndarray, level: float, low: float | None, high: float | None
+) -> tuple[float, float]:
+    """Return the studentised interval of a score within its range, out of the scores without one row each.
+
+    A score that no row changes is only known not to leave its range: an end elsewhere is NaN.
+    """
+    n = len(left_out)
+    influences = score + (n - 1) * (left_out.mean() - left_out)
+    if not np.isfinite(influences).all():
+        return math.nan, math.nan
+    if np.abs(influences - score).max() <= SAME * max(1.0, abs(score)):
+        return (score if score == low else math.nan), (score if score == high else math.nan)
+    df, skewness = measure_influences(influences)
+    error = float(influences.std(ddof=1)) / math.sqrt(n)
+    ends = compute_interval(score, error, max(1.0, float(df)), float(skewness), level)
+    return max(ends[0], -math.inf if low is None else low), min(ends[1], math.inf if high is None else high)
+
+
+def student_intervals(
+    values: np.ndarray, finalize: Finalize, confidence_level: float = DEFAULT_LEVEL, ranges: Ranges | None = None
+) -> dict[str, np.ndarray]:
+    """Compute studentised confidence intervals of every score, from its jackknife influences.
+
+    The interval joins Student's t, whose degrees of freedom fall where few rows carry the score, with Hall's correction
+    of skewness, see `student.compute_interval`; it ends at the score's range.
+
+    Args:
+        values: statistics, (n, k), see `bootstrap_intervals`.
+        finalize: likewise.
+        confidence_level: in (0, 1).
+        ranges: of the scores; keys of further thresholds (``KEY@0.1``) have the key's.
+
+    Returns:
+        The bounds, see `compute_bounds`. NaN: with one row; where a score is undefined or infinite without one of the
+        rows; at the open ends of a score that is the same without any row.
+
+    >>> mean = lambda sums: {"mean": sums[..., 0] / sums[..., 1]}
+    >>> values = np.array([[0.0, 1], [0, 1], [0, 1], [1, 1]])
+    >>> student_intervals(values, mean, ranges={"mean": (0.0, 1.0)})["mean"].tolist()
+    [0.0, 1.0]
+    """
+    bounds, left_out = {}, jackknife(values, finalize)
+    for key, score in finalize(values.sum(axis=0)).items():
+        points = np.asarray(score, dtype=float)
+        low, high = (ranges or {}).get(key.partition("@")[0], (None, None))
+        columns = left_out[key].reshape(len(values), points.size)
+        pairs = [
+            _compute_student_interval(float(point), columns[:, at], confidence_level, low, high)
+            if len(values) > 1
+            else (math.nan, math.nan)
+            for at, point in enumerate(points.reshape(-1))
+        ]
+        bounds[key] = np.array(pairs).reshape(*points.shape, 2)
+    return bounds
+
+
+def choose_method(ci_method: str, clusters: int) -> str:
+    """Return the method of intervals over so many clusters: "auto" is "student" below 100, else "bca"."""
+    return ci_method if ci_method != AUTO else STUDENT if clusters < STUDENT_BELOW else BCA
+
+
+def intervals(
+    statistics: Statistics,
+    confidence_level: float | None = None,
+    n_resamples: int | None = None,
+    seed: int = 0,
+    ci_method: str = AUTO,
+    ranges: Ranges | None = None,
+) -> dict[str, np.ndarray] | None:
+    """Compute intervals over clusters; None if neither a level nor a number of resamples is given.
+
+    Args:
+        statistics: the statistics of the scores.
+        confidence_level: in (0, 1).
+        n_resamples: resamples of a bootstrap.
+        seed: likewise.
+        ci_method: "student" (see `student_intervals`), "bca" or "percentile" (see `bootstrap_intervals`), or "auto",
+            see `choose_method`.
+        ranges: of the scores, for "student".
+
+    Returns:
+        The bounds, see `compute_bounds`. Shares of annotations (`find_exact_shares`) have exact ones if each cluster
+        has one annotation. Otherwise a share that is 0 or 1 has no bound on the other side: NaN.
+    """
+    if confidence_level is None and n_resamples is None:
+        return None
+    level = DEFAULT_LEVEL if confidence_level is None else confidence_level
+    resamples = DEFAULT_RESAMPLES if n_resamples is None else n_resamples
+    check_settings(level, resamples, ci_method)
+    rows, method = statistics.cluster_sums(), choose_method(ci_method, statistics.n_clusters)
+    if method == STUDENT:
+        bounds = student_intervals(rows, statistics.finalize, level, ranges)
+    else:
+        bounds = bootstrap_intervals(rows, statistics.finalize, level, resamples, seed, method)
+    scores = statistics.scores()
+    for key, n in find_exact_shares(statistics, method).items():
+        bounds[key] = np.array(clopper_pearson(round(float(scores[key]) * n), n, level))
+    if statistics.n_clusters < len(statistics.ids):
+        for key in _count_shares(statistics, constant=True):
+            bounds[key] = np.array([0.0, math.nan] if scores[key] == 0 else [math.nan, 1.0])
+    return bounds
+
+
+def describe_intervals(
+    statistics: Statistics, confidence_level: float | None, n_resamples: int | None, seed: int, ci_method: str
+) -> dict[str, object]:
+    """Return the signature's settings of intervals: the method, and the scores that have exact bounds instead."""
+    method = choose_method(ci_method, statistics.n_clusters)
+    level = {"level": confidence_level or DEFAULT_LEVEL}
+    if method != STUDENT:
+        return {"ci": method, **level, "resamples": n_resamples or DEFAULT_RESAMPLES, "seed": seed}
+    exact = [*find_exact_shares(statistics, method)]
+    return {"ci": method, **({"exact": exact} if exact else {}), **level}
+
+
+def find_exact_shares(statistics: Statistics, ci_method: str = AUTO) -> dict[str, int]:
+    """Return the shares with bounds of Clopper and Pearson, each with its number of annotations.
+
+    Those are, where each cluster has one annotation, all shares with "student"; else those that are 0 or 1, as they do
+    not vary in resamples.
+    """
+    if statistics.n_clusters < len(statistics.ids):
+        return {}
+    return _count_shares(statistics, constant=choose_method(ci_method, statistics.n_clusters) != STUDENT)
+
+
+def _count_shares(statistics: Statistics, constant: bool) -> dict[str, int]:
+    """Return the defined shares, or those that are 0 or 1, each with its number of annotations."""
+    keys = [key for key, score in statistics.scores().items() if key in SHARES and score == score]
+    keys = [key for key in keys if not constant or statistics.scores()[key] in (0.0, 1.0)]
+    if not keys:
+        return {}
+    each = statistics.finalize(statistics.values)
+    return {key: int((~np.isnan(each[key])).sum()) for key in keys}
+
+
+def describe_small_counts(statistics: Statistics) -> list[str]:
+    """Return a line for classes of fewer than 5 annotations, and one for counts of fewer than 5 hits."""
+    sums = statistics.values.sum(axis=0).tolist()
+    columns = dict(zip(statistics.columns, sums, strict=True)) if statistics.columns else {}
+    rare = {name: f"{int(count)}" for name, count in columns.items() if count < FEW}
+    labels = [name[6:-6] for name in rare if name.startswith("label ") and name.endswith(".truth")]
+    used = [label for label in labels if columns[f"label {label}.truth"] or columns[f"label {label}.predicted"]]
+    hits = [name[:-5] for name in rare if name.endswith(".hits") and not name.startswith("label ")]
+    lines = []
+    if used:
+        classes = ", ".join(f"{label} ({rare[f'label {label}.truth']})" for label in used)
+        lines.append(f"fewer than {FEW} annotations of {classes}: intervals of macro F1 are rough")
+    if hits:
+        counts = ", ".join(f"{NAMED.get(name, name)} ({rare[f'{name}.hits']})" for name in hits)
+        lines.append(f"fewer than {FEW} hits of {counts}: their intervals are rough")
+    return lines
+
+
+def cautions(statistics: Statistics, ci_method: str = AUTO) -> list[str]:
+    """Return lines that warn of unreliable intervals: few clusters, small counts, and scores without a bound."""
+    n, lines = statistics.n_clusters, []
+    if n == 1:
+        lines = ["one cluster says nothing of others: there is no interval"]
+    elif n < MINIMUM_CLUSTERS:
+        lines = [f"{n} clusters: intervals of fewer than {MINIMUM_CLUSTERS} are too short"]
+    lines += describe_small_counts(statistics)
+    if n > 1 and choose_method(ci_method, n) == STUDENT:
+        return lines + _describe_open_ends(statistics)
+    is_clustered = n < len(statistics.ids)
+    return lines + [
+        f"{key} is the same in all {count} annotations, which are not independent: one end of it has no bound"
+        for key, count in (_count_shares(statistics, constant=True).items() if is_clustered else ())
+    ]
+
+
+def _describe_open_ends(statistics: Statistics) -> list[str]:
+    """Return a line for scores whose studentised intervals have an open end, and one for those without an interval."""
+    without = jackknife(statistics.cluster_sums(), statistics.finalize)
+    exact, same, undefined = find_exact_shares(statistics, STUDENT), [], []
+    for key, score in statistics.scores().items():
+        if score.ndim or not np.isfinite(score) or key in exact:
+            continue
+        left_out = without[key]
+        if not np.isfinite(left_out).all():
+            undefined.append(key)
+        elif np.abs(left_out - score).max() <= SAME * max(1.0, abs(float(score))):
+            same.append(key)
+    lines = [f"{_name(same)}: the same without any cluster, so the interval is open at an end"] if same else []
+    return lines + ([f"{_name(undefined)}: no interval, because one cluster decides it"] if undefined else [])
+
+
+def _name(keys: list[str]) -> str:
+    more = len(keys) - MOST_NAMED
+    return ", ".join(keys[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
