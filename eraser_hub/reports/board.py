@@ -72,6 +72,7 @@ def select_metric_columns(lines: Sequence[BoardLine]) -> list[str]:
 def to_board_json(lines: Sequence[BoardLine]) -> dict[str, Any]:
     """Return the board's data, from which the page and the Space are drawn."""
     names = ("system", "dataset", "split", "kind", "status", "source", "data", "instances", "sample", "predictions")
+    more = ("date", "cost")
     return {
         "generator": GENERATOR,
         "note": NOTE,
@@ -81,6 +82,7 @@ def to_board_json(lines: Sequence[BoardLine]) -> dict[str, Any]:
         "rows": [
             {
                 **{name: getattr(line, name) for name in names},
+                **{name: value for name in more if (value := getattr(line, name))},
                 "group": line.group or line.dataset,
                 "detail": " · ".join(
                     [
@@ -212,6 +214,7 @@ def write_board(
         first=max(counts, key=lambda name: (own[name], counts[name]), default=""),
         rows=[{**row, "texts": texts.columns[place]} for place, row in enumerate(data["rows"])],
         texts={name: (Markup(one.index), one.packed) for name, one in texts.groups.items()},
+        dated=any(line.date for line in lines),
         number=format_number,
         small_print=format_small_print,
     )

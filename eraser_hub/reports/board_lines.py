@@ -64,6 +64,8 @@ class BoardLine:
         verified: True if the board scored the predictions itself.
         group: the name of the lines that it may be compared with, see `boards.groups`; "" for those of the dataset.
         sample: how the data differ from the release's split; "" if they do not, or if that is not known.
+        cost: what the submission says that its predictions cost, as a number and its unit; None if it has no number.
+        date: when the predictions were merged, in UTC as ``2026-01-31T12:00:00Z``; "" if that is not known.
         texts: a few texts with the system's rationales, the same texts for all verified lines of the data.
     """
 
@@ -88,6 +90,8 @@ class BoardLine:
     verified: bool = False
     group: str = ""
     sample: str = ""
+    cost: tuple[float, str] | None = None
+    date: str = ""
     texts: tuple[MarkedInstance, ...] = ()
 
     @property

@@ -22,6 +22,7 @@ from eraser_hub.publishing.serve import HubFile, HubHandler, HubServer
 
 TOKEN = "hf_" + "loopbackLOOPBACKloopback12345678"
 LFS_SUFFIXES = (".parquet", ".png", ".arrow")
+DATE = "2026-01-01T00:00:00.000Z"
 LARGEST_BODY = 1 << 28
 
 
@@ -103,6 +104,7 @@ class LoopbackHub:
         self.token, self.may_write = TOKEN, True
         self.visitors: set[str] = set()  # tokens of other accounts: they may open requests and comment
         self.comments: dict[tuple[str, int], list[str]] = {}
+        self.dates: dict[str, str] = {}  # of files' last commits
         self.lock = threading.RLock()
         self.server: HubServer | None = None
 
@@ -183,9 +185,21 @@ class WritingHandler(HubHandler):
 
     def do_POST(self) -> None:
         if "/paths-info/" in self.path:
-            self._run(super().do_POST)
+            self._run(self._describe_paths)
         else:
             self._run(self._post)
+
+    def _describe_paths(self) -> None:
+        """Answer as `serve` does, with the last commit of each file."""
+        answer = self.answer
+
+        def add_dates(status: int, rows: Any, *more: Any) -> None:
+            commits = [{"id": "1", "title": "t", "date": self.hub.dates.get(row["path"], DATE)} for row in rows]
+            answer(status, [row | {"lastCommit": commit} for row, commit in zip(rows, commits, strict=True)], *more)
+
+        self.answer = add_dates  # type: ignore[method-assign]
+        super().do_POST()
+        self.answer = answer  # type: ignore[method-assign]
 
     def do_PUT(self) -> None:
         self._run(self._put)
@@ -247,7 +261,7 @@ class WritingHandler(HubHandler):
         elif match := re.fullmatch(r"/api/datasets/([^/]+/[^/]+)/discussions/(\d+)/comment", path):
             self._comment(match[1], int(match[2]), json.loads(body)["comment"])
         else:
-            raise self.elsewhere()
+            raise self.refuse_path()
 
     def _comment(self, name: str, number: int, text: str) -> None:
         repo = self._repo("datasets", name)
@@ -320,7 +334,7 @@ class WritingHandler(HubHandler):
         if revision not in repo.branches:
             self.refuse(404, "RevisionNotFound", "Invalid rev id")
             return
-        request = "create_pr=1" in urlsplit(self.path).query.split("&")
+        number, request = 0, "create_pr=1" in urlsplit(self.path).query.split("&")
         if request:
             number = 1 + sum(name.startswith("refs/pr/") for name in repo.branches)
             repo.branches[f"refs/pr/{number}"] = repo.branches[revision]
@@ -365,7 +379,7 @@ class WritingHandler(HubHandler):
         self._read()
         match = re.fullmatch(r"/api/(datasets|spaces)/([^/]+/[^/]+)/tag/(.+)", urlsplit(self.path).path)
         if match is None:
-            raise self.elsewhere()
+            raise self.refuse_path()
         elif self._allowed():
             repo = self._repo(match[1], match[2])
             if repo is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -202,6 +203,51 @@ def test_publishing_beside_merged_submissions_leaves_them(at_loopback, dataset, 
     assert {("datasets", "org/eraser"), ("spaces", "org/results_board")} <= set(at_loopback.repos)
     assert (repo.branches["main"], repo.commits[commit]) == (commit, tree)
     assert f"{PLACE}/predictions.jsonl" in tree and set(repo.branches) == {"main", "refs/pr/1"}
+
+
+def test_lines_have_the_day_of_their_predictions_on_the_hub(at_loopback, dataset, tmp_path):
+    repo = at_loopback.repos["datasets", REPOSITORY]
+    for name, system, rows in (("a", SYSTEM.replace("Ours", "A"), PREDICTIONS), ("b", SYSTEM, OTHERS)):
+        add(tmp_path / "s", f"movies.validation/{name}", f"{system}cost: 1,200 forward passes\n", rows)
+    paths = [path for path in (tmp_path / "s").rglob("*") if path.is_file()]
+    repo.record("main", {path.relative_to(tmp_path / "s").as_posix(): (path.read_bytes(), False) for path in paths}, "")
+    at_loopback.dates = {
+        "movies.validation/a/predictions.jsonl": "2025-12-31T23:30:00.000Z",
+        "movies.validation/a/system.yaml": "2026-02-02T00:00:00.000Z",
+    }
+    out = tmp_path / "board"
+    board = eraser_hub.board(out, from_hub=REPOSITORY, dataset=dataset, published=False)
+    assert {line.system: (line.date, line.cost) for line in board.lines} == {
+        "A": ("2025-12-31T23:30:00Z", (1200.0, "forward passes")),
+        "Ours": ("2026-01-01T00:00:00Z", (1200.0, "forward passes")),
+    }
+    page = (out / "index.html").read_text()
+    days = re.findall('data-date="([^"]*)" data-cost="1200.0" data-unit="forward passes"', page)
+    assert days == ["2025-12-31", "2026-01-01"]
+    rows = {row["system"]: row for row in json.loads((out / "board.json").read_text())["rows"]}
+    assert rows["A"]["date"] == "2025-12-31T23:30:00Z" and rows["A"]["cost"] == [1200.0, "forward passes"]
+    first = json.loads((out / "feed.json").read_text())["items"][0]
+    assert first["date_published"] == "2025-12-31T23:30:00Z"
+    assert "<pubDate>Wed, 31 Dec 2025 23:30:00 +0000</pubDate>" in (out / "feed.xml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "cost"),
+    [
+        ("12 GPU hours", (12.0, "GPU hours")),
+        ("0.5 h", (0.5, "h")),
+        ("1,200,000", (1_200_000.0, "")),
+        ("12", (12.0, "")),
+        ("1,20 h", None),
+        ("12 34", None),
+        ("-3 h", None),
+        ("about 12 GPU hours", None),
+        ("9" * 400, None),
+        ("", None),
+    ],
+)
+def test_a_cost_is_a_number_and_its_unit(text, cost):
+    assert repository.parse_cost(text) == cost
 
 
 def test_a_file_of_2_gb_is_not_fetched(at_loopback, dataset, tmp_path, monkeypatch):

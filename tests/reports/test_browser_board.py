@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from functools import partial
 
 import pytest
@@ -458,6 +459,72 @@ def test_a_systems_rationales_on_the_texts_of_its_group(browser, hub, samples, t
     choose(browser, "line", "")
     assert not browser.find_elements("css selector", "#texts *")
     assert browser.get_log("browser") == []
+
+
+@pytest.fixture(scope="module")
+def dated(browser, tmp_path_factory):
+    """A board of verified lines with dates, four of them with costs, and its address."""
+
+    def line(system, day, auprc, sufficiency, cost):
+        scores = {"auprc": auprc, "comprehensiveness": auprc, "sufficiency": sufficiency}
+        more = {"verified": True, "cost": cost, "date": day and f"{day}T23:59:59Z"}
+        return BoardLine(system, "movies", "test", "scored", "a submission", f"sig|{system}", scores, **more)
+
+    lines = [
+        line("A", "2026-03-01", 0.5, 0.3, (4.0, "GPU hours")),
+        line("B", "2026-01-01", 0.4, 0.2, (16.0, "GPU hours")),
+        line("C", "2026-02-01", 0.3, 0.1, (900.0, "forward passes")),
+        line("D", "2026-04-01", 0.4, 0.3, None),
+        line("E", "", 0.9, 0.0, None),
+    ]
+    page, *_ = write_board(tmp_path_factory.mktemp("dated"), collect_board_lines(lines))
+    yield browser, page.as_uri()
+    assert browser.get_log("browser") == []
+
+
+def circles(browser, figure):
+    """What each circle of a figure says: its title, radius and dashes."""
+    return browser.execute_script(
+        "return [...document.querySelectorAll(`#${arguments[0]} circle`)]"
+        ".map(c => [c.textContent, Number(c.getAttribute('r')), c.getAttribute('stroke-dasharray')])",
+        figure,
+    )
+
+
+def test_the_history_of_a_score_and_its_best_so_far(dated):
+    browser, uri = dated
+    browser.get(uri)
+    titles = {title for title, *_ in circles(browser, "dates")}
+    assert titles == {"A: 2026-03-01, 0.500", "B: 2026-01-01, 0.400", "C: 2026-02-01, 0.300", "D: 2026-04-01, 0.400"}
+    best = browser.find_element("id", "best")
+    assert best.text == "Best of its day and before: 2026-01-01 B 0.400, 2026-03-01 A 0.500. No difference is tested."
+    choose(browser, "over", "sufficiency")
+    assert best.text.startswith("Best of its day and before: 2026-01-01 B 0.200, 2026-02-01 C 0.100.")
+    assert browser.current_url == f"{uri}#over=sufficiency"
+    labels = browser.execute_script("return [...document.querySelectorAll('#dates text')].map(t => t.textContent)")
+    assert sum(bool(re.fullmatch(r"2026-\d\d-\d\d", label)) for label in labels) >= 2
+    choose(browser, "dataset", "")
+    assert best.text.startswith("Choose a group") and not browser.find_element("id", "history").is_displayed()
+
+
+def test_the_area_of_a_point_is_its_cost_in_the_most_frequent_unit(dated):
+    browser, uri = dated
+    browser.get(uri)
+    drawn = {title.partition(":")[0]: (title, radius, dashes) for title, radius, dashes in circles(browser, "points")}
+    assert drawn["A"][0].endswith(", cost 4 GPU hours") and drawn["B"][0].endswith(", cost 16 GPU hours")
+    assert (drawn["A"][1], drawn["B"][1]) == (7.5, 12)
+    for name in "CDE":
+        title, radius, dashes = drawn[name]
+        assert "cost" not in title and radius == 4.5 and dashes
+    assert "2 of 5 points have a cost in GPU hours" in browser.find_element("id", "front").text
+
+
+def test_pages_without_dates_and_costs_are_as_before(tested):
+    browser, uri = tested
+    browser.get(uri)
+    assert not browser.find_elements("css selector", "#history, #line")
+    assert {(radius, dashes) for _, radius, dashes in circles(browser, "points")} == {(4.5, None)}
+    assert "cost" not in browser.find_element("id", "front").text
 
 
 def drawn(browser, line):

@@ -1,8 +1,8 @@
 """Feeds of a board's lines, so that a reader's program tells of a new or a changed one: RSS 2.0 and JSON Feed 1.1.
 
-A feed has the verified and the self-reported lines, in the order of the board. No line has a date, since none is known:
-equal lines give equal bytes. An item's identity is made of what was scored and of its scores, so a changed line is a
-new item.
+A feed has the verified and the self-reported lines, in the order of the board. Lines of a repository on the Hub have
+the date of their predictions there, others have none: equal lines give equal bytes. An item's identity is made of what
+was scored and of its scores, so a changed line is a new item.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
+from datetime import datetime, timezone
+from email.utils import format_datetime
 from typing import Any
 from xml.sax.saxutils import escape
 
@@ -35,7 +37,13 @@ def make_json_feed(lines: Sequence[BoardLine], title: str) -> dict[str, Any]:
         title: the board's title.
     """
     items = [
-        {"id": _identify(line), "title": _make_title(line), "content_text": _describe(line), "tags": [line.status]}
+        {
+            "id": _identify(line),
+            "title": _make_title(line),
+            "content_text": _describe(line),
+            "tags": [line.status],
+            **({"date_published": line.date} if line.date else {}),
+        }
         for line in lines
         if line.kind == "scored"
     ]
@@ -58,7 +66,7 @@ def make_rss_feed(lines: Sequence[BoardLine], title: str) -> str:
     feed = make_json_feed(lines, title)
     items = [
         f"<item>\n<title>{escape(one['title'])}</title>\n<description>{escape(escape(one['content_text']))}</description>\n"
-        f"<category>{one['tags'][0]}</category>\n"
+        f"<category>{one['tags'][0]}</category>\n{_make_rss_date(one)}"
         f'<guid isPermaLink="false">{one["id"]}</guid>\n</item>\n'
         for one in feed["items"]
     ]
@@ -67,6 +75,13 @@ def make_rss_feed(lines: Sequence[BoardLine], title: str) -> str:
         '<?xml version="1.0" encoding="utf-8"?>\n<rss version="2.0">\n<channel>\n'
         f"<generator>{GENERATOR}</generator>\n{head}{''.join(items)}</channel>\n</rss>\n"
     )
+
+
+def _make_rss_date(item: dict[str, Any]) -> str:
+    if "date_published" not in item:
+        return ""
+    date = datetime.strptime(item["date_published"], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc)
+    return f"<pubDate>{format_datetime(date)}</pubDate>\n"
 
 
 def _clean(text: str) -> str:

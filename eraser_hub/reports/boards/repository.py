@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
+from datetime import timezone
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,6 +40,7 @@ MOST_PLACES = 1_000
 MOST_FILES = 10 * MOST_PLACES
 MOST_BYTES_OF_ALL = 5_000_000_000
 Say = Callable[[str], None]
+_COST = re.compile(r"(\d{1,3}(?:,\d{3}){1,4}(?![\d,])|\d{1,15}(?:\.\d{1,9})?)(?: ([^\W\d_][^;]{0,59}))?")
 
 
 class RemoteFile(NamedTuple):
@@ -88,7 +91,8 @@ def score_repository(
     """
     cache = get_cache_folder() / "submissions" if cache is None else cache
     built, lines, groups = open_built(dataset), list[BoardLine](), dict[tuple[str, str], list[Submission]]()
-    sound, accepted, digests, prefix = list[Submission](), list[Submission](), dict[str, str](), ""
+    sound, accepted, prefix = list[Submission](), list[Submission](), ""
+    digests, dates = dict[str, str](), dict[str, str]()
     with ExitStack() as stack:
         if os.path.isdir(repository):
             folder, places = Path(repository), list_places(Path(repository))
@@ -97,6 +101,7 @@ def score_repository(
             listing, prefix = list_submissions(repository, say), f"{folder}{os.sep}"
             places = list(listing.places if only is None else only)
             fetch_submissions(listing, folder, places, say)
+            dates = find_dates(listing, places, say)
             if only is not None:
                 accepted = read_accepted(listing, folder, places, say)
                 digests = {place: _get_digest(listing, place) for place in places}
@@ -120,7 +125,8 @@ def score_repository(
             systems = [System(one.system.name, (one.predictions,)) for one in own]
             of: dict[str, Any] = {"dataset": dataset, "config": config, "split": split, "settings": settings}
             scored = score_submissions(systems, **of, texts=texts)
-            lines += [describe(line, one) for line, one in zip(scored, own, strict=True)]
+            for line, one in zip(scored, own, strict=True):
+                lines.append(replace(describe(line, one), date=dates.get(one.place, "")))
     return lines
 
 
@@ -135,7 +141,19 @@ def describe(line: BoardLine, submission: Submission) -> BoardLine:
         *([f"seeds {', '.join(map(str, system.seeds))}"] if system.seeds else []),
         *([system.link] if system.link else []),
     ]
-    return replace(line, source="a submission, scored here", detail=f"{line.detail} · {'; '.join(words)}")
+    detail = f"{line.detail} · {'; '.join(words)}"
+    return replace(line, source="a submission, scored here", detail=detail, cost=parse_cost(system.cost or ""))
+
+
+def parse_cost(text: str) -> tuple[float, str] | None:
+    """Return the number and the unit with which the text of a cost begins; None if it begins with no number.
+
+    >>> parse_cost("1,200 forward passes")
+    (1200.0, 'forward passes')
+    >>> parse_cost("a GPU for a day")
+    """
+    match = _COST.fullmatch(text.strip())
+    return (float(match[1].replace(",", "")), (match[2] or "").strip()) if match else None
 
 
 def list_submissions(repository: str, say: Say) -> Listing:
@@ -194,6 +212,21 @@ def fetch_submissions(
     of: dict[str, Any] = {"repo_type": "dataset", "revision": listing.commit, "local_dir": str(folder)}
     for path in (path for place in places for path in listing.places[place] if path.rpartition("/")[2] in names):
         publisher.attempt(f"read {path} of {listing.name}", download, listing.name, path, **of)
+
+
+def find_dates(listing: Listing, places: Collection[str], say: Say) -> dict[str, str]:
+    """Return when the predictions of some places were last changed, in UTC; places without a date are left out.
+
+    Raises:
+        DataError: the repository cannot be asked.
+    """
+    publisher = Publisher(client(None, None, writes=False), say)
+    ask: Any = publisher.api.get_paths_info
+    paths = {path: place for place in places for path in listing.places[place] if not path.endswith(CARD)}
+    of: dict[str, Any] = {"repo_type": "dataset", "revision": listing.commit, "expand": True}
+    rows = publisher.attempt(f"list {listing.name}", ask, listing.name, list(paths), **of) if paths else []
+    made = {row.path: row.last_commit.date.astimezone(timezone.utc) for row in rows if row.last_commit}
+    return {paths[path]: date.strftime("%Y-%m-%dT%H:%M:%SZ") for path, date in made.items()}
 
 
 def read_accepted(listing: Listing, folder: Path, places: Collection[str], say: Say) -> list[Submission]:

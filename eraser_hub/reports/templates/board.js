@@ -77,7 +77,7 @@
   }
 
   // ---- two scores against each other, two lines beside each other; chosen: what the reader asked for, by select
-  const chosen = { x: "", y: "", first: "", second: "", ...(byId("line") && { line: "" }) };
+  const chosen = { x: "", y: "", first: "", second: "", ...(byId("over") && { over: "" }), ...(byId("line") && { line: "" }) };
   function fill(id, options, fallback) { // options: [value, text]
     const select = byId(id);
     select.replaceChildren();
@@ -87,6 +87,11 @@
   }
   const score = (row, key) => (text(row, key) === "" ? null : Number(text(row, key)));
   const name = (head) => head.textContent.trim();
+  const axis = (id, rows, kind) => {
+    const fit = [...line.cells].filter((head) => (!kind || head.dataset.family === kind) && head.dataset.better && !head.dataset.part && rows.some((row) => text(row, head.dataset.key) !== ""));
+    const key = fill(id, fit.map((head) => [head.dataset.key, name(head)]), fit.length ? fit[0].dataset.key : "");
+    return fit.find((head) => head.dataset.key === key);
+  };
   function drawViews() {
     const own = rows.filter((row) => shown.includes(row)), names = new Map(); // each by a name of its own, in the neutral order
     for (const row of own) {
@@ -95,20 +100,18 @@
       for (let k = 2; used.has(unique); k += 1) unique = words + " #" + k;
       names.set(row, unique);
     }
-    const axis = (id, kind) => {
-      const fit = [...line.cells].filter((head) => head.dataset.family === kind && head.dataset.better && !head.dataset.part && own.some((row) => text(row, head.dataset.key) !== ""));
-      const key = fill(id, fit.map((head) => [head.dataset.key, name(head)]), fit.length ? fit[0].dataset.key : "");
-      return fit.find((head) => head.dataset.key === key);
-    };
-    const axes = [axis("x", "agreement"), axis("y", "faithfulness")];
-    const points = axes.every(Boolean) && byId("dataset").value ? own.map((row) => ({ name: text(row, "system"), x: score(row, axes[0].dataset.key), y: score(row, axes[1].dataset.key) })).filter((point) => !lost(point.x) && !lost(point.y)) : [];
+    const axes = [axis("x", own, "agreement"), axis("y", own, "faithfulness")];
+    const drawn = axes.every(Boolean) && byId("dataset").value ? own.filter((row) => axes.every((head) => score(row, head.dataset.key) !== null)) : [];
+    const points = drawn.map((row) => ({ name: text(row, "system"), x: score(row, axes[0].dataset.key), y: score(row, axes[1].dataset.key) }));
+    const costs = addSizes(points, drawn);
     byId("scatter").hidden = !points.length;
     if (points.length) {
       const signs = axes.map((head) => (head.dataset.better === "lower" ? -1 : 1)), front = findFront(points, signs), svg = byId("points");
       drawScatter(svg, points, front, signs, axes.map(name));
       svg.setAttribute("aria-label", name(axes[1]) + " against " + name(axes[0]) + " of " + points.length + " lines");
-      byId("front").textContent = "Pareto front (no other line is better in one score and at least as good in the other): " + front.map((point) => point.name).join(", ") + ". It is that of the numbers as they stand: no difference is tested.";
+      byId("front").textContent = "Pareto front (no other line is better in one score and at least as good in the other): " + front.map((point) => point.name).join(", ") + ". It is that of the numbers as they stand: no difference is tested. " + costs;
     } else byId("front").textContent = byId("dataset").value ? "No line shown has a score of each." : "Choose a group: lines of different groups are not comparable.";
+    if (byId("over")) drawHistory(own.filter((row) => row.dataset.date));
     if (byId("line")) drawLine(names);
     const options = [["", "choose a line"], ...[...names.values()].map((one) => [one, one])];
     const pair = ["first", "second"].map((id) => fill(id, options, "")).map((wanted) => own.find((row) => names.get(row) === wanted));
@@ -120,6 +123,20 @@
     const starred = scores.some(([, , better]) => better.some(Boolean));
     byId("compared").textContent = alike ? (starred ? "★ better than every other verified line of the group, by its verdict. The other differences have no verdict here" : "These differences have no verdict here") + ": eraser-hub compare tests two systems." : both ? "The two lines are of different groups, and so not comparable." : "Choose two lines: the scores of the open tab, and their difference (first less second).";
   }
+  // ---- a score of the group's lines by the day of their predictions; the front of the early and the good is the best so far
+  function drawHistory(dated) {
+    const head = axis("over", dated, ""), key = head && head.dataset.key;
+    const points = head && byId("dataset").value ? dated.filter((row) => score(row, key) !== null).map((row) => ({ name: text(row, "system"), x: Date.parse(row.dataset.date) / 864e5, y: score(row, key) })) : [];
+    byId("history").hidden = !points.length;
+    byId("best").textContent = byId("dataset").value ? "No line shown has a date and a score." : "Choose a group: lines of different groups are not comparable.";
+    if (!points.length) return;
+    const signs = [-1, head.dataset.better === "lower" ? -1 : 1], front = findFront(points, signs), svg = byId("dates");
+    drawScatter(svg, points, front, signs, ["day of the predictions", name(head)], asDay);
+    svg.setAttribute("aria-label", name(head) + " of " + points.length + " lines by the day of their predictions");
+    const best = [...front].sort((a, b) => a.x - b.x).map((point) => asDay(point.x) + " " + point.name + " " + number(point.y));
+    byId("best").textContent = "Best of its day and before: " + best.join(", ") + ". No difference is tested.";
+  }
+
   // ---- a line's rationales on the texts of its group, which are unpacked when looked at
   const holders = [...document.querySelectorAll("script[data-group]")], unpacked = new Map();
   function load(group) {
@@ -154,7 +171,7 @@
   }
 
   // What is shown, as the address has it: #group=..&family=..&status=..&find=..&parts=1&sparse=1&sort=KEY:descending
-  // &x=KEY&y=KEY&line=LINE&first=LINE&second=LINE
+  // &x=KEY&y=KEY&over=KEY&line=LINE&first=LINE&second=LINE
   const CONTROLS = { group: "dataset", status: "kind", find: "find", parts: "parts", sparse: "sparse" };
   function remember() {
     if (printing) return;
@@ -225,6 +242,7 @@
   ]));
 
   byId("pair").parentNode.after(makeBar(Object.entries(FORMATS).map(([format, [suffix, type, write]]) => [format, "Save the two lines as " + format, () => save("lines." + suffix, type, write(read(byId("pair"))))])));
+  if (byId("over")) byId("history").append(saveFigure(byId("dates"), "history"));
   byId("scatter").append(saveFigure(byId("points"), "scatter"));
 
   for (const head of heads) head.querySelector("button").addEventListener("click", () => sort(head, next(head)));

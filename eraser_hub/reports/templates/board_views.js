@@ -1,5 +1,5 @@
 // A scatter of two scores of the lines shown with its Pareto front, and two lines beside each other.
-// points: [{name, x, y}]; signs: 1 where higher is better, -1 where lower is
+// points: [{name, x, y, size, words, dashed}]: size is the root of a share of the largest area, words say what it means; signs: 1 where higher is better, -1 where lower is
 function findFront(points, signs) {
   const worth = (point) => [signs[0] * point.x, signs[1] * point.y];
   return points.filter((one) => {
@@ -13,7 +13,9 @@ function findTicks(low, high) {
   for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9; k += 1) ticks.push(k * step);
   return [ticks, Math.max(0, Math.min(6, -Math.floor(Math.log10(step) + 1e-9)))];
 }
-function drawScatter(svg, points, front, signs, titles) {
+const asDay = (day) => new Date(day * 864e5).toISOString().slice(0, 10);
+// formatX: the text of a value across, in place of its number; its ticks are whole numbers
+function drawScatter(svg, points, front, signs, titles, formatX) {
   const width = Math.max(300, Math.min(640, svg.parentNode.clientWidth || 640)), height = Math.round(width * 0.62);
   const box = { left: 50, right: width - 14, top: 22, bottom: height - 42 };
   const add = (tag, attributes, text) => {
@@ -33,9 +35,10 @@ function drawScatter(svg, points, front, signs, titles) {
   const x = scale("x", box.left, box.right), y = scale("y", box.bottom, box.top);
   const quiet = { fill: "currentColor", "font-size": 11, "font-family": "system-ui, sans-serif" };
   add("path", { d: "M" + box.left + " " + box.top + "V" + box.bottom + "H" + box.right, fill: "none", stroke: "currentColor" });
-  for (const value of x.ticks[0]) {
+  const most = Math.max(1, Math.floor((box.right - box.left) / (formatX ? 80 : 40))), across = formatX ? x.ticks[0].filter(Number.isInteger) : x.ticks[0];
+  for (const value of across.filter((_, k) => k % Math.ceil(across.length / most) === 0)) {
     add("path", { d: "M" + x.place(value) + " " + box.bottom + "v4", stroke: "currentColor", fill: "none" });
-    add("text", { ...quiet, x: x.place(value), y: box.bottom + 16, "text-anchor": "middle" }, value.toFixed(x.ticks[1]));
+    add("text", { ...quiet, x: x.place(value), y: box.bottom + 16, "text-anchor": "middle" }, formatX ? formatX(value) : value.toFixed(x.ticks[1]));
   }
   for (const value of y.ticks[0]) {
     add("path", { d: "M" + box.left + " " + y.place(value) + "h-4", stroke: "currentColor", fill: "none" });
@@ -50,16 +53,17 @@ function drawScatter(svg, points, front, signs, titles) {
     return k ? (signs[0] > 0 ? up + across : across + up) : "M" + x.place(point.x) + " " + y.place(point.y);
   });
   add("path", { class: "front", d: steps.join(""), fill: "none", stroke: "currentColor", "stroke-dasharray": "4 3" });
-  const taken = points.map((point) => [x.place(point.x) - 6, y.place(point.y) - 6, x.place(point.x) + 6, y.place(point.y) + 6]);
+  const radius = (point) => (lost(point.size) ? 4.5 : 3 + 9 * point.size);
+  const taken = points.map((point) => { const r = radius(point) + 1.5; return [x.place(point.x) - r, y.place(point.y) - r, x.place(point.x) + r, y.place(point.y) + r]; });
   for (const point of [...ordered, ...points.filter((one) => !front.includes(one))]) {
     const on = front.includes(point), [cx, cy] = [x.place(point.x), y.place(point.y)];
-    const circle = add("circle", { cx, cy, r: 4.5, stroke: "currentColor", "stroke-width": 1.5, fill: on ? "currentColor" : "none" });
+    const circle = add("circle", { cx, cy, r: radius(point), stroke: "currentColor", "stroke-width": 1.5, ...(point.dashed && { "stroke-dasharray": "2 2" }), fill: on ? "currentColor" : "none" });
     const title = document.createElementNS(svg.namespaceURI, "title");
-    title.textContent = point.name + ": " + number(point.x) + ", " + number(point.y);
+    title.textContent = point.name + ": " + (formatX ? formatX(point.x) : number(point.x)) + ", " + number(point.y) + (point.words ? ", " + point.words : "");
     circle.append(title);
     const short = point.name.length > 26 ? point.name.slice(0, 25) + "…" : point.name, long = short.length * 6.4;
     // a name stands above or below its point; one that would lie over a point or another name is left to the pointer
-    const places = [[5, -8], [-5, -8], [5, 17], [-5, 17]].map(([aside, down]) => {
+    const away = radius(point) - 4.5, places = [[5, -8 - away], [-5, -8 - away], [5, 17 + away], [-5, 17 + away]].map(([aside, down]) => {
       const left = aside > 0 ? cx + aside : cx + aside - long;
       return { x: cx + aside, y: cy + down, anchor: aside > 0 ? "start" : "end", box: [left, cy + down - 11, left + long, cy + down + 2] };
     });
@@ -91,6 +95,23 @@ function drawTexts(box, index, data, system) {
     if (said.quotes) item.append(quoteList(said.quotes, ""));
     return item;
   }));
+}
+// the costs of the points in their most frequent unit, as areas; returns a sentence, "" where fewer than two have one
+function addSizes(points, rows) {
+  const units = new Map();
+  for (const row of rows) if (row.dataset.cost) units.set(row.dataset.unit, (units.get(row.dataset.unit) || 0) + 1);
+  const [unit, count] = [...units].sort((a, b) => b[1] - a[1])[0] || ["", 0];
+  if (count < 2) return "";
+  const own = (row) => (row.dataset.cost && row.dataset.unit === unit ? Number(row.dataset.cost) : null);
+  const most = Math.max(...rows.map((row) => own(row) || 0)) || 1;
+  points.forEach((point, k) => {
+    const cost = own(rows[k]);
+    point.dashed = lost(cost);
+    if (point.dashed) return;
+    point.size = Math.sqrt(cost / most);
+    point.words = "cost " + rows[k].dataset.cost.replace(/\.0$/, "") + " " + unit;
+  });
+  return count + " of " + points.length + " points have a cost" + (unit ? " in " + unit : "") + ", as their submissions say it: the larger the point, the higher. A dashed circle has none. The front does not count costs.";
 }
 // names: of the two lines; scores: [label, [first, second], [first is better, second is better]]
 function drawPair(table, names, scores) {
