@@ -17,9 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
-from eraser_hub.records.built import BuiltDataset, is_same_type, open_built
-from eraser_hub.records.errors import DataError, get_first_line, show
-from eraser_hub.records.lines import wrap_read_errors
+from eraser_hub.records.built import BuiltDataset, is_same_type, open_built, wrap_parquet_errors
+from eraser_hub.records.errors import DataError, show
 from eraser_hub.version import __version__
 
 if TYPE_CHECKING:
@@ -222,12 +221,8 @@ def find_card_issues(built: BuiltDataset, config: str, schema: pa.Schema) -> Ite
     for split, paths in files.items():
         rows = 0
         for path in paths:
-            try:
-                with wrap_read_errors(path), pq.ParquetFile(path) as file:
-                    actual, count = file.schema_arrow, file.metadata.num_rows
-            except (pa.ArrowException, OSError, UnicodeError, OverflowError) as error:
-                message = f"cannot be read as Parquet ({get_first_line(error)})"
-                raise DataError(message, rule="syntax", file=path) from None
+            with wrap_parquet_errors(path), pq.ParquetFile(path) as file:
+                actual, count = file.schema_arrow, file.metadata.num_rows
             rows += count
             for difference in _find_schema_differences(schema, actual):
                 yield DataError(difference, rule="check", file=path)

@@ -114,10 +114,7 @@ def _find_other_annotators(folder: Path, name: str) -> list[Skipped]:
 
 
 def _read_first_line(path: Path) -> bytes | None:
-    with wrap_read_errors(path):
-        for batch in read_line_batches(path, 1 << 16):
-            return batch.lines[0]
-    return None
+    return next((batch.lines[0] for batch in read_line_batches(path, 1 << 16)), None)
 
 
 def _find_skip_reason(entry: os.DirEntry[str], path: Path, config: EraserConfig) -> str | None:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from eraser_hub.conversion.importing.reader import Reader, SourceRow, find_class_names
-from eraser_hub.records.built import read_rows
-from eraser_hub.records.errors import DataError, get_first_line, show
-from eraser_hub.records.lines import wrap_read_errors
+from eraser_hub.records.built import read_rows, wrap_parquet_errors
+from eraser_hub.records.errors import DataError, show
 
 
 class Parquet(Reader):
@@ -28,11 +26,8 @@ class Parquet(Reader):
         from datasets import Features
 
         path = self.path
-        try:
-            with wrap_read_errors(path):
-                schema = pq.read_schema(path)
-        except (pa.ArrowException, OSError) as error:
-            raise DataError(f"cannot be read as Parquet ({get_first_line(error)})", rule="syntax", file=path) from None
+        with wrap_parquet_errors(path):
+            schema = pq.read_schema(path)
         if len(set(schema.names)) < len(schema.names):
             raise DataError(f"expected each column once, found {show(schema.names, 200)}", rule="key-twice", file=path)
         if b"huggingface" not in (schema.metadata or {}):
