@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from xml.sax.saxutils import quoteattr
 
+from eraser_hub.metrics.label_tasks import is_regression
 from eraser_hub.metrics.token_rows import find_runs
 from eraser_hub.metrics.tokens import split_tokens
 from eraser_hub.records.built import BuiltDataset, get_label_name
@@ -131,7 +132,8 @@ def _read_predictions(
         try:
             if name in predicted:
                 raise DataError("expected each annotation once", rule="id-twice", instance=name)
-            if names and instance.classification not in (*names, None):
+            numbers = is_regression(list(instance.classification_scores or ()), names)
+            if names and not numbers and instance.classification not in (*names, None):
                 message = f"expected one of {', '.join(map(repr, names))}, found {show(instance.classification)}"
                 raise DataError(message, rule="label-unknown", instance=name, field="classification")
             texts = {document["docid"]: document["text"] for document in documents[name]}

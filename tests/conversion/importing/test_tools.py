@@ -437,3 +437,15 @@ def test_exports_that_are_refused(tmp_path: Path) -> None:
         api.export(**where, split="train", format="doccano")
     made = api.export(**where, split="train", format="doccano", force=True)
     assert made.notes[1:] == ["annotations with several groups of evidences, whose marks are one set in the task: 1"]
+
+
+def test_predicted_numbers_of_a_regression_are_exported(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "x.jsonl", [{"text": text, "label": value} for text, value in (("a", 0.5), ("b", 1))])
+    words = ("--source", str(path), "--name", "mine", "--out", str(tmp_path), "--text", "text", "--label", "label")
+    assert typed(*words, "--task", "regression").exit_code == 0
+    api.build("own", source=tmp_path / "mine", out=tmp_path / "hub", progress=False)
+    row = {"annotation_id": "train_1", "classification": "0.7", "classification_scores": {"value": 0.7}}
+    file = write_lines(tmp_path / "p.jsonl", [{**row, "rationales": []}])
+    where: dict[str, Any] = {"config": "mine", "split": "train", "format": "doccano", "predictions": file}
+    made = api.export(tmp_path / "hub/mine", out=tmp_path / "tasks", **where)
+    assert json.loads(made.files[0].read_text().splitlines()[0])["classification"] == "0.7"
