@@ -185,7 +185,7 @@ def test_verdicts_weigh_the_test_and_the_size_that_matters():
     assert keys_of(found)["map"]["p_equivalence"] < 0.001 and "|minimum_effect:0.05|" in found["signature"]
     assert "verdict" in text_of(found) and "equivalent" in text_of(found).splitlines()[2]
     assert keys_of(compare(system(base, None, "map"), near, equivalence=0.001))["map"]["verdict"] == "undecided"
-    shifted = system(base - 0.02, None, "map")
+    shifted = system(base - 0.0201 + 1e-5 * random.normal(size=60), None, "map")
     verdicts = [
         keys_of(compare(system(base, None, "map"), shifted, minimum_effect=x))["map"] for x in (0.01, 0.02, 0.03)
     ]
@@ -220,8 +220,17 @@ def test_fewer_than_six_clusters_have_no_interval_and_no_verdict():
     sparse = np.zeros(40)
     sparse[:2] = 1
     assert keys_of(compare(system(sparse), system(np.zeros(40))))["f1"]["verdict"] == "undecided"
-    constant = keys_of(compare(system(np.arange(6) + 1.0), system(np.arange(6))))["f1"]
-    assert constant["ci"] == [1, 1] and constant["verdict"] == "better", "six documents that all say the same"
+
+
+def test_differences_that_are_all_the_same_have_no_interval_and_the_exchange_decides():
+    """Six equal differences do not show that others are equal; that all six favour one system has p 1/32."""
+    found = compare(system(np.arange(6) + 1.0), system(np.arange(6)))
+    test = keys_of(found)["f1"]
+    assert np.isnan([*test["ci"], *test["ci_90"]]).all() and test["p"] == 1 / 32 and test["verdict"] == "better"
+    (note,) = [note for note in found["notes"] if "no interval" in note]
+    assert note == "A and B: no interval of f1: all 6 clusters differ by the same"
+    small = keys_of(compare(system(np.arange(6) + 0.01), system(np.arange(6)), minimum_effect=0.5))["f1"]
+    assert small["verdict"] == "undecided"
 
 
 def test_few_clusters_that_carry_a_verdict_and_tests_that_disagree_are_said():

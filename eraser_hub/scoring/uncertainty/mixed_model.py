@@ -244,11 +244,11 @@ class DifferenceModel:
         return (quantile(1 - alpha / 2, float(self.df)) + quantile(power, float(self.df))) * error
 
     def interval(self, level: float) -> tuple[float, float]:
-        """Return the confidence interval of a single difference; NaN where refused.
+        """Return the confidence interval of a single difference; NaN where refused, or where nothing varies.
 
         It joins the intervals of Student's t and of t after Hall's correction, as `p_value` does.
         """
-        if self.is_refused:
+        if self.is_refused or not float(self.standard_error) > 0:
             return np.nan, np.nan
         figures = (self.difference, self.standard_error, self.df, self.skewness)
         centre, error, df, skewness = map(float, figures)

@@ -62,6 +62,11 @@ def find_direction(key: str) -> int:
     return 0 if up is None else 1 if up else -1
 
 
+def has_same_differences(test: Mapping[str, Any]) -> bool:
+    """Return True if all clusters differ by the same: the exchange of clusters decides, and there is no interval."""
+    return bool(test["standard_error"] == 0 and test["effective_clusters"] >= MINIMUM_EFFECTIVE)
+
+
 def is_reached(p: float | None) -> bool:
     """Return True for a p-value of at most .05."""
     return p is not None and p <= ALPHA * (1 + 1e-9)  # m / (20 m) is .05
@@ -72,11 +77,12 @@ def decide(key: str, test: Mapping[str, Any], corrected: float | None) -> Verdic
 
     Args:
         key: the score.
-        test: ``difference``, ``minimum_effect``, ``ci_90`` (NaN where refused) and ``p``.
+        test: ``difference``, ``minimum_effect``, ``ci_90`` (NaN where refused), ``p``, ``standard_error`` and
+            ``effective_clusters``.
         corrected: the corrected p-value; None for an exploratory score, which is never better or worse.
     """
     (low, high), margin, difference = test["ci_90"], test["minimum_effect"], test["difference"]
-    if low != low:
+    if low != low and not has_same_differences(test):
         return UNDECIDED
     slack = 1e-12 * max(1.0, margin)
     oriented = find_direction(key) * difference
@@ -129,7 +135,10 @@ def describe_doubts(
     equal = [key for key in refused if keys[key]["effective_clusters"] == 0]
     if equal:
         lines.append(f"{pair}: no interval and no verdict of {', '.join(equal)}: no cluster differs")
-    if refused := [key for key in refused if key not in equal]:
+    same = [key for key in refused if clusters >= MINIMUM_CLUSTERS and has_same_differences(keys[key])]
+    if same:
+        lines.append(f"{pair}: no interval of {', '.join(same)}: all {clusters} clusters differ by the same")
+    if refused := [key for key in refused if key not in (*equal, *same)]:
         few = f"there are fewer than {MINIMUM_CLUSTERS} clusters"
         carried = f"fewer than {MINIMUM_EFFECTIVE} of {clusters} clusters carry the difference"
         why = few if clusters < MINIMUM_CLUSTERS else carried
