@@ -100,7 +100,7 @@ def open_network(
         loading: further arguments of from_pretrained, of a language model: see :func:`make_loading`.
 
     Raises:
-        DataError: it cannot be opened; what ``find_class`` refuses.
+        DataError: it cannot be opened; its files lack weights; what ``find_class`` refuses.
     """
     import transformers
 
@@ -120,7 +120,12 @@ def open_network(
             options |= loading or {}
         else:
             tokenizer = load_tokenizer(folder, trust_remote_code)
-        network = getattr(transformers, class_name).from_pretrained(folder, **options)
+        network, loaded = getattr(transformers, class_name).from_pretrained(folder, output_loading_info=True, **options)
+        missing = sorted(loaded["missing_keys"]) if gguf is None else []
+        if missing:
+            message = f"its files lack {len(missing)} of the weights of {type(network).__name__}, which transformers "
+            message += f"would draw at random ({', '.join(missing[:3])}): fine-tune it first"
+            raise DataError(f"{message} (eraser-hub train --model {name})", rule="model", file=name)
         if gguf is not None:  # its weights are numbers by now; what transformers refuses for quantized ones is allowed
             network.hf_quantizer, network.is_quantized = None, False
             network.config.__dict__.pop("quantization_config", None)
