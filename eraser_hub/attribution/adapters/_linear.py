@@ -37,6 +37,12 @@ class LinearPipeline(Protocol):
     notes: Notes
 
 
+def split_at_blanks(tokens: Sequence[str]) -> tuple[NDArray[np.int64], list[str]]:
+    """Return the words that a vectoriser finds in tokens joined by blanks, and the token of each, int64 (words,)."""
+    pairs = [(place, word) for place, token in enumerate(tokens) for word in token.split(" ") if word]
+    return np.asarray([place for place, _ in pairs], dtype=np.int64), [word for _, word in pairs]
+
+
 def find_occurrences(vectoriser: Any, tokens: Sequence[str], joiner: str) -> Iterator[tuple[int, Sequence[int]]]:
     """Yield each counted feature of the text with the token positions that it covers.
 
@@ -52,8 +58,8 @@ def find_occurrences(vectoriser: Any, tokens: Sequence[str], joiner: str) -> Ite
     low, high = vectoriser.ngram_range
     lowered = [token.lower() if vectoriser.lowercase else token for token in tokens]
     if vectoriser.analyzer == "word" and vectoriser.token_pattern == "[^ ]+" and joiner == " ":
-        places: Sequence[int] = range(len(lowered))
-        pieces: Sequence[str] = lowered
+        split_places, pieces = split_at_blanks(lowered)
+        places: Sequence[int] = split_places.tolist()
         between = " "
     elif vectoriser.analyzer == "char":
         text = joiner.join(lowered)

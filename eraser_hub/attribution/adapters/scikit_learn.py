@@ -28,6 +28,7 @@ from eraser_hub.schema.label_tasks import ABSENT, MULTI_LABEL, PRESENT, REGRESSI
 from ..adapter import Adapter, Encoded, Notes, View
 from ..instances import Instance
 from ..open import TOKENIZER, Opener, Opening
+from ._linear import split_at_blanks, token_scores
 from .plain import CutTokens
 
 # single characters that no vocabulary of words or n-grams holds: a word more, and no evidence
@@ -211,7 +212,7 @@ def predicts_on_strings(model: Any) -> bool:
 @dataclass(slots=True)
 class _Bag(Encoded):
     instance: Instance
-    ids: NDArray[np.int32]  # of every token, -1 for words that the vocabulary lacks
+    ids: NDArray[np.int32]  # of every token, equal for equal words, -1 for words that the vocabulary lacks
     query: NDArray[np.int32]
     mask: int
     pad: int
@@ -296,10 +297,14 @@ class PipelineModel(Adapter):
         query = list(instance.query) if self.uses_query else []
         if self.vocabulary is None:
             return CutTokens(instance, instance.tokens, query, MASK, PAD)
-        ids = self._ids(instance.tokens)
+        tokens = instance.tokens
+        places, words = split_at_blanks(tokens)
+        ids = self._ids(words)
         order = np.argsort(ids, kind="stable")[np.count_nonzero(ids < 0) :]
         mask, pad = self._ids([MASK, PAD]).tolist()
-        return _Bag(instance, ids, self._ids(query), mask, pad, order, ids[order])
+        # tokens of several words or none are unlike all others
+        own = ids if words == tokens else np.arange(len(tokens), dtype=np.int32)
+        return _Bag(instance, own, self._ids(split_at_blanks(query)[1]), mask, pad, places[order], ids[order])
 
     def _ids(self, tokens: Sequence[str]) -> NDArray[np.int32]:
         vocabulary = self.vocabulary or {}
@@ -345,7 +350,10 @@ class PipelineModel(Adapter):
     @property
     def provides(self) -> frozenset[str]:  # type: ignore[override]  # the pipeline's steps decide
         """Capabilities that methods may ask of the model."""
-        counts, estimator = self.steps[0], self._find_estimator(0)
+        counts, estimator = self.steps[0], self.steps[-1]
+        if self.label_task == MULTI_LABEL:
+            heads = estimator.estimators_
+            estimator = next((one for one in heads if hasattr(one, "coef_")), heads[0])
         # features of sub-words are no words' or characters', to which coefficients could be traced
         linear = self.subwords is None and hasattr(estimator, "coef_") and hasattr(counts, "vocabulary_")
         # softmax or sigmoid of a linear function of token counts (no tf-idf norm between)
@@ -358,23 +366,18 @@ class PipelineModel(Adapter):
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
     ) -> list[NDArray[np.float64]]:
         """Compute token scores by a method that looks inside the model."""
-        from ._linear import token_scores
-
-        pairs = zip(encoded, targets, strict=True)
-        if self.label_task != MULTI_LABEL:
-            return [token_scores(self, one.instance, self.column(target), method, steps) for one, target in pairs]
-        return [
-            token_scores(self._make_head(one.instance), replace(one.instance, query=()), target, method, steps)
-            for one, target in pairs
-        ]
-
-    def _find_estimator(self, label: int) -> Any:
-        """Return the estimator at the end, or that of one label."""
-        return self.steps[-1].estimators_[label] if self.label_task == MULTI_LABEL else self.steps[-1]
-
-    def _make_head(self, instance: Instance) -> _Head:
-        estimator = self._find_estimator(self.find_label_column(instance))
-        return _Head([*self.steps[:-1], estimator], self.joiner, False, self.choices, self.notes)
+        rows = list[NDArray[np.float64]]()
+        for one, target in zip(encoded, targets, strict=True):
+            if self.label_task != MULTI_LABEL:
+                rows.append(token_scores(self, one.instance, self.column(target), method, steps))
+                continue
+            estimator = self.steps[-1].estimators_[self.find_label_column(one.instance)]
+            if hasattr(estimator, "coef_"):
+                head = _Head([*self.steps[:-1], estimator], self.joiner, False, self.choices, self.notes)
+                rows.append(token_scores(head, replace(one.instance, query=()), target, method, steps))
+            else:  # scikit-learn's constant, for a label that all texts of the training had, or none
+                rows.append(np.zeros(one.instance.bounds[-1]))
+        return rows
 
 
 class PipelineOpener(Opener):
