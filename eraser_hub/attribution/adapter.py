@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
@@ -194,6 +195,15 @@ class Adapter(ABC):
 
     def __init__(self) -> None:
         self.notes = Notes()
+
+    @contextmanager
+    def uncounted(self) -> Iterator[None]:
+        """Leave the notes of a block out: notes count the explained texts alone, each once."""
+        notes, self.notes = self.notes, Notes()
+        try:
+            yield
+        finally:
+            self.notes = notes
 
     def seen(self, instance: Instance) -> Instance:
         """Return the instance as the model sees it: without the query if the model does not read one.

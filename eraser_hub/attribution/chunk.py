@@ -144,7 +144,9 @@ class Chunk:
 
     def with_instances(self, instances: Sequence[Instance], targets: Sequence[int]) -> Chunk:
         """Return other instances as a chunk, whose scores for these labels are to be computed."""
-        others = Chunk(self.runner, list(map(self.model.encode, instances)), self.settings, targets=list(targets))
+        with self.model.uncounted():
+            encoded = list(map(self.model.encode, instances))
+        others = Chunk(self.runner, encoded, self.settings, targets=list(targets))
         others.full = others.run(list(map(full, range(len(instances)))))
         return others.with_operator(self.settings.scores_erase or self.settings.erase)
 

@@ -11,7 +11,6 @@ import numpy as np
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.operators import INFILL
 
-from .adapter import Notes
 from .chunk import compute_unit_bounds
 from .erasure import full
 from .instances import Instance
@@ -55,17 +54,16 @@ def count_inputs(one: Instance, settings: ExplainSettings, kind: str) -> Counter
 def measure_seconds(counts: Counter[str], runner: Runner, instances: Sequence[Instance]) -> float:
     """Estimate the seconds for so many inputs from a few whole texts; erased ones are shorter and faster."""
     model = runner.model
-    notes, model.notes = model.notes, Notes()  # the run counts these texts again
-    encoded = [model.encode(model.seen(one)) for one in instances]
-    each = _measure_seconds_each(
-        lambda: runner.run(encoded, [full(number) for number in range(len(encoded))]), runner, len(encoded)
-    )
+    with model.uncounted():
+        encoded = [model.encode(model.seen(one)) for one in instances]
+        each = _measure_seconds_each(
+            lambda: runner.run(encoded, [full(number) for number in range(len(encoded))]), runner, len(encoded)
+        )
     seconds = each * (counts.total() - counts[INFILL_COST])
     if counts[INFILL_COST] and runner.infiller is not None:
         fill, texts = runner.infiller.fill, [one.instance for one in encoded]
         half = [np.arange(one.bounds[-1]) % 2 == 0 for one in texts]
         seconds += counts[INFILL_COST] * _measure_seconds_each(lambda: fill(texts, half), runner, len(texts))
-    model.notes = notes
     return seconds
 
 

@@ -185,9 +185,7 @@ def _compute_token_scores(chunk: Chunk) -> list[NDArray[np.float64]]:
         DataError: an instance lacks external scores; the model does not allow the method.
     """
     if chunk.settings.method != RationaleSource.SCORES:
-        scores = list(map(round_scores, attribute(chunk)))
-        # what lowers the number counts as much as what raises it
-        return list(map(np.abs, scores)) if chunk.model.label_task == REGRESSION else scores
+        return list(map(round_scores, attribute(chunk)))
     rows = []
     for one in chunk.instances:
         if one.scores is None:
@@ -201,6 +199,8 @@ def _compute_token_scores(chunk: Chunk) -> list[NDArray[np.float64]]:
 
 def attribute(chunk: Chunk) -> list[NDArray[np.float64]]:
     """Return the scores of a chunk by the method of its settings, each of shape (tokens,).
+
+    Those of a regression are absolute: what lowers the number counts as much as what raises it.
 
     Raises:
         DataError: the model does not allow the method; a package is missing; scores that are not finite.
@@ -222,7 +222,8 @@ def attribute(chunk: Chunk) -> list[NDArray[np.float64]]:
                 instance=one.id,
             )
     normalised = chunk.settings.choices.normalise and method.normalised
-    return [_normalise_scores(scores, model.notes) if normalised else scores for scores in rows]
+    rows = [_normalise_scores(scores, model.notes) if normalised else scores for scores in rows]
+    return list(map(np.abs, rows)) if model.label_task == REGRESSION else rows
 
 
 def _normalise_scores(scores: Scores, notes: Notes) -> Scores:
@@ -427,7 +428,8 @@ def _make_answers(chunk: Chunk) -> list[dict[str, Any]]:
         hard = np.zeros(len(chunk.scores[number]), dtype=bool)
         hard[chunk.hard[number]] = True
         rests = [one.instance.left(kept, settings.choices.filler) for kept in (hard, ~hard)]
-        left = [model.answer_text(model.encode(rest))[0] if rest.tokens else "" for rest in rests]
+        with model.uncounted():
+            left = [model.answer_text(model.encode(rest))[0] if rest.tokens else "" for rest in rests]
         answers, sequences = dict(zip(ERASED_ANSWERS, left, strict=True)), make_sequences(chunk, number)
         prediction = {"id": one.instance.id, "pred_label": answer, **sequences, "answer_proba": p, **answers}
         predictions.append(prediction)

@@ -16,7 +16,7 @@ from eraser_hub.records.errors import DataError
 from eraser_hub.records.operators import INFILL
 from eraser_hub.schema.label_tasks import CLASSIFICATION, MULTI_LABEL, REGRESSION, LabelTask
 
-from .adapter import Adapter, Encoded, Notes, View, is_out_of_memory, release_memory, run_in_halves, to_array
+from .adapter import Adapter, Encoded, View, is_out_of_memory, release_memory, run_in_halves, to_array
 from .erasure import Erased, full
 from .instances import Instance
 
@@ -176,9 +176,8 @@ class Runner:
         instances = self.infiller.fill([one for one, _ in pending], [kept for _, kept in pending])
         if self.infiller.passes > passes:
             self.model.notes.count(INFILLED, self.infiller.passes - passes)
-        notes, self.model.notes = self.model.notes, Notes()  # notes count the dataset's own texts alone
-        whole += map(self.model.encode, instances)
-        self.model.notes = notes
+        with self.model.uncounted():
+            whole += map(self.model.encode, instances)
         return whole, inputs
 
     def _run_cut(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> NDArray[np.float64]:
@@ -224,7 +223,8 @@ class Runner:
             kept = one.kept(instance.bounds[-1])
             if self.erase == "remove" and not all(kept[start:end].any() for start, end in pairwise(instance.bounds)):
                 inputs[place] = full(len(whole))
-                whole.append(self.model.encode(instance.left(kept, filler)))
+                with self.model.uncounted():
+                    whole.append(self.model.encode(instance.left(kept, filler)))
         return whole, inputs
 
     def _make_views(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> Iterator[tuple[int, View]]:

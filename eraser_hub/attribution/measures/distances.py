@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from eraser_hub.records.errors import DataError
 from eraser_hub.schema.instance import DISTANCES, ENTROPIES
 
-from ..adapter import Adapter, Notes
+from ..adapter import Adapter
 from ..chunk import Chunk
 from ..config import ExplainConfig
 from ..dataset import Split, open_split
@@ -90,12 +90,11 @@ def fit_to_texts(model: Adapter, sample: Split, batch_size: int) -> Gaussian | N
     """Fit the distribution of the model's pooled states on these texts; None for a model without states."""
     if not model.has_states:
         return None
-    notes, model.notes = model.notes, Notes()  # notes count the explained texts alone
     runner, rows = Runner(model, "remove", batch_size), list[NDArray[np.float64]]()
-    for _, chunk in split_into_chunks(sample.instances(), CHUNK):
-        encoded = [model.encode(model.seen(one)) for one in chunk]
-        rows.append(runner.states(encoded, [full(number) for number in range(len(chunk))]))
-    model.notes = notes
+    with model.uncounted():
+        for _, chunk in split_into_chunks(sample.instances(), CHUNK):
+            encoded = [model.encode(model.seen(one)) for one in chunk]
+            rows.append(runner.states(encoded, [full(number) for number in range(len(chunk))]))
     return fit_gaussian(np.concatenate(rows))
 
 
